@@ -1,0 +1,6 @@
+"""prophase describe."""
+
+
+def command() -> None:
+    """Not there yet."""
+    raise NotImplementedError

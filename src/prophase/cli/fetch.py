@@ -1,0 +1,6 @@
+"""prophase fetch."""
+
+
+def command() -> None:
+    """Not there yet."""
+    raise NotImplementedError

@@ -1,0 +1,162 @@
+"""prophase import: read a dump into a workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    WorkspaceOption,
+    emit,
+    finite,
+    progress_bar,
+    say,
+    typed_command,
+)
+from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from prophase.trace.importing import ImportReport
+
+
+def command(
+    source: Annotated[str, typer.Argument(help="Name of the source; `list` shows them all.")],
+    path: Annotated[Path | None, typer.Argument(help="File or folder of the dump.")] = None,
+    workspace: WorkspaceOption = Path(),
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Keep only jobs that meet a rule, e.g. finished; may be repeated."),
+    ] = None,
+    max_bad: Annotated[
+        str, typer.Option(help="Share of damaged rows that may be left out before it is an error.")
+    ] = "1%",
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="Setting of the reader as NAME=VALUE; repeatable."),
+    ] = None,
+    mapping: Annotated[
+        Path | None, typer.Option("--map", help="csv only: TOML file that maps columns and units.")
+    ] = None,
+    guess: Annotated[
+        bool, typer.Option("--guess", help="csv only: print a proposed mapping and stop.")
+    ] = False,
+    columns: Annotated[
+        str | None, typer.Option(help="sacct only: column names of a dump without a header.")
+    ] = None,
+    engine: Annotated[str | None, typer.Option(help="duckdb, or spark with its extra.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace tables of that name.")
+    ] = False,
+    append: Annotated[
+        bool, typer.Option("--append", help="Add rows to tables of that name.")
+    ] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Read a trace into the workspace: jobs, usage and nodes in one shape.
+
+    Every row is accounted for: kept, or left out with a reason. Nothing in the
+    workspace changes unless the import succeeds.
+
+    Examples:
+
+    `prophase import philly philly.csv.gz --workspace ws`
+
+    `prophase import pai2020 dump/ --keep finished --keep known-workload`
+
+    `prophase import csv jobs.csv --guess > jobs.toml && prophase import csv jobs.csv --map jobs.toml`
+    """
+    from prophase.trace.files import files_below
+    from prophase.trace.importing import import_trace
+    from prophase.trace.reader import reader_named
+    from prophase.trace.units import parse_share
+    from prophase.trace.workspace import Workspace
+
+    if source == "list":
+        emit(_known_sources(), format)
+        return
+    if path is None:
+        raise ParameterError("import needs a PATH: the file or folder of the dump.")
+    if guess:
+        _print_guess(source, path)
+        return
+    if replace and append:
+        raise ParameterError("--replace and --append exclude each other.")
+    reader_named(source)
+    files_below(path)
+    if not Workspace.is_at(workspace):
+        say(f"Making a workspace in {workspace.resolve()}.")
+    options = _options(option or [], {"map": mapping, "columns": columns})
+    with progress_bar() as progress:
+        report = import_trace(
+            source,
+            path,
+            Workspace.create(workspace),
+            engine=engine,
+            options=options,
+            keep=keep or [],
+            max_bad=parse_share(max_bad, name="--max-bad"),
+            mode="replace" if replace else "append" if append else "new",
+            command=typed_command(),
+            progress=progress,
+        )
+    emit(
+        _rows(report),
+        format,
+        document=finite(report.to_dict()),
+        remarks=[
+            *report.notes,
+            f"data {report.source_hash[:12]}, engine {report.engine}, clock {report.clock}",
+            f"Next: prophase lint {workspace}; prophase describe {workspace}",
+        ],
+    )
+
+
+def _rows(report: ImportReport) -> list[dict[str, Any]]:
+    """One line per table, then one per reason."""
+    rows: list[dict[str, Any]] = []
+    for name, count in report.tables.items():
+        rows.append({"table": name, "what": "read", "rows": count.read})
+        rows += [
+            {"table": name, "what": f"left out: {r}", "rows": n} for r, n in count.dropped.items()
+        ]
+        rows += [
+            {"table": name, "what": f"mended: {r}", "rows": n} for r, n in count.repaired.items()
+        ]
+        rows += [
+            {"table": name, "what": f"found in {t}", "rows": n} for t, n in count.joined.items()
+        ]
+        rows.append({"table": name, "what": "kept", "rows": count.kept})
+    return rows
+
+
+def _options(pairs: list[str], named: dict[str, object]) -> dict[str, str]:
+    options = {key: str(value) for key, value in named.items() if value is not None}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError(f"--option {pair!r}: write it as NAME=VALUE.")
+        options[key] = value
+    return options
+
+
+def _known_sources() -> list[dict[str, Any]]:
+    from prophase.trace.reader import all_readers
+
+    return [
+        {"source": r.name, "tables": " ".join(r.fills), "what": r.title}
+        for r in all_readers().values()
+    ]
+
+
+def _print_guess(source: str, path: Path) -> None:
+    if source != "csv":
+        raise ParameterError(
+            "--guess proposes a mapping for the source csv; use: import csv PATH --guess"
+        )
+    from prophase.trace.readers.csv import guess_mapping
+
+    typer.echo(guess_mapping(path), nl=False)

@@ -1,0 +1,28 @@
+"""prophase init: make a folder a workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prophase.cli.output import say
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="Folder to make or to use.")] = Path(),
+) -> None:
+    """Make a folder a workspace: the place for tables, models and reports.
+
+    Example: `prophase init my-cluster`
+    """
+    from prophase.trace.workspace import SETTINGS, Workspace
+
+    existed = Workspace.is_at(folder)
+    workspace = Workspace.create(folder)
+    typer.echo(str(workspace.folder))
+    say(
+        f"{'Already a workspace' if existed else 'Made a workspace'}; settings are in {SETTINGS}.\n"
+        f"Next: prophase import SOURCE PATH --workspace {folder}"
+    )

@@ -1,0 +1,6 @@
+"""prophase lint."""
+
+
+def command() -> None:
+    """Not there yet."""
+    raise NotImplementedError

@@ -1,0 +1,70 @@
+"""prophase: the command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import typer
+
+from prophase import __version__
+from prophase.errors import ProphaseError
+
+app = typer.Typer(
+    name="prophase",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="Know what ML jobs on a shared cluster need, and prove it on your own history.",
+    epilog="Start with: prophase synth pai --out demo && prophase describe demo",
+)
+
+#: command -> module; the order is that of the help page
+COMMANDS = {
+    "init": "init",
+    "import": "import_",
+    "synth": "synth",
+    "lint": "lint",
+    "describe": "describe",
+    "fetch": "fetch",
+    "show": "show",
+}
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"prophase {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
+    ),
+    debug: bool = typer.Option(
+        False, "--debug", help="Show the traceback of an error. May stand anywhere."
+    ),
+) -> None:
+    """Options of every command."""
+
+
+for _name, _module in COMMANDS.items():
+    app.command(_name)(import_module(f"prophase.cli.{_module}").command)
+
+
+def run() -> None:
+    """Run the command line and leave with 0 (done), 1 (found a problem) or 2 (asked wrongly)."""
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        app(args=arguments, prog_name="prophase")
+    except ProphaseError as error:
+        if debug:
+            raise
+        typer.echo(f"prophase: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # the reader of our output has gone, as in: prophase show | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,156 @@
+"""How commands speak: results to stdout in the chosen format, everything else to stderr."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", "-f", help="How to write the result to stdout.")
+]
+WorkspaceOption = Annotated[
+    Path,
+    typer.Option(
+        "--workspace", "-w", envvar="PROPHASE_WORKSPACE", help="Folder that holds the tables."
+    ),
+]
+Row = Mapping[str, Any]
+
+
+def emit(
+    rows: Sequence[Row],
+    format: Format,
+    *,
+    document: Mapping[str, Any] | None = None,
+    remarks: Sequence[str] = (),
+) -> None:
+    """Write a result: as a table with remarks, as CSV, or as JSON.
+
+    ``document`` is the whole result for JSON; without it JSON lists the rows.
+    """
+    if format is Format.json:
+        whole: Any = document if document is not None else list(rows)
+        typer.echo(json.dumps(whole, indent=2, default=_plain, allow_nan=False))
+    elif format is Format.csv:
+        writer = csv.DictWriter(sys.stdout, _columns(rows), lineterminator="\n", restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        for line in text_table(rows):
+            typer.echo(line)
+        if remarks:
+            typer.echo("\n" + "\n".join(remarks) if rows else "\n".join(remarks))
+
+
+def say(text: str) -> None:
+    """Tell the user something that is not the result."""
+    typer.echo(text, err=True)
+
+
+def text_table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield lines of aligned columns: numbers to the right, text to the left."""
+    if not rows:
+        return
+    columns = _columns(rows)
+    cells = [[format_cell(row.get(column)) for column in columns] for row in rows]
+    numeric = [all(_is_number(row.get(c)) for row in rows) for c in columns]
+    widths = [
+        max(len(column), *(len(line[i]) for line in cells)) for i, column in enumerate(columns)
+    ]
+    for line in [columns, *cells]:
+        aligned = [
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(line, widths, numeric, strict=True)
+        ]
+        yield "  ".join(aligned).rstrip()
+
+
+def format_cell(value: Any) -> str:
+    """Write one value for people: thousands separated, four significant digits."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return str(value)
+
+
+def finite(value: Any) -> Any:
+    """Return the value with NaN and infinity as None, so that it fits into JSON."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def progress_bar() -> Iterator[Any]:
+    """Show on stderr what is being done; yields a function (step, percent or None)."""
+    from rich.console import Console
+
+    if not sys.stderr.isatty():
+        yield lambda step, percent: None
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda step, percent: bar.update(
+            task,
+            description=step,
+            total=None if percent is None else 100,
+            completed=percent or 0,
+        )
+
+
+def typed_command() -> str:
+    """Return the command as the user typed it."""
+    return " ".join(["prophase", *sys.argv[1:]])
+
+
+def _columns(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):
+        return value.item()
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return str(value)

@@ -1,0 +1,6 @@
+"""prophase synth."""
+
+
+def command() -> None:
+    """Not there yet."""
+    raise NotImplementedError

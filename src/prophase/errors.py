@@ -1,0 +1,112 @@
+"""Every exception Prophase raises.
+
+ProphaseError
+  InputError            the user's files or tables
+    MissingFileError      nothing to read at that path
+    FormatError           not the format it should be: empty, binary, truncated, wrong header
+    MissingColumnError    a column that is needed is not there
+    BadRowsError          more rows than allowed could not be understood
+    FanOutError           a join would multiply rows, because its key is not unique
+    SchemaError           a table breaks the rules of its schema
+  ParameterError        an argument or option out of its range
+  WorkspaceError        the workspace folder: absent, busy, or holding something else
+  StorageError          the file system said no: permission, no space left
+  FetchError            a download that failed or did not match its checksum
+  ModelFileError        a model bundle that is damaged, foreign or too new
+  MissingExtraError     an optional dependency is not installed
+
+A message says what was wrong, where, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class ProphaseError(Exception):
+    """Base of everything Prophase raises on purpose."""
+
+    #: what the command line returns: 1 = ran and found a problem, 2 = asked wrongly
+    exit_code = 1
+
+
+class InputError(ProphaseError):
+    """The user's files or tables cannot be used as they are."""
+
+
+class MissingFileError(InputError):
+    """There is nothing to read at the given path."""
+
+    exit_code = 2
+
+
+class FormatError(InputError):
+    """A file is not in the format its reader expects."""
+
+
+class MissingColumnError(InputError):
+    """A needed column is absent."""
+
+
+class BadRowsError(InputError):
+    """More rows than allowed could not be understood."""
+
+
+class FanOutError(InputError):
+    """A join would multiply rows because its key is not unique."""
+
+
+class SchemaError(InputError):
+    """A table breaks the rules of its schema."""
+
+
+class ParameterError(ProphaseError):
+    """An argument or option is outside its range."""
+
+    exit_code = 2
+
+
+class WorkspaceError(ProphaseError):
+    """The workspace is absent, busy, or holds something that would be lost."""
+
+
+class StorageError(ProphaseError):
+    """The file system refused: no permission, no space, read-only."""
+
+
+class FetchError(ProphaseError):
+    """A download failed or did not match its checksum."""
+
+
+class ModelFileError(ProphaseError):
+    """A model bundle is damaged, foreign or newer than this version."""
+
+
+class MissingExtraError(ProphaseError):
+    """An optional dependency is not installed."""
+
+    exit_code = 2
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f'{what} needs an optional part: pip install "prophase[{extra}]"')
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a hint such as ``Did you mean 'philly'?``, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"Did you mean {close[0]!r}?" if close else ""
+
+
+def storage_error(cause: OSError, path: Path | str) -> StorageError:
+    """Say in our words what the file system refused at ``path``."""
+    advice = {
+        errno.EACCES: "no permission. Change its owner or mode, or choose another folder.",
+        errno.EPERM: "not permitted. Change its owner or mode, or choose another folder.",
+        errno.ENOSPC: "no space left on the device. Free some space, then run the same command.",
+        errno.EROFS: "the file system is read-only. Choose another folder.",
+    }
+    said = advice.get(cause.errno or 0, f"{cause.strerror or cause}.")
+    return StorageError(f"{path}: {said}")

@@ -1,0 +1,1 @@
+"""Connections to other systems, one file each; found through entry points."""

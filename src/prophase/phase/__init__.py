@@ -1,0 +1,1 @@
+"""What is it doing now, and what comes next?"""

@@ -1,0 +1,1 @@
+"""Go and measure."""

@@ -1,0 +1,1 @@
+"""Everything over HTTP and in a browser."""

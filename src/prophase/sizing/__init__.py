@@ -1,0 +1,1 @@
+"""How much should it ask for?"""

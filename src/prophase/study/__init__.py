@@ -1,0 +1,1 @@
+"""Which choice is best, and is it proven?"""

@@ -1,0 +1,1 @@
+"""What a trace looks like: counts, distributions, laws that fit and laws that do not."""

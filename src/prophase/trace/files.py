@@ -1,0 +1,185 @@
+"""Find, unpack and vouch for the files of a dump.
+
+Engines only ever see plain text files. Compressed ones are unpacked once into a
+scratch folder, which verifies them (DuckDB reads a truncated .gz without a word)
+and lets a CSV be read on all cores.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import IO, Any
+
+from prophase.errors import FormatError, MissingFileError, storage_error
+
+_STREAMS: dict[str, Callable[[Path], Any]] = {
+    ".gz": lambda path: gzip.open(path, "rb"),
+    ".bz2": lambda path: bz2.open(path, "rb"),
+    ".xz": lambda path: lzma.open(path, "rb"),
+}
+_ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip")
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One table of a dump as plain text, and the file it came from."""
+
+    path: Path
+    origin: Path
+
+    @property
+    def name(self) -> str:
+        """Name without folder and without compression suffix."""
+        return self.path.name
+
+    @property
+    def stem(self) -> str:
+        return self.path.name.split(".")[0]
+
+
+def files_below(root: Path) -> list[Path]:
+    """Return the file itself, or every visible file below a folder, in name order."""
+    if not root.exists():
+        raise MissingFileError(
+            f"{root}: there is nothing at this path. Check the spelling; relative paths start "
+            f"at {Path.cwd()}."
+        )
+    if root.is_file():
+        return [root]
+    found = sorted(
+        path
+        for path in root.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(root).parts)
+    )
+    if not found:
+        raise MissingFileError(f"{root}: the folder holds no files. Point to the trace's folder.")
+    return found
+
+
+def plain_name(path: Path) -> str:
+    """Return the name a file has once unpacked."""
+    for suffix in (*_ARCHIVES, *_STREAMS):
+        if path.name.endswith(suffix):
+            return path.name.removesuffix(suffix)
+    return path.name
+
+
+def matches(path: Path, patterns: Sequence[str]) -> bool:
+    """Tell whether the unpacked name fits one of the patterns."""
+    return any(fnmatch(plain_name(path), pattern) for pattern in patterns)
+
+
+def unpack(path: Path, scratch: Path, advance: Callable[[int], object]) -> list[SourceFile]:
+    """Return the plain text files inside ``path``; a plain file is returned as it is.
+
+    What has been unpacked before is used again, so an interrupted import goes on.
+    """
+    try:
+        if path.name.endswith(_ARCHIVES):
+            return [
+                SourceFile(_write_once(scratch / name, stream, advance), path)
+                for name, stream in _members(path)
+            ]
+        if path.suffix in _STREAMS:
+            with _STREAMS[path.suffix](path) as stream:
+                plain = _write_once(scratch / path.stem, stream, advance)
+            return [SourceFile(plain, path)]
+    except (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile) as cause:
+        raise FormatError(
+            f"{path}: the compressed data end too early or are damaged. "
+            "Copy or fetch the file again."
+        ) from cause
+    except (gzip.BadGzipFile, ValueError) as cause:
+        raise FormatError(f"{path}: is not the {path.suffix} file its name says.") from cause
+    except OSError as cause:
+        raise storage_error(cause, cause.filename or path) from cause
+    return [SourceFile(path, path)]
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for reading, through its compression if it has one."""
+    if path.suffix not in _STREAMS:
+        return path.open("rb")
+    stream: IO[bytes] = _STREAMS[path.suffix](path)
+    return stream
+
+
+def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the regular files of an archive under their bare names."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            for info in archive.infolist():
+                if not info.is_dir():
+                    yield Path(info.filename).name, archive.open(info)
+        return
+    with tarfile.open(path) as tar:
+        for member in tar:
+            stream = tar.extractfile(member)
+            if stream is not None:
+                yield Path(member.name).name, stream
+
+
+def _write_once(target: Path, stream: IO[bytes], advance: Callable[[int], object]) -> Path:
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    with part.open("wb") as out:
+        while chunk := stream.read(_CHUNK):
+            out.write(chunk)
+            advance(len(chunk))
+    return part.rename(target)
+
+
+def first_lines(path: Path, count: int = 2) -> list[str]:
+    """Return the first lines of a text file, refusing what is empty or not text."""
+    try:
+        with path.open("rb") as handle:
+            head = handle.read(1 << 22 if count > 1 else 1 << 20)
+    except OSError as cause:
+        raise storage_error(cause, path) from cause
+    if not head.strip():
+        raise FormatError(f"{path}: the file is empty. Export or fetch it again.")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FormatError(f"{path}: is UTF-16 text. Save it as UTF-8 and import again.")
+    if b"\x00" in head[:65536]:
+        raise FormatError(f"{path}: is a binary file, not text. Point to the CSV itself.")
+    try:
+        text = head.decode("utf-8-sig")
+    except UnicodeDecodeError as cause:
+        # the block may end inside a character
+        if cause.start < len(head) - 4:
+            raise FormatError(
+                f"{path}: byte {cause.start} is not UTF-8 text. Save the file as UTF-8, "
+                "or check that it is a text file at all."
+            ) from cause
+        text = head[: cause.start].decode("utf-8-sig")
+    return text.splitlines()[:count]
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    try:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as cause:
+        raise storage_error(cause, path) from cause
+
+
+def combined_hash(parts: Sequence[Any]) -> str:
+    """Return one SHA-256 over several strings, in their order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(str(part).encode() + b"\x00")
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Find what is wrong with a trace before it misleads anyone."""

@@ -1,0 +1,274 @@
+"""What a reader is, what it reads from, and how readers are found by name."""
+
+from __future__ import annotations
+
+import csv
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import ibis
+
+from prophase.errors import FanOutError, FormatError, MissingFileError, ParameterError, nearest
+from prophase.trace import files
+from prophase.trace.engine import BadLine, Engine
+from prophase.trace.files import SourceFile
+from prophase.trace.schema import SCHEMAS
+from prophase.trace.sheet import MISSING_WORDS, REASON, Sheet
+
+#: what a reader returns: table name -> expression; names beyond jobs, usage and nodes are
+#: side tables (measured speeds, published results) that are kept as they are
+Tables = dict[str, ibis.Table]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One source of traces: what it is, what it fills, what it cannot tell."""
+
+    name: str
+    title: str
+    #: table -> the columns this source can fill
+    fills: Mapping[str, Sequence[str]]
+    #: what a user might look for and will not find
+    cannot: str
+    read: Callable[[Dump], Tables]
+    #: names (unpacked) of the files it reads when given a folder
+    patterns: Sequence[str]
+    #: column names that give a file of this source away, for guessing the source
+    signature: Sequence[str] = ()
+    #: option name -> what it does, given as --option NAME=VALUE
+    options: Mapping[str, str] = field(default_factory=dict)
+    #: "unix": seconds since 1970; "local": the same from local wall time; "relative": own zero
+    clock: str = "relative"
+
+
+@dataclass
+class Dump:
+    """The files a reader reads, the engine they are opened with, and what it notes down."""
+
+    root: Path
+    engine: Engine
+    scratch: Path
+    options: Mapping[str, str] = field(default_factory=dict)
+    advance: Callable[[int], object] = lambda _: None
+    used: dict[Path, Future[str]] = field(default_factory=dict)
+    sheets: list[Sheet] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    #: files are hashed while the engine reads them
+    _hashing: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+
+    def hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of every file that was used, by name."""
+        return {path.name: future.result() for path, future in sorted(self.used.items())}
+
+    def find(self, *patterns: str, required: bool = True) -> list[SourceFile]:
+        """Return the dump's files whose unpacked name fits a pattern, in name order.
+
+        A dump that is a single file fits any pattern: the user has chosen it.
+        """
+        found: list[SourceFile] = []
+        for path in files.files_below(self.root):
+            archive = path.name.endswith((".tar.gz", ".tgz", ".tar", ".zip"))
+            if self.root.is_file() or archive or files.matches(path, patterns):
+                unpacked = files.unpack(path, self.scratch / "unpacked", self.advance)
+                if archive:
+                    unpacked = [one for one in unpacked if files.matches(one.path, patterns)]
+                found += unpacked
+                if unpacked and path not in self.used:
+                    self.used[path] = self._hashing.submit(files.file_hash, path)
+        if required and not found:
+            raise MissingFileError(
+                f"{self.root}: holds no file named {' or '.join(patterns)} "
+                "(also .gz, .xz, .zip, .tar.gz). Point to the folder or file of this source."
+            )
+        return found
+
+    def sheet(
+        self,
+        file: SourceFile,
+        *,
+        columns: Sequence[str] | None = None,
+        separator: str = ",",
+        skip: int | None = None,
+        quoted: bool = True,
+        missing: Sequence[str] = MISSING_WORDS,
+    ) -> Sheet:
+        """Open a text table; without ``columns`` its first line names them."""
+        if columns is None:
+            columns = header_of(file, separator)
+            skip = 1 if skip is None else skip
+        else:
+            files.first_lines(file.path, 1)
+        table = self.engine.open_text(
+            file.path,
+            columns,
+            separator=separator,
+            skip=skip or 0,
+            quoted=quoted,
+            missing=missing,
+        )
+        opened = Sheet(file, table, separator=separator, skip=skip or 0, missing=missing)
+        self.sheets.append(opened)
+        return opened
+
+    def lines(self, file: SourceFile) -> Sheet:
+        """Open a text file as a table with the single column ``line``."""
+        return self.sheet(file, columns=["line"], separator="\x01", quoted=False)
+
+    def sheet_of_rows(
+        self, file: SourceFile, columns: Sequence[str], rows: Iterable[Sequence[object]]
+    ) -> Sheet:
+        """Open rows parsed in Python (JSON, odd layouts) like any other text table."""
+        flat = self.scratch / "flat" / f"{file.name}.csv"
+        flat.parent.mkdir(parents=True, exist_ok=True)
+        with flat.open("w", newline="", encoding="utf-8") as handle:
+            csv.writer(handle).writerows(rows)
+        return self.sheet(SourceFile(flat, file.origin), columns=columns)
+
+    def note(self, text: str) -> None:
+        """Keep a remark for the import report, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def option(self, name: str, default: str) -> str:
+        return self.options.get(name, default)
+
+    def bad_lines(self) -> list[BadLine]:
+        """Return every line that did not split into its columns."""
+        return [bad for sheet in self.sheets for bad in self.engine.bad_lines(sheet.file.path)]
+
+    def join_one(
+        self, left: ibis.Table, right: ibis.Table, keys: Sequence[str], *, name: str
+    ) -> ibis.Table:
+        """Left-join a table that has at most one row per key, and mark which rows found one.
+
+        A key that repeats in ``right`` would multiply rows; it is refused, by name.
+        """
+        keyed = self._materialised(right.filter([right[key].notnull() for key in keys]), name)
+        counts = keyed.group_by(list(keys)).agg(copies=keyed.count())
+        repeats = counts.filter(counts.copies > 1)
+        worst = self.engine.to_pandas(
+            repeats.agg(keys=repeats.count(), rows=repeats.copies.sum(), most=repeats.copies.max())
+        )
+        repeated = int(worst["keys"].iloc[0])
+        if repeated:
+            raise FanOutError(
+                f"{name}: the key ({', '.join(keys)}) repeats for {repeated:,} values "
+                f"({int(worst['rows'].iloc[0]):,} rows, up to {int(worst['most'].iloc[0])} each). "
+                "Joining would multiply rows. Remove the copies, or aggregate the table "
+                "to one row per key."
+            )
+        marked = keyed.mutate(**{f"_joined_{name}": ibis.literal(True)})
+        joined = left.left_join(marked, list(keys), rname="{name}_right")
+        if REASON in right.columns:
+            joined = joined.mutate(
+                **{REASON: ibis.coalesce(joined[REASON], joined[f"{REASON}_right"])}
+            )
+        return joined.drop(*(column for column in joined.columns if column.endswith("_right")))
+
+    def _materialised(self, table: ibis.Table, name: str) -> ibis.Table:
+        """Run an expression once, so that checking and joining do not parse its file twice."""
+        path = self.scratch / f"joining-{name}.parquet"
+        if not path.exists():
+            part = path.with_suffix(".part")
+            self.engine.write_parquet(table, part, lambda _: None)
+            part.rename(path)
+        return self.engine.open_parquet(path)
+
+
+def header_of(file: SourceFile, separator: str = ",") -> list[str]:
+    """Return the column names in the first line of a text table."""
+    line = files.first_lines(file.path, 1)[0]
+    names = [name.strip() for name in next(csv.reader([line], delimiter=separator))]
+    names = [name or f"column_{place}" for place, name in enumerate(names)]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise FormatError(
+            f"{file.origin} line 1: the header names {', '.join(repeated)} twice. "
+            "Rename the columns, or add a header line if there is none."
+        )
+    return names
+
+
+def stack(tables: Sequence[ibis.Table]) -> ibis.Table:
+    """Put tables below each other; a column one of them lacks is missing there."""
+    types = {name: table[name].type() for table in tables for name in table.columns}
+    aligned = [
+        table.select(
+            **{
+                name: table[name] if name in table.columns else ibis.null(kind)
+                for name, kind in types.items()
+            }
+        )
+        for table in tables
+    ]
+    return aligned[0] if len(aligned) == 1 else ibis.union(*aligned, distinct=False)
+
+
+def numbered(table: ibis.Table, prefix: str) -> ibis.Table:
+    """Give rows without a name of their own a job_id: their place in the order of all columns."""
+    order = [table[name] for name in sorted(table.columns, key=lambda n: (n != "submit_s", n))]
+    place = ibis.row_number().over(order_by=order)
+    return table.mutate(job_id=ibis.literal(prefix) + place.cast("string"))
+
+
+@cache
+def all_readers() -> dict[str, Reader]:
+    """Return every reader by name: our own, and those installed packages offer."""
+    from prophase.trace import readers as folder
+
+    names = (module.name for module in pkgutil.iter_modules(folder.__path__, folder.__name__ + "."))
+    modules = [import_module(name) for name in names]
+    own = [module.READER for module in modules if hasattr(module, "READER")]
+    foreign = [point.load() for point in entry_points(group="prophase.readers")]
+    return {reader.name: reader for reader in sorted([*own, *foreign], key=lambda r: r.name)}
+
+
+def reader_named(name: str) -> Reader:
+    """Return one reader, or say which there are."""
+    known = all_readers()
+    if name not in known:
+        raise ParameterError(
+            f"source {name!r} is unknown. {nearest(name, known)} "
+            f"Known sources: {', '.join(known)}.".replace("  ", " ")
+        )
+    return known[name]
+
+
+def guess_reader(root: Path) -> Reader:
+    """Return the reader whose signature the files at ``root`` carry."""
+    headers = [set(column_words(path)) for path in files.files_below(root)[:20]]
+    scored = [
+        (len(reader.signature), reader)
+        for reader in all_readers().values()
+        if reader.signature and any(set(reader.signature) <= words for words in headers)
+    ]
+    if not scored:
+        raise ParameterError(
+            f"{root}: no reader recognises these files. Name the source with --source "
+            f"({', '.join(all_readers())}); for your own columns use csv with a mapping."
+        )
+    return max(scored, key=lambda pair: pair[0])[1]
+
+
+def column_words(path: Path) -> list[str]:
+    """Return the words of a file's first line, whatever separates them; nothing if unreadable."""
+    try:
+        with files.open_bytes(path) as stream:
+            line = stream.readline(1 << 16)
+    except (OSError, EOFError):
+        return []
+    text = line.decode("utf-8-sig", errors="replace").strip()
+    separator = max(",;|\t", key=text.count)
+    return [word.strip().strip('"') for word in text.split(separator)]
+
+
+def schema_columns(table: str, columns: Sequence[str]) -> list[str]:
+    """Return columns in the order of the schema, free ones last."""
+    order = {name: place for place, name in enumerate(SCHEMAS[table].names)}
+    return sorted(columns, key=lambda name: (order.get(name, len(order)), name))

@@ -1,0 +1,180 @@
+"""The three tables every source becomes: jobs, usage, nodes.
+
+Each column has one spelling, a unit in its name, a range, and a mark that says
+when its value is known. Predictors accept only what is known at submit time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["text", "number", "any"]
+#: key: names a row. submit: known when the job is submitted. after: known only later.
+Known = Literal["key", "submit", "after"]
+
+ATTRIBUTE_PREFIX = "attr_"
+AFTERWARDS_PREFIX = "after_"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: what it holds, in which unit and range, and when it is known."""
+
+    name: str
+    kind: Kind
+    known: Known
+    text: str
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The columns of one table and the prefixes of the free ones."""
+
+    name: str
+    columns: tuple[Column, ...]
+    prefixes: tuple[str, ...] = ()
+    #: any further column is a metric: a number
+    open_metrics: bool = False
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def get(self, name: str) -> Column | None:
+        """Return the column of that name; free columns are made up from their prefix."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        for prefix in self.prefixes:
+            if name.startswith(prefix) and len(name) > len(prefix):
+                known: Known = "submit" if prefix == ATTRIBUTE_PREFIX else "after"
+                return Column(name, "any", known, "a column of the source, as it came")
+        if self.open_metrics:
+            return Column(name, "number", "after", "a metric of the source")
+        return None
+
+
+def _text(name: str, known: Known, text: str, *, required: bool = False) -> Column:
+    return Column(name, "text", known, text, required=required)
+
+
+def _amount(name: str, known: Known, unit: str, text: str, high: float | None = None) -> Column:
+    return Column(name, "number", known, text, unit=unit, low=0.0, high=high)
+
+
+def _clock(name: str, known: Known, text: str) -> Column:
+    return Column(name, "number", known, text, unit="s")
+
+
+JOBS = TableSchema(
+    "jobs",
+    (
+        _text("job_id", "key", "name of the row, unique in the table", required=True),
+        _text("parent_id", "key", "the job or run this row belongs to"),
+        _text("name", "submit", "job name given by the user"),
+        _text("user", "submit", "who submitted it"),
+        _text("group", "submit", "recurring-job key: same script and inputs, or account"),
+        _text("queue", "submit", "queue, partition or virtual cluster"),
+        _text("workload", "submit", "kind of work: model, application or workflow"),
+        _text("task", "submit", "role or process name inside the job"),
+        _text("source", "key", "reader that made the row"),
+        _clock("submit_s", "submit", "when it was submitted"),
+        _amount("submit_order", "submit", "", "place in submission order if no clock is known"),
+        _clock("start_s", "after", "when it started"),
+        _clock("end_s", "after", "when it ended; missing if still running"),
+        _amount("duration_s", "after", "s", "run time, end - start; missing if unknown"),
+        _amount("wait_s", "after", "s", "time in the queue, start - submit"),
+        _text("status", "after", "completed, failed, cancelled, timeout, oom, running, pending"),
+        _amount("instances", "submit", "", "identical instances this row stands for"),
+        _amount("gang_size", "submit", "", "instances of the whole gang that start together"),
+        _amount("request_cpu_cores", "submit", "cores", "requested CPU per instance"),
+        _amount("request_memory_gib", "submit", "GiB", "requested memory per instance"),
+        _amount("request_gpus", "submit", "GPUs", "requested GPUs per instance, fractions allowed"),
+        _text("gpu_type", "submit", "GPU types allowed, joined by |; missing means any"),
+        _amount("time_limit_s", "submit", "s", "requested wall time"),
+        Column("priority", "number", "submit", "priority at submission; larger goes first"),
+        _amount("cpu_mean_cores", "after", "cores", "mean CPU use per instance"),
+        _amount("cpu_peak_cores", "after", "cores", "peak CPU use per instance"),
+        _amount("memory_mean_gib", "after", "GiB", "mean memory use per instance"),
+        _amount("memory_peak_gib", "after", "GiB", "peak memory use per instance"),
+        _amount("gpu_util_mean_pct", "after", "%", "mean GPU use, 100 = one whole GPU"),
+        _amount("gpu_memory_mean_gib", "after", "GiB", "mean GPU memory use per instance"),
+        _amount("gpu_memory_peak_gib", "after", "GiB", "peak GPU memory use per instance"),
+        _amount("read_bytes", "after", "bytes", "bytes read"),
+        _amount("write_bytes", "after", "bytes", "bytes written"),
+        _amount("read_count", "after", "", "read operations"),
+        _amount("write_count", "after", "", "write operations"),
+    ),
+    prefixes=(ATTRIBUTE_PREFIX, AFTERWARDS_PREFIX),
+)
+
+USAGE = TableSchema(
+    "usage",
+    (
+        _text("series_id", "key", "container, pod, VM or job the sample belongs to", required=True),
+        Column("time_s", "number", "after", "time of the sample", unit="s", required=True),
+        _amount("cpu_cores", "after", "cores", "CPU in use"),
+        _amount("cpu_util_pct", "after", "%", "CPU in use, percent of what the series owns"),
+        _amount("cpu_util_peak_pct", "after", "%", "highest CPU use inside the step"),
+        _amount("memory_gib", "after", "GiB", "memory in use"),
+        _amount("memory_util_frac", "after", "", "memory in use, fraction of the limit"),
+        _amount("memory_limit_gib", "after", "GiB", "memory limit in force"),
+        _amount("gpu_util_pct", "after", "%", "GPU busy time", high=100.0 * 64),
+        _amount("gpu_memory_gib", "after", "GiB", "GPU memory in use"),
+        _amount("read_bytes_per_s", "after", "bytes/s", "read rate"),
+        _amount("write_bytes_per_s", "after", "bytes/s", "write rate"),
+    ),
+    open_metrics=True,
+)
+
+NODES = TableSchema(
+    "nodes",
+    (
+        _text("node_id", "key", "name of the node, unique in the table", required=True),
+        _amount("cpu_cores", "submit", "cores", "CPU cores of the node"),
+        _amount("memory_gib", "submit", "GiB", "memory of the node"),
+        _amount("gpus", "submit", "GPUs", "GPUs of the node"),
+        _text("gpu_type", "submit", "type of its GPUs; missing if it has none"),
+        _text("features", "submit", "labels of the node, joined by |"),
+        _clock("available_from_s", "submit", "start of availability; missing means always"),
+        _clock("available_until_s", "submit", "end of availability; missing means always"),
+    ),
+    prefixes=(ATTRIBUTE_PREFIX,),
+)
+
+SCHEMAS: dict[str, TableSchema] = {schema.name: schema for schema in (JOBS, USAGE, NODES)}
+
+#: the words `status` may hold
+STATUSES = (
+    "completed",
+    "failed",
+    "cancelled",
+    "timeout",
+    "oom",
+    "node_fail",
+    "preempted",
+    "running",
+    "pending",
+    "unknown",
+)
+
+
+def known_at_submit(columns: Iterable[str]) -> list[str]:
+    """Return those columns of the job table that a predictor may use.
+
+    Examples
+    --------
+    >>> known_at_submit(["user", "duration_s", "attr_batch", "after_node"])
+    ['user', 'attr_batch']
+    """
+    marked = ((name, JOBS.get(name)) for name in columns)
+    return [name for name, column in marked if column is not None and column.known == "submit"]

@@ -1,0 +1,136 @@
+"""A text table whose columns become typed expressions, and that remembers what did not parse.
+
+Readers ask a sheet for ``number("plan_gpu")`` instead of casting: the sheet then
+knows which rows held something else and can name file, line and value.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import ibis
+import pandas as pd
+
+from prophase.errors import MissingColumnError, nearest
+from prophase.trace.files import SourceFile
+
+#: why a row is left out; missing means it stays
+REASON = "_reason"
+#: reasons that start with this are damage, not a rule
+BAD = "bad row: "
+
+MISSING_WORDS = ("", "NA", "N/A", "NaN", "nan", "None", "null", "NULL", "-", "Unknown")
+
+
+@dataclass(frozen=True)
+class _Expectation:
+    """What the cells of a column must be, compiled and as a slow twin in Python."""
+
+    what: str
+    broken: ibis.Value
+    parse: Callable[[str], object]
+
+
+@dataclass
+class Sheet:
+    """One text file as a table of strings."""
+
+    file: SourceFile
+    table: ibis.Table
+    separator: str = ","
+    skip: int = 1
+    missing: Sequence[str] = MISSING_WORDS
+    _expected: dict[str, _Expectation] = field(default_factory=dict)
+    _rules: list[tuple[ibis.Value, str]] = field(default_factory=list)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.table.columns)
+
+    def has(self, *names: str) -> bool:
+        return all(name in self.table.columns for name in names)
+
+    def need(self, *names: str) -> None:
+        """Refuse the file unless it has these columns."""
+        absent = [name for name in names if name not in self.table.columns]
+        if absent:
+            hint = nearest(absent[0], self.columns)
+            raise MissingColumnError(
+                f"{self.file.origin}: needs the column{'s' * (len(absent) > 1)} "
+                f"{', '.join(absent)}, but has {', '.join(self.columns[:20])}"
+                f"{' ...' if len(self.columns) > 20 else ''}. {hint}".rstrip()
+            )
+
+    def text(self, name: str) -> ibis.Value:
+        """Return a column of text; missing words become missing."""
+        self.need(name)
+        return self.table[name]
+
+    def number(self, name: str, *, factor: float = 1.0) -> ibis.Value:
+        """Return a column of numbers; what is neither a number nor missing makes a bad row."""
+        self.need(name)
+        column = self.table[name]
+        value = column.try_cast("float64")
+        self._expect(name, "a number", value, float)
+        return value if factor == 1.0 else value * factor
+
+    def instant(self, name: str) -> ibis.Value:
+        """Return wall-clock times such as 2021-05-01 02:26:23 as seconds since 1970."""
+        self.need(name)
+        column = self.table[name]
+        value = column.try_cast("timestamp")
+        self._expect(name, "a time", value, pd.Timestamp)
+        return value.epoch_seconds().cast("float64")
+
+    def bad_if(self, condition: ibis.Value, what: str) -> None:
+        """Count rows that meet the condition as damaged."""
+        self._rules.append((condition, BAD + what))
+
+    def drop_if(self, condition: ibis.Value, reason: str) -> None:
+        """Leave rows out by a rule of the source, with its reason."""
+        self._rules.append((condition, reason))
+
+    def select(self, **columns: ibis.Value | str | float | None) -> ibis.Table:
+        """Return the chosen columns, and why a row is to be left out."""
+        branches = [
+            (expected.broken, f"{BAD}{name} is not {expected.what}")
+            for name, expected in self._expected.items()
+        ]
+        branches += self._rules
+        reason = ibis.cases(*branches) if branches else ibis.null("string")
+        return self.table.select(**columns, **{REASON: reason.cast("string")})
+
+    def examples(self, limit: int = 3) -> list[str]:
+        """Name line and value of the first cells that did not parse (slow: reads the file)."""
+        return list(islice(self._broken_cells(), limit))
+
+    def _broken_cells(self) -> Iterator[str]:
+        places = {name: self.columns.index(name) for name in self._expected}
+        with self.file.path.open(newline="", encoding="utf-8", errors="replace") as handle:
+            for number, row in enumerate(csv.reader(handle, delimiter=self.separator), 1):
+                if number <= self.skip or len(row) != len(self.columns):
+                    continue
+                for name, place in places.items():
+                    if row[place] not in self.missing and not self._parses(name, row[place]):
+                        what = self._expected[name].what
+                        yield (
+                            f"{self.file.name} line {number}: {name} is {row[place]!r}, "
+                            f"which is not {what}."
+                        )
+
+    def _expect(
+        self, name: str, what: str, value: ibis.Value, parse: Callable[[str], object]
+    ) -> None:
+        column = self.table[name]
+        broken = value.isnull() & column.notnull()
+        self._expected[name] = _Expectation(what, broken, parse)
+
+    def _parses(self, name: str, cell: str) -> bool:
+        try:
+            self._expected[name].parse(cell)
+        except ValueError:
+            return False
+        return True

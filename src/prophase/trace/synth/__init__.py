@@ -1,0 +1,1 @@
+"""Traces made from a seed, with known truth."""

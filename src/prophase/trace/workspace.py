@@ -1,0 +1,270 @@
+"""A workspace: one folder with the tables, models and reports of a study.
+
+    prophase.toml    settings of the user
+    tables.json      which Parquet file holds which table, and where it came from
+    tables/          Parquet files, named by table and content
+    models/ reports/ what later steps write
+    .cache/          parts of unfinished imports
+
+``tables.json`` is replaced in one step after all new files are in place, so a
+reader sees the old tables or the new ones, never half of each.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from fcntl import LOCK_EX, LOCK_NB, flock
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from prophase import __version__
+from prophase.errors import WorkspaceError, nearest, storage_error
+from prophase.trace.files import file_hash
+
+#: what to do with a table that the workspace already has
+Mode = Literal["new", "replace", "append"]
+
+SETTINGS = "prophase.toml"
+INDEX = "tables.json"
+
+_DEFAULT_SETTINGS = """\
+# Settings of this Prophase workspace.
+engine = "duckdb"   # or "spark", with: pip install "prophase[spark]"
+seed = 0            # every random step starts from here
+"""
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """One table of a workspace and how it came to be."""
+
+    name: str
+    file: str
+    rows: int
+    columns: tuple[str, ...]
+    table_hash: str
+    source: str
+    source_hash: str
+    command: str
+    made_at: str
+    clock: str = "relative"
+    seed: int | None = None
+    version: str = __version__
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Workspace:
+    """Tables and settings below one folder."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / SETTINGS).is_file():
+            raise WorkspaceError(
+                f"{self.folder}: is not a Prophase workspace (it has no {SETTINGS}). "
+                f"Make one with: prophase init {self.folder}"
+            )
+
+    @classmethod
+    def create(cls, folder: Path | str) -> Self:
+        """Make the folder a workspace; one that already is stays as it is."""
+        folder = Path(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / SETTINGS).exists():
+                (folder / SETTINGS).write_text(_DEFAULT_SETTINGS, encoding="utf-8")
+        except OSError as cause:
+            raise storage_error(cause, folder) from cause
+        return cls(folder)
+
+    @staticmethod
+    def is_at(folder: Path | str) -> bool:
+        return (Path(folder) / SETTINGS).is_file()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        path = self.folder / SETTINGS
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as cause:
+            raise WorkspaceError(
+                f"{path}: is not valid TOML: {cause}. Correct that line."
+            ) from cause
+
+    @property
+    def tables(self) -> dict[str, TableEntry]:
+        """Return what the workspace holds, by table name."""
+        path = self.folder / INDEX
+        if not path.exists():
+            return {}
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            return {
+                name: TableEntry(**{**entry, "columns": tuple(entry["columns"])})
+                for name, entry in raw["tables"].items()
+            }
+        except (json.JSONDecodeError, KeyError, TypeError) as cause:
+            raise WorkspaceError(
+                f"{path}: the list of tables is damaged ({cause}). "
+                "Restore it from a backup, or delete it and import again."
+            ) from cause
+
+    def path_of(self, table: str) -> Path:
+        """Return the Parquet file of a table."""
+        entry = self.tables.get(table)
+        if entry is None:
+            held = ", ".join(self.tables) or "none"
+            raise WorkspaceError(
+                f"{self.folder}: has no table {table!r} (it has: {held}). "
+                f"{nearest(table, self.tables)} Import one with: prophase import SOURCE PATH "
+                f"--workspace {self.folder}".replace("  ", " ")
+            )
+        return self.folder / entry.file
+
+    def read(self, table: str, columns: list[str] | None = None) -> pd.DataFrame:
+        """Return a table in memory."""
+        path = self.path_of(table)
+        return pd.read_parquet(path, columns=columns or list(self.tables[table].columns))
+
+    def check_file(self, table: str) -> None:
+        """Refuse a table whose file is not the one that was written."""
+        path = self.path_of(table)
+        if not path.is_file() or file_hash(path) != self.tables[table].table_hash:
+            raise WorkspaceError(f"{path}: is missing or was changed. Import the trace again.")
+
+    def refuse_to_overwrite(self, names: Sequence[str], source_hash: str) -> None:
+        """Stop before a table from other data would be lost."""
+        held = self.tables
+        clash = [name for name in names if name in held and held[name].source_hash != source_hash]
+        if clash:
+            entry = held[clash[0]]
+            raise WorkspaceError(
+                f"{self.folder}: already has {', '.join(clash)} from {entry.source} "
+                f"({entry.rows:,} rows). Add --replace to put the new rows in their place, "
+                "or --append to add them."
+            )
+
+    def store(
+        self,
+        parts: Mapping[str, Path],
+        *,
+        source: str,
+        source_hash: str,
+        command: str = "",
+        clock: str = "relative",
+        seed: int | None = None,
+        report: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Move finished Parquet files in and switch to them in one step; old files go then."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entries = {}
+        for name, part in parts.items():
+            digest = file_hash(part)
+            entries[name] = TableEntry(
+                name=name,
+                file=f"tables/{name}-{digest[:12]}.parquet",
+                rows=pq.read_metadata(part).num_rows,
+                columns=visible_columns(part),
+                table_hash=digest,
+                source=source,
+                source_hash=source_hash,
+                command=command,
+                made_at=now,
+                clock=clock,
+                seed=seed,
+                report=report or {},
+            )
+        self._switch(entries, parts)
+
+    def store_frames(
+        self,
+        frames: Mapping[str, pd.DataFrame],
+        *,
+        source: str,
+        source_hash: str,
+        command: str = "",
+        clock: str = "relative",
+        seed: int | None = None,
+        replace: bool = False,
+    ) -> None:
+        """Write tables that are in memory, as an import writes those it reads."""
+        if not replace:
+            self.refuse_to_overwrite(list(frames), source_hash)
+        with self.writing() as cache:
+            parts = {name: cache / f"{name}.parquet" for name in frames}
+            try:
+                for name, frame in frames.items():
+                    frame.to_parquet(parts[name], compression="zstd", index=False)
+            except OSError as cause:
+                raise storage_error(cause, cache) from cause
+            self.store(
+                parts,
+                source=source,
+                source_hash=source_hash,
+                command=command,
+                clock=clock,
+                seed=seed,
+            )
+
+    def _switch(self, entries: Mapping[str, TableEntry], staged: Mapping[str, Path]) -> None:
+        before = self.tables
+        after = {**before, **entries}
+        try:
+            (self.folder / "tables").mkdir(exist_ok=True)
+            for name, part in staged.items():
+                part.replace(self.folder / entries[name].file)
+            fresh = self.folder / (INDEX + ".part")
+            listing = {"version": __version__, "tables": {n: asdict(e) for n, e in after.items()}}
+            fresh.write_text(json.dumps(listing, indent=1, default=str) + "\n", encoding="utf-8")
+            fresh.replace(self.folder / INDEX)
+        except OSError as cause:
+            raise storage_error(cause, self.folder) from cause
+        in_use = {entry.file for entry in after.values()}
+        for entry in before.values():
+            if entry.file not in in_use:
+                (self.folder / entry.file).unlink(missing_ok=True)
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """Hold the workspace for one writer and return its cache folder."""
+        cache = self.folder / ".cache"
+        try:
+            cache.mkdir(exist_ok=True)
+            handle = (cache / "lock").open("w")
+        except OSError as cause:
+            raise storage_error(cause, cache) from cause
+        with handle:
+            try:
+                flock(handle, LOCK_EX | LOCK_NB)
+            except BlockingIOError as cause:
+                raise WorkspaceError(
+                    f"{self.folder}: another command is writing to this workspace. "
+                    "Wait until it has finished."
+                ) from cause
+            yield cache
+
+
+def visible_columns(path: Path) -> tuple[str, ...]:
+    """Return the columns of a Parquet file that hold a value and are not helpers."""
+    absent = columns_without_values(path)
+    names = pq.read_schema(path).names
+    return tuple(name for name in names if name not in absent and not name.startswith("_"))
+
+
+def columns_without_values(path: Path) -> set[str]:
+    """Return columns that are missing in every row, from the statistics in the file's footer."""
+    footer = pq.read_metadata(path)
+    missing: dict[str, int] = {}
+    for group in (footer.row_group(place) for place in range(footer.num_row_groups)):
+        for column in (group.column(place) for place in range(group.num_columns)):
+            known = column.statistics is not None and column.statistics.has_null_count
+            nulls = column.statistics.null_count if known else 0
+            missing[column.path_in_schema] = missing.get(column.path_in_schema, 0) + nulls
+    return {name for name, count in missing.items() if count == footer.num_rows}
