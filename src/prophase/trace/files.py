@@ -23,9 +23,9 @@ from typing import IO, Any
 from prophase.errors import FormatError, MissingFileError, storage_error
 
 _STREAMS: dict[str, Callable[[Path], Any]] = {
-    ".gz": lambda path: gzip.open(path, "rb"),
-    ".bz2": lambda path: bz2.open(path, "rb"),
-    ".xz": lambda path: lzma.open(path, "rb"),
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
 }
 _ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip")
 _CHUNK = 1 << 20

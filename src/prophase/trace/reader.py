@@ -47,6 +47,15 @@ class Reader:
     clock: str = "relative"
 
 
+@dataclass(frozen=True)
+class Repeats:
+    """How often a key that should name one row names several."""
+
+    values: int
+    rows: int
+    most: int
+
+
 @dataclass
 class Dump:
     """The files a reader reads, the engine they are opened with, and what it notes down."""
@@ -149,17 +158,12 @@ class Dump:
 
         A key that repeats in ``right`` would multiply rows; it is refused, by name.
         """
-        keyed = self._materialised(right.filter([right[key].notnull() for key in keys]), name)
-        counts = keyed.group_by(list(keys)).agg(copies=keyed.count())
-        repeats = counts.filter(counts.copies > 1)
-        worst = self.engine.to_pandas(
-            repeats.agg(keys=repeats.count(), rows=repeats.copies.sum(), most=repeats.copies.max())
-        )
-        repeated = int(worst["keys"].iloc[0])
-        if repeated:
+        keyed = self.materialised(right.filter([right[key].notnull() for key in keys]), name)
+        repeats = self.repeats(keyed, keys)
+        if repeats.values:
             raise FanOutError(
-                f"{name}: the key ({', '.join(keys)}) repeats for {repeated:,} values "
-                f"({int(worst['rows'].iloc[0]):,} rows, up to {int(worst['most'].iloc[0])} each). "
+                f"{name}: the key ({', '.join(keys)}) repeats for {repeats.values:,} values "
+                f"({repeats.rows:,} rows, up to {repeats.most} each). "
                 "Joining would multiply rows. Remove the copies, or aggregate the table "
                 "to one row per key."
             )
@@ -171,7 +175,16 @@ class Dump:
             )
         return joined.drop(*(column for column in joined.columns if column.endswith("_right")))
 
-    def _materialised(self, table: ibis.Table, name: str) -> ibis.Table:
+    def repeats(self, table: ibis.Table, keys: Sequence[str]) -> Repeats:
+        """Count the values of a key that stand in more than one row."""
+        copies = table.group_by(list(keys)).agg(copies=table.count())
+        again = copies.filter(copies.copies > 1)
+        counted = self.engine.to_pandas(
+            again.agg(values=again.count(), rows=again.copies.sum(), most=again.copies.max())
+        ).fillna(0)
+        return Repeats(*(int(counted[name].iloc[0]) for name in ("values", "rows", "most")))
+
+    def materialised(self, table: ibis.Table, name: str) -> ibis.Table:
         """Run an expression once, so that checking and joining do not parse its file twice."""
         path = self.scratch / f"joining-{name}.parquet"
         if not path.exists():

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import ibis
 
-from prophase.errors import MissingFileError
+from prophase.errors import FanOutError, MissingFileError
 from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Dump, Reader, Tables, column_words, header_of
 from prophase.trace.sheet import REASON, Sheet
@@ -40,6 +40,8 @@ _STATUS = {
 }
 _SENSORS = ("cpu_usage", "gpu_wrk_util", "avg_mem", "max_mem", "avg_gpu_wrk_mem",
             "max_gpu_wrk_mem", "read", "write", "read_count", "write_count")  # fmt: skip
+#: inst_id names a job; only with the worker's name it names a row of the sensor table
+_WORKER = ("inst_id", "worker_name")
 _MACHINE_METRICS = HEADERS["machine_metric"].split()[4:]
 #: plans and use come in percent of a core or GPU
 _PERCENT = 0.01
@@ -108,14 +110,12 @@ def _jobs_of_tables(dump: Dump, instances: Sheet) -> ibis.Table:
         inst_end=instances.number("end_time"),
         machine=instances.text("machine"),
     )
-    for name, keys, table in (
-        ("task", ("job_name", "task_name"), _tasks_with_their_job(dump)),
-        ("sensor", ("inst_id", "worker_name"), _sensor_columns(_open(dump, "sensor"))),
-        ("machine_metric", ("worker_name",), _metric_columns(_open(dump, "machine_metric"))),
-        ("machine_spec", ("machine",), _spec_columns(_open(dump, "machine_spec"))),
-    ):
-        rows = _joined(dump, rows, table, keys, name)
-    return _jobs(rows)
+    rows = _joined(dump, rows, _tasks_with_their_job(dump), ("job_name", "task_name"), "task")
+    rows = _with_sensors(dump, rows)
+    metrics = _metric_columns(_open(dump, "machine_metric"))
+    rows = _joined(dump, rows, metrics, ("worker_name",), "machine_metric")
+    machines = _spec_columns(_open(dump, "machine_spec"))
+    return _jobs(_joined(dump, rows, machines, ("machine",), "machine_spec"))
 
 
 def _tasks_with_their_job(dump: Dump) -> ibis.Table | None:
@@ -175,16 +175,32 @@ def _group_columns(sheet: Sheet | None) -> ibis.Table | None:
 
 
 def _sensor_columns(sheet: Sheet | None) -> ibis.Table | None:
-    """Sensors per worker; a worker's several GPUs are added up, anything else that repeats is not."""
     if sheet is None:
         return None
-    rows = sheet.select(
+    return sheet.select(
         inst_id=sheet.text("inst_id"),
         worker_name=sheet.text("worker_name"),
         gpu_name=sheet.text("gpu_name"),
         **{name: sheet.number(name) for name in _SENSORS},
     )
-    return rows
+
+
+def _with_sensors(dump: Dump, rows: ibis.Table) -> ibis.Table:
+    """Join sensors per worker; one with several GPUs has a row per GPU, which are added up."""
+    sensors = _sensor_columns(_open(dump, "sensor"))
+    try:
+        return _joined(dump, rows, sensors, _WORKER, "sensor")
+    except FanOutError:
+        if sensors is None or dump.repeats(sensors, [*_WORKER, "gpu_name"]).values:
+            raise
+    dump.note("pai_sensor_table has a row per GPU: the GPU use of a worker was added up.")
+    per_worker = sensors.group_by(list(_WORKER)).agg(
+        **{
+            name: sensors[name].sum() if "gpu" in name else sensors[name].max() for name in _SENSORS
+        },
+        **{REASON: sensors[REASON].max()},
+    )
+    return _joined(dump, rows, per_worker, _WORKER, "sensor_by_worker")
 
 
 def _metric_columns(sheet: Sheet | None) -> ibis.Table | None:
