@@ -208,6 +208,11 @@ def header_of(file: SourceFile, separator: str = ",") -> list[str]:
     return names
 
 
+def having(found: Sequence[SourceFile], *columns: str) -> list[SourceFile]:
+    """Return the files whose first line names all these columns."""
+    return [file for file in found if set(columns) <= set(column_words(file.path))]
+
+
 def stack(tables: Sequence[ibis.Table]) -> ibis.Table:
     """Put tables below each other; a column one of them lacks is missing there."""
     types = {name: table[name].type() for table in tables for name in table.columns}

@@ -113,7 +113,9 @@ def typed(schema: TableSchema, table: ibis.Table) -> ibis.Table:
     wanted = {
         column: types[known.kind]
         for column in table.columns
-        if (known := schema.get(column)) is not None and known.kind in types
+        if not column.startswith("_")
+        and (known := schema.get(column)) is not None
+        and known.kind in types
     }
     return table.cast({c: t for c, t in wanted.items() if str(table[c].type()) != t})
 
