@@ -29,3 +29,39 @@ def pytest_runtest_makereport(item: pytest.Item, call: object) -> Iterator[None]
     if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped although PROPHASE_REQUIRE_ALL=1: {report.longrepr}"
+
+
+@pytest.fixture
+def pai_dump(tmp_path: Path) -> Path:
+    """A small dump of the seven raw PAI tables: two jobs, three tasks, five workers."""
+    folder = tmp_path / "pai"
+    folder.mkdir()
+    tables = {
+        "pai_job_table": [
+            "j1,id1,u1,Terminated,100,900",
+            "j2,id2,u2,Failed,500,700",
+        ],
+        "pai_task_table": [
+            "j1,worker,2,Terminated,110,900,600.0,29.296875,50.0,T4",
+            "j1,ps,1,Terminated,110,900,100.0,10.0,,",
+            "j2,worker,2,Failed,510,700,1200.0,59.0,100.0,V100",
+        ],
+        "pai_instance_table": [
+            "j1,worker,i1,w1,id1,Terminated,120,890,m1",
+            "j1,worker,i2,w2,id1,Terminated,121,900,m2",
+            "j1,ps,i3,w3,id1,Terminated,119,900,m1",
+            "j2,worker,i4,w4,id2,Failed,520,700,m3",
+            "j2,worker,i5,w5,id2,Running,520,,m3",
+        ],
+        "pai_sensor_table": [
+            "j1,worker,w1,id1,m1,/dev/nvidia0,104.5,57.2,1.7,1.9,1.1,1.25,3658824.8,813217.9,972.5,252.9",
+            "j1,worker,w2,id1,m2,/dev/nvidia1,60.0,14.7,0.5,1.8,0.4,1.27,15756703.3,4941606.2,4002.7,825.5",
+            "j2,worker,w4,id2,m3,,55.5,,2.5,2.75,,,10.0,20.0,1.0,2.0",
+        ],
+        "pai_group_tag_table": ["id1,u1,,g1,bert", "id2,u2,V100,g2,"],
+        "pai_machine_spec": ["m1,T4,96,512,2", "m2,T4,96,512,2", "m3,V100,96,512,8"],
+        "pai_machine_metric": ["w1,m1,120,890,0.1,2.0,30.0,25.0,4.5,1000.0,3,32.1"],
+    }
+    for name, rows in tables.items():
+        (folder / f"{name}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return folder

@@ -117,8 +117,9 @@ class DuckEngine:
 
     def bad_lines(self, path: Path) -> list[BadLine]:
         rows = self._sql(
-            "SELECT DISTINCT e.line, e.error_message FROM reject_errors e "
-            "JOIN reject_scans s USING (scan_id, file_id) WHERE s.file_path = ? ORDER BY 1",
+            "SELECT e.line, min(e.error_message) FROM reject_errors e "
+            "JOIN reject_scans s USING (scan_id, file_id) WHERE s.file_path = ? "
+            "GROUP BY 1 ORDER BY 1",
             [str(path)],
         )
         return [BadLine(path, int(line), str(message).splitlines()[0]) for line, message in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import ibis
 from prophase import __version__
 from prophase.errors import BadRowsError, InputError, StorageError, WorkspaceError, storage_error
 from prophase.trace import files
-from prophase.trace.engine import Engine, open_engine
+from prophase.trace.engine import BadLine, Engine, open_engine
 from prophase.trace.reader import Dump, Reader, reader_named, schema_columns, stack
 from prophase.trace.rules import REPAIRED, finish, keep_rules, typed
 from prophase.trace.schema import SCHEMAS
@@ -192,10 +193,12 @@ def _stage_table(
     if not raw.exists():
         part = raw.with_suffix(".part")
         engine.write_parquet(table, part, lambda share: progress(f"reading {name}", share))
+        _keep_lines(raw, dump.new_bad_lines())
         part.rename(raw)
     rows = engine.open_parquet(raw)
-    count = _count(engine, name, rows, dump)
-    _refuse_damage(name, count, engine, rows, dump, max_bad)
+    bad_lines = _kept_lines(raw)
+    count = _count(engine, rows, len(bad_lines))
+    _refuse_damage(name, count, engine, rows, dump, bad_lines, max_bad)
     kept = rows.filter(rows[REASON].isnull())
     repeats = 0
     if name == "jobs":
@@ -216,7 +219,18 @@ def _stage_table(
     return final, count
 
 
-def _count(engine: Engine, name: str, rows: ibis.Table, dump: Dump) -> TableCount:
+def _keep_lines(raw: Path, lines: Sequence[BadLine]) -> None:
+    """Keep broken lines beside the rows, for an import that goes on after an interruption."""
+    kept = [(str(bad.path), bad.line, bad.reason) for bad in lines]
+    raw.with_suffix(".lines.json").write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _kept_lines(raw: Path) -> list[BadLine]:
+    kept = json.loads(raw.with_suffix(".lines.json").read_text(encoding="utf-8"))
+    return [BadLine(Path(path), line, reason) for path, line, reason in kept]
+
+
+def _count(engine: Engine, rows: ibis.Table, bad_lines: int) -> TableCount:
     counted = engine.to_pandas(rows.group_by(REASON).agg(rows=rows.count()))
     reasons = {reason: int(n) for reason, n in zip(counted[REASON], counted["rows"], strict=True)}
     kept = sum(n for reason, n in reasons.items() if not isinstance(reason, str))
@@ -229,11 +243,10 @@ def _count(engine: Engine, name: str, rows: ibis.Table, dump: Dump) -> TableCoun
             stays.agg(**{f"n{i}": stays[flag].cast("int64").sum() for i, flag in enumerate(flags)})
         )
         sums = {flag: int(totals[f"n{i}"].fillna(0).iloc[0]) for i, flag in enumerate(flags)}
-    bad_lines = dump.bad_lines() if name != "nodes" else []
     if bad_lines:
-        dropped = {f"{BAD}wrong number of fields": len(bad_lines), **dropped}
+        dropped = {f"{BAD}wrong number of fields": bad_lines, **dropped}
     return TableCount(
-        read=sum(reasons.values()) + len(bad_lines),
+        read=sum(reasons.values()) + bad_lines,
         kept=kept,
         dropped=dropped,
         repaired={
@@ -244,7 +257,13 @@ def _count(engine: Engine, name: str, rows: ibis.Table, dump: Dump) -> TableCoun
 
 
 def _refuse_damage(
-    name: str, count: TableCount, engine: Engine, rows: ibis.Table, dump: Dump, max_bad: float
+    name: str,
+    count: TableCount,
+    engine: Engine,
+    rows: ibis.Table,
+    dump: Dump,
+    bad_lines: Sequence[BadLine],
+    max_bad: float,
 ) -> None:
     """Stop when nothing is left, or when more rows are damaged than the user allows."""
     if count.read == 0:
@@ -260,7 +279,7 @@ def _refuse_damage(
             + ", ".join(f"{n:,} {reason}" for reason, n in count.dropped.items())
             + ". Loosen --keep."
         )
-    examples = [f"{b.path.name} line {b.line}: {b.reason}" for b in dump.bad_lines()[:2]]
+    examples = [f"{b.path.name} line {b.line}: {b.reason}" for b in bad_lines[:2]]
     examples += [text for sheet in dump.sheets for text in sheet.examples(2)][:3]
     examples += _examples_by_id(engine, rows) if len(examples) < 2 else []
     listed = "\n".join(f"  {n:,} x {reason.removeprefix(BAD)}" for reason, n in bad.items())

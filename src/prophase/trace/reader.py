@@ -68,6 +68,7 @@ class Dump:
     used: dict[Path, Future[str]] = field(default_factory=dict)
     sheets: list[Sheet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    _told: set[BadLine] = field(default_factory=set)
     #: files are hashed while the engine reads them
     _hashing: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
@@ -147,9 +148,13 @@ class Dump:
     def option(self, name: str, default: str) -> str:
         return self.options.get(name, default)
 
-    def bad_lines(self) -> list[BadLine]:
-        """Return every line that did not split into its columns."""
-        return [bad for sheet in self.sheets for bad in self.engine.bad_lines(sheet.file.path)]
+    def new_bad_lines(self) -> list[BadLine]:
+        """Return the lines that did not split into their columns since the last call."""
+        paths = dict.fromkeys(sheet.file.path for sheet in self.sheets)
+        found = [bad for path in paths for bad in self.engine.bad_lines(path)]
+        fresh = [bad for bad in found if bad not in self._told]
+        self._told.update(fresh)
+        return fresh
 
     def join_one(
         self, left: ibis.Table, right: ibis.Table, keys: Sequence[str], *, name: str

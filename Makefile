@@ -1,0 +1,45 @@
+# Two commands do everything on a fresh machine: make demo, make test.
+# They need Python 3.11 or newer, make and git; the rest they install into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SIZE ?= full
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs clean
+
+help:
+	@echo "make demo    set up and run the main job on built-in data"
+	@echo "make test    set up and run all tests"
+	@echo "make lint    style, types, layers"
+	@echo "make bench   speed and quality benchmarks"
+	@echo "make docs    build the documentation into site/"
+
+# a virtual environment with everything the tests need; uv if it can be had, else pip
+$(READY): pyproject.toml tools/setup
+	@tools/setup "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/python tools/demo.py --size $(SIZE)
+
+test: $(READY) lint
+	@tools/system-packages
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(READY)
+	@$(BIN)/python benchmarks/run.py
+
+docs: $(READY)
+	@$(BIN)/python tools/build_docs.py
+
+clean:
+	rm -rf $(VENV) site demo .mypy_cache .ruff_cache .pytest_cache

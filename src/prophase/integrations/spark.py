@@ -1,0 +1,155 @@
+"""Run readers on Spark: for dumps beyond one machine. Same expressions, same results."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pandas as pd
+
+from prophase.errors import FormatError, MissingExtraError, StorageError
+from prophase.trace.engine import BadLine, Progress
+
+_BROKEN = "_broken_line"
+_VIEW_NUMBERS = count()
+
+
+class SparkEngine:
+    """A Spark session: the one of this process, or a local one on all cores."""
+
+    name = "spark"
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self.session = _session()
+        self.connection = ibis.pyspark.connect(self.session)
+        self._broken: dict[Path, Any] = {}
+
+    def open_text(
+        self,
+        path: Path,
+        columns: Sequence[str],
+        *,
+        separator: str,
+        skip: int,
+        quoted: bool,
+        missing: Sequence[str],
+    ) -> ibis.Table:
+        from pyspark.sql import functions as f
+
+        if skip > 1:
+            path, skip = self._without_first_lines(path, skip), 0
+        fields = ", ".join(f"`{name}` STRING" for name in [*columns, _BROKEN])
+        rows = self.session.read.csv(
+            str(path),
+            schema=fields,
+            sep=separator,
+            header=skip == 1,
+            quote='"' if quoted else "",
+            escape='"' if quoted else "",
+            mode="PERMISSIVE",
+            columnNameOfCorruptRecord=_BROKEN,
+        )
+        self._broken[path] = rows.filter(f.col(f"`{_BROKEN}`").isNotNull())
+        whole = rows.filter(f.col(f"`{_BROKEN}`").isNull())
+        cells = [
+            f.when(f.col(f"`{name}`").isin(list(missing)), None).otherwise(f.col(f"`{name}`"))
+            for name in columns
+        ]
+        view = f"prophase_text_{next(_VIEW_NUMBERS)}"
+        whole.select(
+            *(cell.alias(name) for cell, name in zip(cells, columns, strict=True))
+        ).createOrReplaceTempView(view)
+        return self.connection.table(view)
+
+    def bad_lines(self, path: Path) -> list[BadLine]:
+        if path not in self._broken:
+            return []
+        broken = {row[_BROKEN] for row in self._broken[path].collect()}
+        if not broken:
+            return []
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            numbered = enumerate((line.rstrip("\r\n") for line in lines), 1)
+            return [
+                BadLine(path, number, "Wrong number of fields")
+                for number, line in numbered
+                if line in broken
+            ]
+
+    def open_parquet(self, path: Path) -> ibis.Table:
+        view = f"prophase_parquet_{next(_VIEW_NUMBERS)}"
+        self.session.read.parquet(str(path)).createOrReplaceTempView(view)
+        return self.connection.table(view)
+
+    def write_parquet(self, table: ibis.Table, path: Path, progress: Progress) -> None:
+        progress(0.0)
+        folder = path.with_name(path.name + ".spark")
+        try:
+            rows = self.session.sql(str(self.connection.compile(table)))
+            rows.coalesce(1).write.mode("overwrite").parquet(str(folder), compression="zstd")
+            (part,) = folder.glob("part-*.parquet")
+            part.replace(path)
+        except Exception as cause:
+            raise _in_our_words(cause, path) from cause
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def to_pandas(self, table: ibis.Table) -> pd.DataFrame:
+        try:
+            frame: pd.DataFrame = self.connection.to_pandas(table)
+        except Exception as cause:
+            raise _in_our_words(cause, "query") from cause
+        return frame
+
+    def close(self) -> None:
+        """Leave the session open: it is slow to start, and may belong to the caller."""
+        self._broken.clear()
+
+    def _without_first_lines(self, path: Path, skip: int) -> Path:
+        copy = self.scratch / f"{path.name}.body"
+        with path.open("rb") as lines, copy.open("wb") as out:
+            out.writelines(islice(lines, skip, None))
+        return copy
+
+
+def _session() -> Any:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as cause:
+        raise MissingExtraError("The Spark engine", "spark") from cause
+    # without this, Spark asks the host name's address, which a laptop may not reach
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    try:
+        session = (
+            SparkSession.builder.appName("prophase")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", "8")
+            # a broken line must be seen even when its bad cell is not asked for
+            .config("spark.sql.csv.parser.columnPruning.enabled", "false")
+            .getOrCreate()
+        )
+    except Exception as cause:
+        raise StorageError(
+            f"Spark did not start ({str(cause).splitlines()[0]}). It needs Java 17: "
+            "install it and set JAVA_HOME."
+        ) from cause
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _in_our_words(cause: Exception, where: Path | str) -> Exception:
+    said = str(cause)
+    if "No space left" in said:
+        return StorageError(
+            f"{where}: no space left on the device. Free some space, then run the same command."
+        )
+    return FormatError(f"{where}: Spark could not run the query. {said.splitlines()[0]}")
