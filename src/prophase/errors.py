@@ -96,7 +96,7 @@ class MissingExtraError(ProphaseError):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a hint such as ``Did you mean 'philly'?``, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"Did you mean {close[0]!r}?" if close else ""
 
 

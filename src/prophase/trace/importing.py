@@ -314,15 +314,14 @@ def _commit(workspace: Workspace, staged: Staged, mode: Mode, command: str, scra
     parts = dict(staged.parts)
     if mode == "new":
         workspace.refuse_to_overwrite(list(parts), report.source_hash)
-    if mode == "append":
-        held = workspace.tables
-        for name in [name for name in parts if name in held]:
-            if report.source_hash in held[name].source_hash.split("+"):
-                raise WorkspaceError(
-                    f"{workspace.folder}: this dump is already in the {name} table. "
-                    "Nothing was added."
-                )
-            parts[name] = _append(workspace.path_of(name), parts[name], scratch, name)
+    held = workspace.tables
+    appended = [name for name in parts if name in held] if mode == "append" else []
+    for name in appended:
+        if report.source_hash in held[name].source_hash.split("+"):
+            raise WorkspaceError(
+                f"{workspace.folder}: this dump is already in the {name} table. Nothing was added."
+            )
+        parts[name] = _append(workspace.path_of(name), parts[name], scratch, name)
     workspace.store(
         parts,
         source=report.source,
@@ -330,6 +329,7 @@ def _commit(workspace: Workspace, staged: Staged, mode: Mode, command: str, scra
         command=command,
         clock=report.clock,
         report=report.to_dict(),
+        appended=appended,
     )
 
 

@@ -161,8 +161,10 @@ class Workspace:
         clock: str = "relative",
         seed: int | None = None,
         report: Mapping[str, Any] | None = None,
+        appended: Sequence[str] = (),
     ) -> None:
         """Move finished Parquet files in and switch to them in one step; old files go then."""
+        held = self.tables
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entries = {}
         for name, part in parts.items():
@@ -174,7 +176,9 @@ class Workspace:
                 columns=visible_columns(part),
                 table_hash=digest,
                 source=source,
-                source_hash=source_hash,
+                source_hash=(
+                    f"{held[name].source_hash}+{source_hash}" if name in appended else source_hash
+                ),
                 command=command,
                 made_at=now,
                 clock=clock,
