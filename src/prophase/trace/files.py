@@ -88,12 +88,13 @@ def unpack(path: Path, scratch: Path, advance: Callable[[int], object]) -> list[
     try:
         if path.name.endswith(_ARCHIVES):
             return [
-                SourceFile(_write_once(scratch / name, stream, advance), path)
+                SourceFile(_write_once(_own_folder(scratch, path) / name, stream, advance), path)
                 for name, stream in _members(path)
             ]
         if path.suffix in _STREAMS:
             with _STREAMS[path.suffix](path) as stream:
-                plain = _write_once(scratch / path.stem, stream, advance)
+                target = _own_folder(scratch, path.parent) / path.stem
+                plain = _write_once(target, stream, advance)
             return [SourceFile(plain, path)]
     except (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile) as cause:
         raise FormatError(
@@ -115,19 +116,30 @@ def open_bytes(path: Path) -> IO[bytes]:
     return stream
 
 
+def _own_folder(scratch: Path, origin: Path) -> Path:
+    """Keep files of one name apart: many traces have the same file once per cluster."""
+    return scratch / combined_hash([origin.resolve()])[:8]
+
+
 def _members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the regular files of an archive under their bare names."""
+    """Yield the regular files of an archive under their names in it."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
                 if not info.is_dir():
-                    yield Path(info.filename).name, archive.open(info)
+                    yield _inside(info.filename), archive.open(info)
         return
     with tarfile.open(path) as tar:
         for member in tar:
             stream = tar.extractfile(member)
             if stream is not None:
-                yield Path(member.name).name, stream
+                yield _inside(member.name), stream
+
+
+def _inside(name: str) -> str:
+    """Return a member's name without anything that leads out of the folder it is put in."""
+    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+    return "/".join(parts).replace(":", "_")
 
 
 def _write_once(target: Path, stream: IO[bytes], advance: Callable[[int], object]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -41,6 +42,10 @@ class Reader:
     patterns: Sequence[str]
     #: column names that give a file of this source away, for guessing the source
     signature: Sequence[str] = ()
+    #: signatures of its other files
+    also: Sequence[Sequence[str]] = ()
+    #: regular expression that the first line of a file without column names fits
+    first_line: str = ""
     #: option name -> what it does, given as --option NAME=VALUE
     options: Mapping[str, str] = field(default_factory=dict)
     #: "unix": seconds since 1970; "local": the same from local wall time; "relative": own zero
@@ -74,7 +79,11 @@ class Dump:
 
     def hashes(self) -> dict[str, str]:
         """Return the SHA-256 of every file that was used, by name."""
-        return {path.name: future.result() for path, future in sorted(self.used.items())}
+        folder = self.root if self.root.is_dir() else self.root.parent
+        return {
+            path.relative_to(folder).as_posix(): future.result()
+            for path, future in sorted(self.used.items())
+        }
 
     def find(self, *patterns: str, required: bool = True) -> list[SourceFile]:
         """Return the dump's files whose unpacked name fits a pattern, in name order.
@@ -265,11 +274,18 @@ def reader_named(name: str) -> Reader:
 
 def guess_reader(root: Path) -> Reader:
     """Return the reader whose signature the files at ``root`` carry."""
-    headers = [set(column_words(path)) for path in files.files_below(root)[:20]]
+    lines = [first_line_of(path) for path in files.files_below(root)[:20]]
+    headers = [set(words_of(line)) for line in lines]
     scored = [
-        (len(reader.signature), reader)
+        (len(signature), reader)
         for reader in all_readers().values()
-        if reader.signature and any(set(reader.signature) <= words for words in headers)
+        for signature in (reader.signature, *reader.also)
+        if signature and any(set(signature) <= words for words in headers)
+    ]
+    scored = scored or [
+        (0, reader)
+        for reader in all_readers().values()
+        if reader.first_line and any(re.match(reader.first_line, line) for line in lines)
     ]
     if not scored:
         raise ParameterError(
@@ -281,14 +297,23 @@ def guess_reader(root: Path) -> Reader:
 
 def column_words(path: Path) -> list[str]:
     """Return the words of a file's first line, whatever separates them; nothing if unreadable."""
+    return words_of(first_line_of(path))
+
+
+def words_of(line: str) -> list[str]:
+    """Split a line at the separator it has most of."""
+    separator = max(",;|\t", key=line.count)
+    return [word.strip().strip('"') for word in line.split(separator)]
+
+
+def first_line_of(path: Path) -> str:
+    """Return the first line of a file, through its compression; nothing if unreadable."""
     try:
         with files.open_bytes(path) as stream:
             line = stream.readline(1 << 16)
     except (OSError, EOFError):
-        return []
-    text = line.decode("utf-8-sig", errors="replace").strip()
-    separator = max(",;|\t", key=text.count)
-    return [word.strip().strip('"') for word in text.split(separator)]
+        return ""
+    return line.decode("utf-8-sig", errors="replace").strip()
 
 
 def schema_columns(table: str, columns: Sequence[str]) -> list[str]:
