@@ -1,0 +1,121 @@
+"""How fast, and in how much memory, a raw PAI dump becomes one job table.
+
+Baseline: DuckDB alone copies the instance table, the largest of the seven, from CSV to
+Parquet: no join, no check, no count. So the ratio says what the whole import costs in
+units of the least that any import must do.
+
+    python benchmarks/speed/import_pai.py [--rows 5000000] [--repeats 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from record import Measurement, record
+
+#: a child process, so that its peak memory is its own
+_IMPORT = """
+import json, resource, sys, time
+from prophase.trace import Workspace, import_trace
+began = time.perf_counter()
+report = import_trace("pai2020", sys.argv[1], Workspace.create(sys.argv[2]))
+took = time.perf_counter() - began
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(json.dumps({"s": took, "gib": peak, "rows": report.tables["jobs"].kept}))
+"""
+
+
+def write_dump(folder: Path, rows: int) -> None:
+    """Write six raw tables with hashes as long as PAI's: 7 workers a job, 40 % with sensors."""
+    folder.mkdir(parents=True)
+    con = duckdb.connect()
+    con.execute(f"""
+        CREATE TABLE inst AS SELECT
+            i, md5('job' || (i // 7))[:24] AS job_name, 'worker' AS task_name,
+            md5('inst' || i) || md5('a' || i)[:28] AS inst_name,
+            md5('work' || i) || md5('b' || i)[:28] AS worker_name,
+            md5('id' || (i // 7)) || md5('c' || (i // 7))[:28] AS inst_id,
+            CASE WHEN i % 10 < 8 THEN 'Terminated' ELSE 'Failed' END AS status,
+            1e6 + i * 0.8 AS start_time, 1e6 + i * 0.8 + (i * 7919 % 10000) + 1 AS end_time,
+            md5('machine' || (i % 1800))[:24] AS machine
+        FROM range({rows}) t(i)""")
+    tables = {
+        "pai_instance_table": "SELECT * EXCLUDE i FROM inst",
+        "pai_sensor_table": """
+            SELECT job_name, task_name, worker_name, inst_id, machine, '/dev/nvidia0',
+                i % 600 + 0.5, i % 100 + 0.1, (i % 30) / 3.0, (i % 30) / 2.5, 1.1, 1.25,
+                i * 3.0, i * 2.0, i % 1000 + 0.5, i % 77 + 0.25
+            FROM inst WHERE i % 10 < 4""",
+        "pai_task_table": """
+            SELECT job_name, task_name, count(*)::DOUBLE, 'Terminated', min(start_time),
+                max(end_time), 600.0, 29.296875, 50.0, 'T4' FROM inst GROUP BY ALL""",
+        "pai_job_table": """
+            SELECT job_name, any_value(inst_id), md5('u' || (min(i) % 1300))[:12], 'Terminated',
+                min(start_time) - 50, max(end_time) FROM inst GROUP BY job_name""",
+        "pai_group_tag_table": """
+            SELECT inst_id, md5('u' || (min(i) % 1300))[:12], NULL,
+                md5('g' || (min(i) % 50000)), 'bert' FROM inst GROUP BY inst_id""",
+        "pai_machine_spec": "SELECT md5('machine' || i)[:24], 'T4', 96, 512, 2 FROM range(1800) t(i)",
+    }
+    for name, query in tables.items():
+        con.execute(f"COPY ({query}) TO '{folder / name}.csv' (HEADER false)")
+
+
+def plain_copy(dump: Path, target: Path) -> float:
+    """Return the seconds DuckDB needs for the instance table alone."""
+    con = duckdb.connect()
+    con.execute("SET preserve_insertion_order = false")
+    began = time.perf_counter()
+    con.execute(
+        f"COPY (SELECT * FROM read_csv('{dump}/pai_instance_table.csv', header=false, "
+        f"all_varchar=true)) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
+    )
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rows", type=int, default=5_000_000)
+    options.add_argument("--repeats", type=int, default=3)
+    chosen = options.parse_args()
+    with TemporaryDirectory() as scratch:
+        dump = Path(scratch) / "dump"
+        write_dump(dump, chosen.rows)
+        runs, baseline = [], []
+        for repeat in range(chosen.repeats):
+            workspace = Path(scratch) / f"ws{repeat}"
+            child = subprocess.run(
+                [sys.executable, "-c", _IMPORT, str(dump), str(workspace)],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            runs.append(json.loads(child.stdout))
+            baseline.append(plain_copy(dump, Path(scratch) / "plain.parquet"))
+    data = f"synthetic PAI dump, {chosen.rows:,} instance rows"
+    record(
+        Measurement(
+            "pai2020 import",
+            "instance rows/s",
+            [run["rows"] / run["s"] for run in runs],
+            "plain CSV-to-Parquet copy of the instance table alone",
+            [chosen.rows / seconds for seconds in baseline],
+            data,
+        )
+    )
+    record(
+        Measurement("pai2020 import, peak memory", "GiB", [run["gib"] for run in runs], data=data)
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Pages say what is true: their commands run, and what is public is documented."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+WITH_COMMANDS = [page for page in PAGES if _SHELL.search(page.read_text(encoding="utf-8"))]
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=page_name)
+def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) -> None:
+    """Blocks marked ``sh`` run one after the other in one empty folder."""
+    script = "\n".join(_SHELL.findall(page.read_text(encoding="utf-8")))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "PROPHASE_WORKSPACE": ""},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_inside_the_documentation_lead_somewhere(page: Path) -> None:
+    for target in _LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page_name(page)} links to {target}"
+
+
+def test_the_generated_reference_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "make_reference.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_module_with_public_functions_is_in_the_api_reference() -> None:
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    for name in ("trace.split", "trace.sample", "trace.synth", "trace.lint", "trace.describe"):
+        assert f"prophase.{name}" in page
