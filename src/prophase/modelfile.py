@@ -1,1 +1,465 @@
-"""save_model, load_model."""
+"""save_model, load_model: learnt models as one safe, checked file.
+
+A model file is a zip that any unzip program opens:
+
+    manifest.json    format, kind, columns, data hash, seed, SHA-256 of every other member
+    meta.json        settings and small learnt values
+    arrays.npz       NumPy arrays, none of them of Python objects
+    blobs/NAME       bytes in a library's own format, such as XGBoost's UBJSON
+
+The zip comment ends in the SHA-256 of all bytes before it, so a damaged file is
+refused before anything in it is interpreted. Nothing is compressed: the same
+model gives the same bytes on every machine, and a file cannot unpack to more
+than its size. No pickle is ever read or written, so a file cannot run code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase import __version__
+from prophase.errors import ModelFileError, ParameterError, storage_error
+
+FORMAT = "prophase-model"
+#: raised when an older reader could misread a newer file
+FORMAT_VERSION = 1
+#: larger models are refused when saved and when loaded
+MAX_BYTES = 2 << 30
+
+_MANIFEST, _META, _ARRAYS, _BLOBS = "manifest.json", "meta.json", "arrays.npz", "blobs/"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
+#: the last bytes of a model file: this mark, then 64 hexadecimal digits
+_MARK = FORMAT.encode() + b" sha256 "
+_TAIL = len(_MARK) + 64
+#: the earliest date a zip can hold; a real one would change the bytes
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+#: how foreign files begin, and what they are
+_FOREIGN = (
+    (b"\x80\x02", "a pickle"),
+    (b"\x80\x03", "a pickle"),
+    (b"\x80\x04", "a pickle"),
+    (b"\x80\x05", "a pickle"),
+    (b"\x89HDF", "an HDF5 file (Keras, PyTables)"),
+    (b"\x93NUMPY", "a NumPy array file"),
+    (b"\x1f\x8b", "gzip data (perhaps a compressed pickle or joblib file)"),
+    (b"BZh", "bzip2 data (perhaps a compressed pickle or joblib file)"),
+    (b"\xfd7zXZ", "xz data (perhaps a compressed pickle or joblib file)"),
+    (b"\x78", "zlib data (perhaps a compressed joblib file)"),
+    (b"PAR1", "a Parquet table"),
+    (b"SQLite", "a SQLite database"),
+    (b"{L", "a bare UBJSON model (XGBoost)"),
+    (b"{", "JSON text"),
+)
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model file holds, and where it came from."""
+
+    kind: str
+    meta: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+    blobs: Mapping[str, bytes]
+    #: the columns the model reads, in its order
+    columns: tuple[str, ...]
+    #: hash of the data it learnt from
+    data_hash: str
+    seed: int | None
+    #: version of Prophase that wrote it
+    version: str
+    #: SHA-256 over the whole file; two files with the same one hold the same model
+    checksum: str
+
+
+def save_model(
+    path: Path | str,
+    *,
+    kind: str,
+    meta: Mapping[str, Any] | None = None,
+    arrays: Mapping[str, NDArray[Any]] | None = None,
+    blobs: Mapping[str, bytes] | None = None,
+    columns: Sequence[str] = (),
+    data_hash: str = "",
+    seed: int | None = None,
+) -> str:
+    """Write a model to one file and return its checksum.
+
+    The file appears whole or not at all, and the same model gives the same bytes.
+
+    Parameters
+    ----------
+    path : path
+        Where to write; a file that is there is replaced.
+    kind : str
+        What the model is, such as ``"sizing.peak"``. Loading asks for it by this name.
+    meta : mapping, optional
+        Settings and small learnt values: what JSON can hold and gives back unchanged.
+    arrays : mapping of name to array, optional
+        Learnt numbers and text. Arrays of Python objects are refused.
+    blobs : mapping of name to bytes, optional
+        Parts in a library's own safe format.
+    columns : sequence of str
+        Columns the model reads, in its order.
+    data_hash : str
+        Hash of the data it learnt from.
+    seed : int, optional
+        Seed of everything random in its making.
+
+    Examples
+    --------
+    >>> folder = getfixture("tmp_path")
+    >>> checksum = save_model(
+    ...     folder / "peak.model", kind="sizing.peak", arrays={"peak_gib": np.array([4.0])}
+    ... )
+    >>> load_model(folder / "peak.model", kind="sizing.peak").arrays["peak_gib"]
+    array([4.])
+    """
+    target = Path(path)
+    _check_words(kind, columns, data_hash, seed)
+    members = {
+        _META: _json_bytes(_checked_meta(dict(meta or {}))),
+        _ARRAYS: _npz_bytes(arrays or {}),
+        **{_BLOBS + _checked_name("blob", name): bytes(b) for name, b in (blobs or {}).items()},
+    }
+    manifest = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "prophase_version": __version__,
+        "kind": kind,
+        "columns": list(columns),
+        "data_hash": data_hash,
+        "seed": seed,
+        "members": {
+            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in sorted(members.items())
+        },
+    }
+    if sum(map(len, members.values())) > MAX_BYTES:
+        raise ParameterError(
+            f"{target}: the model is larger than {MAX_BYTES >> 30} GiB and was not saved. "
+            "Learn a smaller one: fewer trees, fewer kept samples, float32 arrays."
+        )
+    content = _zip_bytes({_MANIFEST: _json_bytes(manifest), **dict(sorted(members.items()))})
+    _replace(target, content)
+    return content[-64:].decode()
+
+
+def load_model(path: Path | str, kind: str | None = None) -> Model:
+    """Return the model in a file, or say why the file cannot be trusted.
+
+    Parameters
+    ----------
+    path : path
+        A file written by ``save_model``.
+    kind : str, optional
+        The kind that is needed; a model of another kind is refused.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, truncated, foreign, newer than this version, or another kind.
+    """
+    source = Path(path)
+    content = _read(source)
+    _refuse_foreign(source, content)
+    _refuse_damaged(source, content)
+    members = _members(source, content)
+    manifest = _manifest(source, members)
+    if kind is not None and manifest["kind"] != kind:
+        raise ModelFileError(
+            f"{source}: holds a model of kind {manifest['kind']!r}, but {kind!r} is needed. "
+            "Point to the other file, or train the model that is needed."
+        )
+    return Model(
+        kind=manifest["kind"],
+        meta=_parse_json(source, _META, members[_META]),
+        arrays=_arrays(source, members[_ARRAYS]),
+        blobs={n.removeprefix(_BLOBS): b for n, b in members.items() if n.startswith(_BLOBS)},
+        columns=tuple(manifest["columns"]),
+        data_hash=manifest["data_hash"],
+        seed=manifest["seed"],
+        version=manifest["prophase_version"],
+        checksum=content[-64:].decode(),
+    )
+
+
+# saving
+
+
+def _check_words(kind: str, columns: Sequence[str], data_hash: str, seed: int | None) -> None:
+    _checked_name("kind", kind)
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise ParameterError(f"columns is {columns!r}. Pass a list of column names.")
+    if not isinstance(data_hash, str):
+        raise ParameterError(f"data_hash is {data_hash!r}. Pass the hash as text.")
+    if seed is not None and type(seed) is not int:
+        raise ParameterError(
+            f"seed is {seed!r}. Pass a whole number, or None if nothing is random."
+        )
+
+
+def _checked_name(what: str, name: str) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ParameterError(
+            f"{what} name {name!r}: use letters, digits, '_', '-' and '.', at most 100, "
+            "and begin with a letter, a digit or '_'."
+        )
+    return name
+
+
+def _checked_meta(meta: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what JSON would turn into something else without a word."""
+    try:
+        returned = json.loads(json.dumps(meta, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise ParameterError(
+            f"meta cannot be written as JSON: {cause}. Keep to text, finite numbers, lists and "
+            "dictionaries; put NumPy values and non-finite numbers into arrays."
+        ) from cause
+    if returned != meta:
+        changed = next(key for key in meta if returned.get(key) != meta[key])
+        raise ParameterError(
+            f"meta[{changed!r}] would come back different from JSON. Use lists instead of tuples "
+            "and text as keys."
+        )
+    return meta
+
+
+def _json_bytes(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, sort_keys=True, indent=1, allow_nan=False).encode("utf-8") + b"\n"
+
+
+def _npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    members = {}
+    for name, value in sorted(arrays.items()):
+        array = _checked_array(_checked_name("array", name), value)
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
+        members[name + ".npy"] = buffer.getvalue()
+    return _zip_bytes(members, seal=False)
+
+
+def _checked_array(name: str, value: NDArray[Any]) -> NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        raise ParameterError(
+            f"array {name!r} is masked, and a file would lose its mask. Save .filled(np.nan), "
+            "or data and mask as two arrays."
+        )
+    array = np.asarray(value)
+    if array.dtype.hasobject or array.dtype.kind in "OT":
+        raise ParameterError(
+            f"array {name!r} holds Python objects ({array.dtype}), which only a pickle could keep. "
+            "Convert it: numbers to float64 or int64, text with .astype('U'), categories to codes "
+            "and a list of names."
+        )
+    if array.dtype.names is not None:
+        raise ParameterError(f"array {name!r} has named fields. Save one array per field.")
+    return array
+
+
+def _zip_bytes(members: Mapping[str, bytes], *, seal: bool = True) -> bytes:
+    """Return an uncompressed zip whose bytes depend on nothing but its members."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name, _DATE)
+            info.external_attr = 0o644 << 16
+            info.create_system = 3
+            archive.writestr(info, content)
+        if seal:
+            archive.comment = _MARK + b"0" * 64
+    if not seal:
+        return buffer.getvalue()
+    sealed = buffer.getbuffer()
+    digest = hashlib.sha256(sealed[:-64]).hexdigest().encode()
+    sealed[-64:] = digest
+    sealed.release()
+    return buffer.getvalue()
+
+
+def _replace(target: Path, content: bytes) -> None:
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(target)
+    except OSError as cause:
+        raise storage_error(cause, target) from cause
+    finally:
+        part.unlink(missing_ok=True)
+
+
+# loading
+
+
+def _read(source: Path) -> bytes:
+    if not source.is_file():
+        raise ModelFileError(f"{source}: there is no model file at this path. Train and save one.")
+    try:
+        size = source.stat().st_size
+        # members, and room for the manifest and the zip's own directory
+        if size > MAX_BYTES + (64 << 20):
+            raise ModelFileError(
+                f"{source}: is {size / 2**30:.1f} GiB; model files have at most "
+                f"{MAX_BYTES >> 30} GiB. Check that it is a model file."
+            )
+        return source.read_bytes()
+    except OSError as cause:
+        raise storage_error(cause, source) from cause
+
+
+def _refuse_foreign(source: Path, content: bytes) -> None:
+    if not content:
+        raise ModelFileError(f"{source}: is empty. Copy the model file again, or train anew.")
+    what = next((text for start, text in _FOREIGN if content.startswith(start)), None)
+    if content.startswith(b"PK") and _MANIFEST.encode() not in content[:100]:
+        what = _kind_of_zip(content)
+    elif what is None and not content.startswith(b"PK"):
+        what = "of no kind that is known"
+    if what is not None:
+        raise ModelFileError(
+            f"{source}: is not a Prophase model file; it is {what}. Prophase never loads pickle, "
+            "joblib or other files that can run code. Train the model with Prophase and save it."
+        )
+
+
+def _kind_of_zip(content: bytes) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = archive.namelist()
+    except Exception:
+        return "a zip that is damaged or cut off"
+    if any(name.endswith("data.pkl") for name in names):
+        return "a PyTorch checkpoint, which is a pickle"
+    if names and all(name.endswith(".npy") for name in names):
+        return "a NumPy .npz file"
+    return "some other zip"
+
+
+def _refuse_damaged(source: Path, content: bytes) -> None:
+    tail = content[-_TAIL:]
+    right = hashlib.sha256(memoryview(content)[:-64]).hexdigest().encode()
+    if not tail.startswith(_MARK) or tail[-64:] != right:
+        raise ModelFileError(
+            f"{source}: is damaged: it was cut off, changed or packed anew after it was saved. "
+            "Copy it again from where it was made, or train the model anew."
+        )
+
+
+def _crafted(source: Path, what: str, cause: Exception | None = None) -> ModelFileError:
+    """Return the error for a file whose checksum fits and whose content does not."""
+    error = ModelFileError(
+        f"{source}: {what}. Prophase did not write this file; do not use it, and ask where it "
+        "came from."
+    )
+    error.__cause__ = cause
+    return error
+
+
+def _members(source: Path, content: bytes) -> dict[str, bytes]:
+    """Return the members of the zip: stored as they are, each name once and without a path."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            infos = archive.infolist()
+            seen: set[str] = set()
+            for info in infos:
+                bare = info.filename.removeprefix(_BLOBS)
+                if not _NAME.fullmatch(bare) or info.filename in seen:
+                    raise _crafted(source, f"the member {info.filename!r} is not allowed")
+                if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & ~0x800:
+                    raise _crafted(source, f"the member {info.filename!r} is packed or encrypted")
+                seen.add(info.filename)
+            if sum(info.file_size for info in infos) > len(content):
+                raise _crafted(source, "its members claim more bytes than the file has")
+            return {info.filename: archive.read(info) for info in infos}
+    except ModelFileError:
+        raise
+    except Exception as cause:  # zipfile lets many kinds through: struct, index, Unicode errors
+        raise _crafted(source, "the zip directory does not fit", cause) from cause
+
+
+def _manifest(source: Path, members: dict[str, bytes]) -> dict[str, Any]:
+    manifest = _parse_json(source, _MANIFEST, members.get(_MANIFEST, b""))
+    version = manifest.get("format_version")
+    if manifest.get("format") != FORMAT or type(version) is not int or version < 1:
+        raise _crafted(source, "the manifest does not say that it is a Prophase model")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{source}: has format {version}, written by Prophase "
+            f"{str(manifest.get('prophase_version'))[:30]}; this is Prophase {__version__}, which "
+            f"reads up to format {FORMAT_VERSION}. Update with: pip install --upgrade prophase"
+        )
+    listed = manifest.get("members")
+    actual = {
+        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in members.items()
+        if name != _MANIFEST
+    }
+    if listed != actual or not {_META, _ARRAYS} <= set(actual):
+        raise _crafted(source, "the members are not those that the manifest lists")
+    fits = (
+        isinstance(manifest.get("kind"), str)
+        and isinstance(manifest.get("columns"), list)
+        and all(isinstance(name, str) for name in manifest["columns"])
+        and isinstance(manifest.get("data_hash"), str)
+        and isinstance(manifest.get("prophase_version"), str)
+        and (manifest.get("seed", "") is None or type(manifest.get("seed")) is int)
+    )
+    if not fits:
+        raise _crafted(source, "the manifest lacks a field or has one of the wrong type")
+    return manifest
+
+
+def _parse_json(source: Path, name: str, content: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as cause:
+        raise _crafted(source, f"{name} is not JSON", cause) from cause
+    if not isinstance(value, dict):
+        raise _crafted(source, f"{name} is not a JSON object")
+    return value
+
+
+def _arrays(source: Path, content: bytes) -> dict[str, NDArray[Any]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for info in archive.infolist():
+                stored = info.compress_type == zipfile.ZIP_STORED
+                if not stored or info.file_size > len(content):
+                    raise _crafted(source, f"the array {info.filename!r} is packed")
+                with archive.open(info) as member:
+                    _refuse_oversized(source, info, member)
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except ModelFileError:
+        raise
+    except Exception as cause:
+        raise _crafted(source, "the arrays cannot be read", cause) from cause
+
+
+def _refuse_oversized(source: Path, info: zipfile.ZipInfo, member: Any) -> None:
+    """Compare the size an array's header claims with its bytes, before memory is set aside."""
+    if np.lib.format.read_magic(member) != (1, 0):
+        raise _crafted(source, f"the array {info.filename!r} has another format")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+    count = 1
+    for length in shape:
+        count *= length
+    if dtype.hasobject or count * dtype.itemsize != info.file_size - member.tell():
+        raise _crafted(source, f"the array {info.filename!r} is not what its header says")
