@@ -1,0 +1,97 @@
+"""Bitbrains VMs, 2013: sizes and CPU use of business VMs every five minutes.
+
+Source: Shen, van Beek, Iosup, CCGrid 2015 (GWA-T-12), in the tables of the OpenDC
+trace archive. A VM is placed on a host as a job is, so it is a job here.
+``cpu_capacity`` is the capacity of all cores together: 2,600 or 2,926 MHz per core
+times ``cpu_count``. Use may exceed it by some 5 %, as the hosts can clock up.
+
+A sample stands at the end of its interval, which is ``step_s`` long: equal neighbours
+were merged. A VM that is switched off has ``online_cpus`` 0. A VM that outlives the
+trace has the end of the trace as its end: its life is a lower bound.
+"""
+
+from __future__ import annotations
+
+import ibis
+
+from prophase.errors import MissingFileError
+from prophase.trace.files import SourceFile
+from prophase.trace.reader import Dump, Reader, Tables, having
+
+_GIB_PER_KIB = 1 / 2**20
+
+
+def _read(dump: Dump) -> Tables:
+    found = dump.find("*.csv")
+    vms = having(found, "id", "start_time", "stop_time", "cpu_capacity")
+    series = having(found, "id", "timestamp", "cpu_usage_mhz")
+    tables: Tables = {}
+    if vms:
+        tables["jobs"] = _jobs(dump, vms[0])
+    if series:
+        tables["usage"] = _usage(dump, series[0], vms)
+    if not tables:
+        raise MissingFileError(
+            f"{dump.root}: holds neither a table of VMs (id, start_time, stop_time, cpu_capacity) "
+            "nor a CPU series (id, timestamp, cpu_usage_mhz). Point to the folder of the trace."
+        )
+    return tables
+
+
+def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
+    sheet = dump.sheet(file)
+    start = sheet.instant("start_time")
+    return sheet.select(
+        job_id=sheet.text("id"),
+        # a VM does not queue: it is there from its start
+        submit_s=start,
+        start_s=start,
+        end_s=sheet.instant("stop_time"),
+        instances=ibis.literal(1.0),
+        request_cpu_cores=sheet.number("cpu_count"),
+        request_memory_gib=sheet.number("mem_capacity", factor=_GIB_PER_KIB),
+        attr_cpu_capacity_mhz=sheet.number("cpu_capacity"),
+    )
+
+
+def _usage(dump: Dump, file: SourceFile, vms: list[SourceFile]) -> ibis.Table:
+    sheet = dump.sheet(file)
+    samples = sheet.select(
+        series_id=sheet.text("id"),
+        time_s=sheet.instant("timestamp"),
+        step_s=sheet.number("duration_ms", factor=1e-3),
+        cpu_mhz=sheet.number("cpu_usage_mhz"),
+        online_cpus=sheet.number("cpu_count"),
+    )
+    if not vms:
+        dump.note("There is no table of VMs: CPU use stays in MHz, cores and percent are missing.")
+        return samples
+    sizes = dump.sheet(vms[0])
+    capacity = sizes.select(
+        series_id=sizes.text("id"),
+        _cores=sizes.number("cpu_count"),
+        _mhz=sizes.number("cpu_capacity").nullif(0.0),
+    )
+    joined = dump.join_one(samples, capacity, ["series_id"], name="vms")
+    return joined.mutate(
+        cpu_cores=joined.cpu_mhz / joined._mhz * joined._cores,
+        cpu_util_pct=joined.cpu_mhz / joined._mhz * 100.0,
+    )
+
+
+READER = Reader(
+    name="bitbrains",
+    title="Bitbrains business VMs (2013): sizes and CPU use every 5 minutes",
+    fills={
+        "jobs": (
+            "job_id submit_s start_s end_s duration_s wait_s instances request_cpu_cores "
+            "request_memory_gib attr_cpu_capacity_mhz"
+        ).split(),
+        "usage": "series_id time_s cpu_cores cpu_util_pct step_s cpu_mhz online_cpus".split(),
+    },
+    cannot="memory use, owners, GPUs; VMs are long-lived services, not training jobs",
+    read=_read,
+    patterns=("*.csv",),
+    signature=("id", "start_time", "stop_time", "cpu_count", "cpu_capacity", "mem_capacity"),
+    clock="unix",
+)
