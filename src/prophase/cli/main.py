@@ -27,6 +27,8 @@ COMMANDS = {
     "synth": "synth",
     "lint": "lint",
     "describe": "describe",
+    "sample": "sample",
+    "split": "split",
     "fetch": "fetch",
     "show": "show",
 }

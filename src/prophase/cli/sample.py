@@ -1,0 +1,119 @@
+"""prophase sample: fewer jobs that stand for all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, typed_command
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from prophase.trace.sample import Sample
+
+
+def command(
+    path: Annotated[Path, typer.Argument(help="A workspace, or files of a known source.")],
+    by: Annotated[str, typer.Option(help="Column whose values keep their shares.")] = "workload",
+    size: Annotated[
+        int | None, typer.Option(help="Rows wanted; without it, Cochran's size (95 %, 5 points).")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same rows.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Workspace to write the sample to; else only counts.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Name of the source, if it is not a workspace.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the tables in OUT.")] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Draw a stratified sample of the jobs: every stratum keeps its share.
+
+    Each stratum is rounded on its own, so the total may differ from the size by a few rows.
+
+    Examples:
+
+    `prophase sample ws --by workload --size 100000 --out small`
+
+    `prophase sample ws --by user`
+    """
+    from prophase.trace.files import combined_hash
+    from prophase.trace.workspace import Workspace
+
+    sample, frames, origin = _draw(path, source, by, size, seed, wanted=out is not None)
+    remarks = list(sample.notes)
+    if out is not None:
+        jobs = frames["jobs"]
+        if "usage" in frames:
+            frames["usage"], note = _usage_of(frames["usage"], jobs)
+            remarks.append(note)
+        Workspace.create(out).store_frames(
+            frames,
+            source=origin["source"],
+            source_hash=combined_hash([origin["hash"], "sample", by, size, seed]),
+            command=typed_command(),
+            clock=origin["clock"],
+            seed=seed,
+            replace=replace,
+        )
+        remarks.append(f"Wrote {len(jobs):,} jobs to {out}. Next: prophase describe {out}")
+    else:
+        remarks.append("Nothing was written. Add --out FOLDER to keep the sample.")
+    emit(_rows(sample, by), format, remarks=remarks)
+
+
+def _draw(
+    path: Path, source: str | None, by: str, size: int | None, seed: int, *, wanted: bool
+) -> tuple[Sample, dict[str, pd.DataFrame], dict[str, str]]:
+    """Return the sample, the tables it leaves, and where they came from."""
+    from prophase.errors import MissingColumnError, nearest
+    from prophase.trace.loading import open_trace
+    from prophase.trace.sample import draw_sample, take_rows
+    from prophase.trace.workspace import Workspace
+
+    if source is None and Workspace.is_at(path):
+        # only the strata are read whole: the table may be larger than the memory
+        held = Workspace(path)
+        file = held.path_of("jobs")
+        entry = held.tables["jobs"]
+        columns = list(entry.columns)
+        origin = {"source": entry.source, "hash": entry.source_hash, "clock": entry.clock}
+    else:
+        trace = open_trace(path, source=source)
+        held, columns = None, list(trace.jobs.columns)
+        origin = {"source": trace.source, "hash": trace.data_hash, "clock": trace.clock}
+    if by not in columns:
+        raise MissingColumnError(
+            f"{path}: the jobs have no column {by!r}. {nearest(by, columns)} "
+            f"Choose one of {', '.join(columns)}.".replace("  ", " ")
+        )
+    if held is None:
+        sample = draw_sample(trace.jobs[by], size, random_state=seed)
+        return sample, {**trace.tables, "jobs": trace.jobs.iloc[sample.rows]}, origin
+    sample = draw_sample(held.read("jobs", [by])[by], size, random_state=seed)
+    if not wanted:
+        return sample, {}, origin
+    others = {name: held.read(name) for name in held.tables if name != "jobs"}
+    return sample, {**others, "jobs": take_rows(file, sample.rows, columns)}, origin
+
+
+def _usage_of(usage: pd.DataFrame, jobs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Keep the usage of the drawn jobs; usage that names no job stays whole."""
+    mine = usage["series_id"].isin(jobs["job_id"])
+    if not mine.any():
+        return usage, "The usage table does not name these jobs and was kept whole."
+    return usage[mine], f"Kept {int(mine.sum()):,} of {len(usage):,} usage rows: the drawn jobs'."
+
+
+def _rows(sample: Sample, by: str) -> list[dict[str, Any]]:
+    """One line per stratum and the total, as in the paper's Table I."""
+    rows = [
+        {by: name, "rows": count, "sampled_rows": sample.drawn[name]}
+        for name, count in sample.population.items()
+    ]
+    total = sum(sample.population.values())
+    return [*rows, {by: "total", "rows": total, "sampled_rows": len(sample.rows)}]

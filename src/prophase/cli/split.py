@@ -1,0 +1,142 @@
+"""prophase split: rows to learn from, rows to be judged on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, typed_command
+from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from prophase.trace.loading import Trace
+    from prophase.trace.split import Split
+
+
+class By(StrEnum):
+    """What keeps the two sides apart."""
+
+    time = "time"
+    job = "job"
+    user = "user"
+    row = "row"
+
+
+def command(
+    path: Annotated[Path, typer.Argument(help="A workspace, or files of a known source.")],
+    by: Annotated[By, typer.Option(help="What keeps the two sides apart.")] = By.time,
+    test_share: Annotated[str, typer.Option(help="Share of rows to be judged on.")] = "20%",
+    cut: Annotated[
+        str | None,
+        typer.Option(help="By time: first moment of the test side, in seconds or as a date."),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(help="By time: this many cuts, moving forward; only counts.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="By job, user or row: seed of the draw.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the workspaces OUT/train and OUT/test.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Name of the source, if it is not a workspace.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the tables in OUT.")] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Divide the jobs into a train and a test side, and count what is on neither.
+
+    By time is the honest choice: it learns only from jobs that had ended before the
+    first judged job was submitted.
+
+    Examples:
+
+    `prophase split ws --test-share 20% --out parts`
+
+    `prophase split ws --cut 2017-11-01`
+
+    `prophase split ws --by job --seed 7`
+
+    `prophase split ws --folds 5`
+    """
+    from prophase.trace.loading import open_trace
+
+    _refuse_contradictions(by, cut, folds, out)
+    trace = open_trace(path, source=source)
+    splits = _divide(trace, by, test_share, cut, folds, seed)
+    remarks = list(dict.fromkeys(note for split in splits for note in split.notes))
+    if out is not None:
+        _store(trace, splits[0], out, seed, replace)
+        remarks.append(f"Wrote the workspaces {out / 'train'} and {out / 'test'}.")
+    elif folds is None:
+        remarks.append("Nothing was written. Add --out FOLDER to keep the two sides.")
+    emit([_row(split) for split in splits], format, remarks=remarks)
+
+
+def _refuse_contradictions(by: By, cut: str | None, folds: int | None, out: Path | None) -> None:
+    if by is not By.time and (cut is not None or folds is not None):
+        raise ParameterError(f"--cut and --folds go with --by time, not with --by {by}.")
+    if folds is not None and (cut is not None or out is not None):
+        raise ParameterError("--folds only counts; it goes with neither --cut nor --out.")
+
+
+def _divide(
+    trace: Trace, by: By, share: str, cut: str | None, folds: int | None, seed: int
+) -> list[Split]:
+    from prophase.trace.split import SEEDED_SPLITS, split_by_time, time_folds
+    from prophase.trace.units import parse_share
+
+    if folds is not None:
+        return time_folds(trace.jobs, folds)
+    if cut is not None:
+        return [split_by_time(trace.jobs, _moment(cut))]
+    wanted = parse_share(share, name="--test-share")
+    if by is By.time:
+        return [split_by_time(trace.jobs, test_share=wanted)]
+    return [SEEDED_SPLITS[by](trace.jobs, wanted, random_state=seed)]
+
+
+def _moment(text: str) -> float:
+    """Read seconds, or a date, which counts as the trace writes it: without a time zone."""
+    from datetime import UTC, datetime
+
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as cause:
+        raise ParameterError(
+            f"--cut {text!r}: pass seconds on the trace's clock, or a date such as 2017-11-01."
+        ) from cause
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _store(trace: Trace, split: Split, out: Path, seed: int, replace: bool) -> None:
+    from prophase.trace.files import combined_hash
+    from prophase.trace.workspace import Workspace
+
+    nodes = {"nodes": trace.nodes} if "nodes" in trace.tables else {}
+    for side, rows in (("train", split.train), ("test", split.test)):
+        Workspace.create(out / side).store_frames(
+            {"jobs": trace.jobs.iloc[rows], **nodes},
+            source=trace.source,
+            source_hash=combined_hash([trace.data_hash, split.rule, side]),
+            command=typed_command(),
+            clock=trace.clock,
+            seed=seed,
+            replace=replace,
+        )
+
+
+def _row(split: Split) -> dict[str, Any]:
+    return {
+        "rule": split.rule,
+        "train": len(split.train),
+        "test": len(split.test),
+        "left_out": len(split.left_out),
+        "test_pct": round(100 * split.test_share, 1),
+    }
