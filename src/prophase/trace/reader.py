@@ -73,6 +73,8 @@ class Dump:
     used: dict[Path, Future[str]] = field(default_factory=dict)
     sheets: list[Sheet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    #: set by a reader whose files tell which clock they keep
+    clock: str | None = None
     _told: set[BadLine] = field(default_factory=set)
     #: files are hashed while the engine reads them
     _hashing: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
@@ -106,6 +108,11 @@ class Dump:
                 "(also .gz, .xz, .zip, .tar.gz). Point to the folder or file of this source."
             )
         return found
+
+    def leave_aside(self, found: Sequence[SourceFile]) -> None:
+        """Take files out of the import's hash: found, but not read."""
+        for file in found:
+            self.used.pop(file.origin, None)
 
     def sheet(
         self,

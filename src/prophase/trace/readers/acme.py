@@ -1,0 +1,96 @@
+"""Shanghai AI Laboratory Acme, 2023: jobs of the LLM clusters Seren (Slurm) and Kalos (Kubernetes).
+
+Source: Hu et al., "Characterization of Large Language Model Development in the
+Datacenter", NSDI 2024. GPUs and CPUs are given for the whole job, memory per pod; an
+instance here is one node or pod. In Kalos the published ``duration`` counts from the
+submission, so run times are always end - start.
+"""
+
+from __future__ import annotations
+
+import ibis
+
+from prophase.trace.files import SourceFile
+from prophase.trace.reader import Dump, Reader, Tables, having, stack
+from prophase.trace.readers import slurm_text as slurm
+from prophase.trace.readers.clock_text import instant_s
+from prophase.trace.rules import REPAIRED
+from prophase.trace.sheet import Sheet
+from prophase.trace.units import GIB
+
+_NEEDED = ("job_id", "node_num", "gpu_num", "cpu_num", "type", "state", "submit_time")
+
+
+def _read(dump: Dump) -> Tables:
+    found = dump.find(*READER.patterns)
+    return {"jobs": stack([_jobs(dump, file) for file in having(found, *_NEEDED) or found])}
+
+
+def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
+    sheet = dump.sheet(file)
+    sheet.need(*_NEEDED)
+    nodes = sheet.number("node_num").clip(lower=1.0).fill_null(1.0)
+    start, end = _instant(sheet, "start_time"), _instant(sheet, "end_time")
+    reported = sheet.number("duration") if sheet.has("duration") else ibis.null("float64")
+    run = end - start
+    return sheet.select(
+        job_id=sheet.text("job_id"),
+        user=sheet.text("user") if sheet.has("user") else ibis.null("string"),
+        workload=sheet.text("type"),
+        submit_s=_instant(sheet, "submit_time"),
+        start_s=start,
+        end_s=end,
+        duration_s=run,
+        status=slurm.status(sheet.text("state")),
+        instances=nodes,
+        request_cpu_cores=sheet.number("cpu_num") / nodes,
+        request_gpus=sheet.number("gpu_num") / nodes,
+        **_pods(sheet),
+        attr_cluster=ibis.literal(file.stem.removeprefix("trace_")),
+        **{
+            f"after_{name.removesuffix('_time')}_s": _instant(sheet, name)
+            for name in ("fail_time", "stop_time")
+            if sheet.has(name)
+        },
+        after_reported_duration_s=reported,
+        **{f"{REPAIRED}duration included the wait": ((reported - run).abs() > 1).fill_null(False)},
+    )
+
+
+def _pods(sheet: Sheet) -> dict[str, ibis.Value]:
+    """Return memory per pod, which Kalos has and Seren has not."""
+    asked = {
+        "request_memory_gib": "mem_per_pod_GB",
+        "attr_shared_memory_gib": "shared_mem_per_pod",
+    }
+    return {
+        ours: sheet.number(column, factor=GIB["gb"])
+        for ours, column in asked.items()
+        if sheet.has(column)
+    }
+
+
+def _instant(sheet: Sheet, name: str) -> ibis.Value:
+    """Return Unix seconds; times carry the offset of their cluster."""
+    text = sheet.text(name)
+    value = instant_s(text)
+    sheet.bad_if(value.isnull() & text.notnull(), f"{name} is not a time")
+    return value
+
+
+READER = Reader(
+    name="acme",
+    title="Shanghai AI Lab Acme (2023): jobs of the LLM clusters Seren and Kalos",
+    fills={
+        "jobs": (
+            "job_id user workload submit_s start_s end_s duration_s wait_s status instances "
+            "request_cpu_cores request_memory_gib request_gpus attr_cluster "
+            "attr_shared_memory_gib after_fail_s after_stop_s after_reported_duration_s"
+        ).split()
+    },
+    cannot="queues, time limits, measured use (utilisation is published per node, not per job)",
+    read=_read,
+    patterns=("trace_seren*.csv", "trace_kalos*.csv"),
+    signature=("job_id", "node_num", "gpu_num", "cpu_num", "type", "state", "gpu_time"),
+    clock="unix",
+)

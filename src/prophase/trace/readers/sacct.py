@@ -1,0 +1,178 @@
+"""Slurm accounting: dumps of ``sacct -P`` or ``-p`` with any choice of columns.
+
+An instance is a node of the job: requests are per node, and ``instances`` times the
+request is the job's total. Step rows (123.batch, 123.0) are folded into their job.
+
+``memory_peak_gib`` is the largest MaxRSS of the job's steps. MaxRSS belongs to the one
+task that used most, so a node with several tasks may have used more; multiplying by the
+number of tasks is wrong the other way, because tasks do not peak alike or together.
+"""
+
+from __future__ import annotations
+
+import re
+
+import ibis
+
+from prophase.errors import FormatError, ParameterError
+from prophase.trace.files import SourceFile, first_lines
+from prophase.trace.reader import Dump, Reader, Tables, having, header_of, stack
+from prophase.trace.readers import slurm_submissions as submissions
+from prophase.trace.readers.sacct_rows import AFTERWARDS, AT_SUBMIT, parsed_rows
+from prophase.trace.sheet import MISSING_WORDS, REASON, Sheet
+
+#: columns of dumps without a header, by their number: Open XDMoD's way to call sacct
+LAYOUTS = {
+    26: (
+        "JobID JobIDRaw Cluster Partition QOS Account Group GID User UID Submit Eligible Start "
+        "End Elapsed ExitCode State NNodes NCPUS ReqCPUS ReqMem ReqTRES AllocTRES Timelimit "
+        "NodeList JobName"
+    ).split()
+}
+_SEPARATORS = "|\t;^~,"
+#: what is measured in step rows, and how the steps of a job come together
+_FOLDED = {
+    "_cpu_s": "sum",
+    "_memory_peak_gib": "max",
+    "_read_bytes": "sum",
+    "_write_bytes": "sum",
+    "_gpu_util_pct": "max",
+    "_gpu_memory_gib": "max",
+}
+
+
+def _read(dump: Dump) -> Tables:
+    found = dump.find(*READER.patterns)
+    asked = having(found, *submissions.COLUMNS)
+    dumps = [file for file in found if file not in asked]
+    if not dumps:
+        dump.note("This is the submission side only: submit_s counts from the first job.")
+        return {"jobs": stack([submissions.jobs(dump, file) for file in asked])}
+    rows = stack([parsed_rows(dump, _open(dump, file)) for file in dumps])
+    tables = {"jobs": _jobs(dump, rows)}
+    if asked:
+        tables["submissions"] = stack([submissions.jobs(dump, file) for file in asked])
+        dump.note("submissions holds what users asked for; jobs holds what sacct recorded.")
+    return tables
+
+
+def _open(dump: Dump, file: SourceFile) -> Sheet:
+    """Open a dump with its header, with the user's column names, or with a known layout."""
+    line = first_lines(file.path, 1)[0]
+    separator = dump.option("delimiter", "").replace("tab", "\t") or _separator_of(line)
+    fields = [word.strip() for word in line.split(separator)]
+    has_header = not re.match(r"[0-9]", fields[0])
+    columns = [name.strip() for name in dump.option("columns", "").split(",") if name.strip()]
+    if has_header and not columns:
+        columns = header_of(file, separator)
+    elif not columns:
+        columns = LAYOUTS.get(len(fields) - (fields[-1] == ""), [])
+    if not columns:
+        raise FormatError(
+            f"{file.origin} line 1: there is no header and {len(fields)} fields are no layout "
+            "that is known. Name them with --columns JobID,User,..., or dump again without -n."
+        )
+    if len(columns) == len(fields) - 1 and not fields[-1]:
+        columns = [*columns, "_end"]  # sacct -p ends every line with a separator
+    if len(columns) != len(fields):
+        raise ParameterError(
+            f"{file.origin} line 1: {len(columns)} columns are named, but the line has "
+            f"{len(fields)} fields. Name each field of the dump once, in order."
+        )
+    missing = (*MISSING_WORDS, "None assigned")
+    sheet = dump.sheet(
+        file,
+        columns=columns,
+        separator=separator,
+        skip=int(has_header),
+        quoted=False,
+        missing=missing,
+    )
+    if not {"jobid", "jobidraw"} & {name.lower() for name in columns}:
+        sheet.need("JobID")
+    return sheet
+
+
+def _separator_of(line: str) -> str:
+    return "|" if "|" in line else max(_SEPARATORS, key=line.count)
+
+
+def _jobs(dump: Dump, rows: ibis.Table) -> ibis.Table:
+    """Fold the steps into their jobs and finish the per-instance figures."""
+    several = "attr_cluster" in rows.columns
+    seen = dump.engine.to_pandas(
+        rows.agg(
+            steps=rows._is_step.cast("int64").sum(),
+            arrays=(rows.job_id.contains("[") & ~rows._is_step).cast("int64").sum(),
+            clusters=rows.attr_cluster.nunique() if several else ibis.literal(1),
+        )
+    ).fillna(0)
+    steps, arrays, clusters = (int(seen[name].iloc[0]) for name in ("steps", "arrays", "clusters"))
+    if arrays:
+        dump.note(f"{arrays:,} rows stand for array tasks that had not started, one row per array.")
+    folded = dict.fromkeys(_FOLDED, ibis.null("float64"))
+    if steps:
+        rows = dump.join_one(rows, _folded(rows), ["_key"], name="steps")
+        _note_lost_steps(dump, rows)
+        folded = {name: rows[f"{name}_steps"] for name in _FOLDED}
+    if clusters > 1:
+        prefix = rows.attr_cluster.fill_null("") + ibis.literal("/")
+        rows = rows.mutate(job_id=prefix + rows.job_id, parent_id=prefix + rows.parent_id)
+    own = {name: ibis.coalesce(folded[name], rows[name]) for name in _FOLDED}
+    # the job's own row already adds up the CPU time of its steps
+    cpu_s = ibis.coalesce(rows._cpu_s, folded["_cpu_s"])
+    spent = (rows._elapsed_s > 0).ifelse(cpu_s / rows._elapsed_s / rows.instances, None)
+    reason = rows._is_step.ifelse("step row, folded into its job", ibis.null("string"))
+    return rows.mutate(
+        cpu_mean_cores=spent,
+        memory_peak_gib=own["_memory_peak_gib"],
+        read_bytes=own["_read_bytes"] / rows.instances,
+        write_bytes=own["_write_bytes"] / rows.instances,
+        gpu_util_mean_pct=own["_gpu_util_pct"],
+        gpu_memory_peak_gib=own["_gpu_memory_gib"],
+        **{REASON: ibis.coalesce(rows[REASON], reason)},
+    )
+
+
+def _folded(rows: ibis.Table) -> ibis.Table:
+    """Return one row per job that has steps, with what they used together."""
+    steps = rows.filter(rows._is_step & rows[REASON].isnull())
+    return steps.group_by("_key").agg(
+        **{f"{name}_steps": getattr(steps[name], how)() for name, how in _FOLDED.items()}
+    )
+
+
+def _note_lost_steps(dump: Dump, rows: ibis.Table) -> None:
+    jobs = rows.filter(~rows._is_step).select("_key").distinct()
+    steps = rows.filter(rows._is_step).select("_key")
+    lost = dump.engine.to_pandas(steps.anti_join(jobs, "_key").agg(rows=ibis._.count()))
+    count = int(lost["rows"].iloc[0])
+    if count:
+        dump.note(f"{count:,} step rows have no job row in the dump; what they used is lost.")
+
+
+READER = Reader(
+    name="sacct",
+    title="Slurm accounting, sacct -P or -p with any columns",
+    fills={
+        "jobs": (
+            "job_id parent_id name user group queue submit_s start_s end_s duration_s wait_s "
+            "status instances request_cpu_cores request_memory_gib request_gpus gpu_type "
+            "time_limit_s cpu_mean_cores memory_peak_gib gpu_util_mean_pct gpu_memory_peak_gib "
+            "read_bytes write_bytes after_eligible_s after_priority after_alloc_cpu_cores "
+            "after_alloc_nodes " + " ".join([*AT_SUBMIT.values(), *AFTERWARDS.values()])
+        ).split(),
+        "submissions": "job_id user submit_s duration_s instances request_cpu_cores".split(),
+    },
+    cannot="use over time; peaks of several tasks on one node; steps of requeued attempts apart",
+    read=_read,
+    patterns=("*sacct*", "*.psv", "*_acct*", "workload_jobs*.csv"),
+    signature=("JobID", "State"),
+    also=(submissions.COLUMNS,),
+    first_line=r"[0-9][^|]*\|.*\|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\|",
+    options={
+        "columns": "names of the fields of a dump without a header: JobID,User,...",
+        "delimiter": "what separates fields if not |; tab for a tabulator",
+    },
+    clock="local",
+)

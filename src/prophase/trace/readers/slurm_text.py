@@ -1,0 +1,203 @@
+"""What Slurm writes into its accounting text: memory, elapsed time, TRES and state words.
+
+Every function takes a column of text and returns an expression, so it runs on any
+engine; the regular expressions use only what both RE2 and Java know. Slurm's K, M and
+G are powers of 1024.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ibis
+
+_AMOUNT = r"^([0-9]+(?:[.][0-9]+)?)([KMGTPE]?)B?$"
+_REQUEST = r"^([0-9]+(?:[.][0-9]+)?)([KMGTPE]?)B?([nc]?)$"
+_ELAPSED = r"^(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+(?:[.][0-9]+)?)$"
+_GRES = (
+    r"(?:^|,)(?:gres[:/])?gpu(?::([^:,()=]*[A-Za-z][^:,()=]*))?(?:[:=]([0-9]+))?(?:[(][^)]*[)])?"
+    r"(?:,|$)"
+)
+_GIB = {
+    "K": 2.0**-20,
+    "M": 2.0**-10,
+    "G": 1.0,
+    "T": 2.0**10,
+    "P": 2.0**20,
+    "E": 2.0**30,
+}
+#: Slurm marks memory per CPU with the top bit of a 32-bit number of MB; old versions print it
+PER_CPU_FLAG_GIB = 2.0**31 * _GIB["M"]
+#: no job asks for this much per CPU: the 64-bit mark, whose low bits a float cannot hold
+_ABSURD_GIB = 2.0**32 * _GIB["M"]
+
+#: words and short codes of Slurm's job states -> our status
+STATES = {
+    "COMPLETED": "completed",
+    "CD": "completed",
+    "FAILED": "failed",
+    "F": "failed",
+    "SPECIAL_EXIT": "failed",
+    "SE": "failed",
+    "CANCELLED": "cancelled",
+    "CA": "cancelled",
+    "REVOKED": "cancelled",
+    "RV": "cancelled",
+    "TIMEOUT": "timeout",
+    "TO": "timeout",
+    "DEADLINE": "timeout",
+    "DL": "timeout",
+    "OUT_OF_MEMORY": "oom",
+    "OOM": "oom",
+    "NODE_FAIL": "node_fail",
+    "NF": "node_fail",
+    "BOOT_FAIL": "node_fail",
+    "BF": "node_fail",
+    "LAUNCH_FAILED": "node_fail",
+    "RECONFIG_FAIL": "node_fail",
+    "PREEMPTED": "preempted",
+    "PR": "preempted",
+    "REQUEUED": "preempted",
+    "RQ": "preempted",
+    "RUNNING": "running",
+    "R": "running",
+    "COMPLETING": "running",
+    "CG": "running",
+    "SUSPENDED": "running",
+    "S": "running",
+    "STOPPED": "running",
+    "ST": "running",
+    "RESIZING": "running",
+    "RS": "running",
+    "SIGNALING": "running",
+    "STAGE_OUT": "running",
+    "PENDING": "pending",
+    "PD": "pending",
+    "CONFIGURING": "pending",
+    "CF": "pending",
+    "REQUEUE_HOLD": "pending",
+    "REQUEUE_FED": "pending",
+    "RESV_DEL_HOLD": "pending",
+}
+
+
+@dataclass(frozen=True)
+class RequestedMemory:
+    """A ReqMem column taken apart; amounts in GiB, each missing where another one applies."""
+
+    per_node: ibis.Value
+    per_cpu: ibis.Value
+    of_job: ibis.Value
+    #: the per-CPU mark was folded into the number and has been taken out again
+    unfolded: ibis.Value
+    #: neither empty nor an amount
+    broken: ibis.Value
+
+
+def status(state: ibis.Value) -> ibis.Value:
+    """Return our status for ``COMPLETED``, ``CANCELLED by 123``, ``OUT_OF_ME+`` ..."""
+    word = state.upper().re_extract(r"^([A-Z_]+)", 1)
+    shortened = [
+        (cut, STATES[full])
+        for full in STATES
+        for cut in (full[:length] for length in range(8, len(full)))
+        if sum(other.startswith(cut) for other in STATES) == 1
+    ]
+    return ibis.cases(
+        (state.isnull(), "unknown"), else_=word.cases(*STATES.items(), *shortened, else_="unknown")
+    )
+
+
+def gib(text: ibis.Value, *, plain: str = "") -> ibis.Value:
+    """Return GiB of ``1234K`` or ``1.5G``; a number without unit counts as ``plain``, or bytes."""
+    return _number(text.re_extract(_AMOUNT, 1)) * _unit(text.re_extract(_AMOUNT, 2), plain)
+
+
+def requested_memory(text: ibis.Value) -> RequestedMemory:
+    """Take ``31000Mn`` (per node), ``2800Mc`` (per CPU) or ``4G`` (whole job) apart.
+
+    ``0`` means all memory of the node, whatever it has: it becomes missing. Old Slurm
+    versions print the per-CPU mark as part of the number (2147486648Mn = 3000 MB per CPU).
+    """
+    amount = _number(text.re_extract(_REQUEST, 1)) * _unit(text.re_extract(_REQUEST, 2), "M")
+    kind = text.re_extract(_REQUEST, 3)
+    folded = (amount >= PER_CPU_FLAG_GIB) & (amount < _ABSURD_GIB)
+    value = ibis.cases(
+        (amount >= _ABSURD_GIB, ibis.null("float64")),
+        (folded, amount - PER_CPU_FLAG_GIB),
+        else_=amount,
+    ).nullif(0.0)
+    nothing = ibis.null("float64")
+    return RequestedMemory(
+        per_node=((kind == "n") & ~folded).ifelse(value, nothing),
+        per_cpu=((kind == "c") | folded).ifelse(value, nothing),
+        of_job=((kind == "") & ~folded).ifelse(value, nothing),
+        unfolded=folded,
+        broken=amount.isnull() & text.notnull(),
+    )
+
+
+def elapsed_s(text: ibis.Value) -> ibis.Value:
+    """Return seconds of ``5-00:00:26``, ``00:07:00`` or ``01:02.345``; other words are missing."""
+    days, hours, minutes, seconds = (_number(text.re_extract(_ELAPSED, i)) for i in (1, 2, 3, 4))
+    zero = ibis.literal(0.0)
+    return (
+        ibis.coalesce(days, zero) * 86400.0
+        + ibis.coalesce(hours, zero) * 3600.0
+        + minutes * 60.0
+        + seconds
+    )
+
+
+def tres(text: ibis.Value, key: str) -> ibis.Value:
+    """Return the text of one resource in ``cpu=8,mem=24000M,node=1``, missing if not listed."""
+    return text.re_extract(rf"(?:^|,){key}=([^,]*)", 1).nullif("")
+
+
+def tres_number(text: ibis.Value, key: str) -> ibis.Value:
+    """Return a resource of a TRES text as a plain number."""
+    return tres(text, key).try_cast("float64")
+
+
+def tres_gib(text: ibis.Value, key: str = "mem") -> ibis.Value:
+    """Return a resource of a TRES text in GiB; without unit it is bytes."""
+    return gib(tres(text, key))
+
+
+def tres_gpus(text: ibis.Value) -> ibis.Value:
+    """Return the GPUs of a TRES text, missing if none are listed.
+
+    ``gres/gpu=2`` counts all of them; ``gres/gpu:a100=1,gres/gpu:v100=1`` are added up
+    only where that total is absent.
+    """
+    typed = r"(?:^|,)gres/gpu:[^=,]+=([0-9]+)"
+    first = _number(text.re_extract(typed, 1))
+    second = _number(text.re_extract(typed + r",gres/gpu:[^=,]+=([0-9]+)", 2))
+    return ibis.coalesce(
+        tres_number(text, "gres/gpu"), first + ibis.coalesce(second, ibis.literal(0.0))
+    )
+
+
+def tres_gpu_type(text: ibis.Value) -> ibis.Value:
+    """Return the type in ``gres/gpu:a100=2``, missing if none is named."""
+    return text.re_extract(r"(?:^|,)gres/gpu:([^=,]+)=", 1).nullif("")
+
+
+def gres_gpus(text: ibis.Value) -> ibis.Value:
+    """Return the GPUs per node of ``gpu:2``, ``gpu:a100:2`` or ``gpu``; missing if no GPU."""
+    found = text.re_search(_GRES)
+    count = ibis.coalesce(_number(text.re_extract(_GRES, 2)), ibis.literal(1.0))
+    return found.ifelse(count, ibis.null("float64"))
+
+
+def gres_gpu_type(text: ibis.Value) -> ibis.Value:
+    """Return the type in ``gpu:a100:2``, missing if none is named."""
+    return text.re_extract(_GRES, 1).nullif("")
+
+
+def _number(text: ibis.Value) -> ibis.Value:
+    return text.nullif("").try_cast("float64")
+
+
+def _unit(letter: ibis.Value, plain: str) -> ibis.Value:
+    return letter.cases(*_GIB.items(), else_=_GIB.get(plain, 2.0**-30))
