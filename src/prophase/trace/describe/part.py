@@ -1,0 +1,65 @@
+"""What the parts of a description share: reading columns, saying why one is absent, JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class NotComputable:
+    """A part that the trace cannot give, and why."""
+
+    reason: str
+
+
+def has_values(table: pd.DataFrame, *columns: str) -> bool:
+    """Tell whether every one of these columns is there and holds at least one value."""
+    return all(column in table and bool(table[column].notna().any()) for column in columns)
+
+
+def numbers(table: pd.DataFrame, column: str) -> Floats:
+    """Return a column as floats, NaN where it is missing or not finite, or not there at all."""
+    if column not in table:
+        return np.full(len(table), np.nan)
+    values: Floats = table[column].to_numpy(dtype=np.float64, na_value=np.nan)
+    broken = np.isinf(values)
+    return np.where(broken, np.nan, values) if broken.any() else values
+
+
+def codes_of(values: pd.Series) -> tuple[Ints, list[str]]:
+    """Return a number per row (-1 where missing) and the text each number stands for."""
+    codes, names = pd.factorize(values)
+    return codes.astype(np.int64), [str(name) for name in names]
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON knows it: dicts, lists, finite numbers, text, None.
+
+    Examples
+    --------
+    >>> plain({"a": float("nan"), "b": NotComputable("no submit times")})
+    {'a': None, 'b': {'not_computable': 'no submit times'}}
+    """
+    if isinstance(value, NotComputable):
+        return {"not_computable": value.reason}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,193 @@
+"""How often a job comes back: the share whose submit-time key was seen before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from prophase.trace.describe.clock import DAY_S, HOUR_S
+from prophase.trace.describe.part import (
+    Floats,
+    Ints,
+    NotComputable,
+    codes_of,
+    has_values,
+    numbers,
+)
+
+_REQUEST = ("request_cpu_cores", "request_memory_gib", "request_gpus", "instances", "time_limit_s")
+#: keys from the most to the least telling; ``request`` stands for all request columns
+KEYS = (
+    ("group", "task"),
+    ("group",),
+    ("user", "name"),
+    ("user", "task", "request"),
+    ("user", "workload", "request"),
+    ("workload", "task"),
+    ("user", "request"),
+    ("name",),
+    ("task",),
+)
+_OFTEN = 5
+_MOST_PERIODS = 1000
+
+
+@dataclass(frozen=True)
+class KeyRecurrence:
+    """How well one key recognises jobs."""
+
+    key: str
+    #: rows that have all columns of the key
+    jobs: int
+    distinct: int
+    seen_before_share: float
+    #: share of jobs whose key occurs at least five times in the trace
+    often_share: float
+    #: among jobs seen before: duration within a factor of two of the last one of that key
+    like_last_share: float
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """Recurrence by the best key the trace has, over time, and by the other keys."""
+
+    key: str
+    #: what put the jobs in order
+    order: str
+    keys: tuple[KeyRecurrence, ...]
+    #: start of each period (s, or first place in the order) and the share seen before in it
+    period: str
+    starts: tuple[float, ...]
+    jobs: tuple[int, ...]
+    seen_before: tuple[float, ...]
+
+    @property
+    def best(self) -> KeyRecurrence:
+        return self.keys[0]
+
+
+def describe_recurrence(jobs: pd.DataFrame) -> Recurrence | NotComputable:
+    """Return the share of jobs whose key was seen before, by day and by key.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame(
+    ...     {"user": ["a", "a", "b"], "name": ["x", "x", "x"], "submit_s": [0.0, 1.0, 2.0]}
+    ... )
+    >>> describe_recurrence(jobs).best.seen_before_share
+    0.3333333333333333
+    """
+    usable = [key for key in KEYS if _usable(jobs, key)]
+    if not usable:
+        return NotComputable("no group, name, task, or user with requests")
+    ordering = next((c for c in ("submit_s", "submit_order", "start_s") if has_values(jobs, c)), "")
+    when = numbers(jobs, ordering) if ordering else np.arange(len(jobs), dtype=np.float64)
+    # the sort is stable: at equal times the order of the table decides
+    order = np.argsort(when, kind="stable")[: int((~np.isnan(when)).sum())]
+    when = when[order]
+    duration = numbers(jobs, "duration_s")[order]
+    columns = {name: _codes(jobs, name)[order] for name in {n for key in usable for n in key}}
+    results = [_one_key(key, columns, duration) for key in usable]
+    seen, _ = results[0]
+    has_key = seen >= 0
+    period, starts, number, share = _over_time(when[has_key], seen[has_key], ordering)
+    return Recurrence(
+        key=results[0][1].key,
+        order=ordering or "the order of the table",
+        keys=tuple(found for _, found in results),
+        period=period,
+        starts=starts,
+        jobs=number,
+        seen_before=share,
+    )
+
+
+def _usable(jobs: pd.DataFrame, key: tuple[str, ...]) -> bool:
+    plain = [name for name in key if name != "request"]
+    asked = "request" not in key or any(has_values(jobs, name) for name in _REQUEST[:3])
+    return has_values(jobs, *plain) and asked
+
+
+def _codes(jobs: pd.DataFrame, name: str) -> Ints:
+    if name != "request":
+        return codes_of(jobs[name])[0]
+    # a request is the same if all its numbers are, and a missing number is one too
+    combined = np.zeros(len(jobs), dtype=np.int64)
+    for column in _REQUEST:
+        if has_values(jobs, column):
+            codes, names = codes_of(jobs[column])
+            combined = _combined(combined, codes + 1, len(names) + 1)
+    return combined
+
+
+def _combined(left: Ints, right: Ints, size: int) -> Ints:
+    """Return one number for two, small enough that the next one does not overflow."""
+    codes, _ = pd.factorize(left * size + right)
+    return codes.astype(np.int64)
+
+
+def _one_key(
+    key: tuple[str, ...], columns: dict[str, Ints], duration: Floats
+) -> tuple[Ints, KeyRecurrence]:
+    """Return per job 1 if seen before, 0 if not, -1 without a key; and the summary."""
+    parts = [columns[name] for name in key]
+    known = np.logical_and.reduce([part >= 0 for part in parts])
+    code = parts[0][known]
+    for part in parts[1:]:
+        code = _combined(code, part[known], int(part.max()) + 1)
+    seen = np.full(known.size, -1, dtype=np.int64)
+    repeats = pd.Series(code).duplicated().to_numpy()
+    seen[known] = repeats
+    sizes = np.unique_inverse(code)
+    often = np.bincount(sizes.inverse_indices)[sizes.inverse_indices] >= _OFTEN
+    label = " + ".join(key)
+    return seen, KeyRecurrence(
+        key=label,
+        jobs=int(known.sum()),
+        distinct=int(sizes.values.size),
+        seen_before_share=float(repeats.mean()) if code.size else float("nan"),
+        often_share=float(often.mean()) if code.size else float("nan"),
+        like_last_share=_like_last(code, duration[known]),
+    )
+
+
+def _like_last(code: Ints, duration: Floats) -> float:
+    order = np.argsort(code, kind="stable")
+    code, duration = code[order], duration[order]
+    same = (code[1:] == code[:-1]) & (duration[1:] > 0) & (duration[:-1] > 0)
+    if not same.any():
+        return float("nan")
+    ratio = duration[1:][same] / duration[:-1][same]
+    return float(((ratio <= 2) & (ratio >= 0.5)).mean())
+
+
+def _over_time(
+    when: Floats, seen: Ints, ordering: str
+) -> tuple[str, tuple[float, ...], tuple[int, ...], tuple[float, ...]]:
+    if not when.size:
+        return "day", (), (), ()
+    span = float(when[-1] - when[0])
+    if ordering in ("submit_s", "start_s") and span >= 3 * HOUR_S:
+        width = DAY_S if span >= 3 * DAY_S else HOUR_S
+        period = "day" if width == DAY_S else "hour"
+        if span / width > _MOST_PERIODS:
+            width, period = 7 * DAY_S, "week"
+        place = np.floor(when / width)
+        # a trace can have years without a job: name only periods that have some
+        starts, inverse = np.unique(place, return_inverse=True)
+        starts = starts * width
+    else:
+        period = "tenth of the jobs"
+        inverse = np.arange(when.size) * 10 // when.size
+        starts = when[np.unique(inverse, return_index=True)[1]]
+        inverse = np.unique(inverse, return_inverse=True)[1]
+    number = np.bincount(inverse)
+    share = np.bincount(inverse, weights=seen) / number
+    return (
+        period,
+        tuple(starts.tolist()),
+        tuple(int(n) for n in number),
+        tuple(share.tolist()),
+    )
