@@ -1,6 +1,169 @@
-"""prophase lint."""
+"""prophase lint: is this trace sound?"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from prophase.trace.lint import Finding, LintReport
+
+_WIDTH = 100
+_INDENT = " " * 9
+#: the table shows fewer than JSON and CSV, because ids may be long
+_EXAMPLES = 3
 
 
-def command() -> None:
-    """Not there yet."""
-    raise NotImplementedError
+def command(
+    path: Annotated[Path, typer.Argument(help="A workspace, or the file or folder of a dump.")],
+    source: Annotated[
+        str | None, typer.Option(help="Name of the source; recognised by its columns if left out.")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Other side of a split; finds what leaks between the two.")
+    ] = None,
+    inputs: Annotated[
+        str | None, typer.Option(help="Columns a prediction will use, separated by commas.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="Setting of the reader as NAME=VALUE; repeatable."),
+    ] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Find, explain and count what is wrong with a trace.
+
+    An error makes results wrong; a warning wants a look before you trust them; a
+    remark is good to know. Leaves with exit code 1 if there is an error.
+
+    Examples:
+
+    `prophase lint ws`
+
+    `prophase lint dump/ --source pai2020`
+
+    `prophase lint train.csv --source philly --test test.csv --inputs user,queue,request_gpus`
+    """
+    from prophase.trace.lint import lint
+
+    report = lint(
+        path,
+        source=source,
+        test=test,
+        inputs=_names(inputs),
+        options=_options(option or []),
+    )
+    if format is Format.table:
+        for line in as_text(report, path):
+            typer.echo(line)
+    else:
+        emit(_rows(report), format, document=finite(report.to_dict()))
+    if not report.sound:
+        raise typer.Exit(1)
+
+
+def as_text(report: LintReport, path: Path) -> Iterator[str]:
+    """Yield the report for people: a line per finding with its reason and advice below."""
+    places = [len(finding.check) for finding in report.findings]
+    for finding in report.findings:
+        yield from _paragraph(finding, max(places))
+    if report.findings:
+        yield ""
+    yield _summary(report)
+    yield from _left_out(report)
+    yield _next_step(report, path)
+
+
+def _paragraph(finding: Finding, name_width: int) -> Iterator[str]:
+    from prophase.trace.lint.finding import percentage
+
+    count = f"{finding.rows:,} rows ({percentage(finding.share)})" if finding.rows else ""
+    head = f"{finding.severity:<7}  {finding.check:<{name_width}}  {finding.place}  {count}"
+    yield head.rstrip()
+    if finding.where:
+        yield from _wrapped("e.g. " + ", ".join(finding.where[:_EXAMPLES]))
+    yield from _wrapped(finding.explanation)
+    yield from _wrapped(finding.advice)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _summary(report: LintReport) -> str:
+    checked = report.checked
+    what = [f"{rows:,} rows of {name}" for name, rows in checked["tables"].items()]
+    what += [_some(len(checked["files"]), "file")] if checked["files"] else []
+    errors, warnings, remarks = (report.count(s) for s in ("error", "warning", "info"))
+    counts = f"{_some(errors, 'error')}, {_some(warnings, 'warning')}, {_some(remarks, 'remark')}"
+    return f"{counts} from {len(checked['checks'])} checks on {', '.join(what) or 'nothing'}."
+
+
+def _some(count: int, word: str) -> str:
+    return f"{count:,} {word}" + "s" * (count != 1)
+
+
+def _left_out(report: LintReport) -> Iterator[str]:
+    if not report.checked["source"] and not report.checked["tables"]:
+        yield (
+            "No reader recognises these files, so only the files themselves were checked. "
+            "Name the source with --source."
+        )
+    skipped = len(report.checked["checks_without_data"])
+    if skipped:
+        yield f"{skipped} checks had nothing to look at (--format json names them)."
+
+
+def _next_step(report: LintReport, path: Path) -> str:
+    from prophase.trace.workspace import Workspace
+
+    if not report.sound:
+        return "Next: correct the errors at the source, then run the same command again."
+    if Workspace.is_at(path):
+        return f"Next: prophase describe {path}"
+    return f"Next: prophase import {report.checked['source'] or 'SOURCE'} {path}"
+
+
+def _rows(report: LintReport) -> list[dict[str, Any]]:
+    return [
+        {
+            "severity": finding.severity,
+            "check": finding.check,
+            "table": finding.table,
+            "column": finding.column,
+            "rows": finding.rows,
+            "share": round(finding.share, 6),
+            "where": "; ".join(finding.where),
+            "explanation": finding.explanation,
+            "advice": finding.advice,
+        }
+        for finding in report.findings
+    ]
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def _options(pairs: list[str]) -> dict[str, str]:
+    options = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError(f"--option {pair!r}: write it as NAME=VALUE.")
+        options[key] = value
+    return options

@@ -1,0 +1,1 @@
+"""One file per theme; every function marked ``@check`` is found by itself."""

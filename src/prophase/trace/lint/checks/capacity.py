@@ -1,0 +1,178 @@
+"""More use than was asked for, or than any node has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from prophase.trace.lint.finding import Finding, spot
+from prophase.trace.lint.registry import check
+from prophase.trace.lint.subject import Floats, Subject, numbers
+
+#: rounding of reported capacities
+_SLACK = 1.05
+#: use, and what was asked for it; memory is a limit, CPU and GPU may be borrowed
+_LIMITS = (
+    ("memory_peak_gib", "request_memory_gib", 1.0, 0.10),
+    ("cpu_mean_cores", "request_cpu_cores", 1.0, 0.50),
+    ("gpu_util_mean_pct", "request_gpus", 100.0, 0.25),
+)
+#: use or request per instance -> column of the node table
+_ON_NODES = (
+    ("memory_peak_gib", "memory_gib", 1.0),
+    ("memory_mean_gib", "memory_gib", 1.0),
+    ("cpu_mean_cores", "cpu_cores", 1.0),
+    ("cpu_peak_cores", "cpu_cores", 1.0),
+    ("gpu_util_mean_pct", "gpus", 100.0),
+)
+_REQUESTS = (
+    ("request_cpu_cores", "cpu_cores"),
+    ("request_memory_gib", "memory_gib"),
+    ("request_gpus", "gpus"),
+)
+_CAPACITIES = ("cpu_cores", "memory_gib", "gpus")
+
+
+@check("use-above-request", "jobs")
+def use_above_request(subject: Subject) -> Iterator[Finding]:
+    """Jobs that used more than they asked for."""
+    for use, request, scale, normal in _LIMITS:
+        used, asked = numbers(subject.jobs, use), numbers(subject.jobs, request) * scale
+        both = ~np.isnan(used) & (asked > 0)
+        above = both & (used > _SLACK * asked)
+        if not above.any():
+            continue
+        share = above.sum() / both.sum()
+        yield spot(
+            "warning" if share >= normal and above.sum() >= 5 else "info",
+            "jobs",
+            use,
+            subject.jobs,
+            above,
+            f"{{n}} jobs ({{share}} of those with both) show {use} above {request}. "
+            + (
+                "Where the request is a limit that is enforced this cannot be: another unit, or "
+                "the use of another job, brought in by a join."
+                if use == "memory_peak_gib"
+                else "Clusters that lend idle resources allow this."
+            ),
+            "Check whether the source enforces requests; if it does, check units and join keys.",
+            of=int(both.sum()),
+        )
+
+
+@check("use-above-node", "jobs", "nodes")
+def use_above_node(subject: Subject) -> Iterator[Finding]:
+    """Jobs that used more than their node, or the largest node, has."""
+    for use, capacity, scale in _ON_NODES:
+        if use not in subject.jobs or capacity not in subject.nodes:
+            continue
+        used = numbers(subject.jobs, use)
+        largest = numbers(subject.nodes, capacity) * scale
+        if np.isnan(largest).all() or np.nanmax(largest) <= 0:
+            continue
+        room = _room(subject.jobs, subject.nodes, largest)
+        above = used > _SLACK * room
+        if above.any():
+            known = int(np.sum(~np.isnan(used)))
+            # ten times a node's size is arithmetic, not measurement
+            absurd = np.sum(used > 10 * room) > 0.01 * known
+            yield spot(
+                "error" if absurd else "warning",
+                "jobs",
+                use,
+                subject.jobs,
+                above,
+                f"{{n}} jobs ({{share}}) show {use} above what their node has (at most "
+                f"{np.nanmax(largest):,.4g}). No job can use what is not there: another unit, a "
+                "sum over several nodes, or an incomplete node list.",
+                f"Check the unit of {use}, whether it is per instance, and the node table.",
+                of=known,
+            )
+
+
+@check("request-above-every-node", "jobs", "nodes")
+def request_above_every_node(subject: Subject) -> Iterator[Finding]:
+    """Jobs that ask for more than the largest node has."""
+    for request, capacity in _REQUESTS:
+        asked, sizes = numbers(subject.jobs, request), numbers(subject.nodes, capacity)
+        if np.isnan(sizes).all() or np.isnan(asked).all():
+            continue
+        above = asked > np.nanmax(sizes) * 1.001
+        if above.any():
+            yield spot(
+                "warning",
+                "jobs",
+                request,
+                subject.jobs,
+                above,
+                f"{{n}} jobs ({{share}}) ask for more {request} per instance than the largest node "
+                f"has ({np.nanmax(sizes):,.4g}, the request goes up to {np.nanmax(asked):,.4g}). "
+                "They can never start, in a simulation or in reality.",
+                "Check units and whether the request is for all instances together; add the "
+                "missing nodes, or leave these jobs out.",
+            )
+
+
+@check("node-without-capacity", "nodes")
+def node_without_capacity(subject: Subject) -> Iterator[Finding]:
+    """Nodes with nothing to give."""
+    sizes = [numbers(subject.nodes, name) for name in _CAPACITIES if name in subject.nodes]
+    if not sizes:
+        return  # a list of names; nothing is claimed about sizes
+    empty = np.all([np.isnan(size) | (size <= 0) for size in sizes], axis=0)
+    cores = numbers(subject.nodes, "cpu_cores")
+    no_cores = (cores <= 0) & ~empty
+    for rows, what in ((empty, "no capacity at all"), (no_cores, "no CPU cores")):
+        if rows.any():
+            yield spot(
+                "warning",
+                "nodes",
+                "cpu_cores" if rows is no_cores else "",
+                subject.nodes,
+                rows,
+                f"{{n}} nodes ({{share}}) have {what}. Nothing can be placed on them, and rates "
+                "per capacity divide by zero.",
+                "Fill in their size, or leave them out.",
+            )
+
+
+@check("use-above-limit", "usage")
+def use_above_limit(subject: Subject) -> Iterator[Finding]:
+    """Samples above one hundred percent, or above the limit in force."""
+    usage = subject.usage
+    for column, limit, what in (
+        ("cpu_util_pct", np.full(len(usage), 100.0), "100%"),
+        ("cpu_util_peak_pct", np.full(len(usage), 100.0), "100%"),
+        ("memory_util_frac", np.full(len(usage), 1.0), "1"),
+        ("memory_gib", numbers(usage, "memory_limit_gib"), "memory_limit_gib"),
+    ):
+        values = numbers(usage, column)
+        above = values > _SLACK * limit
+        if above.any():
+            known = int(np.sum(~np.isnan(values)))
+            yield spot(
+                "warning" if above.sum() >= 0.001 * known else "info",
+                "usage",
+                column,
+                usage,
+                above,
+                f"{{n}} samples ({{share}}) of {column} lie above {what}, up to "
+                f"{np.nanmax(values):,.4g}: counted per core or GPU instead of per series, or in "
+                "another unit.",
+                "Check what 100% stands for in this source.",
+                of=known,
+            )
+
+
+def _room(jobs: pd.DataFrame, nodes: pd.DataFrame, size: Floats) -> Floats:
+    """Return what the node of each job has; the largest node's size where it is not known."""
+    largest = float(np.nanmax(size))
+    if "after_node" not in jobs or "node_id" not in nodes:
+        return np.full(len(jobs), largest)
+    by_name = pd.Series(size, index=nodes["node_id"].astype("string"))
+    by_name = by_name[~by_name.index.duplicated() & (by_name > 0).to_numpy()]
+    room = jobs["after_node"].astype("string").map(by_name)
+    return numbers(pd.DataFrame({"room": room.fillna(largest)}), "room")

@@ -1,0 +1,250 @@
+"""Knowledge that reaches a model too early: across a split, or from after the fact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from prophase.trace.lint.checks.repeats import NAMES
+from prophase.trace.lint.finding import Finding, spot
+from prophase.trace.lint.registry import check
+from prophase.trace.lint.subject import Floats, Subject, numbers, sampled
+from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS
+
+_SPLIT = ("split", "attr_split", "after_split", "attr_fold")
+_TEST_WORDS = ("test", "valid", "validation", "val", "holdout", "held_out", "eval")
+#: what a job did; end and start follow the submit time, so they are compared as delays
+_OUTCOMES = (
+    "duration_s",
+    "wait_s",
+    "memory_peak_gib",
+    "memory_mean_gib",
+    "cpu_mean_cores",
+    "gpu_util_mean_pct",
+)
+#: agreement in rank no honest submit-time column reaches
+_NEARLY_ALL = 0.99
+_STRADDLING = 0.05
+
+
+@check("split-shares-jobs", "jobs.job_id")
+def split_shares_jobs(subject: Subject) -> Iterator[Finding]:
+    """Jobs that stand on both sides of a split."""
+    for train, test, how in _splits(subject):
+        same = _same_job(train, test)
+        if same.any():
+            yield spot(
+                "error",
+                "test",
+                "job_id",
+                test,
+                same,
+                f"{{n}} test rows ({{share}}) are jobs of the training side too ({how}). The model "
+                "has seen the answer; its score says nothing about new jobs.",
+                "Split by job, or by time, before anything else is done to the rows.",
+            )
+        parents = _shared_parents(train, test) & ~same
+        if parents.any():
+            yield spot(
+                "error" if parents.mean() >= _STRADDLING else "warning",
+                "test",
+                "parent_id",
+                test,
+                parents,
+                f"{{n}} test rows ({{share}}) belong to a job or run that also has training rows "
+                f"({how}). Its other tasks and workers ran almost the same: a model that remembers "
+                "the name scores well and learns nothing.",
+                "Split by parent_id, so that a job is on one side as a whole.",
+            )
+
+
+@check("split-shares-time", "jobs.end_s")
+def split_shares_time(subject: Subject) -> Iterator[Finding]:
+    """Training jobs that had not ended when the test begins."""
+    for train, test, how in _splits(subject):
+        begins, ends = numbers(test, "submit_s"), numbers(train, "end_s")
+        if np.isnan(begins).all() or np.isnan(ends).all():
+            continue
+        late = ends > np.nanmin(begins)
+        if late.any():
+            yield spot(
+                "warning",
+                "jobs",
+                "end_s",
+                train,
+                late,
+                f"{{n}} training rows ({{share}}) ended after the first test job was submitted "
+                f"({how}). At that moment nobody could have learnt from them.",
+                "For a score that holds in production, train on what had ended before the cut. "
+                "For a split by job or user this is expected: then say so beside the score.",
+            )
+
+
+@check("after-the-fact-input", "inputs")
+def after_the_fact_input(subject: Subject) -> Iterator[Finding]:
+    """Inputs of a prediction that are known only after the job ran."""
+    jobs = subject.tables.get("jobs", pd.DataFrame())
+    for name in subject.inputs:
+        column = JOBS.get(name)
+        known = column.known if column else "submit"
+        rows = int(jobs[name].notna().sum()) if name in jobs else 0
+        share = rows / len(jobs) if len(jobs) else 0.0
+        if known == "after":
+            yield Finding(
+                "error",
+                "jobs",
+                name,
+                rows,
+                share,
+                (),
+                f"{name} is an input, but is known only after the job has run"
+                f"{': ' + column.text if column else ''}. The score will be high, and the model "
+                "cannot be used when a job is submitted.",
+                "Take it out of the inputs; use only columns known at submit time.",
+            )
+        elif known == "key":
+            yield Finding(
+                "warning",
+                "jobs",
+                name,
+                rows,
+                share,
+                (),
+                f"{name} is an input, but only names the row. A model remembers names; new jobs "
+                "have new ones.",
+                "Take it out, or use group, user or task, which come back.",
+            )
+
+
+@check("hidden-outcome", "jobs")
+def hidden_outcome(subject: Subject) -> Iterator[Finding]:
+    """Columns said to be known at submit time that follow the outcome almost exactly."""
+    rows = sampled(subject.jobs)
+    looked = "" if len(rows) == len(subject.jobs) else f" ({len(rows):,} rows looked at)"
+    for name in rows.columns:
+        if not str(name).startswith(ATTRIBUTE_PREFIX) or name in _SPLIT:
+            continue
+        found = _follows(rows, str(name))
+        if found is None:
+            continue
+        outcome, how = found
+        known = int(subject.jobs[name].notna().sum())
+        yield Finding(
+            "warning",
+            "jobs",
+            str(name),
+            known,
+            known / len(subject.jobs),
+            (),
+            f"{name} claims to be known at submit time, but {how} {outcome}{looked}. It was "
+            "probably written after the job had ended.",
+            "Ask how it is made. If afterwards, name it "
+            f"after_{str(name).removeprefix(ATTRIBUTE_PREFIX)}, so that no predictor takes it.",
+        )
+
+
+def _follows(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
+    """Return the outcome that an attribute gives away, and how."""
+    values = numbers(rows, name)
+    if np.mean(~np.isnan(values)) < 0.5:
+        return _determines(rows, name)
+    for clock in ("end_s", "start_s"):
+        times = numbers(rows, clock)
+        both = ~np.isnan(values) & ~np.isnan(times)
+        if both.sum() < 30 or np.ptp(times[both]) <= 0:
+            continue
+        moved = np.mean(times[both] != numbers(rows, "submit_s")[both])
+        if moved > 0.5 and np.mean(np.abs(values[both] - times[both]) <= 1.0) > 0.95:
+            return clock, "equals"
+    for outcome in _OUTCOMES:
+        truth = numbers(rows, outcome)
+        agreement = _rank_correlation(values, truth)
+        if abs(agreement) >= _NEARLY_ALL:
+            return outcome, f"has a rank correlation of {agreement:.3f} with"
+    return None
+
+
+def _rank_correlation(one: Floats, two: Floats) -> float:
+    both = ~np.isnan(one) & ~np.isnan(two)
+    x, y = one[both], two[both]
+    if len(x) < 30 or len(np.unique(x)) < 10 or len(np.unique(y)) < 10:
+        return 0.0
+    ranks = [pd.Series(values).rank().to_numpy(dtype=np.float64) for values in (x, y)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _determines(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
+    """Words that recur and each go with one duration only give it away as well."""
+    for outcome in ("duration_s", "wait_s"):
+        truth = numbers(rows, outcome)
+        known = rows[name].notna().to_numpy() & (truth > 0)
+        if known.sum() < 30:
+            continue
+        codes = pd.factorize(rows[name][known])[0]
+        sizes = np.bincount(codes)
+        recurring = sizes[codes] >= 3
+        if (sizes >= 3).sum() < 5 or recurring.mean() < 0.5:
+            continue
+        logs = np.log(truth[known])
+        means = np.bincount(codes, logs) / sizes
+        left = np.mean((logs - means[codes])[recurring] ** 2)
+        # same job again and again is also exact; only finer than any repetition is suspicious
+        if np.var(logs[recurring]) > 0.1 and left < 1e-3 * np.var(logs[recurring]):
+            return outcome, "each of its values goes with one"
+    return None
+
+
+def _splits(subject: Subject) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
+    """Yield training side, test side and where the split comes from."""
+    jobs = subject.jobs
+    if "jobs" in subject.test and "job_id" in subject.test["jobs"]:
+        yield jobs, subject.test["jobs"], "given with --test"
+    for column in _SPLIT:
+        if column not in jobs:
+            continue
+        side = jobs[column].astype("string").str.lower()
+        if column == "attr_fold":
+            held_out = side == side.dropna().max() if side.notna().any() else side.isna()
+        else:
+            held_out = side.isin(_TEST_WORDS)
+        marked = held_out.fillna(False).to_numpy(dtype=bool)
+        known = side.notna().to_numpy()
+        if marked.any() and (known & ~marked).any():
+            yield jobs[known & ~marked], jobs[marked], f"column {column}"
+
+
+def _same_job(train: pd.DataFrame, test: pd.DataFrame) -> np.ndarray:
+    """Mark test rows whose id and clock, or whose whole content, the training side has.
+
+    An id alone may be a row number that both sides count from one.
+    """
+    clocks = [c for c in ("submit_s", "start_s", "end_s") if c in train and c in test]
+    key = ["job_id", *clocks]
+    same = _rows_in(_stripped(test, key), _stripped(train, key))
+    measured = [c for c in JOBS.names if c in train and c in test and c not in NAMES]
+    if clocks and len(measured) >= 4:
+        same |= _rows_in(test[measured], train[measured]) & test[clocks].notna().any(axis=1)
+    return same
+
+
+def _stripped(jobs: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    ids = jobs["job_id"].astype("string").str.replace(r"#\d+$", "", regex=True)
+    return jobs[key].assign(job_id=ids)
+
+
+def _rows_in(these: pd.DataFrame, those: pd.DataFrame) -> np.ndarray:
+    """Mark the rows of one table that occur in the other."""
+    wanted = pd.util.hash_pandas_object(those.astype("object"), index=False).unique()
+    hashes = pd.util.hash_pandas_object(these.astype("object"), index=False)
+    marked: np.ndarray = hashes.isin(wanted).to_numpy()
+    return marked
+
+
+def _shared_parents(train: pd.DataFrame, test: pd.DataFrame) -> np.ndarray:
+    if "parent_id" not in train or "parent_id" not in test:
+        return np.zeros(len(test), dtype=bool)
+    known = test["parent_id"].notna()
+    marked: np.ndarray = (known & test["parent_id"].isin(train["parent_id"].dropna())).to_numpy()
+    return marked
