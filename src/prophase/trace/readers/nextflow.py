@@ -112,30 +112,40 @@ def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
     human = _units(dump, sheet) == "human"
     if human:
         dump.note(f"{file.name}: human units, so its times are local wall time.")
+    seconds, instant = (_seconds_of, _instant_of) if human else (_ms_of, _ms_of)
     workflow = dump.option("workflow", workflow_name(file.stem))
+    run = _run_name(dump, file)
+    prefix = run.removesuffix(file.stem) + (workflow or file.stem)
     columns = {
         **{new: sheet.text(old) for old, new in _TEXTS.items() if sheet.has(old)},
         **{new: sheet.number(old) for old, new in _COUNTS.items() if sheet.has(old)},
         **_parsed(sheet, _AMOUNTS, _bytes_of, "an amount such as 1.2 GB"),
         **_parsed(sheet, _AMOUNTS_GIB, _bytes_of, "an amount such as 1.2 GB", 1 / _GIB),
-        **_parsed(sheet, _SECONDS, _seconds_of if human else _ms_of, "a time such as 3m 20s"),
-        **_parsed(sheet, _CLOCKS, _instant_of if human else _ms_of, "a point in time"),
+        **_parsed(sheet, _SECONDS, seconds, f"a time such as {'3m 20s' if human else '200000'}"),
+        **_parsed(sheet, _CLOCKS, instant, "a point in time"),
         **_parsed(sheet, {"%cpu": "cpu_mean_cores"}, _percent_of, "a percentage", 0.01),
         **_parsed(sheet, {"%mem": "after_memory_pct"}, _percent_of, "a percentage"),
     }
-    columns |= _from_others(sheet, columns, _seconds_of if human else _ms_of)
+    columns |= _from_others(sheet, columns, seconds)
     if sheet.has("status"):
         columns["status"] = sheet.text("status").cases(*_STATUS.items(), else_="unknown")
     if "memory_peak_gib" in columns:
         columns[_NOT_MEASURED] = (columns["memory_peak_gib"] == 0).fill_null(False)
         columns["memory_peak_gib"] = columns["memory_peak_gib"].nullif(0.0)
     return sheet.select(
-        job_id=ibis.literal(f"{workflow or file.stem}/") + _identity(sheet),
-        parent_id=ibis.literal(file.stem),
+        job_id=ibis.literal(f"{prefix}/") + _identity(sheet),
+        parent_id=ibis.literal(run),
         workload=ibis.literal(workflow) if workflow else ibis.null("string"),
         instances=ibis.literal(1.0),
         **columns,
     )
+
+
+def _run_name(dump: Dump, file: SourceFile) -> str:
+    """Return the file's name, with its folder below the dump: many runs write a trace.txt."""
+    if not file.origin.is_relative_to(dump.root) or file.origin == dump.root:
+        return file.stem
+    return (file.origin.relative_to(dump.root).parent / file.stem).as_posix()
 
 
 def _from_others(
