@@ -6,8 +6,9 @@ Slurm's job table. What to know about them:
 - ``mem_req`` of about 9.2e18 is Slurm's mark for memory per CPU (bit 63 set). The
   amount below the mark is lost where a spreadsheet rounded the number, so memory
   comes from ``tres_req``, which holds the total in MB.
-- GPUs (``1002=`` in ``tres_req``) were recorded only from 8 February 2021 on. Earlier
-  their number is unknown, not zero.
+- GPUs (``1002=`` in ``tres_req``) were recorded from 8 February 2021 on. Without a
+  count, a job of 9 February or later asked for none, as Slurm has it; for an earlier
+  job the number is unknown, not zero.
 - The nodes in ``tres_req`` are the fewest the user accepts. Slurm may spread a job
   over more; ``after_nodes`` says over how many.
 """
@@ -52,7 +53,10 @@ def _read(dump: Dump) -> Tables:
     tables: Tables = {}
     if jobs:
         tables["jobs"] = _jobs(dump.sheet(jobs[0]))
-        dump.note("GPUs were not recorded before 2021-02-09: request_gpus is missing there, not 0.")
+        dump.note(
+            "GPUs were not yet recorded before 2021-02-09: a job without a count has request_gpus "
+            "missing there, and 0 from then on."
+        )
     if series:
         tables["usage"] = _usage(dump.sheet(series[0]))
     if not tables:
