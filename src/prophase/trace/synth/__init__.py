@@ -1,1 +1,1 @@
-"""Traces made from a seed, with known truth."""
+"""Synthetic traces with known truth, shipped as code: seeded and fast."""

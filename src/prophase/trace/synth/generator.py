@@ -1,0 +1,142 @@
+"""What a generator of synthetic traces is, and how generators are found by name.
+
+A generator is a function ``make_<name>(..., random_state=0)`` that returns a Trace
+whose ``truth`` holds what a real trace never tells: profiles, phases, hidden factors.
+Truth is for scoring. It is stored beside the tables under names that start with
+``truth_`` and no predictor reads it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase import __version__
+from prophase.errors import ParameterError, nearest
+from prophase.trace.files import combined_hash
+from prophase.trace.loading import Trace
+
+#: tables that hold the answer, not the question
+TRUTH_PREFIX = "truth_"
+
+
+@dataclass(frozen=True)
+class Generator:
+    """One synthetic world: its name, its function and what its parameters do."""
+
+    name: str
+    title: str
+    make: Callable[..., Trace]
+    #: parameter -> what it does, for the command line
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def make_from_text(self, options: Mapping[str, str], *, random_state: int) -> Trace:
+        """Make the trace with parameters given as text, converted to what the function takes."""
+        defaults = {
+            name: parameter.default
+            for name, parameter in inspect.signature(self.make).parameters.items()
+        }
+        values: dict[str, Any] = {}
+        for option, text in options.items():
+            name = option.replace("-", "_")
+            if name not in self.parameters:
+                raise ParameterError(
+                    f"synth {self.name} has no parameter {option!r}. "
+                    f"{nearest(name, self.parameters)} "
+                    f"It takes: {', '.join(self.parameters) or 'none'}."
+                )
+            values[name] = _converted(f"{self.name}: {option}", text, defaults[name])
+        return self.make(**values, random_state=random_state)
+
+
+@cache
+def all_generators() -> dict[str, Generator]:
+    """Return every generator by name."""
+    from prophase.trace import synth
+
+    found = {}
+    for module in pkgutil.iter_modules(synth.__path__):
+        generator = getattr(import_module(f"{synth.__name__}.{module.name}"), "GENERATOR", None)
+        if isinstance(generator, Generator):
+            found[generator.name] = generator
+    return dict(sorted(found.items()))
+
+
+def generator_named(name: str) -> Generator:
+    """Return a generator, or say which there are."""
+    known = all_generators()
+    if name not in known:
+        raise ParameterError(
+            f"there is no synthetic trace {name!r}. {nearest(name, known)} "
+            f"Known: {', '.join(known)}."
+        )
+    return known[name]
+
+
+def synthetic_trace(
+    name: str,
+    tables: Mapping[str, pd.DataFrame],
+    parameters: Mapping[str, object],
+    *,
+    random_state: int,
+    clock: str = "local",
+    truth: Mapping[str, pd.DataFrame] | None = None,
+) -> Trace:
+    """Wrap finished tables; the data hash follows from generator, parameters, seed and version."""
+    given = [f"{key}={value}" for key, value in sorted(parameters.items())]
+    digest = combined_hash(["synth", name, __version__, random_state, *given])
+    return Trace(tables, f"synth-{name}", digest, clock, truth=truth or {})
+
+
+def tables_to_store(trace: Trace) -> dict[str, pd.DataFrame]:
+    """Return the tables of a trace together with its truth, by the name they are stored under."""
+    truth = {TRUTH_PREFIX + name.removeprefix(TRUTH_PREFIX): t for name, t in trace.truth.items()}
+    return {**trace.tables, **truth}
+
+
+def seeded(random_state: int) -> np.random.Generator:
+    """Return a generator of random numbers of its own; the global one is never touched."""
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise ParameterError(f"random_state is {random_state!r}. Pass a whole number such as 0.")
+    if random_state < 0:
+        raise ParameterError(f"random_state is {random_state}. Pass 0 or a positive number.")
+    return np.random.default_rng(int(random_state))
+
+
+def check_range(what: str, value: float, low: float, high: float) -> None:
+    """Refuse a parameter outside its range before any work is done."""
+    if not low <= value <= high:
+        raise ParameterError(f"{what} is {value:g}. Pass a value from {low:g} to {high:g}.")
+
+
+def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
+    """Refuse a word that is none of the choices."""
+    if value not in choices:
+        raise ParameterError(
+            f"{what} is {value!r}. {nearest(value, choices)} Pass one of: {', '.join(choices)}."
+        )
+
+
+def _converted(what: str, text: str, default: object) -> object:
+    """Read the text as the type of the parameter's default; None stands for a number or a word."""
+    try:
+        if isinstance(default, bool):
+            return {"yes": True, "true": True, "no": False, "false": False}[text.lower()]
+        if isinstance(default, tuple):
+            return tuple(part for part in text.replace("+", ",").split(",") if part)
+        if isinstance(default, int):
+            return int(text.replace("_", ""))
+        if isinstance(default, float):
+            return float(text)
+    except (ValueError, KeyError) as cause:
+        kind = "yes or no" if isinstance(default, bool) else "a number"
+        raise ParameterError(f"{what} is {text!r}. Pass {kind}, such as {default}.") from cause
+    return text
