@@ -170,7 +170,7 @@ def stage(
         files=hashes,
         tables=counts,
         notes=tuple(dump.notes),
-        clock=reader.clock,
+        clock=dump.clock or reader.clock,
     )
     return Staged(parts, report)
 
@@ -299,8 +299,12 @@ def _examples_by_id(engine: Engine, rows: ibis.Table) -> list[str]:
 
 def _unique_ids(engine: Engine, jobs: ibis.Table) -> tuple[ibis.Table, int]:
     """Number the second and later rows of a repeated job_id, so that an id names one row."""
-    totals = engine.to_pandas(jobs.agg(rows=jobs.count(), ids=jobs.job_id.hash().nunique()))
-    repeats = int(totals["rows"].iloc[0] - totals["ids"].iloc[0])
+    def repeated(ids: ibis.Value) -> int:
+        totals = engine.to_pandas(jobs.agg(rows=jobs.count(), ids=ids.nunique()))
+        return int(totals["rows"].iloc[0] - totals["ids"].iloc[0])
+
+    # all hashes different: all ids different; otherwise it may be a collision, so count exactly
+    repeats = repeated(jobs.job_id.hash()) and repeated(jobs.job_id)
     if not repeats:
         return jobs, 0
     order = [jobs[c] for c in jobs.columns if not c.startswith("_")]
@@ -378,7 +382,10 @@ def _dump_key(
     reader: Reader, path: Path, options: Mapping[str, str], keep: Sequence[str], engine: str
 ) -> str:
     """Name the scratch folder so that the same import finds its finished parts again."""
-    stamps = [f"{f}:{f.stat().st_size}:{f.stat().st_mtime_ns}" for f in files.files_below(path)]
+    named = [Path(value) for value in options.values() if value and Path(value).is_file()]
+    stamps = [
+        f"{f}:{f.stat().st_size}:{f.stat().st_mtime_ns}" for f in (*files.files_below(path), *named)
+    ]
     return files.combined_hash(
         [__version__, reader.name, engine, *_sorted(options), *keep, *stamps]
     )

@@ -1,0 +1,1 @@
+"""Compiled loops over plain arrays. They check nothing; their callers have."""

@@ -1,0 +1,91 @@
+"""Set up the arrays of the event loop, run it, and hand back when and where jobs ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from prophase.sim.kernels import replay as kernel
+from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
+
+#: trees over nodes are kept while shapes x nodes stays below this; beyond, nodes are scanned
+_TREE_CELLS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Starts:
+    """When each job started, and on which node and GPUs each instance ran."""
+
+    start_s: Floats
+    #: first row of each job in ``node`` and ``gpu_bits``; instances follow each other
+    first_instance: Ints
+    node: Ints
+    gpu_bits: Ints
+
+
+def run_loop(
+    submit_s: Floats,
+    duration_s: Floats,
+    asks: Ints,
+    rank: Ints,
+    nodes: Ints,
+    score: Callable[..., float],
+    *,
+    strict: bool = False,
+    pooled: bool = False,
+    fill: bool = False,
+) -> Starts:
+    """Replay jobs on nodes.
+
+    Parameters
+    ----------
+    submit_s, duration_s : arrays of shape (jobs,)
+        In order of submission.
+    asks : array of shape (jobs, 7)
+        Request of each job, columns as in ``signatures``.
+    rank : array of shape (jobs,)
+        Place of each job in the order of the queue, 0 first, every place once.
+    nodes : array of shape (nodes, 9 + GPUs)
+        Empty nodes, columns as in ``signatures``; not changed.
+    score : compiled function
+        Place policy.
+    """
+    shapes, shape_of = np.unique(asks, axis=0, return_inverse=True)
+    shape_of = shape_of.reshape(-1).astype(np.int64)
+    jobs, kinds, machines = len(submit_s), len(shapes), len(nodes)
+    per_shape = np.bincount(shape_of, minlength=kinds)
+    state = np.full((kinds, 4), -1, np.int64)
+    state[:, kernel.QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
+    state[:, kernel.QUEUE_SIZE] = 0
+    width = 1 << max(0, machines - 1).bit_length()
+    trees = kinds if kinds * width * 2 <= _TREE_CELLS else 0
+    instances = asks[:, ASK_INSTANCES]
+    first = np.cumsum(instances) - instances
+    placed = np.full((int(instances.sum()), 2), -1, np.int64)
+    start = np.full(jobs, np.nan)
+    job_of_rank = np.empty(jobs, np.int64)
+    job_of_rank[rank] = np.arange(jobs)
+    kernel.replay(
+        np.ascontiguousarray(submit_s, np.float64),
+        np.ascontiguousarray(duration_s, np.float64),
+        shape_of,
+        np.ascontiguousarray(rank, np.int64),
+        job_of_rank,
+        np.array(nodes, np.int64, order="C"),
+        np.ascontiguousarray(shapes, np.int64),
+        score,
+        kernel.STRICT if strict else kernel.SKIP,
+        pooled,
+        fill,
+        np.full((max(trees, 1), machines), -np.inf),
+        np.full((max(trees, 1), 2 * width if trees else 1), -1, np.int64),
+        state,
+        np.zeros(2 * machines, np.int64),
+        np.zeros(jobs, np.int64),
+        first.astype(np.int64),
+        placed,
+        start,
+    )
+    return Starts(start, first, placed[:, kernel.ON_NODE], placed[:, kernel.ON_GPUS])

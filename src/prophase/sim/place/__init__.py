@@ -1,0 +1,1 @@
+"""Where a job goes: one file per policy."""

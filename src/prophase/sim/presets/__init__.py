@@ -1,0 +1,1 @@
+"""Published simulators, reproduced exactly."""

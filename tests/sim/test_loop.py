@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import heapq
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prophase.sim import signatures as s
+from prophase.sim.loop import run_loop
+from prophase.sim.place.best_fit import best_fit
+from prophase.sim.place.first_fit import first_fit
+
+PLACES = {"first_fit": first_fit, "best_fit": best_fit}
+
+
+def node_matrix(nodes):
+    most = max(node["gpus"] for node in nodes)
+    matrix = np.zeros((len(nodes), s.FREE_SHARE + most), np.int64)
+    for row, node in zip(matrix, nodes, strict=True):
+        row[[s.CPU, s.FREE_CPU]] = node["cpu"]
+        row[[s.MEMORY, s.FREE_MEMORY]] = node["memory"]
+        row[[s.GPUS, s.FREE_WHOLE]] = node["gpus"]
+        row[s.FREE_GPU] = 1000 * node["gpus"]
+        row[s.FREE_SHARE : s.FREE_SHARE + node["gpus"]] = 1000
+    return matrix
+
+
+def ask_matrix(jobs):
+    matrix = np.zeros((len(jobs), 7), np.int64)
+    for row, job in zip(matrix, jobs, strict=True):
+        row[s.ASK_CPU], row[s.ASK_MEMORY] = job["cpu"], job["memory"]
+        row[s.ASK_GPUS], row[s.ASK_MILLI] = job["gpus"], job["milli"]
+        row[s.ASK_INSTANCES] = job["instances"]
+    return matrix
+
+
+def run(jobs, nodes, rating="first_fit", **rules):
+    return run_loop(
+        np.array([job["submit"] for job in jobs], float),
+        np.array([job["duration"] for job in jobs], float),
+        ask_matrix(jobs),
+        np.array([job["rank"] for job in jobs]),
+        node_matrix(nodes),
+        PLACES[rating],
+        **rules,
+    )
+
+
+node_lists = st.lists(
+    st.fixed_dictionaries(
+        {"cpu": st.integers(4, 16), "memory": st.integers(4, 16), "gpus": st.integers(0, 4)}
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@st.composite
+def job_lists(draw):
+    count = draw(st.integers(1, 25))
+    submit = sorted(draw(st.lists(st.integers(0, 30), min_size=count, max_size=count)))
+    rank = draw(st.permutations(range(count)))
+    jobs = []
+    for i in range(count):
+        gpus = draw(st.integers(0, 2))
+        whole = gpus != 1 or draw(st.booleans())
+        milli = 0 if gpus == 0 else 1000 if whole else draw(st.integers(1, 9)) * 100
+        jobs.append(
+            {
+                "submit": submit[i],
+                "duration": draw(st.integers(0, 12)),
+                "rank": rank[i],
+                "cpu": draw(st.integers(0, 6)),
+                "memory": draw(st.integers(0, 6)),
+                "gpus": gpus,
+                "milli": milli,
+                "instances": draw(st.sampled_from([1, 1, 1, 2, 3])),
+            }
+        )
+    return jobs
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    jobs=job_lists(),
+    nodes=node_lists,
+    rating=st.sampled_from(sorted(PLACES)),
+    strict=st.booleans(),
+    pooled=st.booleans(),
+    fill=st.booleans(),
+)
+def test_the_loop_agrees_with_its_slow_twin(
+    oracle: ModuleType, jobs, nodes, rating, strict, pooled, fill
+):
+    rules = {"strict": strict, "pooled": pooled, "fill": fill}
+    starts = run(jobs, nodes, rating, **rules)
+    expected = oracle.replay(jobs, [dict(node) for node in nodes], rating=rating, **rules)
+    np.testing.assert_array_equal(starts.start_s, expected)
+
+
+@settings(max_examples=100, deadline=None)
+@given(jobs=job_lists(), nodes=node_lists)
+def test_no_gpu_is_ever_given_away_twice_and_no_node_overfilled(jobs, nodes):
+    starts = run(jobs, nodes, "best_fit")
+    times = sorted({t for t in starts.start_s if not np.isnan(t)})
+    for now in times:
+        shares = [[0] * node["gpus"] for node in nodes]
+        cores = [0] * len(nodes)
+        for j, job in enumerate(jobs):
+            if not starts.start_s[j] <= now < starts.start_s[j] + job["duration"]:
+                continue
+            for row in range(job["instances"]):
+                place = starts.first_instance[j] + row
+                node, bits = starts.node[place], int(starts.gpu_bits[place])
+                cores[node] += job["cpu"]
+                assert bits.bit_count() == job["gpus"]
+                for gpu in range(nodes[node]["gpus"]):
+                    shares[node][gpu] += job["milli"] * (bits >> gpu & 1)
+        assert all(share <= 1000 for node in shares for share in node)
+        assert all(used <= node["cpu"] for used, node in zip(cores, nodes, strict=True))
+
+
+def test_waits_of_a_single_queue_equal_the_kiefer_wolfowitz_recursion():
+    rng = np.random.default_rng(5)
+    submit = np.cumsum(rng.exponential(1 / 9, 20_000))
+    duration = rng.exponential(1.0, 20_000)
+    free = [0.0] * 10
+    expected = []
+    for arrival, service in zip(submit, duration, strict=True):
+        begin = max(arrival, heapq.heappop(free))
+        expected.append(begin)
+        heapq.heappush(free, begin + service)
+    asks = np.tile([0, 0, 1, 1000, 0, 0, 1], (len(submit), 1))
+    nodes = node_matrix([{"cpu": 0, "memory": 0, "gpus": 1}] * 10)
+    starts = run_loop(submit, duration, asks, np.arange(len(submit)), nodes, first_fit)
+    np.testing.assert_allclose(starts.start_s, expected, rtol=1e-12)
+
+
+def test_many_shapes_are_placed_alike_with_and_without_trees(monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(1)
+    count = 400
+    jobs = [
+        {
+            "submit": int(t),
+            "duration": int(rng.integers(1, 50)),
+            "rank": i,
+            "cpu": int(rng.integers(0, 9)),
+            "memory": int(rng.integers(0, 9)),
+            "gpus": 1,
+            "milli": int(rng.integers(1, 11)) * 100,
+            "instances": 1,
+        }
+        for i, t in enumerate(np.sort(rng.integers(0, 200, count)))
+    ]
+    nodes = [{"cpu": 16, "memory": 16, "gpus": 4}] * 5
+    with_trees = run(jobs, nodes, "best_fit")
+    monkeypatch.setattr("prophase.sim.loop._TREE_CELLS", 0)
+    without = run(jobs, nodes, "best_fit")
+    np.testing.assert_array_equal(with_trees.start_s, without.start_s)
+    np.testing.assert_array_equal(with_trees.node, without.node)
