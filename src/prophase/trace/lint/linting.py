@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingFileError, ParameterError, nearest
@@ -124,7 +125,9 @@ def _lint_workspace(
 def _run(subject: Subject, data_hash: str) -> LintReport:
     checks = all_checks().values()
     ran = [one for one in checks if one.applies(subject)]
-    findings = [finding for one in ran for finding in one.run(subject)]
+    # ratios of odd values may overflow; the checks compare, they do not compute results
+    with np.errstate(all="ignore"):
+        findings = [finding for one in ran for finding in one.run(subject)]
     findings.sort(key=lambda f: (SEVERITIES.index(f.severity), -f.rows, f.check, f.place))
     checked: dict[str, Any] = {
         "source": subject.source,

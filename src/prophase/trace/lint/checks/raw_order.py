@@ -28,8 +28,7 @@ _FEW = 0.01
 def time_goes_back(subject: Subject) -> Iterator[Finding]:
     """Times that run backwards in file order."""
     for file in subject.files:
-        clocks = [name for name in file.header if _is_clock(name)][:3]
-        orders = [order for name in clocks if (order := _order_of(file, name)).steps]
+        orders = [order for order in _orders(file) if order.steps]
         if not orders:
             continue
         # a file is kept in the order of one of its clocks at most
@@ -75,21 +74,21 @@ def _is_clock(name: str) -> bool:
     return bool(_TIME.search(name)) and not _ELAPSED.search(name)
 
 
-def _order_of(file: RawFile, column: str) -> _Order:
-    """Find the steps back, inside the series that leave the fewest of them."""
-    keys = [name for name in file.header if _NAMES_A_SERIES.search(name) and name != column][:4]
-    frame = file.columns([column, *keys])
-    if column not in frame or len(frame) < 3:
-        return _Order(column, 0, ())
-    times = clock_values(frame[column])
-    found = [_back(times, None)]
-    for key in keys:
-        codes = pd.factorize(frame[key])[0]
-        # a key that hardly repeats orders nothing
-        if codes.max() + 1 <= len(frame) / 3:
-            found.append(_back(times, codes))
-    steps, back = min(found, key=lambda one: len(one[1]) / max(one[0], 1))
-    return _Order(column, steps, [int(place) + 2 for place in back])
+def _orders(file: RawFile) -> Iterator[_Order]:
+    """Yield how well the file keeps the order of each of its first clocks."""
+    clocks = [name for name in file.header if _is_clock(name)][:3]
+    keys = [name for name in file.header if _NAMES_A_SERIES.search(name) and name not in clocks][:4]
+    frame = file.columns([*clocks, *keys]) if clocks else pd.DataFrame()
+    if len(frame) < 3:
+        return
+    series = [pd.factorize(frame[key])[0] for key in keys]
+    # a key that hardly repeats orders nothing
+    series = [codes for codes in series if codes.max() + 1 <= len(frame) / 3]
+    for column in clocks:
+        times = clock_values(frame[column])
+        found = [_back(times, codes) for codes in (None, *series)]
+        steps, back = min(found, key=lambda one: len(one[1]) / max(one[0], 1))
+        yield _Order(column, steps, [int(place) + 2 for place in back])
 
 
 def _back(times: Floats, codes: np.ndarray | None) -> tuple[int, np.ndarray]:

@@ -113,7 +113,7 @@ def copied_rows(jobs: pd.DataFrame) -> np.ndarray:
     known = jobs[clocks].notna().any(axis=1).to_numpy()
     suspects = known & jobs.duplicated(clocks, keep=False).to_numpy()
     marked = np.zeros(len(jobs), dtype=bool)
-    marked[suspects] = jobs.loc[suspects, content].astype("string").duplicated().to_numpy()
+    marked[suspects] = jobs.loc[suspects, content].duplicated().to_numpy()
     return marked
 
 

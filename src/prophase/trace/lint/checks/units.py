@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from prophase.trace.lint.finding import Finding, Severity, examples, percentage, spot
+from prophase.trace.lint.finding import Finding, examples, percentage, spot
 from prophase.trace.lint.registry import check
 from prophase.trace.lint.subject import Floats, Subject, numbers, sampled
 
@@ -179,9 +179,8 @@ def mixed_units(subject: Subject) -> Iterator[Finding]:
         rows, factor, against = found
         count, total = int(rows.sum()), int(np.sum(values > 0))
         looked = "" if len(jobs) == len(subject.jobs) else f" (of {len(jobs):,} rows looked at)"
-        severity: Severity = "warning"
         yield Finding(
-            severity,
+            "warning",
             "jobs",
             column,
             count,
@@ -219,6 +218,7 @@ def _views(jobs: pd.DataFrame, values: Floats, column: str) -> Iterator[tuple[Fl
             kinds = _kind_codes(jobs, keys)
             like = f"jobs of the same {' and '.join(keys)}" if keys else "the other jobs"
             yield logs - _lower_median(logs, kinds), like
+            return  # coarser kinds put honest sizes beside each other
 
 
 def _apart(distance: Floats, step: float, *, strict: bool) -> np.ndarray | None:
@@ -232,7 +232,7 @@ def _apart(distance: Floats, step: float, *, strict: bool) -> np.ndarray | None:
     if total < 30 or count < max(5, (0.02 if strict else 0.005) * total):
         return None
     stands_out = count >= (20 if strict else 8) * max(near.sum(), 1) / 3
-    return rows if stands_out and home.sum() >= 0.3 * total else None
+    return known & (away < 0.5) if stands_out and home.sum() >= 0.3 * total else None
 
 
 def _log(values: Floats) -> Floats:
