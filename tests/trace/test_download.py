@@ -44,6 +44,7 @@ class Server:
         self.drops: list[int] = []
         self.redirect: str | None = None
         self.claims = 0
+        self.tells_length = True
         self.requests: list[dict[str, str]] = []
         self.paths: list[str] = []
         handler = type("Handler", (_Handler,), {"server_state": self})
@@ -108,7 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            self.send_header(name, value)
+            if name != "Content-Length" or self.server_state.tells_length:
+                self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
         self.close_connection = True
@@ -166,6 +168,14 @@ def test_a_length_larger_than_what_is_delivered_is_not_taken_for_complete(server
         download(server.url, tmp_path / "f", patience=waits.patience)
     assert not (tmp_path / "f").exists()
     assert (tmp_path / "f.part").stat().st_size == len(CONTENT)
+
+
+def test_a_file_of_unknown_length_needs_a_checksum(server, waits, tmp_path):
+    server.tells_length = False
+    with pytest.raises(FetchError, match="a file cut short would look complete"):
+        download(server.url, tmp_path / "f", patience=waits.patience)
+    assert list(tmp_path.iterdir()) == []
+    assert download(server.url, tmp_path / "f", sha256=SHA256, patience=waits.patience) == SHA256
 
 
 def test_a_server_that_takes_its_length_back_is_believed(server, waits, tmp_path):

@@ -163,6 +163,11 @@ def _attempt(
                 _discard(part)
                 raise _PassingError("the file was changed at its source meanwhile")
             _check_space(part, None if total is None else total - start)
+            if total is None and not answer.chunked and sha256 is None:
+                raise FetchError(
+                    f"{url}: the server does not say how long the file is and no checksum is "
+                    "known, so a file cut short would look complete. Nothing was fetched."
+                )
             _remember(url, part, answer)
             _copy(answer, part, start, total, progress)
             return start > 0
