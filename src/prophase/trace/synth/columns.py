@@ -16,14 +16,14 @@ Flags = NDArray[np.bool_]
 
 
 def chosen(names: Sequence[str | None], codes: Ints) -> pd.Series:
-    """Return ``names[code]`` for every code; a name that is None becomes missing.
+    """Return ``names[code]`` for every code; a negative code or a name None becomes missing.
 
     Examples
     --------
-    >>> chosen(["ps", "worker"], np.array([1, 0, 1])).tolist()
-    ['worker', 'ps', 'worker']
+    >>> chosen(["ps", "worker"], np.array([1, 0, -1])).tolist()
+    ['worker', 'ps', nan]
     """
-    return _series(pa.array(names, pa.large_string()).take(pa.array(codes)))
+    return _series(pa.array(names, pa.large_string()).take(pa.array(codes, mask=codes < 0)))
 
 
 def numbered(prefix: str, numbers: Ints, *, suffix: pd.Series | None = None) -> pd.Series:

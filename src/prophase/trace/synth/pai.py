@@ -218,7 +218,6 @@ def _job_table(
     task = rows.task
     role = chosen(world.ROLES, tasks.role[task])
     state = np.select([~runs.started, ~runs.ended, runs.failed], [3, 2, 1], 0)
-    types: list[str | None] = [*world.GPU_TYPES, None]
     return {
         "job_id": numbered("job-", rows.job, suffix=role),
         "parent_id": numbered("job-", rows.job),
@@ -238,9 +237,9 @@ def _job_table(
         "request_cpu_cores": tasks.cpu_cores[task],
         "request_memory_gib": tasks.memory_gib[task],
         "request_gpus": tasks.gpus[task],
-        "gpu_type": chosen(types, tasks.demanded_type[task] % len(types)),
+        "gpu_type": chosen(world.GPU_TYPES, tasks.demanded_type[task]),
         **use,
-        "after_gpu_type": chosen(["CPU", *types[:-1]], tasks.given_type[task] + 1),
+        "after_gpu_type": chosen(["CPU", *world.GPU_TYPES], tasks.given_type[task] + 1),
     }
 
 

@@ -72,7 +72,7 @@ def machine_metrics(
         wanted = nodes["gpu_type"].isna() if name is None else nodes["gpu_type"] == name
         fitting = np.flatnonzero(wanted.to_numpy(dtype=bool))
         node[mine] = fitting[rng.integers(0, len(fitting), len(mine))]
-    node = np.where(ran, node, len(nodes))
+    node = np.where(ran, node, -1)
     measured = np.isfinite(use["cpu_mean_cores"])
     count = len(ran)
     user = rng.gamma(3.0, 6.0, count)
@@ -91,7 +91,7 @@ def machine_metrics(
     }
     others = np.minimum(rng.gamma(1.2, 14.0, count), 98.0)
     return {
-        "after_node": chosen([*nodes["node_id"], None], node),
+        "after_node": chosen(nodes["node_id"].tolist(), node),
         **{f"after_{name}": where_known(values, measured) for name, values in metrics.items()},
         "after_machine_gpu": where_known(others, on_gpu),
     }
