@@ -1,6 +1,155 @@
-"""prophase describe."""
+"""prophase describe: what a trace looks like."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, text_table
+
+if TYPE_CHECKING:
+    from prophase.trace.describe import Description
 
 
-def command() -> None:
-    """Not there yet."""
-    raise NotImplementedError
+def command(
+    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
+    source: Annotated[
+        str | None,
+        typer.Option(help="Reader to use; without it the files are recognised by their columns."),
+    ] = None,
+    short_below: Annotated[
+        str, typer.Option(help="Jobs that ran for less are short, e.g. 600, 30min, 1h.")
+    ] = "1h",
+    low_gpus: Annotated[
+        float, typer.Option(help="Jobs that ask for at most this many GPUs in total are low.")
+    ] = 1.0,
+    laws: Annotated[bool, typer.Option(help="Fit arrival and service laws.")] = True,
+    seed: Annotated[int, typer.Option(help="Seed of samples and tests.")] = 0,
+    html: Annotated[
+        Path | None, typer.Option(help="Write everything as one self-contained page.")
+    ] = None,
+    plots: Annotated[
+        Path | None, typer.Option(help="Write every figure into this folder, as PNG and SVG.")
+    ] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Describe a trace: counts, arrivals, run times, waits, classes, requests against use,
+    recurrence, fitted laws with their goodness of fit, missing values.
+
+    What the trace cannot tell is named with the reason. JSON holds everything, CSV its
+    single numbers.
+
+    Examples:
+
+    `prophase describe ws`
+
+    `prophase describe philly.csv.gz --source philly --html philly.html`
+
+    `prophase describe ws --format json | jq .service_laws.fits[0]`
+    """
+    from prophase.trace.describe import describe
+    from prophase.trace.describe.words import parse_seconds
+    from prophase.trace.loading import open_trace
+
+    short_below_s = parse_seconds(short_below, name="--short-below")
+    for target in (html, plots):
+        _refuse_bad_target(target, is_folder=target is plots)
+    with progress_bar() as progress:
+        progress("reading the trace", None)
+        trace = open_trace(path, source=source)
+        progress("describing it", None)
+        found = describe(
+            trace,
+            short_below_s=short_below_s,
+            low_gpus=low_gpus,
+            laws=laws,
+            random_state=seed,
+        )
+        written = []
+        if html is not None:
+            progress("drawing the page", None)
+            written.append(_write_page(found, html))
+        if plots is not None:
+            progress("drawing the figures", None)
+            written += _write_figures(found, plots)
+    _print(found, format, path)
+    for line in written:
+        say(line)
+
+
+def _print(found: Description, format: Format, path: Path) -> None:
+    if format is Format.json:
+        emit([], format, document=found.to_dict())
+        return
+    if format is Format.csv:
+        emit(list(_flat(found.to_dict())), format)
+        return
+    from prophase.trace.describe.story import tell
+
+    tables = ", ".join(f"{name} {rows:,}" for name, rows in found.tables.items())
+    typer.echo(f"{found.source}: {tables} rows; data {found.data_hash[:12]}")
+    silent = []
+    for chapter in tell(found):
+        if chapter.silent:
+            silent.append(f"{chapter.title}: not computable: {chapter.silent}.")
+            continue
+        typer.echo(f"\n{chapter.title}")
+        for sentence in chapter.sentences:
+            typer.echo(f"  {sentence}")
+        for table in chapter.tables:
+            typer.echo(f"\n  {table.caption}")
+            for line in text_table(table.rows):
+                typer.echo(f"  {line}")
+    typer.echo("")
+    for line in silent:
+        typer.echo(line)
+    typer.echo(f"Next: prophase describe {shlex.quote(str(path))} --html report.html")
+
+
+def _flat(value: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
+    """Yield every single number or text of a document with the part and place it is at."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _flat(item, (*path, str(key)))
+    elif isinstance(value, list):
+        # curves and histograms are for drawing: JSON has them
+        if value and not isinstance(value[0], int | float | None):
+            for place, item in enumerate(value):
+                yield from _flat(item, (*path, str(place)))
+    else:
+        yield {"part": path[0], "what": ".".join(path[1:]), "value": value}
+
+
+def _refuse_bad_target(target: Path | None, *, is_folder: bool) -> None:
+    """Say before the work begins that its result cannot be written."""
+    from prophase.errors import ParameterError
+
+    if target is None:
+        return
+    if is_folder and target.exists() and not target.is_dir():
+        raise ParameterError(f"--plots {target}: is a file. Name a folder.")
+    if not is_folder and target.is_dir():
+        raise ParameterError(f"--html {target}: is a folder. Name a file, such as report.html.")
+    if not is_folder and not target.resolve().parent.is_dir():
+        raise ParameterError(f"--html {target}: the folder {target.parent} does not exist.")
+
+
+def _write_page(found: Description, target: Path) -> str:
+    from prophase.plots.page import write_page
+    from prophase.plots.trace_page import trace_page
+
+    typed = shlex.join(["prophase", *sys.argv[1:]])
+    write_page(trace_page(found, command=typed), target)
+    return f"Wrote {target}."
+
+
+def _write_figures(found: Description, folder: Path) -> list[str]:
+    from prophase.plots.trace_figures import write_figures
+
+    names = write_figures(found, folder)
+    return [f"Wrote {len(names)} figures to {folder}: {', '.join(names)}."]

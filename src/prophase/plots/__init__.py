@@ -1,1 +1,1 @@
-"""Results in, figures out."""
+"""Results in, figures and pages out."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from prophase.errors import ParameterError
 from prophase.trace.describe.clock import hour_of_week
@@ -96,13 +97,13 @@ def describe_classes(
     kind, kinds = _workloads(jobs)
     lengths = LENGTHS if "length" in by else ("",) * 3
     levels = GPU_LEVELS if "gpus" in by else ("",) * 4
+    gpu_time_s = gpus * duration
     hours = _hours(jobs, clock)
     code = (length * len(levels) + level) * len(kinds) + kind
     found = []
     for group, rows in _rows_by_code(code):
         rest, which_kind = divmod(group, len(kinds))
         which_length, which_level = divmod(rest, len(levels))
-        gpu_time = (gpus * duration)[rows]
         found.append(
             JobClass(
                 length=lengths[which_length],
@@ -110,25 +111,34 @@ def describe_classes(
                 workload=kinds[which_kind],
                 jobs=int(rows.size),
                 share=rows.size / max(len(jobs), 1),
-                gpu_hours=float(np.nansum(gpu_time) / 3600) if "gpus" in by else float("nan"),
+                gpu_hours=_total(gpu_time_s[rows]) / 3600,
                 duration=distribution_of(duration[rows]),
                 wait=distribution_of(wait[rows]),
                 by_hour=_profile(hours[rows]) if hours is not None else (),
             )
         )
-    both = np.char.add(
-        np.array([f"{name}, " if name else "" for name in lengths])[length],
-        np.array(levels)[level],
-    )
     return Classes(
         short_below_s=short_below_s,
         low_gpus=low_gpus,
         by=by,
         classes=tuple(sorted(found, key=lambda c: -c.jobs)),
-        duration_by_gpus=_curves(duration, np.array(levels)[level]) if "gpus" in by else {},
-        duration_by_workload=(_curves(duration, np.array(kinds)[kind]) if "workload" in by else {}),
-        wait_by_class=_curves(wait, both) if has_values(jobs, "wait_s") else {},
+        duration_by_gpus=_curves(duration, level, levels) if "gpus" in by else {},
+        duration_by_workload=_curves(duration, kind, kinds) if "workload" in by else {},
+        wait_by_class=(
+            _curves(
+                wait,
+                length * len(levels) + level,
+                [", ".join(filter(None, pair)) or "all jobs" for pair in product(lengths, levels)],
+            )
+            if has_values(jobs, "wait_s")
+            else {}
+        ),
     )
+
+
+def _total(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.sum()) if known.size else float("nan")
 
 
 def _workloads(jobs: pd.DataFrame) -> tuple[Ints, list[str]]:
@@ -147,7 +157,8 @@ def _workloads(jobs: pd.DataFrame) -> tuple[Ints, list[str]]:
 
 
 def _rows_by_code(code: Ints) -> list[tuple[int, Ints]]:
-    order = np.argsort(code, kind="stable")
+    # few classes fit into 16 bits, for which NumPy has a much faster stable sort
+    order = np.argsort(code.astype(np.int16), kind="stable")
     present, firsts = np.unique(code[order], return_index=True)
     pieces = np.split(order, firsts[1:]) if code.size else []
     return list(zip(present.tolist(), pieces, strict=True))
@@ -168,11 +179,7 @@ def _profile(hours: Ints) -> tuple[float, ...]:
     return tuple((np.bincount(known, minlength=24) / known.size).tolist())
 
 
-def _curves(values: Floats, labels: NDArray[np.str_]) -> dict[str, Curve]:
-    """Return one curve per label that has values, most values first."""
-    codes, names = pd.factorize(labels)
-    curves = {
-        str(names[code]): curve_of(values[rows])
-        for code, rows in _rows_by_code(codes.astype(np.int64))
-    }
-    return dict(sorted(((k, c) for k, c in curves.items() if c.count), key=lambda kc: -kc[1].count))
+def _curves(values: Floats, code: Ints, names: Sequence[str]) -> dict[str, Curve]:
+    """Return one curve per group that has values, most values first."""
+    found = {names[group]: curve_of(values[rows]) for group, rows in _rows_by_code(code)}
+    return dict(sorted(((k, c) for k, c in found.items() if c.count), key=lambda kc: -kc[1].count))

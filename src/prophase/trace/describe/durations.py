@@ -49,7 +49,7 @@ def describe_durations(jobs: pd.DataFrame) -> Times | NotComputable:
 def describe_waits(jobs: pd.DataFrame) -> Waits | NotComputable:
     """Return the waits of the trace."""
     if not has_values(jobs, "wait_s"):
-        return NotComputable("no waits: they need submit and start times")
+        return NotComputable("no submit and start times")
     wait, duration = numbers(jobs, "wait_s"), numbers(jobs, "duration_s")
     both = ~np.isnan(wait) & ~np.isnan(duration)
     mostly = float((wait > duration)[both].mean()) if both.any() else float("nan")

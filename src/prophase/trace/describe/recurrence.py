@@ -30,6 +30,8 @@ KEYS = (
     ("name",),
     ("task",),
 )
+#: coarser keys than the best few add nothing
+_MOST_KEYS = 5
 _OFTEN = 5
 _MOST_PERIODS = 1000
 
@@ -79,7 +81,7 @@ def describe_recurrence(jobs: pd.DataFrame) -> Recurrence | NotComputable:
     >>> describe_recurrence(jobs).best.seen_before_share
     0.3333333333333333
     """
-    usable = [key for key in KEYS if _usable(jobs, key)]
+    usable = [key for key in KEYS if _usable(jobs, key)][:_MOST_KEYS]
     if not usable:
         return NotComputable("no group, name, task, or user with requests")
     ordering = next((c for c in ("submit_s", "submit_order", "start_s") if has_values(jobs, c)), "")
@@ -124,8 +126,13 @@ def _codes(jobs: pd.DataFrame, name: str) -> Ints:
 
 def _combined(left: Ints, right: Ints, size: int) -> Ints:
     """Return one number for two, small enough that the next one does not overflow."""
-    codes, _ = pd.factorize(left * size + right)
-    return codes.astype(np.int64)
+    return _in_order(left * size + right)[0]
+
+
+def _in_order(codes: Ints) -> tuple[Ints, int]:
+    """Number the codes 0, 1, 2 ... as they first appear; returns also how many there are."""
+    numbered, different = pd.factorize(codes)
+    return numbered.astype(np.int64), len(different)
 
 
 def _one_key(
@@ -137,16 +144,17 @@ def _one_key(
     code = parts[0][known]
     for part in parts[1:]:
         code = _combined(code, part[known], int(part.max()) + 1)
+    # keys are numbered in order of appearance, so a new one is the greatest so far
+    code, distinct = _in_order(code)
+    greatest = np.maximum.accumulate(np.r_[-1, code[:-1]]) if code.size else code
+    repeats = code <= greatest
     seen = np.full(known.size, -1, dtype=np.int64)
-    repeats = pd.Series(code).duplicated().to_numpy()
     seen[known] = repeats
-    sizes = np.unique_inverse(code)
-    often = np.bincount(sizes.inverse_indices)[sizes.inverse_indices] >= _OFTEN
-    label = " + ".join(key)
+    often = np.bincount(code, minlength=1)[code] >= _OFTEN
     return seen, KeyRecurrence(
-        key=label,
+        key=" + ".join(key),
         jobs=int(known.sum()),
-        distinct=int(sizes.values.size),
+        distinct=distinct,
         seen_before_share=float(repeats.mean()) if code.size else float("nan"),
         often_share=float(often.mean()) if code.size else float("nan"),
         like_last_share=_like_last(code, duration[known]),

@@ -12,7 +12,8 @@ from prophase.trace.describe.counts import instances_of
 from prophase.trace.describe.distribution import Curve, Distribution, curve_of, distribution_of
 from prophase.trace.describe.part import Floats, NotComputable, codes_of, has_values, numbers
 
-_MOST_GROUPS = 20
+#: more groups than this are not kept; those with the largest allocations are
+_MOST_GROUPS = 200
 
 
 @dataclass(frozen=True)

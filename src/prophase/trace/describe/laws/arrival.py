@@ -286,7 +286,7 @@ def _judged(
         dispersion=dispersion,
         dispersion_p=dispersion_p,
         verdict=verdict,
-        words=_words(name, verdict, distance, dispersion if bursty else None),
+        words=_words(name, verdict, distance, dispersion, bursty=bursty),
     )
 
 
@@ -310,12 +310,14 @@ def residual_dispersion(below: Floats) -> tuple[float, float]:
     return dispersion, float(chdtrc(found.size - 1, dispersion * (found.size - 1)))
 
 
-def _words(name: str, verdict: Verdict, distance: float, dispersion: float | None) -> str:
+def _words(name: str, verdict: Verdict, distance: float, dispersion: float, *, bursty: bool) -> str:
     said = (
         f"{name} fits {MANNER[verdict]}: gaps between arrivals are off by up to "
         f"{100 * distance:.1f} percentage points"
     )
-    if dispersion is None:
+    if np.isnan(dispersion):
+        return said + "."
+    if not bursty:
         return said + " and no burst is left unexplained."
     return said + (
         f", and counts vary {say_number(dispersion)} times as much as the law allows: "

@@ -1,0 +1,298 @@
+"""Build one self-contained HTML page: sections of text, tables, figures and callouts.
+
+The page asks nothing of the network and runs no script. It is readable on a phone, in the
+dark and on paper. Everything that is put into it is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from matplotlib.figure import Figure
+
+from prophase.errors import storage_error
+from prophase.plots.page_css import STYLESHEET
+from prophase.plots.style import to_svg
+
+CalloutKind = Literal["note", "good", "warning", "bad"]
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """Short sentences, one below the other."""
+
+    items: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Code:
+    """A command or a piece of text to copy."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Callout:
+    """Something the reader must not miss."""
+
+    text: str
+    kind: CalloutKind = "note"
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A few large numbers with what they mean below."""
+
+    items: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows as mappings; the keys of all rows are the columns."""
+
+    rows: Sequence[Mapping[str, Any]]
+    caption: str = ""
+    #: more rows than this fold away behind a summary
+    open_rows: int = 25
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with its caption; ``alt`` says in words what it shows."""
+
+    figure: Figure
+    caption: str
+    alt: str = ""
+    #: bitmaps suit scatter plots of many points
+    as_bitmap: bool = False
+
+
+Block = Paragraph | Bullets | Code | Callout | Facts | Table | Picture
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands below it."""
+
+    title: str
+    blocks: Sequence[Block] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole page; ``about`` closes it: data, version, command.
+
+    Examples
+    --------
+    >>> page = Page("Report", [Section("Result", [Paragraph("3 < 4")])])
+    >>> "3 &lt; 4" in render(page)
+    True
+    """
+
+    title: str
+    sections: Sequence[Section]
+    subtitle: str = ""
+    #: shown before the first section
+    lead: Sequence[Block] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML text."""
+    names = _anchors([section.title for section in page.sections])
+    counter = _Counter()
+    contents = "".join(
+        f'<li><a href="#{name}">{_safe(section.title)}</a></li>'
+        for name, section in zip(names, page.sections, strict=True)
+    )
+    body = "\n".join(
+        f'<section id="{name}"><h2>{_safe(section.title)}</h2>\n'
+        f"{_blocks(section.blocks, counter)}</section>"
+        for name, section in zip(names, page.sections, strict=True)
+    )
+    subtitle = f'<p class="subtitle">{_safe(page.subtitle)}</p>' if page.subtitle else ""
+    toc = f'<nav aria-label="Contents"><ul>{contents}</ul></nav>' if len(names) > 2 else ""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{_safe(page.title)}</title>\n<style>{STYLESHEET}</style></head>\n"
+        f"<body><header><h1>{_safe(page.title)}</h1>{subtitle}</header>\n{toc}\n<main>\n"
+        f"{_blocks(page.lead, counter)}\n{body}\n</main>\n{_about(page.about)}</body></html>\n"
+    )
+
+
+def write_page(page: Page, target: Path) -> None:
+    """Write the page; an old one is replaced only when the new one is complete."""
+    text = render(page)
+    part = target.with_name(target.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(target)
+    except OSError as cause:
+        raise storage_error(cause, target) from cause
+
+
+def cell_text(value: Any) -> str:
+    """Write one table cell for people: thousands separated, four significant digits.
+
+    Examples
+    --------
+    >>> cell_text(1234.5), cell_text(0.12345), cell_text(None), cell_text(True)
+    ('1,234', '0.1235', '–', 'yes')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        if math.isinf(value):
+            return "infinite"
+        if 1000 <= abs(value) < 1e9:
+            return f"{value:,.0f}"
+        return f"{value:.4g}"
+    return str(value)
+
+
+@dataclass
+class _Counter:
+    """Gives every figure of a page a name of its own."""
+
+    number: int = 0
+
+    def next(self) -> str:
+        self.number += 1
+        return f"f{self.number}"
+
+
+def _blocks(blocks: Sequence[Block], counter: _Counter) -> str:
+    """Render blocks in order; figures in a row share a grid, tables in a row share lines."""
+    parts: list[str] = []
+    for kind, run in groupby(blocks, key=type):
+        if kind is Picture:
+            drawn = "".join(_picture(block, counter.next()) for block in run)  # type: ignore[arg-type]
+            parts.append(f'<div class="figures">{drawn}</div>')
+        elif kind is Table:
+            parts.append(f'<div class="tables">{"".join(_block(block) for block in run)}</div>')
+        else:
+            parts += [_block(block) for block in run]
+    return "\n".join(parts) + "\n"
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph(text):
+            return f"<p>{_safe(text)}</p>"
+        case Bullets(items):
+            return f"<ul>{''.join(f'<li>{_safe(item)}</li>' for item in items)}</ul>"
+        case Code(text):
+            return f"<pre><code>{_safe(text)}</code></pre>"
+        case Callout(text, kind, title):
+            heading = f"<strong>{_safe(title)}</strong> " if title else ""
+            return f'<p class="callout {kind}">{heading}{_safe(text)}</p>'
+        case Facts(items):
+            return _facts(items)
+        case Table():
+            return _table(block)
+        case Picture():
+            return _picture(block, "f0")
+
+
+def _facts(items: Sequence[tuple[str, str]]) -> str:
+    cells = "".join(
+        f"<div><dt>{_safe(label)}</dt><dd>{_safe(value)}</dd></div>" for label, value in items
+    )
+    return f'<dl class="facts">{cells}</dl>'
+
+
+def _table(table: Table) -> str:
+    columns = list(dict.fromkeys(column for row in table.rows for column in row))
+    numeric = [
+        all(_is_number(row.get(column)) for row in table.rows)
+        and any(row.get(column) is not None for row in table.rows)
+        for column in columns
+    ]
+    kinds = [' class="n"' if number else "" for number in numeric]
+    head = "".join(
+        f'<th scope="col"{kind}>{_safe(column)}</th>'
+        for column, kind in zip(columns, kinds, strict=True)
+    )
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{kind}>{_safe(cell_text(row.get(column)))}</td>"
+            for column, kind in zip(columns, kinds, strict=True)
+        )
+        + "</tr>"
+        for row in table.rows
+    )
+    caption = f"<caption>{_safe(table.caption)}</caption>" if table.caption else ""
+    whole = (
+        f'<div class="scroll"><table>{caption}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+    if len(table.rows) <= table.open_rows:
+        return whole
+    summary = table.caption or "Table"
+    return (
+        f"<details><summary>{_safe(summary)} ({len(table.rows):,} rows)</summary>{whole}</details>"
+    )
+
+
+def _picture(picture: Picture, name: str) -> str:
+    alt = _safe(picture.alt or picture.caption)
+    if picture.as_bitmap:
+        out = io.BytesIO()
+        picture.figure.savefig(out, format="png", dpi=160, metadata={"Software": None})
+        data = base64.b64encode(out.getvalue()).decode("ascii")
+        drawn = f'<img alt="{alt}" src="data:image/png;base64,{data}">'
+    else:
+        svg = to_svg(picture.figure, name=name, inline=True)
+        drawn = f'<div role="img" aria-label="{alt}">{svg}</div>'
+    return f"<figure>{drawn}<figcaption>{_safe(picture.caption)}</figcaption></figure>"
+
+
+def _about(facts: Mapping[str, str]) -> str:
+    if not facts:
+        return ""
+    rows = "".join(f"<dt>{_safe(k)}</dt><dd>{_safe(v)}</dd>" for k, v in facts.items())
+    return f"<footer><h2>About this page</h2><dl>{rows}</dl></footer>\n"
+
+
+def _anchors(titles: Sequence[str]) -> list[str]:
+    """Return an id per title, different even if titles repeat."""
+    names: list[str] = []
+    for title in titles:
+        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
+        # figures are called f1, f2, ...; sections must not be
+        name = f"s-{name}"
+        copies = sum(1 for known in names if known == name or known.startswith(f"{name}--"))
+        names.append(f"{name}--{copies + 1}" if copies else name)
+    return names
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _safe(text: Any) -> str:
+    return html.escape(str(text), quote=True)

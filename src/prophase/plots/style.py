@@ -1,0 +1,226 @@
+"""How every figure looks: sizes, fonts, colours, axes, and how it gets into a page."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from prophase.errors import storage_error
+
+INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d8dee4", "#ffffff"
+#: Okabe and Ito's colours, told apart by people with any kind of colour blindness; black and
+#: yellow are left out because they vanish on dark or light paper
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f6bb3", "#8c6d31")
+#: what each colour becomes on dark paper
+DARK = {
+    INK: "#e6edf3",
+    MUTED: "#9198a1",
+    GRID: "#3d444d",
+    PAPER: "#151b23",
+    "#0072b2": "#4ea3dd",
+    "#d55e00": "#f2823a",
+    "#009e73": "#33c69a",
+    "#cc79a7": "#e09ac2",
+    "#e69f00": "#f0b429",
+    "#56b4e9": "#8fd0f5",
+    "#7f6bb3": "#a896d6",
+    "#8c6d31": "#bf9f5f",
+}
+#: dashes tell lines apart where colour cannot: in print
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 2, 1.5, 2)), (0, (1, 1)))
+
+WIDTH_IN, HEIGHT_IN = 6.0, 3.5
+#: typed loosely: matplotlib's own type lists every setting by name
+_RC: Any = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10.0,
+    "axes.titlesize": 11.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 10.0,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.facecolor": PAPER,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.prop_cycle": cycler(color=list(COLOURS)),
+    "figure.facecolor": PAPER,
+    "figure.constrained_layout.use": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 9.0,
+    "lines.linewidth": 1.8,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelsize": 9.0,
+    "ytick.labelsize": 9.0,
+}
+
+_TIME_TICKS = (
+    (1e-3, "1 ms"),
+    (1e-2, "10 ms"),
+    (0.1, "0.1 s"),
+    (1, "1 s"),
+    (10, "10 s"),
+    (60, "1 min"),
+    (600, "10 min"),
+    (3600, "1 h"),
+    (36000, "10 h"),
+    (86400, "1 d"),
+    (864000, "10 d"),
+    (8640000, "100 d"),
+)
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in our style inside this block, and leave the user's settings alone."""
+    with mpl.rc_context(_RC):
+        yield
+
+
+def draw(
+    paint: Callable[[Axes], object],
+    *,
+    title: str = "",
+    width_in: float = WIDTH_IN,
+    height_in: float = HEIGHT_IN,
+) -> Figure:
+    """Return a figure with one pair of axes that ``paint`` has drawn on.
+
+    Figures belong to no window and no global list: they go when nobody holds them.
+    """
+    with styled():
+        figure = Figure(figsize=(width_in, height_in))
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        paint(axes)
+        if title:
+            axes.set_title(title)
+    return figure
+
+
+def time_axis(axis: Any, low: float, high: float) -> None:
+    """Make an axis of seconds logarithmic, with ticks at 1 s, 1 min, 1 h, 1 d."""
+    axes = axis.axes
+    (axes.set_xscale if axis.axis_name == "x" else axes.set_yscale)("log")
+    low, high = max(low, 1e-4), max(high, 2e-4)
+    if high / low < 10:
+        low, high = low / 3, high * 3
+    (axes.set_xlim if axis.axis_name == "x" else axes.set_ylim)(low, high)
+    inside = [(at, word) for at, word in _TIME_TICKS if low <= at <= high]
+    # 10 s, 10 min and 10 h only fit when few others are there
+    if len(inside) > 7:
+        inside = [pair for pair in inside if not pair[1].startswith("10")]
+    axis.set_major_locator(FixedLocator([at for at, _ in inside]))
+    words = dict(inside)
+    axis.set_major_formatter(FuncFormatter(lambda at, _: words.get(at, f"{at:g}")))
+    axis.set_minor_locator(NullLocator())
+
+
+def count_axis(axis: Any) -> None:
+    """Write counts with separated thousands, at whole numbers."""
+    if axis.get_scale() == "linear":
+        axis.set_major_locator(MaxNLocator(6, integer=True))
+    axis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:,.0f}" if at >= 1 else f"{at:g}"))
+
+
+def percent_axis(axis: Any, *, whole: bool = True) -> None:
+    """Write shares 0..1 as percent."""
+    axis.set_major_formatter(FuncFormatter(lambda at, _: f"{100 * at:.0f} %"))
+    if whole:
+        (axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim)(0, 1.02)
+
+
+def legend(axes: Axes, **options: Any) -> None:
+    """Add a legend if there is something to tell apart."""
+    if len(axes.get_legend_handles_labels()[0]) > 1:
+        axes.legend(**{"loc": "best", **options})
+
+
+def legend_below(axes: Axes) -> None:
+    """Add a legend under the axes, where it covers nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    if len(handles) > 1 and axes.figure is not None:
+        axes.figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3))
+
+
+def line_style(place: int) -> dict[str, Any]:
+    """Return colour and dash of the n-th line."""
+    return {
+        "color": COLOURS[place % len(COLOURS)],
+        "linestyle": DASHES[place % len(DASHES)],
+    }
+
+
+def short(text: str, most: int = 24) -> str:
+    """Cut a long name so that it fits beside an axis."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def to_svg(figure: Figure, *, name: str, inline: bool = False) -> str:
+    """Return a figure as SVG text, the same bytes every time.
+
+    ``inline`` is for pages: the text stays text, and colours become CSS variables, so that
+    the page's dark mode reaches into the figure.
+    """
+    settings: Any = {"svg.hashsalt": name, "svg.fonttype": "none" if inline else "path"}
+    out = io.StringIO()
+    with mpl.rc_context({**_RC, **settings}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return _for_a_page(text, name) if inline else text
+
+
+def _for_a_page(text: str, name: str) -> str:
+    svg = text[text.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = svg.replace("<svg", '<svg aria-hidden="true"', 1)
+    # ids are per document, and a page holds many figures
+    svg = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'"#([^"]+)"', rf'"#{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
+    svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "var(--font)", svg)
+    for colour in DARK:
+        svg = svg.replace(colour, f"var({css_name(colour)})")
+    return svg
+
+
+def css_name(colour: str) -> str:
+    """Return the CSS variable that stands for a colour of ours."""
+    return f"--c{colour.removeprefix('#')}"
+
+
+def save(
+    figure: Figure, folder: Path, name: str, *, formats: Sequence[str] = ("png", "svg")
+) -> None:
+    """Write a figure into a folder under its name, once per format."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for ending in formats:
+            target = folder / f"{name}.{ending}"
+            if ending == "svg":
+                target.write_text(to_svg(figure, name=name), encoding="utf-8")
+            else:
+                with mpl.rc_context(_RC):
+                    figure.savefig(target, dpi=160)
+    except OSError as cause:
+        raise storage_error(cause, folder) from cause

@@ -1,0 +1,112 @@
+"""The page of a trace: the story of its description with its figures."""
+
+from __future__ import annotations
+
+from prophase.plots.page import Block, Bullets, Callout, Facts, Page, Picture, Section, Table
+from prophase.plots.trace_figures import trace_figures
+from prophase.trace.describe import Description, NotComputable
+from prophase.trace.describe.clock import Span
+from prophase.trace.describe.story import Chapter, tell
+from prophase.trace.describe.words import say_number, say_seconds, say_share
+
+_VERDICT_TITLE = {"good": "Good fit.", "rough": "Rough fit.", "bad": "Bad fit."}
+
+
+def trace_page(found: Description, *, command: str = "") -> Page:
+    """Return the page that shows a description.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from prophase.plots.page import render
+    >>> from prophase.trace import Trace
+    >>> from prophase.trace.describe import describe
+    >>> jobs = pd.DataFrame({"job_id": ["a", "b"], "duration_s": [60.0, 7200.0]})
+    >>> page = trace_page(describe(Trace({"jobs": jobs}, "csv", "0" * 64)))
+    >>> "not computable" in render(page)
+    True
+    """
+    pictures: dict[str, list[Picture]] = {}
+    for item in trace_figures(found):
+        pictures.setdefault(item.chapter, []).append(Picture(item.figure, item.caption))
+    chapters = tell(found)
+    sections = [
+        Section(chapter.title, _blocks(found, chapter, pictures.get(chapter.key, [])))
+        for chapter in chapters
+        if not chapter.silent
+    ]
+    silent = [f"{chapter.title}: {chapter.silent}." for chapter in chapters if chapter.silent]
+    if silent:
+        lead = Callout("What this trace cannot tell, and why:", "note", "Not computable.")
+        sections.append(Section("What could not be computed", [lead, Bullets(silent)]))
+    tables = ", ".join(f"{rows:,} {name}" for name, rows in found.tables.items())
+    about = {
+        "source": found.source,
+        "tables": tables,
+        "data hash": found.data_hash,
+        "clock": found.clock,
+        "version": f"prophase {found.version}",
+    }
+    if command:
+        about["command"] = command
+    return Page(
+        title=f"Trace report: {found.source}",
+        subtitle=tables,
+        lead=[Facts(facts)] if (facts := _facts(found)) else [],
+        sections=sections,
+        about=about,
+    )
+
+
+def _blocks(found: Description, chapter: Chapter, pictures: list[Picture]) -> list[Block]:
+    blocks: list[Block] = []
+    verdict = _verdict(found, chapter.key)
+    if verdict is not None:
+        blocks.append(verdict)
+    blocks += [Bullets(chapter.sentences), *pictures]
+    blocks += [Table(table.rows, table.caption) for table in chapter.tables]
+    return blocks
+
+
+def _verdict(found: Description, key: str) -> Callout | None:
+    """Return the judgement on fitted laws as something that cannot be overlooked."""
+    laws = {"arrival_laws": found.arrival_laws, "service_laws": found.service_laws}.get(key)
+    if laws is None or isinstance(laws, NotComputable):
+        return None
+    best = laws.best
+    kind = {"good": "good", "rough": "warning", "bad": "bad"}[best.verdict]
+    return Callout(best.words, kind, _VERDICT_TITLE[best.verdict])  # type: ignore[arg-type]
+
+
+def _facts(found: Description) -> list[tuple[str, str]]:
+    """Return the numbers that stand at the top of the page."""
+    facts: list[tuple[str, str]] = []
+    if "jobs" in found.tables:
+        facts.append(("jobs", f"{found.tables['jobs']:,}"))
+    if isinstance(found.span, Span):
+        facts.append(("time span", say_seconds(found.span.days * 86400)))
+    if not isinstance(found.counts, NotComputable):
+        for name in ("user", "queue", "workload"):
+            if name in found.counts.distinct:
+                facts.append((f"{name}s", f"{found.counts.distinct[name]:,}"))
+    if not isinstance(found.durations, NotComputable):
+        facts.append(("median run time", say_seconds(found.durations.values.at("p50"))))
+    if not isinstance(found.waits, NotComputable):
+        facts.append(("median wait", say_seconds(found.waits.values.at("p50"))))
+    if not isinstance(found.utilisation, NotComputable):
+        facts += [
+            (f"utilisation: {resource.resource}", say_share(resource.utilisation))
+            for resource in found.utilisation.resources
+            if "mean" in resource.resource
+        ]
+    if not isinstance(found.recurrence, NotComputable):
+        facts.append(("seen before", say_share(found.recurrence.best.seen_before_share)))
+    if not isinstance(found.usage, NotComputable):
+        facts += [
+            ("usage series", f"{found.usage.series:,}"),
+            ("samples", f"{found.usage.samples:,}"),
+            ("usual step", say_seconds(found.usage.usual_step_s)),
+        ]
+    if not isinstance(found.nodes, NotComputable):
+        facts += [("nodes", f"{found.nodes.nodes:,}"), ("GPUs", say_number(found.nodes.gpus))]
+    return facts

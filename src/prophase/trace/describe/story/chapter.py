@@ -1,0 +1,47 @@
+"""A chapter of the story: sentences with numbers, and tables. Text and page both print it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prophase.trace.describe.distribution import Distribution
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TableOf:
+    """Rows of values under headings that carry units."""
+
+    caption: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One part of a description in words and tables."""
+
+    key: str
+    title: str
+    sentences: tuple[str, ...] = ()
+    tables: tuple[TableOf, ...] = ()
+    #: why there is nothing to tell
+    silent: str = ""
+
+
+def percent(share: float) -> float:
+    """Return a share as a percentage with one decimal, two below 1 %."""
+    return round(100 * share, 1 if abs(share) >= 0.01 else 2)
+
+
+def quantile_row(values: Distribution) -> dict[str, float | int]:
+    """Return the columns in which every distribution is shown."""
+    shown = ("p10", "p50", "p90", "p99", "max")
+    return {
+        "known": values.count,
+        "missing": values.missing,
+        "mean": values.mean,
+        **{name: values.at(name) for name in shown},
+    }
