@@ -83,7 +83,9 @@ class Dump:
         """Return the SHA-256 of every file that was used, by name."""
         folder = self.root if self.root.is_dir() else self.root.parent
         return {
-            path.relative_to(folder).as_posix(): future.result()
+            (
+                path.relative_to(folder) if path.is_relative_to(folder) else Path(path.name)
+            ).as_posix(): future.result()
             for path, future in sorted(self.used.items())
         }
 

@@ -85,6 +85,17 @@ class Sheet:
         self._expect(name, "a time", value, pd.Timestamp)
         return value.epoch_seconds().cast("float64")
 
+    def converted(
+        self, name: str, value: ibis.Value, what: str, parse: Callable[[str], object]
+    ) -> ibis.Value:
+        """Return a value made from a column; a cell that is there but gives none is a bad row.
+
+        ``parse`` is the slow twin of ``value``: it raises ValueError for such a cell.
+        """
+        self.need(name)
+        self._expect(name, what, value, parse)
+        return value
+
     def bad_if(self, condition: ibis.Value, what: str) -> None:
         """Count rows that meet the condition as damaged."""
         self._rules.append((condition, BAD + what))

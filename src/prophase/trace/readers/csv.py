@@ -1,0 +1,250 @@
+"""Any delimited text file: with a mapping of columns and units, or with our own column names.
+
+The mapping is a small TOML file (see ``prophase.trace.mapping``). Without one, columns
+that already have the names of our tables are taken as they are, so a table that was
+exported from a workspace reads back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from fnmatch import fnmatch
+from pathlib import Path
+from re import sub
+
+import ibis
+
+from prophase.errors import MissingColumnError, ParameterError, nearest
+from prophase.trace.files import SourceFile, file_hash, first_lines
+from prophase.trace.guess import guess_mapping, separator_of
+from prophase.trace.mapping import ColumnRule, TableRule, read_mapping
+from prophase.trace.reader import Dump, Reader, Tables, header_of, numbered, stack
+from prophase.trace.rules import REPAIRED
+from prophase.trace.schema import (
+    AFTERWARDS_PREFIX,
+    ATTRIBUTE_PREFIX,
+    JOBS,
+    NODES,
+    SCHEMAS,
+    STATUSES,
+    USAGE,
+)
+from prophase.trace.sheet import MISSING_WORDS, Sheet
+from prophase.trace.textforms import TEXT_FORMS
+from prophase.trace.vocabulary import STATUS_WORDS
+
+__all__ = ["READER", "guess_mapping"]
+
+_TEXT_TABLES = ("*.csv", "*.tsv", "*.psv", "*.txt")
+#: the columns that give one of our own tables away
+_KEYS = {"usage": ("series_id", "time_s"), "jobs": ("job_id",), "nodes": ("node_id",)}
+
+
+def _read(dump: Dump) -> Tables:
+    path = dump.option("map", "")
+    if not path:
+        return _tables_with_our_names(dump)
+    mapping = read_mapping(path)
+    _remember(dump, mapping.path)
+    tables: Tables = {}
+    for rule in mapping.tables:
+        files = dump.find(*(_TEXT_TABLES if list(rule.files) == ["*"] else rule.files))
+        parts = [_mapped(dump, rule, file, mapping.path) for file in files]
+        tables[rule.schema.name] = _named(dump, rule, stack(parts))
+    if mapping.clock:
+        dump.clock = mapping.clock
+    return tables
+
+
+def _remember(dump: Dump, path: Path) -> None:
+    """Count the mapping among the files used: another mapping makes other data."""
+    digest: Future[str] = Future()
+    digest.set_result(file_hash(path))
+    dump.used[path] = digest
+
+
+def _tables_with_our_names(dump: Dump) -> Tables:
+    parts: dict[str, list[ibis.Table]] = {}
+    for file in dump.find(*_TEXT_TABLES):
+        separator = separator_of(first_lines(file.path, 1)[0])
+        header = header_of(file, separator)
+        name = next((n for n, key in _KEYS.items() if set(key) <= set(header)), None)
+        if name is not None:
+            parts.setdefault(name, []).append(_unmapped(dump, name, file, header, separator))
+        elif dump.root.is_file():
+            raise MissingColumnError(
+                f"{file.origin}: has neither job_id nor series_id and time_s nor node_id, but "
+                f"{', '.join(header[:20])}. Say which column is which: prophase import csv "
+                f"{file.origin} --guess > mapping.toml, then import with --map mapping.toml"
+            )
+        else:
+            dump.note(f"{file.name}: left out, its columns are not those of our tables.")
+    if not parts:
+        raise MissingColumnError(
+            f"{dump.root}: no file has the columns of our tables. Say which column is which: "
+            f"prophase import csv {dump.root} --guess > mapping.toml"
+        )
+    return {name: stack(tables) for name, tables in parts.items()}
+
+
+def _unmapped(
+    dump: Dump, name: str, file: SourceFile, header: Sequence[str], separator: str
+) -> ibis.Table:
+    """Take the columns that have our names; extra ones of a usage table are metrics."""
+    schema = SCHEMAS[name]
+    sheet = dump.sheet(file, separator=separator)
+    named = [column for column in header if column in schema.names and column != "source"]
+    others = [column for column in header if column not in schema.names]
+    free = [column for column in others if schema.get(column) is not None]
+    if schema.open_metrics:
+        free = [column for column in free if column in _numeric(dump, sheet, free)]
+    ignored = [column for column in others if column not in free]
+    if ignored:
+        dump.note(
+            f"{file.name}: {', '.join(ignored)} left out: not in the {name} table. "
+            "Name them attr_... or after_... to keep them, or write a mapping."
+        )
+    columns = [schema.get(column) for column in (*named, *free)]
+    rules = [ColumnRule(column, column.name) for column in columns if column is not None]
+    return _selected(dump, sheet, rules, {})
+
+
+def _mapped(dump: Dump, rule: TableRule, file: SourceFile, path: Path) -> ibis.Table:
+    separator = rule.separator or separator_of(first_lines(file.path, 1)[0])
+    sheet = dump.sheet(file, separator=separator, missing=(*MISSING_WORDS, *rule.missing))
+    for column in rule.columns:
+        if column.column is not None:
+            _need(
+                sheet, column.column, f"{path}: [{rule.schema.name}.columns] {column.target.name}"
+            )
+    carried = _carried(sheet, rule, path)
+    if rule.schema.open_metrics:
+        carried = _metrics_only(dump, sheet, carried)
+    return _selected(dump, sheet, [*rule.columns, *carried], rule.status)
+
+
+def _metrics_only(dump: Dump, sheet: Sheet, rules: Sequence[ColumnRule]) -> list[ColumnRule]:
+    """Leave out listed columns that are not numbers: a usage table holds metrics."""
+    numeric = _numeric(dump, sheet, [rule.column for rule in rules if rule.column])
+    words = [rule.column for rule in rules if rule.column and rule.column not in numeric]
+    if words:
+        dump.note(f"{sheet.file.name}: {', '.join(words)} left out: a metric is a number.")
+    return [rule for rule in rules if rule.column in numeric]
+
+
+def _carried(sheet: Sheet, rule: TableRule, path: Path) -> list[ColumnRule]:
+    """Return a rule for every column that the lists attr and after name or match."""
+    taken = {column.column for column in rule.columns}
+    rules: list[ColumnRule] = []
+    lists = {"attr": (ATTRIBUTE_PREFIX, rule.attr), "after": (AFTERWARDS_PREFIX, rule.after)}
+    for key, (prefix, patterns) in lists.items():
+        metrics = rule.schema.open_metrics and key == "after"
+        if patterns and prefix not in rule.schema.prefixes and not metrics:
+            raise ParameterError(
+                f"{path}: [{rule.schema.name}] has no columns that start with {prefix}. "
+                f"Remove {key}."
+            )
+        for pattern in patterns:
+            fits = [name for name in sheet.columns if fnmatch(name, pattern)]
+            if not fits:
+                _need(sheet, pattern, f"{path}: [{rule.schema.name}] {key}")
+            for name in fits:
+                target = rule.schema.get(_free_name("" if metrics else prefix, name))
+                if name not in taken and target is not None:
+                    taken.add(name)
+                    rules.append(ColumnRule(target, name))
+    return rules
+
+
+def _free_name(prefix: str, column: str) -> str:
+    """Return attr_max_gpu_memory_mib for the column "Max GPU Memory (MiB)"."""
+    plain = sub(r"[^0-9a-z]+", "_", column.lower()).strip("_")
+    return plain if plain.startswith(prefix) else prefix + plain
+
+
+def _need(sheet: Sheet, column: str, place: str) -> None:
+    if not sheet.has(column):
+        raise MissingColumnError(
+            f"{place}: {sheet.file.origin} has no column {column!r}. "
+            f"{nearest(column, sheet.columns)} It has {', '.join(sheet.columns[:30])}"
+            f"{' ...' if len(sheet.columns) > 30 else ''}.".replace("  ", " ")
+        )
+
+
+def _selected(
+    dump: Dump, sheet: Sheet, rules: Sequence[ColumnRule], status_words: Mapping[str, str]
+) -> ibis.Table:
+    open_kind = [r.column for r in rules if r.target.kind == "any" and r.column and not r.unit]
+    numeric = _numeric(dump, sheet, open_kind)
+    values: dict[str, ibis.Value] = {}
+    for rule in rules:
+        if rule.target.name == "status" and rule.column is not None:
+            word = sheet.text(rule.column)
+            known = _status(word, status_words)
+            values["status"] = ibis.coalesce(known, word.notnull().ifelse("unknown", None))
+            strange = known.isnull() & word.notnull()
+            values[f"{REPAIRED}status word not in the map, kept as unknown"] = strange
+        else:
+            values[rule.target.name] = _value(sheet, rule, numeric)
+    return sheet.select(**values)
+
+
+def _value(sheet: Sheet, rule: ColumnRule, numeric: set[str]) -> ibis.Value:
+    if rule.column is None:
+        return ibis.literal(rule.constant)
+    if rule.unit in TEXT_FORMS:
+        form = TEXT_FORMS[rule.unit]
+        value = form.read(sheet.text(rule.column))
+        return sheet.converted(rule.column, value, form.what, form.parse)
+    if rule.target.kind == "number" or rule.unit or rule.column in numeric:
+        return sheet.number(rule.column, factor=rule.factor)
+    return sheet.text(rule.column)
+
+
+def _status(text: ibis.Value, own: Mapping[str, str]) -> ibis.Value:
+    """Return our word for a status: the mapping's first, then the usual ones in any case."""
+    plain = text.strip().lower()
+    words = {**STATUS_WORDS, **{status: status for status in STATUSES}}
+    usual = plain.cases(*words.items(), else_=ibis.null("string"))
+    return text.cases(*own.items(), else_=usual) if own else usual
+
+
+def _numeric(dump: Dump, sheet: Sheet, names: Iterable[str]) -> set[str]:
+    """Return the columns that hold only numbers; 007 is a name, not a number."""
+    names = list(names)
+    if not names:
+        return set()
+    odd = {
+        f"c{place}": (
+            (column.try_cast("float64").isnull() & column.notnull())
+            | column.re_search(r"^[+-]?0\d").fill_null(False)
+        ).any()
+        | column.isnull().all()
+        for place, column in enumerate(sheet.table[name] for name in names)
+    }
+    found = dump.engine.to_pandas(sheet.table.agg(**odd)).iloc[0]
+    return {name for place, name in enumerate(names) if not bool(found[f"c{place}"])}
+
+
+def _named(dump: Dump, rule: TableRule, table: ibis.Table) -> ibis.Table:
+    """Number jobs whose mapping gives them no id."""
+    if rule.schema is not JOBS or "job_id" in table.columns:
+        return table
+    dump.note("The mapping names no job_id: jobs are numbered.")
+    return numbered(table, "job-")
+
+
+READER = Reader(
+    name="csv",
+    title="Any delimited text file, with a mapping of columns and units or with our own names",
+    fills={
+        "jobs": [name for name in JOBS.names if name != "source"],
+        "usage": USAGE.names,
+        "nodes": NODES.names,
+    },
+    cannot="what the file does not hold; further columns are kept as attr_... and after_...",
+    read=_read,
+    patterns=_TEXT_TABLES,
+    options={"map": "TOML file that maps columns and units; --guess proposes one"},
+)

@@ -1,0 +1,423 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prophase.errors import (
+    BadRowsError,
+    FormatError,
+    MissingColumnError,
+    MissingFileError,
+    ParameterError,
+    ProphaseError,
+)
+from prophase.trace import check_jobs, check_nodes, check_usage, open_trace
+from prophase.trace.loading import Trace
+from prophase.trace.readers.csv import guess_mapping
+
+
+def written(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def imported(data: Path, mapping: str | None = None, **settings: object) -> Trace:
+    options = {}
+    if mapping is not None:
+        file = data.parent / "mapping.toml"
+        file.write_text(mapping, encoding="utf-8")
+        options = {"map": str(file)}
+    return open_trace(data, source="csv", options=options, **settings)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def jobs_csv(tmp_path: Path) -> Path:
+    return written(
+        tmp_path / "jobs.csv",
+        "nr;who;queued;secs;mem_mb;gpus;outcome;lr;exit",
+        "7;ann;1600000000000;60;512;1;Pass;0.1;0",
+        "8;bob;1600000060000;n/a;1024;2;Killed;0.01;9",
+        "9;;1600000120000;30;2048;4;odd;0.02;1",
+    )
+
+
+MAPPING = """
+clock = "unix"
+[jobs]
+files = "jobs*.csv"
+separator = ";"
+missing = ["n/a"]
+attr = ["l?"]
+after = ["exit"]
+[jobs.columns]
+job_id = "nr"
+user = "who"
+submit_s = { column = "queued", unit = "ms" }
+duration_s = { column = "secs" }
+request_memory_gib = { column = "mem_mb", unit = "MiB" }
+request_gpus = "gpus"
+status = "outcome"
+instances = { constant = 1 }
+[jobs.status]
+Pass = "completed"
+Killed = "cancelled"
+"""
+
+
+def test_a_mapping_converts_units_words_and_carries_further_columns_over(jobs_csv: Path) -> None:
+    trace = imported(jobs_csv, MAPPING)
+    jobs = check_jobs(trace.jobs).set_index("job_id")
+    assert jobs.submit_s.tolist() == [1.6e9, 1.6e9 + 60, 1.6e9 + 120]
+    assert jobs.request_memory_gib.tolist() == [0.5, 1.0, 2.0]
+    assert jobs.status.tolist() == ["completed", "cancelled", "unknown"]
+    assert jobs.attr_lr.tolist() == [0.1, 0.01, 0.02]
+    assert jobs.after_exit.tolist() == [0.0, 9.0, 1.0]
+    assert jobs.user.isna().tolist() == [False, False, True]
+    assert np.isnan(jobs.duration_s["8"])
+    assert trace.clock == "unix"
+    assert trace.report is not None
+    assert trace.report.tables["jobs"].repaired == {
+        "status word not in the map, kept as unknown": 1
+    }
+
+
+def test_the_mapping_belongs_to_the_hash_of_the_data(jobs_csv: Path) -> None:
+    other = MAPPING.replace('unit = "MiB"', 'unit = "MB"')
+    assert imported(jobs_csv, MAPPING).data_hash != imported(jobs_csv, other).data_hash
+
+
+@pytest.mark.parametrize(
+    ("cells", "unit", "seconds"),
+    [
+        (["2021-05-01 02:26:23", "2021-05-01T02:26:23.5"], "datetime", [1619835983, 1619835983.5]),
+        (["2021-05-01T02:26:23Z", "2021-05-01 04:26:23+02:00"], "datetime", [1619835983] * 2),
+        (["1.5.2021 02:26:23", "01/05/2021 02:26:23"], "datetime dmy", [1619835983] * 2),
+        (["5/1/2021 02:26:23", "05/01/2021 02:26:23"], "datetime mdy", [1619835983] * 2),
+        (["1619835983", "1619835984"], "s", [1619835983, 1619835984]),
+        (["1619835983500", ""], "ms", [1619835983.5, np.nan]),
+        (["26993933", "26993934"], "min", [1619635980, 1619636040]),
+    ],
+)
+def test_a_clock_may_be_written_in_many_ways(
+    tmp_path: Path, cells: list[str], unit: str, seconds: list[float]
+) -> None:
+    data = written(tmp_path / "t.csv", "id,when", *(f"{n},{c}" for n, c in enumerate(cells)))
+    mapping = f'[jobs.columns]\njob_id = "id"\nsubmit_s = {{ column = "when", unit = "{unit}" }}'
+    jobs = imported(data, mapping).jobs.sort_values("job_id")
+    np.testing.assert_allclose(jobs.submit_s, seconds)
+
+
+def test_amounts_may_be_written_as_text(tmp_path: Path) -> None:
+    data = written(
+        tmp_path / "t.csv",
+        "id,ran,mem,cpu",
+        "0,1-02:00:03,512Mi,500m",
+        "1,00:10,2 GiB,3",
+        "2,02:00:00,1073741824,0.5",
+        "3,10:00,1GB,2",
+    )
+    jobs = imported(
+        data,
+        """
+        [jobs.columns]
+        job_id = "id"
+        duration_s = { column = "ran", unit = "hms" }
+        request_memory_gib = { column = "mem", unit = "size" }
+        request_cpu_cores = { column = "cpu", unit = "quantity" }
+        """,
+    ).jobs.sort_values("job_id")
+    assert jobs.duration_s.tolist() == [93603, 10, 7200, 600]
+    np.testing.assert_allclose(jobs.request_memory_gib, [0.5, 2.0, 1.0, 1e9 / 2**30])
+    assert jobs.request_cpu_cores.tolist() == [0.5, 3.0, 0.5, 2.0]
+
+
+def test_text_that_is_no_amount_is_a_bad_row_with_its_line(tmp_path: Path) -> None:
+    data = written(tmp_path / "t.csv", "id,ran", "0,01:00:00", "1,an hour")
+    mapping = '[jobs.columns]\njob_id = "id"\nduration_s = { column = "ran", unit = "hms" }'
+    with pytest.raises(BadRowsError, match=r"t\.csv line 3: ran is 'an hour', which is not a time"):
+        imported(data, mapping)
+
+
+def test_jobs_without_an_id_are_numbered_and_it_is_said(tmp_path: Path) -> None:
+    data = written(tmp_path / "t.csv", "secs", "5", "7")
+    trace = imported(data, '[jobs.columns]\nduration_s = "secs"')
+    assert trace.jobs.job_id.tolist() == ["job-0", "job-1"]
+    assert trace.report is not None
+    assert "numbered" in trace.report.notes[0]
+
+
+def test_numbers_with_leading_zeros_are_carried_over_as_text(tmp_path: Path) -> None:
+    data = written(tmp_path / "t.csv", "id,project,size", "1,007,3", "2,12,")
+    jobs = imported(data, '[jobs]\nattr = ["project", "size"]\n[jobs.columns]\njob_id = "id"').jobs
+    assert jobs.attr_project.tolist() == ["007", "12"]
+    assert jobs.attr_size.iloc[0] == 3.0
+
+
+def test_one_mapping_reads_jobs_usage_and_nodes_from_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    written(folder / "jobs.tsv", "id\tsecs", "a\t5")
+    written(folder / "part1.csv", "pod,t,mem", "p,0,1073741824")
+    written(folder / "part2.csv", "pod,t,mem", "q,0,2147483648")
+    written(folder / "hosts.csv", "host|cores|ram", "n1|8|16")
+    trace = imported(
+        folder,
+        """
+        [jobs]
+        files = "*.tsv"
+        [jobs.columns]
+        job_id = "id"
+        duration_s = "secs"
+        [usage]
+        files = ["part*.csv"]
+        [usage.columns]
+        series_id = "pod"
+        time_s = "t"
+        memory_gib = { column = "mem", unit = "bytes" }
+        [nodes]
+        files = "hosts.csv"
+        separator = "pipe"
+        [nodes.columns]
+        node_id = "host"
+        cpu_cores = "cores"
+        memory_gib = "ram"
+        """,
+    )
+    assert check_usage(trace.usage).memory_gib.tolist() == [1.0, 2.0]
+    assert check_nodes(trace.nodes).cpu_cores.tolist() == [8.0]
+    assert len(trace.jobs) == 1
+
+
+def test_a_table_exported_by_us_reads_back_without_a_mapping(jobs_csv: Path) -> None:
+    first = imported(jobs_csv, MAPPING).jobs
+    exported = jobs_csv.parent / "exported.csv"
+    first.to_csv(exported, index=False)
+    again = open_trace(exported, source="csv").jobs
+    pd.testing.assert_frame_equal(
+        again.drop(columns="source"), first.drop(columns="source"), check_dtype=False
+    )
+
+
+def test_usage_metrics_of_our_own_read_back_and_text_is_left_out(tmp_path: Path) -> None:
+    data = written(tmp_path / "u.csv", "series_id,time_s,watts,host", "a,0,1.5,n1", "a,1,2.5,n1")
+    trace = open_trace(data, source="csv")
+    assert check_usage(trace.usage).watts.tolist() == [1.5, 2.5]
+    assert trace.report is not None
+    assert "host left out" in trace.report.notes[0]
+
+
+def test_foreign_columns_without_a_mapping_are_refused_with_the_way_out(jobs_csv: Path) -> None:
+    with pytest.raises(MissingColumnError, match="--guess"):
+        open_trace(jobs_csv, source="csv")
+
+
+GOOD = '[jobs.columns]\njob_id = "nr"\n'
+
+
+@pytest.mark.parametrize(
+    ("mapping", "error", "words"),
+    [
+        ("[jobs.columns]\njob_id = nr", ParameterError, "not valid TOML.*line 2"),
+        (
+            '[job.columns]\njob_id = "nr"',
+            ParameterError,
+            "'job' is not a table.*'jobs'",
+        ),
+        ('[jobs]\nfile = "x"\n' + GOOD, ParameterError, "'file'. Did you mean 'files'"),
+        ("[jobs]\nduration_s = 'secs'\n" + GOOD, ParameterError, r"Move it to \[jobs.columns\]"),
+        ("[jobs]\nfiles = 'x'", ParameterError, r"maps no columns. Add \[jobs.columns\]"),
+        ("", ParameterError, "maps nothing"),
+        (GOOD + 'duration = "secs"', ParameterError, "duration: .*Did you mean 'duration_s'"),
+        (GOOD + 'mem_gib = "mem_mb"', ParameterError, "mem_gib: the jobs table has no such column"),
+        (
+            GOOD + 'request_memory_gib = { column = "mem_mb", unit = "MBB" }',
+            ParameterError,
+            "request_memory_gib: unit 'MBB' cannot become GiB.*Known units: bytes",
+        ),
+        (
+            GOOD + 'user = { column = "who", unit = "s" }',
+            ParameterError,
+            "user: unit 's' cannot become text.*leave the unit out",
+        ),
+        (
+            GOOD + 'duration_s = { column = "secs", unit = "size" }',
+            ParameterError,
+            "unit 'size' cannot become s",
+        ),
+        (GOOD + 'duration_s = { colum = "secs" }', ParameterError, "duration_s: is .*Write"),
+        (GOOD + 'duration_s = { column = "secs", x = 1 }', ParameterError, "does not know 'x'"),
+        (GOOD + 'duration_s = { constant = "one" }', ParameterError, "constant is 'one'.*a number"),
+        (
+            GOOD + 'submit_s = "queue"',
+            MissingColumnError,
+            "no column 'queue'.*'queued'",
+        ),
+        ("[jobs]\nattr = ['nope']\n" + GOOD, MissingColumnError, r"\[jobs\] attr: .*'nope'"),
+        ("[jobs]\nattr = [1]\n" + GOOD, ParameterError, r"attr is \[1\]; write texts"),
+        (GOOD + '[jobs.status]\nPass = "ok"', ParameterError, "Pass is 'ok'.*Known: completed"),
+        ("[jobs]\nseparator = '::'\n" + GOOD, ParameterError, "separator is '::'"),
+        ('clock = "sun"\n' + GOOD, ParameterError, "clock is 'sun'; it is one of"),
+        ("[jobs]\nfiles = 7\n" + GOOD, ParameterError, "files is 7"),
+    ],
+)
+def test_a_mistake_in_a_mapping_is_named_with_its_place(
+    jobs_csv: Path, mapping: str, error: type[ProphaseError], words: str
+) -> None:
+    with pytest.raises(error, match=f"(?s){words}") as caught:
+        imported(jobs_csv, mapping)
+    assert "mapping.toml" in str(caught.value)
+
+
+def test_a_mapping_that_is_not_there_is_named_with_the_way_to_make_one(jobs_csv: Path) -> None:
+    with pytest.raises(MissingFileError, match=r"absent\.toml.*--guess"):
+        open_trace(jobs_csv, source="csv", options={"map": "absent.toml"})
+
+
+def guessed(data: Path) -> dict[str, object]:
+    """Return the guess as a mapping, after proving that it can be imported as it is."""
+    text = guess_mapping(data)
+    imported(data, text)
+    return tomllib.loads(text)
+
+
+def test_a_realistic_header_is_guessed_and_imports_as_it_is(tmp_path: Path) -> None:
+    data = written(
+        tmp_path / "history.csv",
+        "job_id,jobname,username,partition,queued_at,started_at,finished_at,walltime,elapsed,ngpu,"
+        "ncpus,mem_mb,maxrss_kb,state,exit_code,batch_size,mystery",
+        *(
+            f"{n},train,u{n % 3},gpu,{1600000000 + n},{1600000060 + n},{1600000160 + n},3600,100,"
+            f"{n % 4 + 1},8,16000,4194304,COMPLETED,0,32,x"
+            for n in range(40)
+        ),
+    )
+    jobs = guessed(data)["jobs"]
+    assert jobs["columns"] == {  # type: ignore[index]
+        "job_id": "job_id",
+        "name": "jobname",
+        "user": "username",
+        "queue": "partition",
+        "submit_s": {"column": "queued_at", "unit": "s"},
+        "start_s": {"column": "started_at", "unit": "s"},
+        "end_s": {"column": "finished_at", "unit": "s"},
+        "duration_s": {"column": "elapsed", "unit": "s"},
+        "status": "state",
+        "request_cpu_cores": {"column": "ncpus", "unit": "cores"},
+        "request_memory_gib": {"column": "mem_mb", "unit": "MB"},
+        "request_gpus": {"column": "ngpu", "unit": "gpus"},
+        "time_limit_s": {"column": "walltime", "unit": "s"},
+        "memory_peak_gib": {"column": "maxrss_kb", "unit": "KB"},
+    }
+    assert jobs["attr"] == ["batch_size"]  # type: ignore[index]
+    # what the name does not tell stays out of predictors' reach
+    assert jobs["after"] == ["exit_code", "mystery"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("header", "cell", "target", "unit"),
+    [
+        ("submit_time", "1600000000123", "submit_s", "ms"),
+        ("submit_time", "1600000000", "submit_s", "s"),
+        ("created", "2021-05-01T00:00:00Z", "submit_s", "datetime"),
+        ("submitted", "31.12.2021 10:00", "submit_s", "datetime dmy"),
+        ("runtime_hours", "1.5", "duration_s", "h"),
+        ("run_time_ms", "1500", "duration_s", "ms"),
+        ("elapsed", "1-00:00:01", "duration_s", "hms"),
+        ("ram", "17179869184", "request_memory_gib", "bytes"),
+        ("memory_request", "16Gi", "request_memory_gib", "size"),
+        ("req_mem_gb", "16", "request_memory_gib", "GB"),
+        ("cpu_milli", "4000", "request_cpu_cores", "millicores"),
+        ("plan_cpu", "600", "request_cpu_cores", "percent"),
+        ("plan_gpu", "50", "request_gpus", "percent"),
+        ("avg_gpu_util", "0.85", "gpu_util_mean_pct", "fraction"),
+        ("avg_gpu_util", "85", "gpu_util_mean_pct", "percent"),
+        ("gpu_util_pct", "0.85", "gpu_util_mean_pct", "fraction"),
+        ("timelimit_min", "60", "time_limit_s", "min"),
+        ("queue_time_sec", "12", "wait_s", "s"),
+    ],
+)
+def test_the_unit_is_told_by_name_or_values(
+    tmp_path: Path, header: str, cell: str, target: str, unit: str
+) -> None:
+    data = written(tmp_path / "t.csv", f"job_id,{header}", *(f"j{n},{cell}" for n in range(20)))
+    columns = guessed(data)["jobs"]["columns"]  # type: ignore[index]
+    assert columns[target] == {"column": header, "unit": unit}
+
+
+def test_a_duration_that_is_end_minus_submit_is_not_taken_for_the_run_time(tmp_path: Path) -> None:
+    rows = [f"{n},{n * 100},{n * 100 + 50},{n * 100 + 80},{80_000},{30_000}" for n in range(1, 50)]
+    data = written(tmp_path / "t.csv", "job_id,submit,start,complete,duration,realtime", *rows)
+    jobs = guessed(data)["jobs"]
+    assert jobs["columns"]["duration_s"] == {"column": "realtime", "unit": "ms"}  # type: ignore[index]
+    assert jobs["after"] == ["duration"]  # type: ignore[index]
+
+
+def test_marker_values_become_words_for_unknown(tmp_path: Path) -> None:
+    rows = [f"{n},{n}.5,{n}" for n in range(40)]
+    data = written(tmp_path / "t.csv", "job_id,runtime,gpus", *rows, "40,-1,inf", "41,oops,2")
+    jobs = guessed(data)["jobs"]
+    assert set(jobs["missing"]) == {"-1", "inf", "oops"}  # type: ignore[index]
+
+
+def test_series_and_node_lists_are_told_from_jobs(tmp_path: Path) -> None:
+    usage = written(
+        tmp_path / "u.csv", "pod,timestamp,cpu_usage_cores,mem_bytes", *(["p,1600000000,1,1e9"] * 9)
+    )
+    nodes = written(tmp_path / "n.csv", "hostname,cores,ram_gb,gpus", "a,8,64,0", "b,16,128,2")
+    assert guessed(usage)["usage"]["columns"]["cpu_cores"]["column"] == "cpu_usage_cores"  # type: ignore[index]
+    assert guessed(nodes)["nodes"]["columns"]["node_id"] == "hostname"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", "is empty"), (b"\x00\x01PAR1", "binary"), (b"a,b\n", "no row of that width")],
+)
+def test_a_file_that_cannot_be_guessed_says_why(tmp_path: Path, content: bytes, words: str) -> None:
+    data = tmp_path / "x.csv"
+    data.write_bytes(content)
+    with pytest.raises(FormatError, match=words):
+        guess_mapping(data)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "rows", "some"),
+    [
+        ("crux-lingjun/jobs.csv", 1257, {"submit_s": "arrival_s", "duration_s": "run_s"}),
+        ("openb/openb_pod_list_default.csv", 8152, {"job_id": "name", "end_s": "deletion_time"}),
+        (
+            "nextflow/trace_eager.csv",
+            1576,
+            {"duration_s": "realtime", "memory_peak_gib": "peak_rss"},
+        ),
+        ("alibaba-dlrm2025/instances.csv.gz", 13379, {"start_s": "scheduled_time"}),
+        ("ubccr-micro-slurm/real_outcomes_first250.psv", 250, {"duration_s": "Elapsed"}),
+    ],
+)
+def test_real_files_are_guessed_and_import_with_all_rows(
+    shared_data: Path, tmp_path: Path, name: str, rows: int, some: dict[str, str]
+) -> None:
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(guess_mapping(shared_data / name), encoding="utf-8")
+    trace = open_trace(shared_data / name, source="csv", options={"map": str(mapping)})
+    assert len(check_jobs(trace.jobs)) == rows
+    columns = tomllib.loads(mapping.read_text(encoding="utf-8"))["jobs"]["columns"]
+    found = {k: v["column"] if isinstance(v, dict) else v for k, v in columns.items()}
+    assert some.items() <= found.items()
+
+
+@pytest.mark.data
+def test_the_guess_for_a_real_trace_gives_the_same_numbers_as_its_own_reader(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    data = shared_data / "crux-lingjun" / "jobs.csv"
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(guess_mapping(data), encoding="utf-8")
+    guessed_jobs = open_trace(data, source="csv", options={"map": str(mapping)}).jobs
+    own = open_trace(data, source="crux").jobs
+    for column in ("job_id", "submit_s", "duration_s", "request_gpus"):
+        pd.testing.assert_series_equal(guessed_jobs[column], own[column])
