@@ -15,7 +15,7 @@ from prophase.trace.lint.subject import Floats, Subject, numbers
 _SLACK = 1.05
 #: use, and what was asked for it; memory is a limit, CPU and GPU may be borrowed
 _LIMITS = (
-    ("memory_peak_gib", "request_memory_gib", 1.0, 0.10),
+    ("memory_peak_gib", "request_memory_gib", 1.0, 0.20),
     ("cpu_mean_cores", "request_cpu_cores", 1.0, 0.50),
     ("gpu_util_mean_pct", "request_gpus", 100.0, 0.25),
 )

@@ -34,6 +34,8 @@ _NEVER_ZERO = (
 )
 _FEW_ROWS = 30
 _BEYOND = 1e15
+#: missing has a meaning of its own: any type, no label, always
+_MAY_BE_MISSING = ("gpu_type", "features", "available_from_s", "available_until_s")
 #: constant by nature, or derived
 _MAY_BE_CONSTANT = ("source", "instances", "gang_size", "wait_s", "priority")
 
@@ -94,7 +96,11 @@ def _should_vary(table: str, name: str, value: object) -> bool:
 def empty_column(subject: Subject) -> Iterator[Finding]:
     """Columns without a single value."""
     for table, frame in _main_tables(subject):
-        present = [str(name) for name in frame.columns if frame[name].isna().all()]
+        present = [
+            str(name)
+            for name in frame.columns
+            if name not in _MAY_BE_MISSING and frame[name].isna().all()
+        ]
         fillable = [name for name in subject.fills.get(table, ()) if name not in frame]
         if present:
             yield Finding(
