@@ -29,7 +29,7 @@ def node_matrix(nodes):
 
 
 def ask_matrix(jobs):
-    matrix = np.zeros((len(jobs), 7), np.int64)
+    matrix = np.zeros((len(jobs), s.ASK_COLUMNS), np.int64)
     for row, job in zip(matrix, jobs, strict=True):
         row[s.ASK_CPU], row[s.ASK_MEMORY] = job["cpu"], job["memory"]
         row[s.ASK_GPUS], row[s.ASK_MILLI] = job["gpus"], job["milli"]
@@ -133,7 +133,7 @@ def test_waits_of_a_single_queue_equal_the_kiefer_wolfowitz_recursion():
         begin = max(arrival, heapq.heappop(free))
         expected.append(begin)
         heapq.heappush(free, begin + service)
-    asks = np.tile([0, 0, 1, 1000, 0, 0, 1], (len(submit), 1))
+    asks = np.tile([0, 0, 1, 1000, 0, 0, 1, 0], (len(submit), 1))
     nodes = node_matrix([{"cpu": 0, "memory": 0, "gpus": 1}] * 10)
     starts = run_loop(submit, duration, asks, np.arange(len(submit)), nodes, first_fit)
     np.testing.assert_allclose(starts.start_s, expected, rtol=1e-12)

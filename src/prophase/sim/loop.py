@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prophase.sim.kernels import replay as kernel
+from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
 
 #: trees over nodes are kept while shapes x nodes stays below this; beyond, nodes are scanned
@@ -33,6 +34,9 @@ def run_loop(
     nodes: Ints,
     score: Callable[..., float],
     *,
+    choose_gpu: Callable[..., int] = tightest_gpu,
+    facts: Floats | None = None,
+    trees: bool = True,
     strict: bool = False,
     pooled: bool = False,
     fill: bool = False,
@@ -43,14 +47,20 @@ def run_loop(
     ----------
     submit_s, duration_s : arrays of shape (jobs,)
         In order of submission.
-    asks : array of shape (jobs, 7)
+    asks : array of shape (jobs, ASK_COLUMNS)
         Request of each job, columns as in ``signatures``.
     rank : array of shape (jobs,)
         Place of each job in the order of the queue, 0 first, every place once.
-    nodes : array of shape (nodes, 9 + GPUs)
+    nodes : array of shape (nodes, FREE_SHARE + GPUs)
         Empty nodes, columns as in ``signatures``; not changed.
     score : compiled function
         Place policy.
+    choose_gpu : compiled function
+        Picks the GPU of a node for a request of a share of one GPU.
+    facts : array, optional
+        What the place policy needs beyond nodes and requests.
+    trees : bool
+        Rate a node again only when it changed; off for policies that are not pure.
     """
     shapes, shape_of = np.unique(asks, axis=0, return_inverse=True)
     shape_of = shape_of.reshape(-1).astype(np.int64)
@@ -60,7 +70,8 @@ def run_loop(
     state[:, kernel.QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
     state[:, kernel.QUEUE_SIZE] = 0
     width = 1 << max(0, machines - 1).bit_length()
-    trees = kinds if kinds * width * 2 <= _TREE_CELLS else 0
+    trees = trees and kinds * width * 2 <= _TREE_CELLS
+    kept = kinds if trees else 1
     instances = asks[:, ASK_INSTANCES]
     first = np.cumsum(instances) - instances
     placed = np.full((int(instances.sum()), 2), -1, np.int64)
@@ -76,11 +87,13 @@ def run_loop(
         np.array(nodes, np.int64, order="C"),
         np.ascontiguousarray(shapes, np.int64),
         score,
+        choose_gpu,
+        np.zeros((1, 1)) if facts is None else np.ascontiguousarray(facts, np.float64),
         kernel.STRICT if strict else kernel.SKIP,
         pooled,
         fill,
-        np.full((max(trees, 1), machines), -np.inf),
-        np.full((max(trees, 1), 2 * width if trees else 1), -1, np.int64),
+        np.full((kept, machines), -np.inf),
+        np.full((kept, 2 * width if trees else 1), -1, np.int64),
         state,
         np.zeros(2 * machines, np.int64),
         np.zeros(jobs, np.int64),
@@ -88,4 +101,5 @@ def run_loop(
         placed,
         start,
     )
-    return Starts(start, first, placed[:, kernel.ON_NODE], placed[:, kernel.ON_GPUS])
+    node, gpu_bits = np.ascontiguousarray(placed.T)
+    return Starts(start, first, node, gpu_bits)

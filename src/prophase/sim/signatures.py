@@ -24,18 +24,35 @@ Floats = NDArray[np.float64]
 CPU, MEMORY, GPUS, GPU_TYPE, FEATURES = range(5)
 #: what is free: milli-cores, MiB, milli-GPUs of the node, GPUs that nobody uses
 FREE_CPU, FREE_MEMORY, FREE_GPU, FREE_WHOLE = range(5, 9)
+#: pods the node holds, counted by kind (shared GPU, 1 GPU, 2 GPUs ...) in one packed number
+HELD = 9
 #: free milli-GPUs of the node's first GPU; the others follow
-FREE_SHARE = 9
+FREE_SHARE = 10
 
 #: columns of the request matrix, per instance: milli-cores, MiB, GPUs, milli of each GPU
 ASK_CPU, ASK_MEMORY, ASK_GPUS, ASK_MILLI = range(4)
 #: bit set of allowed GPU types (0 = any), of needed features, and the number of instances
 ASK_TYPES, ASK_FEATURES, ASK_INSTANCES = range(4, 7)
+#: what one instance adds to HELD
+ASK_HELD = 7
+ASK_COLUMNS = 8
 
 INT_LINE = types.Array(types.int64, 1, "C")
 INT_GRID = types.Array(types.int64, 2, "C")
 FLOAT_LINE = types.Array(types.float64, 1, "C")
 FLOAT_GRID = types.Array(types.float64, 2, "C")
 
-#: score(nodes, node, asks, shape) -> higher is better
-SCORE = types.float64(INT_GRID, types.int64, INT_GRID, types.int64)
+#: score(nodes, node, asks, shape, facts) -> higher is better; facts are the policy's own
+SCORE = types.float64(INT_GRID, types.int64, INT_GRID, types.int64, FLOAT_GRID)
+#: choose_gpu(nodes, node, asks, shape, facts) -> GPU for a request of a share of one GPU
+CHOOSE_GPU = types.int64(INT_GRID, types.int64, INT_GRID, types.int64, FLOAT_GRID)
+
+#: HELD counts: 16 bits for shared pods, then 5 bits for each number of GPUs
+_SHARED_BITS, _COUNT_BITS, _MOST_GPUS = 16, 5, 9
+
+
+def held_unit(gpus: Ints, milli: Ints) -> Ints:
+    """Return what one instance of each request adds to HELD; nothing without a GPU."""
+    place = _SHARED_BITS + _COUNT_BITS * (np.minimum(gpus, _MOST_GPUS) - 1)
+    whole = np.left_shift(1, np.maximum(place, 0))
+    return np.where(gpus == 0, 0, np.where(milli < 1000, 1, whole)).astype(np.int64)

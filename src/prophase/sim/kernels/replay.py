@@ -16,10 +16,12 @@ from prophase.sim.signatures import (
     ASK_CPU,
     ASK_FEATURES,
     ASK_GPUS,
+    ASK_HELD,
     ASK_INSTANCES,
     ASK_MEMORY,
     ASK_MILLI,
     ASK_TYPES,
+    CHOOSE_GPU,
     FEATURES,
     FLOAT_GRID,
     FLOAT_LINE,
@@ -30,6 +32,7 @@ from prophase.sim.signatures import (
     FREE_WHOLE,
     GPU_TYPE,
     GPUS,
+    HELD,
     INT_GRID,
     INT_LINE,
     SCORE,
@@ -44,6 +47,7 @@ QUEUE_FIRST, QUEUE_SIZE, BLOCKED_AT, SEEN = range(4)
 #: columns of the placement matrix, one row per instance: its node and its GPUs as a bit set
 ON_NODE, ON_GPUS = range(2)
 _SCORE_FUNCTION = types.FunctionType(SCORE)
+_CHOICE_FUNCTION = types.FunctionType(CHOOSE_GPU)
 _I = types.int64
 _FLAG = types.boolean
 
@@ -81,28 +85,17 @@ def fits(nodes: Ints, node: int, asks: Ints, shape: int, pooled: bool) -> bool:
     return enough >= gpus
 
 
-@njit(_I(INT_GRID, _I, INT_GRID, _I, _FLAG), cache=True)
-def take(nodes: Ints, node: int, asks: Ints, shape: int, pooled: bool) -> int:
-    """Occupy one instance's resources; return the GPUs chosen as a bit set.
-
-    A share takes the tightest GPU it fits on, whole GPUs those of lowest index.
-    """
-    nodes[node, FREE_CPU] -= asks[shape, ASK_CPU]
-    nodes[node, FREE_MEMORY] -= asks[shape, ASK_MEMORY]
-    gpus, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
-    nodes[node, FREE_GPU] -= gpus * milli
-    if pooled:
-        return 0
+@njit(_I(INT_GRID, _I, _I, _I), cache=True)
+def _tightest(nodes: Ints, node: int, gpus: int, milli: int) -> int:
+    """Return the GPUs with the least free share that is enough, lowest index first."""
     bits = 0
     if milli == 1000:
-        gpu, wanted = 0, gpus
-        while wanted > 0:
+        gpu = 0
+        while gpus > 0:
             if nodes[node, FREE_SHARE + gpu] == 1000:
-                nodes[node, FREE_SHARE + gpu] = 0
                 bits |= 1 << gpu
-                wanted -= 1
+                gpus -= 1
             gpu += 1
-        nodes[node, FREE_WHOLE] -= gpus
         return bits
     for _ in range(gpus):
         chosen, least = -1, 1 << 30
@@ -110,10 +103,33 @@ def take(nodes: Ints, node: int, asks: Ints, shape: int, pooled: bool) -> int:
             free = nodes[node, FREE_SHARE + gpu]
             if free >= milli and free < least and not (bits >> gpu) & 1:
                 chosen, least = gpu, free
-        if nodes[node, FREE_SHARE + chosen] == 1000:
-            nodes[node, FREE_WHOLE] -= 1
-        nodes[node, FREE_SHARE + chosen] -= milli
         bits |= 1 << chosen
+    return bits
+
+
+@njit(_I(_CHOICE_FUNCTION, INT_GRID, _I, INT_GRID, _I, FLOAT_GRID, _FLAG), cache=True)
+def take(choose_gpu, nodes, node, asks, shape, facts, pooled):
+    """Occupy one instance's resources; return the GPUs chosen as a bit set.
+
+    A share of one GPU goes where the policy says, shares of several to the tightest GPUs,
+    whole GPUs to those of lowest index.
+    """
+    gpus, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
+    bits = 0
+    if not pooled and gpus > 0:
+        if milli < 1000 and gpus == 1:
+            bits = 1 << choose_gpu(nodes, node, asks, shape, facts)
+        else:
+            bits = _tightest(nodes, node, gpus, milli)
+        for gpu in range(nodes[node, GPUS]):
+            if (bits >> gpu) & 1:
+                if nodes[node, FREE_SHARE + gpu] == 1000:
+                    nodes[node, FREE_WHOLE] -= 1
+                nodes[node, FREE_SHARE + gpu] -= milli
+    nodes[node, FREE_CPU] -= asks[shape, ASK_CPU]
+    nodes[node, FREE_MEMORY] -= asks[shape, ASK_MEMORY]
+    nodes[node, FREE_GPU] -= gpus * milli
+    nodes[node, HELD] += asks[shape, ASK_HELD]
     return bits
 
 
@@ -124,6 +140,7 @@ def give_back(nodes: Ints, node: int, asks: Ints, shape: int, bits: int) -> None
     nodes[node, FREE_MEMORY] += asks[shape, ASK_MEMORY]
     milli = asks[shape, ASK_MILLI]
     nodes[node, FREE_GPU] += asks[shape, ASK_GPUS] * milli
+    nodes[node, HELD] -= asks[shape, ASK_HELD]
     gpu = 0
     while bits:
         if bits & 1:
@@ -135,11 +152,18 @@ def give_back(nodes: Ints, node: int, asks: Ints, shape: int, bits: int) -> None
 
 
 @njit(
-    types.void(_SCORE_FUNCTION, INT_GRID, INT_GRID, _I, _I, _FLAG, FLOAT_GRID, INT_GRID), cache=True
+    types.void(
+        _SCORE_FUNCTION, INT_GRID, INT_GRID, _I, _I, FLOAT_GRID, _FLAG, FLOAT_GRID, INT_GRID
+    ),
+    cache=True,
 )
-def _rate(score, nodes, asks, shape, node, pooled, scores, winners):
+def _rate(score, nodes, asks, shape, node, facts, pooled, scores, winners):
     """Rate one node for a shape again and let the better one of each pair rise to the root."""
-    mine = score(nodes, node, asks, shape) if fits(nodes, node, asks, shape, pooled) else -np.inf
+    mine = (
+        score(nodes, node, asks, shape, facts)
+        if fits(nodes, node, asks, shape, pooled)
+        else -np.inf
+    )
     if mine == scores[shape, node]:
         return
     scores[shape, node] = mine
@@ -156,13 +180,16 @@ def _rate(score, nodes, asks, shape, node, pooled, scores, winners):
         place //= 2
 
 
-@njit(types.void(_SCORE_FUNCTION, INT_GRID, INT_GRID, _I, _FLAG, FLOAT_GRID, INT_GRID), cache=True)
-def _rate_all(score, nodes, asks, shape, pooled, scores, winners):
+@njit(
+    types.void(_SCORE_FUNCTION, INT_GRID, INT_GRID, _I, FLOAT_GRID, _FLAG, FLOAT_GRID, INT_GRID),
+    cache=True,
+)
+def _rate_all(score, nodes, asks, shape, facts, pooled, scores, winners):
     """Rate every node for a shape and build its tree from the leaves."""
     width = winners.shape[1] // 2
     for node in range(nodes.shape[0]):
         fit = fits(nodes, node, asks, shape, pooled)
-        scores[shape, node] = score(nodes, node, asks, shape) if fit else -np.inf
+        scores[shape, node] = score(nodes, node, asks, shape, facts) if fit else -np.inf
         winners[shape, width + node] = node
     for place in range(width - 1, 0, -1):
         left, right = winners[shape, 2 * place], winners[shape, 2 * place + 1]
@@ -176,6 +203,7 @@ def _rate_all(score, nodes, asks, shape, pooled, scores, winners):
         INT_GRID,
         INT_GRID,
         _I,
+        FLOAT_GRID,
         _FLAG,
         FLOAT_GRID,
         INT_GRID,
@@ -185,7 +213,7 @@ def _rate_all(score, nodes, asks, shape, pooled, scores, winners):
     ),
     cache=True,
 )
-def best_node(score, nodes, asks, shape, pooled, scores, winners, shapes, log, changes):
+def best_node(score, nodes, asks, shape, facts, pooled, scores, winners, shapes, log, changes):
     """Return the node with the highest score on which the shape fits, or -1."""
     count = nodes.shape[0]
     if winners.shape[1] == 1:
@@ -193,16 +221,17 @@ def best_node(score, nodes, asks, shape, pooled, scores, winners, shapes, log, c
         chosen, highest = -1, -np.inf
         for node in range(count):
             if fits(nodes, node, asks, shape, pooled):
-                mine = score(nodes, node, asks, shape)
+                mine = score(nodes, node, asks, shape, facts)
                 if chosen < 0 or mine > highest:
                     chosen, highest = node, mine
         return chosen
     seen = shapes[shape, SEEN]
     if seen < 0 or (changes - seen) * 4 > count:
-        _rate_all(score, nodes, asks, shape, pooled, scores, winners)
+        _rate_all(score, nodes, asks, shape, facts, pooled, scores, winners)
     else:
         for change in range(seen, changes):
-            _rate(score, nodes, asks, shape, log[change % log.size], pooled, scores, winners)
+            node = log[change % log.size]
+            _rate(score, nodes, asks, shape, node, facts, pooled, scores, winners)
     shapes[shape, SEEN] = changes
     root = winners[shape, 1]
     return root if scores[shape, root] > -np.inf else -1
@@ -280,6 +309,8 @@ def _pop_end(times: Floats, jobs: Ints, size: int) -> int:
         INT_GRID,
         INT_GRID,
         _SCORE_FUNCTION,
+        _CHOICE_FUNCTION,
+        FLOAT_GRID,
         _I,
         _FLAG,
         _FLAG,
@@ -303,6 +334,8 @@ def replay(
     nodes,
     asks,
     score,
+    choose_gpu,
+    facts,
     discipline,
     pooled,
     fill,
@@ -328,6 +361,9 @@ def replay(
         now = end_times[0] if running > 0 else np.inf
         if arrived < count and submit[arrived] < now:
             now = submit[arrived]
+        if now == np.inf:
+            # only jobs that never end are left
+            break
 
         while running > 0 and end_times[0] <= now:
             job = end_jobs[0]
@@ -359,12 +395,24 @@ def replay(
             while done < wanted:
                 if not (fill and node >= 0 and fits(nodes, node, asks, chosen, pooled)):
                     node = best_node(
-                        score, nodes, asks, chosen, pooled, scores, winners, shapes, log, changes
+                        score,
+                        nodes,
+                        asks,
+                        chosen,
+                        facts,
+                        pooled,
+                        scores,
+                        winners,
+                        shapes,
+                        log,
+                        changes,
                     )
                 if node < 0:
                     break
                 placed[first + done, ON_NODE] = node
-                placed[first + done, ON_GPUS] = take(nodes, node, asks, chosen, pooled)
+                placed[first + done, ON_GPUS] = take(
+                    choose_gpu, nodes, node, asks, chosen, facts, pooled
+                )
                 log[changes % log.size] = node
                 changes += 1
                 done += 1

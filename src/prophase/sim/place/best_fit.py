@@ -12,12 +12,13 @@ from prophase.sim.signatures import (
     FREE_CPU,
     FREE_GPU,
     SCORE,
+    Floats,
     Ints,
 )
 
 
 @njit(SCORE, cache=True)
-def best_fit(nodes: Ints, node: int, asks: Ints, shape: int) -> float:
+def best_fit(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
     """Rate a node the higher, the less it has left."""
     gpu_left = nodes[node, FREE_GPU] - asks[shape, ASK_GPUS] * asks[shape, ASK_MILLI]
     cpu_left = nodes[node, FREE_CPU] - asks[shape, ASK_CPU]

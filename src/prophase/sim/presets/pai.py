@@ -16,6 +16,7 @@ from prophase.errors import InputError, ParameterError
 from prophase.sim.loop import run_loop
 from prophase.sim.presets import pai_nodes
 from prophase.sim.signatures import (
+    ASK_COLUMNS,
     ASK_CPU,
     ASK_GPUS,
     ASK_INSTANCES,
@@ -150,7 +151,7 @@ def _percent(values: pd.Series) -> Ints:
 
 
 def _asks(jobs: pd.DataFrame, nodes: Ints, kinds: list[str], matching: int) -> Ints:
-    asks = np.zeros((len(jobs), 7), np.int64)
+    asks = np.zeros((len(jobs), ASK_COLUMNS), np.int64)
     gpu = np.minimum(_percent(jobs["request_gpus"]), nodes[:, FREE_GPU].sum())
     cores = jobs.get("request_cpu_cores", pd.Series(0.0, jobs.index))
     asks[:, ASK_CPU] = np.minimum(_percent(cores), nodes[:, CPU].sum())

@@ -1,0 +1,223 @@
+"""The fragmentation experiments on Alibaba's 2023 trace, reproduced at every point.
+
+Source of the protocol: Weng et al., "Beware of Fragmentation", USENIX ATC 2023. Pods
+arrive one by one and never leave; one that fits nowhere is dropped but counts as arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, ParameterError, nearest
+from prophase.sim.kernels.curves import measure_arrivals
+from prophase.sim.loop import run_loop
+from prophase.sim.place.fgd import fgd, fgd_gpu, fragmentation_after
+from prophase.sim.place.tightest_gpu import tightest_gpu
+from prophase.sim.presets import openb_scores as scores
+from prophase.sim.signatures import (
+    ASK_COLUMNS,
+    ASK_CPU,
+    ASK_GPUS,
+    ASK_HELD,
+    ASK_INSTANCES,
+    ASK_MEMORY,
+    ASK_MILLI,
+    ASK_TYPES,
+    CPU,
+    FREE_CPU,
+    FREE_GPU,
+    FREE_MEMORY,
+    FREE_SHARE,
+    FREE_WHOLE,
+    GPU_TYPE,
+    GPUS,
+    MEMORY,
+    Floats,
+    Ints,
+    held_unit,
+)
+
+#: name -> (score, choice of a GPU)
+POLICIES: dict[str, tuple[Callable[..., float], Callable[..., int]]] = {
+    "random": (scores.random_node, scores.random_gpu),
+    "dot_product": (scores.dot_product, tightest_gpu),
+    "gpu_clustering": (scores.gpu_clustering, tightest_gpu),
+    "gpu_packing": (scores.gpu_packing, tightest_gpu),
+    "best_fit": (scores.best_fit, tightest_gpu),
+    "fgd": (fgd, fgd_gpu),
+}
+#: classes are taken by falling count until they cover this share of the pods
+COVERED = 0.95
+LAST_ARRIVAL_PCT = 130
+
+
+@dataclass(frozen=True)
+class OpenbCurves:
+    """Measures in percent at arrival 0..130 % of the GPU capacity, and what was placed."""
+
+    place: str
+    seed: int
+    allocation_pct: Floats
+    fragmentation_ratio_pct: Floats
+    fragmentation_amount_pct: Floats
+    placed: int
+    dropped: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain lists and numbers."""
+        return {
+            key: value.tolist() if isinstance(value, np.ndarray) else value
+            for key, value in vars(self).items()
+        }
+
+
+def simulate_openb(
+    pods: pd.DataFrame,
+    nodes: pd.DataFrame,
+    *,
+    arrivals: Ints,
+    node_rank: Ints,
+    place: str = "fgd",
+    seed: int = 42,
+) -> OpenbCurves:
+    """Place pods one by one and return the published curves.
+
+    Parameters
+    ----------
+    pods : DataFrame
+        Job table of the ``openb`` reader, in the order of its file.
+    nodes : DataFrame
+        Node table of the GPU nodes, in the order of its file.
+    arrivals : array
+        Rows of ``pods`` in the order of arrival; rows may repeat.
+    node_rank : array
+        Rank of each node among equal scores, smallest first.
+    seed : int
+        Only for ``random``; kept in the result.
+    """
+    if place not in POLICIES:
+        raise ParameterError(
+            f"place {place!r} is unknown here. {nearest(place, POLICIES)} "
+            f"Known: {', '.join(POLICIES)}."
+        )
+    if len(node_rank) != len(nodes):
+        raise InputError(
+            f"the ranks are for {len(node_rank):,} nodes, the node list has {len(nodes):,}. "
+            "Use the list of GPU nodes."
+        )
+    kinds = sorted(set(nodes["gpu_type"].dropna()))
+    matrix = _node_matrix(nodes.iloc[np.argsort(node_rank, kind="stable")], kinds)
+    of_pod = _asks(pods, kinds)
+    classes = typical_classes(pods, kinds)
+    asks = of_pod[arrivals]
+    score, choose_gpu = POLICIES[place]
+    chance = np.array([[float(seed % 2147483646 + 1)]])
+    count = len(arrivals)
+    starts = run_loop(
+        np.arange(count, dtype=float),
+        np.full(count, np.inf),
+        asks,
+        np.arange(count),
+        matrix,
+        score,
+        choose_gpu=choose_gpu,
+        facts=chance if place == "random" else classes,
+        trees=place != "random",
+    )
+    allocated, fragmented = np.empty(count), np.empty(count)
+    capacity = float(matrix[:, FREE_GPU].sum())
+    measure_arrivals(
+        matrix,
+        asks,
+        starts.node,
+        starts.gpu_bits,
+        classes,
+        fragmentation_after,
+        allocated,
+        fragmented,
+    )
+    arrived = np.cumsum(asks[:, ASK_GPUS] * asks[:, ASK_MILLI])
+    bins = np.round(100.0 * arrived / capacity).astype(int)
+    idle = capacity - allocated
+
+    def curve(values: Floats) -> Floats:
+        by_bin = pd.Series(values).groupby(bins).mean().reindex(range(LAST_ARRIVAL_PCT + 1))
+        return by_bin.to_numpy(np.float64)
+
+    return OpenbCurves(
+        place=place,
+        seed=seed,
+        allocation_pct=curve(np.round(100.0 * allocated / capacity, 2)),
+        fragmentation_ratio_pct=curve(100.0 * fragmented / np.where(idle > 0, idle, np.nan)),
+        fragmentation_amount_pct=curve(100.0 * fragmented / capacity),
+        placed=int((starts.node >= 0).sum()),
+        dropped=int((starts.node < 0).sum()),
+    )
+
+
+def typical_classes(pods: pd.DataFrame, kinds: list[str]) -> Floats:
+    """Return the commonest requests: cpu, milli, GPUs, types as bits, share."""
+    asks = _asks(pods, kinds)
+    table = pd.DataFrame(
+        {
+            "cpu": asks[:, ASK_CPU],
+            "milli": asks[:, ASK_MILLI],
+            "gpus": asks[:, ASK_GPUS],
+            "text": _specs(pods),
+            "types": asks[:, ASK_TYPES],
+        }
+    )
+    counted = table.groupby(["cpu", "milli", "gpus", "text"], as_index=False).agg(
+        types=("types", "first"), count=("types", "size")
+    )
+    counted = counted.sort_values(
+        ["count", "cpu", "milli", "gpus", "text"], ascending=False, kind="stable"
+    )
+    before = counted["count"].cumsum() - counted["count"]
+    kept = counted[before < COVERED * len(pods)]
+    share = kept["count"] / kept["count"].sum()
+    columns = [kept["cpu"], kept["milli"], kept["gpus"], kept["types"], share]
+    return np.ascontiguousarray(np.column_stack(columns), np.float64)
+
+
+def _specs(pods: pd.DataFrame) -> pd.Series:
+    column = "attr_gpu_spec" if "attr_gpu_spec" in pods else "gpu_type"
+    return pods[column].fillna("") if column in pods else pd.Series("", pods.index)
+
+
+def _asks(pods: pd.DataFrame, kinds: list[str]) -> Ints:
+    asks = np.zeros((len(pods), ASK_COLUMNS), np.int64)
+    gpus = pods["attr_num_gpu"].to_numpy(np.int64)
+    milli = np.where(gpus > 0, pods["attr_gpu_milli"].to_numpy(np.int64), 0)
+    asks[:, ASK_CPU] = np.round(1000 * pods["request_cpu_cores"].to_numpy(float))
+    asks[:, ASK_MEMORY] = np.round(1024 * pods["request_memory_gib"].to_numpy(float))
+    asks[:, ASK_GPUS], asks[:, ASK_MILLI] = gpus, milli
+    asks[:, ASK_INSTANCES] = 1
+    asks[:, ASK_HELD] = held_unit(gpus, milli)
+    bits = {kind: 1 << place for place, kind in enumerate(kinds)}
+    if "gpu_type" in pods:
+        allowed = pods["gpu_type"].fillna("").to_numpy(str)
+        asks[:, ASK_TYPES] = [
+            0 if not text else sum(bits.get(kind, 1 << 62) for kind in set(text.split("|")))
+            for text in allowed
+        ]
+    return asks
+
+
+def _node_matrix(nodes: pd.DataFrame, kinds: list[str]) -> Ints:
+    gpus = nodes["gpus"].to_numpy(np.int64)
+    matrix = np.zeros((len(nodes), FREE_SHARE + int(gpus.max())), np.int64)
+    matrix[:, CPU] = matrix[:, FREE_CPU] = np.round(1000 * nodes["cpu_cores"].to_numpy(float))
+    memory = np.round(1024 * nodes["memory_gib"].to_numpy(float))
+    matrix[:, MEMORY] = matrix[:, FREE_MEMORY] = memory
+    matrix[:, GPUS] = matrix[:, FREE_WHOLE] = gpus
+    matrix[:, GPU_TYPE] = [kinds.index(kind) for kind in nodes["gpu_type"]]
+    matrix[:, FREE_GPU] = 1000 * gpus
+    for gpu in range(int(gpus.max())):
+        matrix[:, FREE_SHARE + gpu] = np.where(gpus > gpu, 1000, 0)
+    return matrix

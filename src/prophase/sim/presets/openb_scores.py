@@ -1,0 +1,109 @@
+"""The scores of the openb experiments: whole numbers from 0 to 100, as the originals give."""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from prophase.sim.signatures import (
+    ASK_CPU,
+    ASK_GPUS,
+    ASK_HELD,
+    ASK_MILLI,
+    CHOOSE_GPU,
+    FREE_CPU,
+    FREE_GPU,
+    FREE_SHARE,
+    FREE_WHOLE,
+    GPUS,
+    HELD,
+    SCORE,
+    Floats,
+    Ints,
+)
+
+#: the largest node of the trace, to which the originals relate everything
+LARGEST_CPU, LARGEST_GPU = 128_000, 8_000
+
+
+@njit(SCORE, cache=True)
+def best_fit(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
+    """Rate a node the higher, the less CPU and GPU it has left, each weighing half."""
+    cpu_left = (nodes[node, FREE_CPU] - asks[shape, ASK_CPU]) / LARGEST_CPU
+    gpu_left = (
+        nodes[node, FREE_GPU] - asks[shape, ASK_GPUS] * asks[shape, ASK_MILLI]
+    ) / LARGEST_GPU
+    return math.floor(100.0 * (1.0 - 0.5 * cpu_left - 0.5 * gpu_left))
+
+
+@njit(SCORE, cache=True)
+def dot_product(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
+    """Rate a node the higher, the less its free resources align with the request."""
+    cpu = nodes[node, FREE_CPU] / LARGEST_CPU * asks[shape, ASK_CPU] / LARGEST_CPU
+    asked = asks[shape, ASK_GPUS] * asks[shape, ASK_MILLI]
+    gpu = nodes[node, FREE_GPU] / LARGEST_GPU * asked / LARGEST_GPU
+    return math.floor(100.0 * (1.0 - 0.5 * (cpu + gpu)))
+
+
+@njit(SCORE, cache=True)
+def gpu_clustering(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
+    """Keep pods of one kind (shared, 1 GPU, 2 GPUs ...) together, fuller nodes first."""
+    kind = asks[shape, ASK_HELD]
+    if kind == 0:
+        return 0.0
+    held = nodes[node, HELD]
+    # the bits of this kind's count: 16 for shared pods, 5 for the others
+    own = kind * 65535 if kind == 1 else kind * 31
+    fullness = 25 * (LARGEST_GPU - nodes[node, FREE_GPU]) // LARGEST_GPU
+    if held == 0:
+        return float(fullness + 25)
+    if held & own == held:
+        return float(fullness + 75)
+    if held & own:
+        return float(fullness + 50)
+    return float(fullness)
+
+
+@njit(SCORE, cache=True)
+def gpu_packing(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
+    """Fill GPUs that are in use before free ones, and nodes in use before empty ones."""
+    wanted, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
+    if wanted == 0:
+        return 0.0
+    gpus = nodes[node, GPUS]
+    if nodes[node, FREE_WHOLE] == gpus:
+        return float(max(33 - gpus, gpus))
+    free_touched, share_touched, bits = 0, 0, 0
+    for _ in range(wanted):
+        chosen, least = -1, 1 << 30
+        for gpu in range(gpus):
+            free = nodes[node, FREE_SHARE + gpu]
+            if milli <= free < least and not (bits >> gpu) & 1:
+                chosen, least = gpu, free
+        bits |= 1 << chosen
+        share_touched += least
+        free_touched += least == 1000
+    if free_touched:
+        return float(max(50 - free_touched, 33))
+    return float(max(100 - share_touched // 100, 50))
+
+
+@njit(SCORE, cache=True)
+def random_node(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
+    """Rate nodes by chance; ``facts`` holds the state of the generator."""
+    # a multiplicative generator modulo 2^31 - 1 (Park and Miller), exact in float64
+    facts[0, 0] = (facts[0, 0] * 48271.0) % 2147483647.0
+    return facts[0, 0]
+
+
+@njit(CHOOSE_GPU, cache=True)
+def random_gpu(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> int:
+    """Return a fitting GPU by chance."""
+    chosen, highest = -1, -1.0
+    for gpu in range(nodes[node, GPUS]):
+        if nodes[node, FREE_SHARE + gpu] >= asks[shape, ASK_MILLI]:
+            facts[0, 0] = (facts[0, 0] * 48271.0) % 2147483647.0
+            if facts[0, 0] > highest:
+                chosen, highest = gpu, facts[0, 0]
+    return chosen
