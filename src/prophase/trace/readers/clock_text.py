@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ibis
 
-_INSTANT = (
-    r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.][0-9]+)?"
-    r"(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?$"
-)
+#: length of 2021-02-11T22:36:19
+_CLOCK_WIDTH = 19
+_REST = r"^(?:[.][0-9]+)?(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?$"
 
 
 def instant_s(text: ibis.Value) -> ibis.Value:
@@ -20,12 +19,17 @@ def instant_s(text: ibis.Value) -> ibis.Value:
     A text with an offset (``+08:00``) becomes true Unix time; one without is read as if
     its clock were UTC. What is no time becomes missing.
     """
-    day, clock = text.re_extract(_INSTANT, 1), text.re_extract(_INSTANT, 2)
-    sign = text.re_extract(_INSTANT, 3)
-    hours = text.re_extract(_INSTANT, 4).try_cast("float64")
-    minutes = text.re_extract(_INSTANT, 5).try_cast("float64")
-    offset = ibis.coalesce(hours * 3600.0 + minutes * 60.0, ibis.literal(0.0))
-    shift = ibis.cases((sign == "+", -offset), (sign == "-", offset), else_=0.0)
-    local = (day + ibis.literal(" ") + clock).try_cast("timestamp")
+    rest = text.substr(_CLOCK_WIDTH)
+    clock = (text.contains("-") & rest.re_search(_REST)).ifelse(
+        text.substr(0, _CLOCK_WIDTH), ibis.null("string")
+    )
+    hours = rest.re_extract(_REST, 2).nullif("").try_cast("float64")
+    minutes = rest.re_extract(_REST, 3).nullif("").try_cast("float64")
+    offset = hours * 3600.0 + minutes * 60.0
+    ahead = rest.re_extract(_REST, 1) == "+"
+    shift = ibis.coalesce(ahead.ifelse(-offset, offset), ibis.literal(0.0))
     seconds = text.re_search(r"^[0-9]+(?:[.][0-9]+)?$").ifelse(text, ibis.null("string"))
-    return ibis.coalesce(local.epoch_seconds().cast("float64") + shift, seconds.try_cast("float64"))
+    return ibis.coalesce(
+        clock.try_cast("timestamp").epoch_seconds().cast("float64") + shift,
+        seconds.try_cast("float64"),
+    )

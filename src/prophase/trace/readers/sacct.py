@@ -46,10 +46,12 @@ def _read(dump: Dump) -> Tables:
     asked = having(found, *submissions.COLUMNS)
     dumps = [file for file in found if file not in asked]
     if not dumps:
+        dump.clock = "relative"
         dump.note("This is the submission side only: submit_s counts from the first job.")
         return {"jobs": stack([submissions.jobs(dump, file) for file in asked])}
     rows = stack([parsed_rows(dump, _open(dump, file)) for file in dumps])
-    tables = {"jobs": _jobs(dump, rows)}
+    # parsing costs most, and the rows are looked at several times
+    tables = {"jobs": _jobs(dump, dump.materialised(rows, "sacct-rows"))}
     if asked:
         tables["submissions"] = stack([submissions.jobs(dump, file) for file in asked])
         dump.note("submissions holds what users asked for; jobs holds what sacct recorded.")
@@ -66,7 +68,7 @@ def _open(dump: Dump, file: SourceFile) -> Sheet:
     if has_header and not columns:
         columns = header_of(file, separator)
     elif not columns:
-        columns = LAYOUTS.get(len(fields) - (fields[-1] == ""), [])
+        columns = LAYOUTS.get(len(fields)) or LAYOUTS.get(len(fields) - (fields[-1] == ""), [])
     if not columns:
         raise FormatError(
             f"{file.origin} line 1: there is no header and {len(fields)} fields are no layout "

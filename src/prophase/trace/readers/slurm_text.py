@@ -31,54 +31,20 @@ PER_CPU_FLAG_GIB = 2.0**31 * _GIB["M"]
 #: no job asks for this much per CPU: the 64-bit mark, whose low bits a float cannot hold
 _ABSURD_GIB = 2.0**32 * _GIB["M"]
 
-#: words and short codes of Slurm's job states -> our status
+#: our status -> the words and short codes of Slurm's job states
 STATES = {
-    "COMPLETED": "completed",
-    "CD": "completed",
-    "FAILED": "failed",
-    "F": "failed",
-    "SPECIAL_EXIT": "failed",
-    "SE": "failed",
-    "CANCELLED": "cancelled",
-    "CA": "cancelled",
-    "REVOKED": "cancelled",
-    "RV": "cancelled",
-    "TIMEOUT": "timeout",
-    "TO": "timeout",
-    "DEADLINE": "timeout",
-    "DL": "timeout",
-    "OUT_OF_MEMORY": "oom",
-    "OOM": "oom",
-    "NODE_FAIL": "node_fail",
-    "NF": "node_fail",
-    "BOOT_FAIL": "node_fail",
-    "BF": "node_fail",
-    "LAUNCH_FAILED": "node_fail",
-    "RECONFIG_FAIL": "node_fail",
-    "PREEMPTED": "preempted",
-    "PR": "preempted",
-    "REQUEUED": "preempted",
-    "RQ": "preempted",
-    "RUNNING": "running",
-    "R": "running",
-    "COMPLETING": "running",
-    "CG": "running",
-    "SUSPENDED": "running",
-    "S": "running",
-    "STOPPED": "running",
-    "ST": "running",
-    "RESIZING": "running",
-    "RS": "running",
-    "SIGNALING": "running",
-    "STAGE_OUT": "running",
-    "PENDING": "pending",
-    "PD": "pending",
-    "CONFIGURING": "pending",
-    "CF": "pending",
-    "REQUEUE_HOLD": "pending",
-    "REQUEUE_FED": "pending",
-    "RESV_DEL_HOLD": "pending",
+    "completed": "COMPLETED CD",
+    "failed": "FAILED F SPECIAL_EXIT SE",
+    "cancelled": "CANCELLED CA REVOKED RV",
+    "timeout": "TIMEOUT TO DEADLINE DL",
+    "oom": "OUT_OF_MEMORY OOM",
+    "node_fail": "NODE_FAIL NF BOOT_FAIL BF LAUNCH_FAILED RECONFIG_FAIL",
+    "preempted": "PREEMPTED PR REQUEUED RQ",
+    "running": "RUNNING R COMPLETING CG SUSPENDED S STOPPED ST RESIZING RS SIGNALING STAGE_OUT",
+    "pending": "PENDING PD CONFIGURING CF REQUEUE_HOLD REQUEUE_FED RESV_DEL_HOLD",
 }
+#: width of the state in sacct's tables; longer words are cut and end in +
+_STATE_WIDTH = 10
 
 
 @dataclass(frozen=True)
@@ -97,15 +63,11 @@ class RequestedMemory:
 def status(state: ibis.Value) -> ibis.Value:
     """Return our status for ``COMPLETED``, ``CANCELLED by 123``, ``OUT_OF_ME+`` ..."""
     word = state.upper().re_extract(r"^([A-Z_]+)", 1)
-    shortened = [
-        (cut, STATES[full])
-        for full in STATES
-        for cut in (full[:length] for length in range(8, len(full)))
-        if sum(other.startswith(cut) for other in STATES) == 1
-    ]
-    return ibis.cases(
-        (state.isnull(), "unknown"), else_=word.cases(*STATES.items(), *shortened, else_="unknown")
-    )
+    branches = []
+    for ours, words in STATES.items():
+        cut = [full[: _STATE_WIDTH - 1] for full in words.split() if len(full) > _STATE_WIDTH]
+        branches.append((word.isin([*words.split(), *cut]), ours))
+    return ibis.cases(*branches, else_="unknown")
 
 
 def gib(text: ibis.Value, *, plain: str = "") -> ibis.Value:

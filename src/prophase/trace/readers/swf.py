@@ -9,22 +9,16 @@ for what is unknown; here it is missing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import ibis
 
-from prophase.errors import FormatError, ParameterError
-from prophase.trace.files import SourceFile, first_lines
+from prophase.errors import ParameterError
+from prophase.trace.files import SourceFile
 from prophase.trace.reader import Dump, Reader, Tables, stack
+from prophase.trace.readers.swf_log import Log, open_lines, read_log
 from prophase.trace.sheet import Sheet
 
-_FIELDS = (
-    "job submit wait run procs_used cpu_time memory_used procs_asked time_asked memory_asked "
-    "status user group executable queue partition preceding think_time"
-).split()
-_ALEA = "nodes_used queue_name request".split()
 _STATUS = {"0": "failed", "1": "completed", "5": "cancelled"}
 #: lines about parts of a job that has a line of its own
 _PARTS = ("2", "3", "4")
@@ -33,42 +27,12 @@ _KIB = 2.0**-20
 _BYTE = 2.0**-30
 #: half of the jobs asking for more than this per processor cannot be KB
 _IMPLAUSIBLE_KB = 2.0**28
-#: seconds; a later submit time counts from 1970, not from the start of the log
-_ABSOLUTE_S = 1e8
-
-
-@dataclass(frozen=True)
-class _Log:
-    """One log: its name, what its header says, and how its jobs look."""
-
-    file: SourceFile
-    header: dict[str, str]
-    is_alea: bool
-    first_submit_s: float
-
-    @property
-    def name(self) -> str:
-        return self.file.stem
-
-    @property
-    def zero_s(self) -> float:
-        """What to add to a submit time to get seconds since 1970."""
-        start = self.header_number("UnixStartTime") or 0.0
-        return start if self.first_submit_s < _ABSOLUTE_S else 0.0
-
-    @property
-    def is_relative(self) -> bool:
-        return self.zero_s == 0.0 and self.first_submit_s < _ABSOLUTE_S
-
-    def header_number(self, key: str) -> float | None:
-        match = re.match(r"-?[0-9]+", self.header.get(key, ""))
-        return float(match[0]) if match and float(match[0]) >= 0 else None
 
 
 def _read(dump: Dump) -> Tables:
     found = dump.find(*READER.patterns)
     machines = [file for file in found if file.name.endswith(".csv")]
-    logs = [_log(file) for file in found if file not in machines]
+    logs = [read_log(file) for file in found if file not in machines]
     tables: Tables = {}
     if logs:
         tables["jobs"] = stack([_jobs(dump, log, several=len(logs) > 1) for log in logs])
@@ -78,50 +42,13 @@ def _read(dump: Dump) -> Tables:
     return tables
 
 
-def _log(file: SourceFile) -> _Log:
-    """Read the header and the first job of a log."""
-    header: dict[str, str] = {}
-    for line in first_lines(file.path, 10_000):
-        if line.lstrip().startswith(";"):
-            key, _, value = line.lstrip("; \t").partition(":")
-            header.setdefault(key.strip(), value.strip())
-        elif line.strip():
-            fields = line.split()
-            if len(fields) < len(_FIELDS) or not re.fullmatch(r"-?[0-9.]+", fields[1]):
-                raise FormatError(
-                    f"{file.origin}: the first job has {len(fields)} fields, but the Standard "
-                    f"Workload Format has {len(_FIELDS)} numbers. Check which file this is."
-                )
-            is_alea = len(fields) >= len(_FIELDS) + len(_ALEA)
-            return _Log(file, header, is_alea, float(fields[1]))
-    raise FormatError(f"{file.origin}: has a header but no jobs. Fetch the log again.")
-
-
-def _open(dump: Dump, log: _Log) -> Sheet:
-    """Return the job lines split at blanks, one column of text per field."""
-    lines = dump.lines(log.file)
-    text = lines.text("line").strip()
-    rows = lines.table.filter(text.notnull() & (text != "") & ~text.startswith(";"))
-    rows = rows.select(parts=rows.line.strip().re_split(r"[ \t]+"))
-    names = [*_FIELDS, *_ALEA] if log.is_alea else _FIELDS
-    count = rows["parts"].length()
-
-    def part(place: int) -> ibis.Value:
-        # an engine may refuse a place beyond the end, so it is never asked for one
-        return (count > place).ifelse(rows["parts"][place], ibis.null("string"))
-
-    fields = {name: part(place) for place, name in enumerate(names)}
-    sheet = replace(lines, table=rows.select(_count=count, **fields))
-    sheet.bad_if(sheet.table["_count"] < len(names), f"fewer than {len(names)} fields")
-    return sheet
-
-
-def _jobs(dump: Dump, log: _Log, *, several: bool) -> ibis.Table:
-    sheet = _open(dump, log)
+def _jobs(dump: Dump, log: Log, *, several: bool) -> ibis.Table:
+    sheet = open_lines(dump, log)
     memory_factor = _memory_factor(dump, log, sheet)
     status = sheet.text("status")
     sheet.drop_if(status.isin(_PARTS), "part of a job that has its own line")
     if log.is_relative:
+        dump.clock = "relative"
         dump.note(f"{log.name}: no UnixStartTime, so times count from the start of the log.")
     procs = ibis.coalesce(
         _known(sheet, "procs_asked").nullif(0.0), _known(sheet, "procs_used").nullif(0.0)
@@ -192,7 +119,7 @@ def _fields_of_alea(sheet: Sheet, procs: ibis.Value) -> dict[str, ibis.Value]:
     }
 
 
-def _status(dump: Dump, log: _Log, sheet: Sheet) -> ibis.Value:
+def _status(dump: Dump, log: Log, sheet: Sheet) -> ibis.Value:
     """Return our status; a log that calls every job failed has no status at all."""
     words = sheet.text("status")
     counted = dump.engine.to_pandas(
@@ -204,7 +131,7 @@ def _status(dump: Dump, log: _Log, sheet: Sheet) -> ibis.Value:
     return words.cases(*_STATUS.items(), else_="unknown")
 
 
-def _memory_factor(dump: Dump, log: _Log, sheet: Sheet) -> float:
+def _memory_factor(dump: Dump, log: Log, sheet: Sheet) -> float:
     """Return what turns requested memory into GiB: the standard's KB, or bytes."""
     wanted = dump.option("memory_unit", "auto").lower()
     if wanted not in ("auto", "kb", "bytes"):
@@ -221,7 +148,7 @@ def _memory_factor(dump: Dump, log: _Log, sheet: Sheet) -> float:
     return _BYTE if wanted == "bytes" else _KIB
 
 
-def _nodes(dump: Dump, logs: list[_Log], machines: list[SourceFile]) -> ibis.Table | None:
+def _nodes(dump: Dump, logs: list[Log], machines: list[SourceFile]) -> ibis.Table | None:
     """Return the nodes of each log: from its machines file, else from its header."""
     tables = []
     described = {file.stem: file for file in machines}
