@@ -1,6 +1,248 @@
-"""prophase synth."""
+"""prophase synth: make a trace whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    emit,
+    finite,
+    progress_bar,
+    say,
+    typed_command,
+)
+from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from prophase.trace.loading import Trace
 
 
-def command() -> None:
-    """Not there yet."""
-    raise NotImplementedError
+def command(
+    name: Annotated[
+        str, typer.Argument(help="pai, pipeline, containers or cluster; `list` explains them.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Workspace to store the tables in.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="pai: number of jobs.")] = None,
+    days: Annotated[float | None, typer.Option(help="pai: length of the trace.")] = None,
+    series: Annotated[int | None, typer.Option(help="containers: number of series.")] = None,
+    samples: Annotated[int | None, typer.Option(help="containers: samples per series.")] = None,
+    kind: Annotated[str | None, typer.Option(help="containers: levels, dynamics or both.")] = None,
+    like: Annotated[str | None, typer.Option(help="cluster: pai, openb or small.")] = None,
+    scale: Annotated[
+        float | None, typer.Option(help="cluster: multiplies the number of nodes.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="Any other parameter as NAME=VALUE; repeatable."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed; the workspace's own, or 0, if not given.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace tables of that name.")
+    ] = False,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Folder to write the tables to as CSV.")
+    ] = None,
+    raw: Annotated[
+        Path | None,
+        typer.Option("--raw", help="pai: folder for the seven raw tables, as PAI publishes them."),
+    ] = None,
+    compress: Annotated[
+        bool, typer.Option("--compress", help="pai: write the raw tables as .tar.gz.")
+    ] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="pai: show the published figures beside this trace.")
+    ] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Make a synthetic trace: seeded, and with the truth that real traces never tell.
+
+    The truth (profiles, phases, hidden factors) is stored in side tables whose names
+    start with `truth_`. It is for scoring; predictors do not read it.
+
+    Examples:
+
+    `prophase synth pai --out demo --jobs 20000`
+
+    `prophase synth pipeline --out thesis --option logic_change_task=predict_demand`
+
+    `prophase synth containers --out series --kind dynamics --option gaps=yes`
+
+    `prophase synth pai --jobs 100000 --raw dump --compress`
+    """
+    from prophase.trace.synth.generator import generator_named
+
+    if name == "list":
+        emit(_known_generators(), format)
+        return
+    generator = generator_named(name)
+    if name != "pai" and (raw or compare or compress):
+        raise ParameterError(f"--raw, --compress and --compare are for pai, not for {name}.")
+    if compress and not raw:
+        raise ParameterError("--compress needs --raw DIR: it packs the raw tables.")
+    if out is None and csv is None and raw is None and not compare:
+        raise ParameterError(
+            f"synth {name}: nowhere to put it. Add --out WORKSPACE, --csv DIR"
+            + (", --raw DIR or --compare." if name == "pai" else ".")
+        )
+    named = {"jobs": jobs, "days": days, "series": series, "samples": samples, "kind": kind,
+             "like": like, "scale": scale}  # fmt: skip
+    options = {key: str(value) for key, value in named.items() if value is not None}
+    options |= _given(option or [])
+    used_seed = _seed(seed, out)
+    trace = generator.make_from_text(options, random_state=used_seed)
+    files = _export(trace, csv, raw, compress=compress, seed=used_seed)
+    if out is not None:
+        _store(trace, out, seed=used_seed, replace=replace)
+    if compare:
+        _emit_comparison(trace, format)
+        return
+    emit(
+        _rows(trace),
+        format,
+        document=_document(name, trace, options, used_seed, files),
+        remarks=[
+            *files,
+            f"data {trace.data_hash[:12]}, seed {used_seed}, clock {trace.clock}",
+            *_next(out),
+        ],
+    )
+
+
+def _given(pairs: list[str]) -> dict[str, str]:
+    given = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise ParameterError(f"--option {pair!r}: write it as NAME=VALUE.")
+        given[key] = value
+    return given
+
+
+def _seed(seed: int | None, out: Path | None) -> int:
+    from prophase.trace.workspace import Workspace
+
+    if seed is not None:
+        return seed
+    if out is None or not Workspace.is_at(out):
+        return 0
+    return int(Workspace(out).settings.get("seed", 0))
+
+
+def _export(
+    trace: Trace, csv: Path | None, raw: Path | None, *, compress: bool, seed: int
+) -> list[str]:
+    """Write files outside a workspace; return a line about each."""
+    from prophase.trace.synth import tables_to_store, write_raw
+    from prophase.trace.synth.export import write_csv
+
+    lines = []
+    if csv is not None:
+        lines += [f"wrote {path}" for path in write_csv(tables_to_store(trace), csv)]
+    if raw is not None:
+        with progress_bar() as progress:
+            rows = write_raw(
+                trace,
+                raw,
+                compress=compress,
+                random_state=seed,
+                progress=lambda percent: progress("writing raw tables", percent),
+            )
+        counts = ", ".join(f"{count:,} {table}" for table, count in rows.items())
+        lines += [f"wrote {raw}: {counts}", f"Next: prophase import pai2020 {raw} -w WORKSPACE"]
+    return lines
+
+
+def _store(trace: Trace, out: Path, *, seed: int, replace: bool) -> None:
+    from prophase.trace.synth.generator import TRUTH_PREFIX, tables_to_store
+    from prophase.trace.workspace import Workspace
+
+    if not Workspace.is_at(out):
+        say(f"Making a workspace in {out.resolve()}.")
+    workspace = Workspace.create(out)
+    workspace.store_frames(
+        tables_to_store(trace),
+        source=trace.source,
+        source_hash=trace.data_hash,
+        command=typed_command(),
+        clock=trace.clock,
+        seed=seed,
+        replace=replace,
+    )
+    stale = [
+        table.name
+        for table in workspace.tables.values()
+        if table.name.startswith(TRUTH_PREFIX) and table.source_hash != trace.data_hash
+    ]
+    if stale:
+        say(f"Note: {', '.join(stale)} belong to another trace that was stored here before.")
+
+
+def _rows(trace: Trace) -> list[dict[str, Any]]:
+    from prophase.trace.synth.generator import TRUTH_PREFIX, tables_to_store
+
+    return [
+        {
+            "table": table,
+            "rows": len(frame),
+            "columns": len(frame.columns),
+            "what": "truth, for scoring only" if table.startswith(TRUTH_PREFIX) else "input",
+        }
+        for table, frame in tables_to_store(trace).items()
+    ]
+
+
+def _document(
+    name: str, trace: Trace, options: dict[str, str], seed: int, files: list[str]
+) -> dict[str, Any]:
+    return {
+        "generator": name,
+        "parameters": options,
+        "seed": seed,
+        "data_hash": trace.data_hash,
+        "clock": trace.clock,
+        "tables": {row.pop("table"): row for row in _rows(trace)},
+        "files": files,
+    }
+
+
+def _emit_comparison(trace: Trace, format: Format) -> None:
+    from prophase.trace.synth import compare_with_published
+
+    table = compare_with_published(trace)
+    rows = finite(table.to_dict("records"))
+    outside = int((~table["within"]).sum())
+    emit(
+        rows,
+        format,
+        remarks=[
+            f"{outside} of {len(table)} figures are outside their tolerance."
+            if outside
+            else f"All {len(table)} figures are within their tolerance."
+        ],
+    )
+
+
+def _next(out: Path | None) -> list[str]:
+    return [] if out is None else [f"Next: prophase describe {out}; prophase show {out}"]
+
+
+def _known_generators() -> list[dict[str, Any]]:
+    from prophase.trace.synth.generator import all_generators
+
+    rows: list[dict[str, Any]] = []
+    for generator in all_generators().values():
+        rows.append({"name": generator.name, "parameter": "", "what": generator.title})
+        rows += [
+            {"name": "", "parameter": parameter, "what": text}
+            for parameter, text in generator.parameters.items()
+        ]
+    return rows

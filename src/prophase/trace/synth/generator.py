@@ -48,11 +48,10 @@ class Generator:
         for option, text in options.items():
             name = option.replace("-", "_")
             if name not in self.parameters:
-                raise ParameterError(
-                    f"synth {self.name} has no parameter {option!r}. "
-                    f"{nearest(name, self.parameters)} "
-                    f"It takes: {', '.join(self.parameters) or 'none'}."
-                )
+                said = f"synth {self.name} has no parameter {option!r}."
+                hint = nearest(name, self.parameters)
+                takes = f"It takes: {', '.join(self.parameters)}."
+                raise ParameterError(" ".join(part for part in (said, hint, takes) if part))
             values[name] = _converted(f"{self.name}: {option}", text, defaults[name])
         return self.make(**values, random_state=random_state)
 
@@ -120,9 +119,8 @@ def check_range(what: str, value: float, low: float, high: float) -> None:
 def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
     """Refuse a word that is none of the choices."""
     if value not in choices:
-        raise ParameterError(
-            f"{what} is {value!r}. {nearest(value, choices)} Pass one of: {', '.join(choices)}."
-        )
+        parts = (f"{what} is {value!r}.", nearest(value, choices), f"Pass {' or '.join(choices)}.")
+        raise ParameterError(" ".join(part for part in parts if part))
 
 
 def _converted(what: str, text: str, default: object) -> object:

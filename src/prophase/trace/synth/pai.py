@@ -1,7 +1,7 @@
 """A trace like Alibaba's PAI cluster of 2020, with the profile of every task known.
 
 One row of the job table is one task of a job: ``instances`` identical workers that
-start together. ``expand`` of :mod:`prophase.trace.synth.pai_raw` has one row per worker.
+start together. ``write_raw`` writes one row per worker, as the published tables do.
 """
 
 from __future__ import annotations
