@@ -147,7 +147,7 @@ def simulate_openb(
 
     def curve(values: Floats) -> Floats:
         by_bin = pd.Series(values).groupby(bins).mean().reindex(range(LAST_ARRIVAL_PCT + 1))
-        return by_bin.to_numpy(np.float64)
+        return np.asarray(by_bin, np.float64)
 
     return OpenbCurves(
         place=place,
