@@ -84,7 +84,7 @@ def as_text(report: LintReport, path: Path) -> Iterator[str]:
 def _paragraph(finding: Finding, name_width: int) -> Iterator[str]:
     from prophase.trace.lint.finding import percentage
 
-    count = f"{finding.rows:,} rows ({percentage(finding.share)})" if finding.rows else ""
+    count = f"{_some(finding.rows, 'row')} ({percentage(finding.share)})" if finding.rows else ""
     head = f"{finding.severity:<7}  {finding.check:<{name_width}}  {finding.place}  {count}"
     yield head.rstrip()
     if finding.where:

@@ -47,6 +47,7 @@ def test_a_job_on_both_sides_is_an_error_even_under_a_new_id(make_jobs):
     found = {f.place: f for f in lint_tables({"jobs": train}, test={"jobs": test}).findings}
     assert found["test.job_id"].severity == "error"
     assert found["test.job_id"].rows == 7
+    assert found["test.job_id"].where[0] == "renamed-0"
 
 
 def test_row_numbers_that_both_sides_count_from_one_are_not_the_same_job(make_jobs):

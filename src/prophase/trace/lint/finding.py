@@ -16,7 +16,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 _EXAMPLES = 5
 #: what names a row in each table
-_ROW_NAMES = {"jobs": "job_id", "usage": "series_id", "nodes": "node_id"}
+_ROW_NAMES = {"jobs": "job_id", "usage": "series_id", "nodes": "node_id", "test": "job_id"}
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,8 @@ def empty_column(subject: Subject) -> Iterator[Finding]:
             if name not in _MAY_BE_MISSING and frame[name].isna().all()
         ]
         fillable = [name for name in subject.fills.get(table, ()) if name not in frame]
+        if set(SCHEMAS[table].names) <= set(subject.fills.get(table, ())) | {"source"}:
+            fillable = []  # a source of any columns promises none
         if present:
             yield Finding(
                 "warning",
