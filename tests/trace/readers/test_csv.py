@@ -196,7 +196,7 @@ def test_a_table_exported_by_us_reads_back_without_a_mapping(jobs_csv: Path) -> 
     first = imported(jobs_csv, MAPPING).jobs
     exported = jobs_csv.parent / "exported.csv"
     first.to_csv(exported, index=False)
-    again = open_trace(exported, source="csv").jobs
+    again = open_trace(exported).jobs
     pd.testing.assert_frame_equal(
         again.drop(columns="source"), first.drop(columns="source"), check_dtype=False
     )

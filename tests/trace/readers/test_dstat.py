@@ -26,7 +26,8 @@ PLAIN = (
 def test_the_banner_is_understood_and_the_delay_gives_the_time(tmp_path: Path) -> None:
     file = tmp_path / "host.csv"
     file.write_text(BANNER.replace("{delay}", " 45") + PLAIN)
-    usage = open_trace(file, source="dstat").usage
+    # recognised by its banner, without naming the source
+    usage = open_trace(file).usage
     assert usage.time_s.tolist() == [0, 45, 90]
     assert usage.memory_gib.tolist() == [1, 2, 2]
     # the first row averages rates since boot

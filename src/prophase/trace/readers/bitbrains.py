@@ -93,5 +93,6 @@ READER = Reader(
     read=_read,
     patterns=("*.csv",),
     signature=("id", "start_time", "stop_time", "cpu_count", "cpu_capacity", "mem_capacity"),
+    also=(("id", "timestamp", "duration_ms", "cpu_usage_mhz"),),
     clock="unix",
 )

@@ -60,4 +60,5 @@ READER = Reader(
     read=_read,
     patterns=("jobs*.csv", "crux*.csv", "topo*.csv"),
     signature=_JOBS,
+    also=(_TOPOLOGY,),
 )

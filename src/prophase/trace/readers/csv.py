@@ -246,5 +246,8 @@ READER = Reader(
     cannot="what the file does not hold; further columns are kept as attr_... and after_...",
     read=_read,
     patterns=_TEXT_TABLES,
+    # tables with our own column names
+    signature=("series_id", "time_s"),
+    also=(("job_id", "submit_s"), ("job_id", "duration_s"), ("node_id", "cpu_cores")),
     options={"map": "TOML file that maps columns and units; --guess proposes one"},
 )

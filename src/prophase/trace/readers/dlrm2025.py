@@ -49,6 +49,7 @@ def _jobs(sheet: Sheet) -> ibis.Table:
         request_memory_gib=sheet.number("memory_request"),
         request_gpus=sheet.number("gpu_request"),
         attr_rdma_pct=sheet.number("rdma_request"),
+    also=(_NODES,),
         attr_disk_gib=sheet.number("disk_request"),
         attr_disk_limit_gib=sheet.number("disk_limit"),
         attr_max_per_node=(per_node >= 0).ifelse(per_node, ibis.null("float64")),

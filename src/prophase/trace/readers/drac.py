@@ -15,6 +15,15 @@ from prophase.trace.reader import Dump, Reader, Tables, having, stack
 from prophase.trace.readers import slurm_text as slurm
 
 _NEEDED = ("job_unique_id", "partition_id", "account_id", "req_cpus", "req_tres")
+#: snapshot at noon: pending (q) and running (r) ahead, of the partition, of the account
+_QUEUE_STATE = [
+    f"{state}_{scope}{what}_above"
+    for state in ("q", "r")
+    for scope in ("", "p_", "a_", "p_a_")
+    for what in ("jobs", "cores", "mem", "core_hours", "gpus", "gpu_hours")
+]
+_SHARES = ("raw_share_poll", "norm_share_poll", "raw_use_poll", "norm_use_poll",
+           "effect_use_poll", "level_fs_poll")  # fmt: skip
 #: numbers known only after submission, beside the snapshot columns
 _LATER = ("alloc_nodes", "priority_final", "priority_poll", "poll_wait_sec")
 #: Slurm's MB are MiB
@@ -66,7 +75,7 @@ def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
 
 def _finite(value: ibis.Value) -> ibis.Value:
     """Fair share is infinite where an account has not used anything yet; that is no number."""
-    return value.isinf().ifelse(ibis.null("float64"), value)
+    return (value.abs() < 1e300).ifelse(value, ibis.null("float64"))
 
 
 READER = Reader(
@@ -77,7 +86,7 @@ READER = Reader(
             "job_id group queue submit_s start_s end_s duration_s wait_s status instances "
             "request_cpu_cores request_memory_gib request_gpus gpu_type time_limit_s attr_cluster "
             "attr_req_nodes attr_req_tres after_eligible_s after_poll_s "
-            + " ".join(f"after_{name}" for name in _LATER)
+            + " ".join(f"after_{name}" for name in (*_LATER, *_QUEUE_STATE, *_SHARES))
         ).split()
     },
     cannot="users, measured use, jobs that started before noon (so the load cannot be replayed)",

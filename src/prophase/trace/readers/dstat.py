@@ -209,4 +209,5 @@ READER = Reader(
     read=_read,
     patterns=("*.csv",),
     signature=("cpu_usr", "cpu_sys", "disk_read_Bps", "mem_used_B"),
+    first_line=r'"?(Dstat|pcp-dstat|dool)\b.*CSV output',
 )

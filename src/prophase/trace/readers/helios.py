@@ -122,6 +122,15 @@ def _summary(sheet: Sheet) -> ibis.Table:
     return sheet.select(cluster=sheet.text("id"), **numbers)
 
 
+#: columns of the published totals; times are in seconds
+_TOTALS = [
+    *"gpu_num job_num cpu_job_num gpu_job_num avg_gpu_num med_gpu_num".split(),
+    *(f"{kind}_{time}_{by}" for kind in ("avg", "med") for time in ("run_time", "que_time")
+      for by in ("cpu", "gpu")),
+    *(f"{end}_rate{by}" for end in ("complete", "cancel", "fail") for by in ("", "_cpu", "_gpu")),
+    *(f"{end}_gpu_time" for end in ("complete", "cancel", "fail")),
+]  # fmt: skip
+
 READER = Reader(
     name="helios",
     title="SenseTime Helios GPU clusters (2020): job logs, or a cluster's state per minute",
@@ -132,7 +141,7 @@ READER = Reader(
         ).split(),
         "usage": ["series_id", "time_s", *_METRICS.values()],
         "gpus_by_day": "cluster date time_s vc gpus".split(),
-        "cluster_summary": "cluster gpu_num job_num cpu_job_num gpu_job_num".split(),
+        "cluster_summary": ["cluster", *_TOTALS],
     },
     cannot="memory, measured GPU use, time limits, single nodes",
     read=_read,

@@ -119,7 +119,10 @@ READER = Reader(
             "request_gpus gpu_type attr_num_inst attr_user_dur attr_group_dur attr_group_gpu_dur"
         ).split(),
         "reference_jct": "run job_id submit_s duration_s jct_s".split(),
-        "reference_results": "tag input policy num_gpus avg_jct avg_wait makespan".split(),
+        "reference_results": (
+            "tag input policy num_gpus num_cpus arrival_rate delta hetero gpu_type_matching "
+            "sort_node_policy jobs_done avg_jct avg_wait makespan per_job wall_s cpu_s rss_mb"
+        ).split(),
     },
     cannot="memory, status, measured use; starts and waits (they are the simulator's output)",
     read=_read,

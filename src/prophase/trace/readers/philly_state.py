@@ -68,5 +68,6 @@ READER = Reader(
     read=_read,
     patterns=("jobs_all_status*.csv", "active_nodes*.csv", "vc_nodes*.csv"),
     signature=_JOBS,
+    also=(_ACTIVE, _SHARES),
     clock="local",
 )

@@ -164,7 +164,10 @@ READER = Reader(
             "read_bytes write_bytes after_eligible_s after_priority after_alloc_cpu_cores "
             "after_alloc_nodes " + " ".join([*AT_SUBMIT.values(), *AFTERWARDS.values()])
         ).split(),
-        "submissions": "job_id user submit_s duration_s instances request_cpu_cores".split(),
+        "submissions": (
+            "job_id user group queue submit_s duration_s instances request_cpu_cores "
+            "request_memory_gib request_gpus gpu_type time_limit_s attr_qos attr_constraint"
+        ).split(),
     },
     cannot="use over time; peaks of several tasks on one node; steps of requeued attempts apart",
     read=_read,

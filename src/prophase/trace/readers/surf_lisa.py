@@ -109,6 +109,7 @@ READER = Reader(
             "job_id submit_s duration_s instances request_cpu_cores attr_cpu_capacity_mhz"
         ).split(),
         "usage": "series_id time_s cpu_cores".split(),
+        "month_tasks": "job_id submit_s duration_s instances request_cpu_cores".split(),
     },
     cannot="waits, users, memory and GPUs; the request is always one node of 16 cores",
     read=_read,

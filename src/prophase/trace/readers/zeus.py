@@ -73,4 +73,5 @@ READER = Reader(
     read=_read,
     patterns=("summary_train*.csv", "summary_power_*.csv"),
     signature=_TRAIN,
+    also=(_POWER,),
 )
