@@ -5,6 +5,8 @@ import pytest
 
 from prophase.trace.readers.clock_text import instant_s
 
+ENGINE = ibis.duckdb.connect()
+
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
@@ -24,5 +26,5 @@ def test_times_become_seconds_since_1970_with_their_offset_applied(
     text: str | None, seconds: float | None
 ) -> None:
     table = ibis.memtable({"text": [text]}, schema={"text": "string"})
-    found = ibis.duckdb.connect().to_pyarrow(table.select(x=instant_s(table.text)))
+    found = ENGINE.to_pyarrow(table.select(x=instant_s(table.text)))
     assert found["x"][0].as_py() == seconds

@@ -8,10 +8,12 @@ import pytest
 from prophase.trace.readers import slurm_text as slurm
 from prophase.trace.schema import STATUSES
 
+ENGINE = ibis.duckdb.connect()
+
 
 def result(expression: Callable[[ibis.Value], ibis.Value], text: str | None) -> object:
     table = ibis.memtable({"text": [text]}, schema={"text": "string"})
-    value = ibis.duckdb.connect().to_pyarrow(table.select(x=expression(table.text)))
+    value = ENGINE.to_pyarrow(table.select(x=expression(table.text)))
     return value["x"][0].as_py()
 
 
