@@ -13,6 +13,7 @@ from prophase.plots.style import COLOURS, INK, count_axis, draw, percent_axis, s
 from prophase.trace.describe.counts import MissingColumn
 from prophase.trace.describe.inventory import Inventory
 from prophase.trace.describe.series import Metric
+from prophase.trace.describe.words import say_share
 
 _MOST_BARS = 20
 
@@ -70,7 +71,7 @@ def missing_values(missing: Sequence[MissingColumn]) -> Figure:
         names = [f"{c.table}: {c.column}" if several else c.column for c in gaps]
         bars = axes.barh(range(len(gaps)), [c.share for c in gaps], 0.7, color=COLOURS[0])
         axes.set_yticks(range(len(gaps)), [short(name, 30) for name in names])
-        labels = [f"{100 * c.share:.1f} %" for c in gaps]
+        labels = [say_share(c.share) for c in gaps]
         axes.bar_label(bars, labels, padding=3, fontsize=9, color=INK)
         percent_axis(axes.xaxis, whole=False)
         axes.set_xlim(0, 1.12)

@@ -81,7 +81,7 @@ def arrival_law_distances(laws: ArrivalLaws) -> Figure:
         axes.bar_label(bars, [f"{fit.verdict}, {100 * fit.ks:.0f} %" for fit in fits], padding=3)
         axes.set_xlim(0, max(0.2, 1.35 * max(fit.ks for fit in fits)))
         for at in (GOOD_DISTANCE, ROUGH_DISTANCE):
-            axes.axvline(at, color=MUTED, linestyle="--", linewidth=0.9)
+            axes.axvline(at, color=MUTED, linestyle="--", linewidth=0.9, zorder=0)
         percent_axis(axes.xaxis, whole=False)
         axes.set_xlabel("greatest error of the distribution of gaps")
         axes.grid(visible=False, axis="y")

@@ -23,6 +23,8 @@ from prophase.errors import storage_error
 from prophase.plots.page_css import STYLESHEET
 from prophase.plots.style import to_svg
 
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ms|s|min|h|d|%|GiB|GPUs|cores)(?!\w))")
+
 CalloutKind = Literal["note", "good", "warning", "bad"]
 
 
@@ -201,14 +203,14 @@ def _blocks(blocks: Sequence[Block], counter: _Counter) -> str:
 def _block(block: Block) -> str:
     match block:
         case Paragraph(text):
-            return f"<p>{_safe(text)}</p>"
+            return f"<p>{_prose(text)}</p>"
         case Bullets(items):
-            return f"<ul>{''.join(f'<li>{_safe(item)}</li>' for item in items)}</ul>"
+            return f"<ul>{''.join(f'<li>{_prose(item)}</li>' for item in items)}</ul>"
         case Code(text):
             return f"<pre><code>{_safe(text)}</code></pre>"
         case Callout(text, kind, title):
             heading = f"<strong>{_safe(title)}</strong> " if title else ""
-            return f'<p class="callout {kind}">{heading}{_safe(text)}</p>'
+            return f'<p class="callout {kind}">{heading}{_prose(text)}</p>'
         case Facts(items):
             return _facts(items)
         case Table():
@@ -292,6 +294,11 @@ def _anchors(titles: Sequence[str]) -> list[str]:
 
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _prose(text: str) -> str:
+    """Escape a sentence and keep its numbers on the line of their units."""
+    return _safe(_NUMBER_AND_UNIT.sub("\\1\u00a0", text))
 
 
 def _safe(text: Any) -> str:

@@ -9,6 +9,7 @@ from prophase.trace.describe.clock import Span
 from prophase.trace.describe.story import Chapter, tell
 from prophase.trace.describe.words import say_number, say_seconds, say_share
 
+_ROWS = {"jobs": "jobs", "usage": "usage samples", "nodes": "nodes"}
 _VERDICT_TITLE = {"good": "Good fit.", "rough": "Rough fit.", "bad": "Bad fit."}
 
 
@@ -23,7 +24,7 @@ def trace_page(found: Description, *, command: str = "") -> Page:
     >>> from prophase.trace.describe import describe
     >>> jobs = pd.DataFrame({"job_id": ["a", "b"], "duration_s": [60.0, 7200.0]})
     >>> page = trace_page(describe(Trace({"jobs": jobs}, "csv", "0" * 64)))
-    >>> "not computable" in render(page)
+    >>> "no submit times" in render(page)
     True
     """
     pictures: dict[str, list[Picture]] = {}
@@ -39,7 +40,9 @@ def trace_page(found: Description, *, command: str = "") -> Page:
     if silent:
         lead = Callout("What this trace cannot tell, and why:", "note", "Not computable.")
         sections.append(Section("What could not be computed", [lead, Bullets(silent)]))
-    tables = ", ".join(f"{rows:,} {name}" for name, rows in found.tables.items())
+    tables = ", ".join(
+        f"{rows:,} {_ROWS.get(name, f'rows of {name}')}" for name, rows in found.tables.items()
+    )
     about = {
         "source": found.source,
         "tables": tables,
@@ -63,7 +66,8 @@ def _blocks(found: Description, chapter: Chapter, pictures: list[Picture]) -> li
     verdict = _verdict(found, chapter.key)
     if verdict is not None:
         blocks.append(verdict)
-    blocks += [Bullets(chapter.sentences), *pictures]
+    said = [text for text in chapter.sentences if verdict is None or text != verdict.text]
+    blocks += [Bullets(said), *pictures]
     blocks += [Table(table.rows, table.caption) for table in chapter.tables]
     return blocks
 

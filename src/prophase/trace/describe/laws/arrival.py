@@ -312,8 +312,8 @@ def residual_dispersion(below: Floats) -> tuple[float, float]:
 
 def _words(name: str, verdict: Verdict, distance: float, dispersion: float, *, bursty: bool) -> str:
     said = (
-        f"{name} fits {MANNER[verdict]}: gaps between arrivals are off by up to "
-        f"{100 * distance:.1f} percentage points"
+        f"{name[0].upper()}{name[1:]} fits {MANNER[verdict]}: gaps between arrivals are off by "
+        f"up to {100 * distance:.1f} percentage points"
     )
     if np.isnan(dispersion):
         return said + "."

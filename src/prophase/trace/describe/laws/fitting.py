@@ -193,7 +193,7 @@ def _fit_one(family: type[Law], values: Floats, tested: Floats, random: np.rando
 def _words(law: Law, verdict: Verdict, distance: float, p_value: float, ratio: float | None) -> str:
     """Say in one sentence what is good and what is bad about a fit."""
     said = (
-        f"{law.name} fits {MANNER[verdict]}: "
+        f"{law.name[0].upper()}{law.name[1:]} fits {MANNER[verdict]}: "
         f"its distribution function is off by up to {100 * distance:.1f} percentage points"
     )
     if ratio is not None and np.isfinite(ratio):

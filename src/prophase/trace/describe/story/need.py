@@ -147,7 +147,7 @@ def tell_arrival_laws(laws: ArrivalLaws | NotComputable) -> Chapter:
             f"Several jobs share a tick of the clock ({say_seconds(laws.resolution_s)}); they are "
             "spread evenly over it before fitting."
         )
-    said += [_best_word(laws.best.law, laws.best.verdict), *(fit.words for fit in laws.fits)]
+    said += [_best_word(laws.best.law, laws.best.verdict), *(fit.words for fit in laws.fits[:3])]
     said += [f"{name} was not fitted: {reason}." for name, reason in laws.not_fitted.items()]
     rows = tuple(
         {
