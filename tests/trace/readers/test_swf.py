@@ -142,6 +142,8 @@ def test_the_three_batch_logs_read_as_their_readme_says(shared_data: Path) -> No
     assert means["cerit-wagap-2013"] == 37232
     assert jobs.groupby("attr_log")["user"].nunique()["kth-sp2-1996"] == 157
     assert (jobs["instances"] * jobs["request_cpu_cores"] >= 1).all()
+    assert trace.report is not None
+    assert trace.report.tables["jobs"].repaired == {"run time below zero, left missing": 2}
     wagap = jobs[jobs["attr_log"] == "cerit-wagap-2013"]
     assert (wagap["instances"] * wagap["request_cpu_cores"] == wagap["after_procs"]).all()
     assert wagap["request_memory_gib"].max() <= 505

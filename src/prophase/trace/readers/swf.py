@@ -17,6 +17,7 @@ from prophase.errors import ParameterError
 from prophase.trace.files import SourceFile
 from prophase.trace.reader import Dump, Reader, Tables, stack
 from prophase.trace.readers.swf_log import Log, open_lines, read_log
+from prophase.trace.rules import REPAIRED
 from prophase.trace.sheet import Sheet
 
 _STATUS = {"0": "failed", "1": "completed", "5": "cancelled"}
@@ -68,6 +69,8 @@ def _jobs(dump: Dump, log: Log, *, several: bool) -> ibis.Table:
         attr_log=ibis.literal(log.name),
         after_procs=_known(sheet, "procs_used"),
         **own,
+        # -1 says unknown; anything below it is a mistake of the log
+        **{f"{REPAIRED}run time below zero, left missing": (sheet.number("run") < -1.0)},
     )
 
 
