@@ -29,6 +29,7 @@ COMMANDS = {
     "describe": "describe",
     "sample": "sample",
     "split": "split",
+    "simulate": "simulate",
     "fetch": "fetch",
     "show": "show",
 }

@@ -79,8 +79,9 @@ def run_loop(
     job_of_rank = np.empty(jobs, np.int64)
     job_of_rank[rank] = np.arange(jobs)
     kernel.replay(
-        np.ascontiguousarray(submit_s, np.float64),
-        np.ascontiguousarray(duration_s, np.float64),
+        # copies: pandas hands out read-only arrays, which are another type to the compiler
+        np.array(submit_s, np.float64),
+        np.array(duration_s, np.float64),
         shape_of,
         np.ascontiguousarray(rank, np.int64),
         job_of_rank,

@@ -6,8 +6,10 @@ arrive one by one and never leave; one that fits nowhere is dropped but counts a
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,7 @@ from prophase.sim.signatures import (
     Ints,
     held_unit,
 )
+from prophase.trace.files import plain_name
 
 #: name -> (score, choice of a GPU)
 POLICIES: dict[str, tuple[Callable[..., float], Callable[..., int]]] = {
@@ -90,9 +93,9 @@ def simulate_openb(
     Parameters
     ----------
     pods : DataFrame
-        Job table of the ``openb`` reader, in the order of its file.
+        Job table of the ``openb`` reader; ``attr_row`` gives the order of its file.
     nodes : DataFrame
-        Node table of the GPU nodes, in the order of its file.
+        Node table of the GPU nodes; ranks follow the order of their names.
     arrivals : array
         Rows of ``pods`` in the order of arrival; rows may repeat.
     node_rank : array
@@ -109,6 +112,13 @@ def simulate_openb(
         raise InputError(
             f"the ranks are for {len(node_rank):,} nodes, the node list has {len(nodes):,}. "
             "Use the list of GPU nodes."
+        )
+    pods = pods.sort_values("attr_row").reset_index(drop=True) if "attr_row" in pods else pods
+    nodes = nodes.sort_values("node_id").reset_index(drop=True)
+    if len(arrivals) and not 0 <= arrivals.min() <= arrivals.max() < len(pods):
+        raise InputError(
+            f"the arrival order names row {arrivals.max():,}, the pod list has {len(pods):,} rows. "
+            "Use the pod list the order was made for."
         )
     kinds = sorted(set(nodes["gpu_type"].dropna()))
     matrix = _node_matrix(nodes.iloc[np.argsort(node_rank, kind="stable")], kinds)
@@ -158,6 +168,29 @@ def simulate_openb(
         placed=int((starts.node >= 0).sum()),
         dropped=int((starts.node < 0).sum()),
     )
+
+
+def arrival_order(path: Path, pods: Path, seed: int) -> tuple[Ints, Ints]:
+    """Return the arrival sequence and node ranks for a pod list and a seed.
+
+    The file holds ``<list>_<seed>_order`` and ``<list>_<seed>_noderank``; the list is named
+    by the pod file (``openb_pod_list_default.csv``: default).
+    """
+    try:
+        with np.load(path, allow_pickle=False) as orders:
+            names = sorted({key.rsplit("_", 2)[0] for key in orders})
+            wanted = [name for name in names if name in plain_name(pods)]
+            name = max(wanted, key=len) if wanted else "default"
+            keys = [f"{name}_{seed}_{part}" for part in ("order", "noderank")]
+            if any(key not in orders for key in keys):
+                raise InputError(
+                    f"{path}: has no arrival order for list {name!r} and seed {seed}. "
+                    f"It has: {', '.join(sorted(orders))}."
+                )
+            order, rank = (orders[key].astype(np.int64) for key in keys)
+    except (OSError, ValueError, zipfile.BadZipFile) as cause:
+        raise InputError(f"{path}: is not a readable .npz file of arrival orders.") from cause
+    return order, rank
 
 
 def typical_classes(pods: pd.DataFrame, kinds: list[str]) -> Floats:

@@ -1,0 +1,205 @@
+"""prophase simulate: what would the cluster do?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, say
+from prophase.errors import InputError, ParameterError, storage_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def command(
+    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
+    source: Annotated[
+        str | None, typer.Option(help="Reader to use; recognised by the columns if left out.")
+    ] = None,
+    nodes: Annotated[
+        Path | None, typer.Option(help="Node list: a workspace or a file of the same source.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Cluster in short: nodes x GPUs, e.g. '50x8 V100, 20x2 T4'.")
+    ] = None,
+    order: Annotated[
+        str, typer.Option(help="Who goes first: a policy, or column:NAME, smallest first.")
+    ] = "fifo",
+    place: Annotated[str, typer.Option(help="Which node a job goes to.")] = "best_fit",
+    queue: Annotated[
+        str, typer.Option(help="Behind a job that does not fit: skip, strict.")
+    ] = "skip",
+    out: Annotated[
+        Path | None, typer.Option(help="Write one row per job to this .csv or .parquet file.")
+    ] = None,
+    semantics: Annotated[
+        str | None, typer.Option(help="pai: exactly as Alibaba's PAI simulator.")
+    ] = None,
+    gpus: Annotated[int, typer.Option(help="pai: GPUs of its one node.")] = 6500,
+    arrival_rate: Annotated[
+        int, typer.Option(help="pai: jobs per minute; -1 keeps the trace's arrivals.")
+    ] = -1,
+    hetero: Annotated[bool, typer.Option("--hetero", help="pai: its built-in node list.")] = False,
+    gpu_type_matching: Annotated[
+        int, typer.Option(help="pai: 0 ignore types, 1 same type, 2 only V100 jobs.")
+    ] = 0,
+    node_order: Annotated[
+        int, typer.Option(help="pai: 0 by id, 1 least idle GPU, 2 most idle, 3 least used.")
+    ] = 3,
+    protocol: Annotated[
+        str | None, typer.Option(help="openb: the published fragmentation experiments.")
+    ] = None,
+    arrivals: Annotated[
+        Path | None, typer.Option(help="openb: .npz with arrival orders and node ranks.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="openb: which of the arrival orders.")] = 42,
+    format: FormatOption = Format.table,
+) -> None:
+    """Replay a trace on a cluster and say how long jobs wait and how busy it is.
+
+    Examples:
+
+    `prophase simulate ws --cluster '100x8' --order shortest`
+
+    `prophase simulate jobs.csv.gz --source philly --cluster 100x8 --queue strict --out jobs.csv`
+
+    `prophase simulate jobs.csv --source pai-sim --semantics pai --gpus 600 --order shortest`
+
+    `prophase simulate pods.csv --source openb --nodes n.csv --protocol openb --arrivals o.npz`
+    """
+    if semantics not in (None, "pai"):
+        raise ParameterError(f"semantics {semantics!r} is unknown. Known: pai.")
+    if protocol not in (None, "openb"):
+        raise ParameterError(f"protocol {protocol!r} is unknown. Known: openb.")
+    with progress_bar() as progress:
+        progress("reading the trace", None)
+        if semantics == "pai":
+            document, table = _pai(
+                path,
+                source,
+                gpus=gpus,
+                order=order,
+                arrival_rate=arrival_rate,
+                hetero=hetero,
+                gpu_type_matching=gpu_type_matching,
+                node_order=node_order,
+            )
+        elif protocol == "openb":
+            document, table = _openb(path, source, nodes, arrivals, seed, place), None
+        else:
+            document, table = _replay(path, source, nodes, cluster, order, place, queue)
+    if out is not None:
+        _write(table, out)
+    notes = document.pop("notes", [])
+    emit(_rows(document), format, document=finite(document), remarks=notes)
+
+
+def _replay(
+    path: Path,
+    source: str | None,
+    nodes: Path | None,
+    cluster: str | None,
+    order: str,
+    place: str,
+    queue: str,
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    from prophase.sim import Cluster, Workload, simulate
+    from prophase.trace.loading import open_trace
+
+    trace = open_trace(path, source=source)
+    if cluster is not None:
+        machines = Cluster.parse(cluster)
+    elif nodes is not None:
+        machines = Cluster.from_nodes(open_trace(nodes, source=source).nodes)
+    elif "nodes" in trace.tables:
+        machines = Cluster.from_nodes(trace.nodes)
+    else:
+        raise InputError(
+            f"{path}: has no node table. Name the cluster with --cluster 100x8 or --nodes FILE."
+        )
+    schedule = simulate(
+        Workload.from_jobs(trace.jobs), machines, order=order, place=place, queue=queue
+    )
+    document = {
+        "order": schedule.order,
+        "place": schedule.place,
+        "queue": schedule.queue,
+        "nodes": len(machines),
+        "gpus": machines.gpus,
+        **schedule.metrics(),
+        "data_hash": trace.data_hash,
+        "notes": list(schedule.notes),
+    }
+    return document, schedule.table
+
+
+def _pai(path: Path, source: str | None, **settings: Any) -> tuple[dict[str, Any], pd.DataFrame]:
+    from prophase.sim.presets.pai import simulate_pai
+    from prophase.trace.loading import open_trace
+
+    trace = open_trace(path, source=source)
+    result = simulate_pai(trace.jobs, **settings)
+    document = {
+        "semantics": "pai",
+        **settings,
+        "jobs": len(result.jobs),
+        "mean_jct_s": result.mean_jct_s,
+        "mean_wait_s": result.mean_wait_s,
+        "makespan_s": result.makespan_s,
+        "data_hash": trace.data_hash,
+    }
+    return document, result.jobs
+
+
+def _openb(
+    path: Path,
+    source: str | None,
+    nodes: Path | None,
+    arrivals: Path | None,
+    seed: int,
+    place: str,
+) -> dict[str, Any]:
+    from prophase.sim.presets.openb import arrival_order, simulate_openb
+    from prophase.trace.loading import open_trace
+
+    if nodes is None or arrivals is None:
+        raise ParameterError("--protocol openb needs --nodes NODE_LIST and --arrivals FILE.npz.")
+    trace = open_trace(path, source=source or "openb")
+    order, rank = arrival_order(arrivals, path, seed)
+    machines = open_trace(nodes, source=source or "openb").nodes
+    result = simulate_openb(
+        trace.jobs, machines, arrivals=order, node_rank=rank, place=place, seed=seed
+    )
+    return {"protocol": "openb", **result.to_dict(), "data_hash": trace.data_hash}
+
+
+def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """One line per number; of a curve, what it is at each tenth."""
+    rows = []
+    for name, value in document.items():
+        if isinstance(value, list):
+            rows += [
+                {"measure": f"{name} at {percent} % arrival", "value": value[percent]}
+                for percent in range(10, len(value), 10)
+            ]
+        else:
+            rows.append({"measure": name, "value": value})
+    return rows
+
+
+def _write(table: pd.DataFrame | None, out: Path) -> None:
+    if table is None:
+        raise ParameterError("--out writes one row per job; this protocol has curves only.")
+    if out.suffix not in (".csv", ".parquet"):
+        raise ParameterError(f"--out {out}: end the name in .csv or .parquet.")
+    try:
+        if out.suffix == ".csv":
+            table.to_csv(out, index=False)
+        else:
+            table.to_parquet(out, index=False)
+    except OSError as cause:
+        raise storage_error(cause, out) from cause
+    say(f"Wrote {len(table):,} jobs to {out}.")

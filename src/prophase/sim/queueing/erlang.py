@@ -1,0 +1,152 @@
+"""Erlang's two formulas, stable for any number of servers, and their inverses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaincc, gammaln
+
+from prophase.errors import ParameterError
+from prophase.sim.queueing.checks import refuse_unstable, require_positive, require_share
+
+#: above this load exp(-load) leaves the range of floats, and the integral is smooth
+_LARGE_LOAD = 500.0
+_MOST_SERVERS = 10_000_000
+
+
+def erlang_b(offered_load: float, servers: float) -> float:
+    """Return the share of jobs turned away when nobody waits (M/G/c/c).
+
+    Parameters
+    ----------
+    offered_load : float
+        Arrival rate times mean service time: busy servers if there were enough.
+    servers : float
+        From 0; fractions are allowed, as the formula has a smooth continuation.
+
+    Examples
+    --------
+    >>> round(erlang_b(10.0, 10), 6)
+    0.214582
+    """
+    require_positive(offered_load=offered_load)
+    if not (math.isfinite(servers) and servers >= 0):
+        raise ParameterError(f"servers is {servers}, but must be 0 or more.")
+    whole = math.floor(servers)
+    fraction = servers - whole
+    blocked = _blocking_below_one(offered_load, fraction) if fraction else 1.0
+    for extra in range(1, whole + 1):
+        carried = offered_load * blocked
+        blocked = carried / (fraction + extra + carried)
+    return blocked
+
+
+def erlang_c(offered_load: float, servers: float) -> float:
+    """Return the share of jobs that wait in M/M/c.
+
+    Examples
+    --------
+    >>> round(erlang_c(10.0, 12), 6)
+    0.449413
+    """
+    require_positive(offered_load=offered_load, servers=servers)
+    refuse_unstable("Erlang C", offered_load, servers)
+    return delayed_from_blocked(erlang_b(offered_load, servers), offered_load / servers)
+
+
+def delayed_from_blocked(blocked: float, utilisation: float) -> float:
+    """Return Erlang C from Erlang B at the same load and servers."""
+    return blocked / (1 - utilisation * (1 - blocked))
+
+
+def servers_for_blocking(offered_load: float, share: float) -> int:
+    """Return the fewest servers that turn away at most this share of jobs.
+
+    Examples
+    --------
+    >>> servers_for_blocking(10.0, 0.01)
+    18
+    """
+    require_positive(offered_load=offered_load)
+    require_share(share=share)
+    blocked, servers = 1.0, 0
+    while blocked > share:
+        servers += 1
+        _refuse_endless(servers)
+        carried = offered_load * blocked
+        blocked = carried / (servers + carried)
+    return servers
+
+
+def servers_for_delay(offered_load: float, share: float) -> int:
+    """Return the fewest servers with which at most this share of jobs waits at all.
+
+    Examples
+    --------
+    >>> servers_for_delay(10.0, 0.5)
+    12
+    """
+    require_positive(offered_load=offered_load)
+    require_share(share=share)
+    blocked, servers = 1.0, 0
+    while True:
+        servers += 1
+        _refuse_endless(servers)
+        carried = offered_load * blocked
+        blocked = carried / (servers + carried)
+        used = offered_load / servers
+        if used < 1 and delayed_from_blocked(blocked, used) <= share:
+            return servers
+
+
+def load_for_blocking(servers: float, share: float) -> float:
+    """Return the greatest load of which at most this share is turned away.
+
+    Examples
+    --------
+    >>> round(load_for_blocking(18, 0.01), 4)
+    10.4369
+    """
+    require_positive(servers=servers)
+    require_share(share=share)
+    return _bisect(lambda load: erlang_b(load, servers) - share, servers / (1 - share))
+
+
+def load_for_delay(servers: float, share: float) -> float:
+    """Return the greatest load of which at most this share of jobs waits.
+
+    Examples
+    --------
+    >>> round(erlang_c(load_for_delay(50, 0.2), 50), 9)
+    0.2
+    """
+    require_positive(servers=servers)
+    require_share(share=share)
+    return _bisect(
+        lambda load: erlang_c(load, servers) - share, float(np.nextafter(float(servers), 0))
+    )
+
+
+def _bisect(excess, high: float) -> float:  # type: ignore[no-untyped-def]
+    """Return where a rising function of the load crosses zero."""
+    from scipy.optimize import brentq
+
+    return float(brentq(excess, high * 1e-9, high, xtol=1e-12 * high, rtol=1e-13))
+
+
+def _blocking_below_one(load: float, servers: float) -> float:
+    """Erlang B for less than one server: a**c exp(-a) / Gamma(c + 1, a)."""
+    if load <= _LARGE_LOAD:
+        scale = servers * math.log(load) - load - float(gammaln(servers + 1))
+        return float(math.exp(scale) / gammaincc(servers + 1, load))
+    # Jagerman (1974): 1 / B = integral of exp(-u) (1 + u / a)**c du
+    nodes, weights = np.polynomial.laguerre.laggauss(32)
+    return float(1 / np.sum(weights * (1 + nodes / load) ** servers))
+
+
+def _refuse_endless(servers: int) -> None:
+    if servers > _MOST_SERVERS:
+        raise ParameterError(
+            f"more than {_MOST_SERVERS:,} servers would be needed. Check the units of the rates."
+        )

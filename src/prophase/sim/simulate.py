@@ -1,0 +1,176 @@
+"""Replay a workload on a cluster."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from prophase.errors import InputError, ParameterError, nearest
+from prophase.sim import order as orders_folder
+from prophase.sim import place as places_folder
+from prophase.sim.cluster import Cluster
+from prophase.sim.loop import run_loop
+from prophase.sim.schedule import Schedule
+from prophase.sim.signatures import (
+    ASK_CPU,
+    ASK_FEATURES,
+    ASK_GPUS,
+    ASK_INSTANCES,
+    ASK_MEMORY,
+    ASK_TYPES,
+    CPU,
+    FEATURES,
+    GPU_TYPE,
+    GPUS,
+    MEMORY,
+    Floats,
+    Ints,
+)
+from prophase.sim.workload import Workload, name_some
+
+#: what a queue does when its first job does not fit
+QUEUES = {
+    "strict": "the first job that does not fit holds up all behind it",
+    "skip": "a job that does not fit is passed over for the next that does",
+}
+_KNOWN_ELSEWHERE = 1 << 62
+
+
+def simulate(
+    workload: Workload,
+    cluster: Cluster,
+    *,
+    order: str | Callable[[Workload], Floats] = "fifo",
+    place: str = "best_fit",
+    queue: str = "skip",
+) -> Schedule:
+    """Replay a workload on a cluster and return when and where each job ran.
+
+    Parameters
+    ----------
+    order : str or function
+        Who goes first: a policy's name, a function of the workload, or ``"column:NAME"`` for
+        any column of the job table, smallest first (``"column:predicted_duration_s"``).
+    place : str
+        Which node a job goes to.
+    queue : {"skip", "strict"}
+        What happens behind a job that does not fit.
+    """
+    if queue not in QUEUES:
+        raise ParameterError(f"queue {queue!r} is unknown. Known: {', '.join(QUEUES)}.")
+    score = _named(place, place_policies(), "place")
+    workload, widened = workload.spread_over(int(cluster.matrix[:, GPUS].max()))
+    asks = _with_types(workload, cluster)
+    reject_jobs_that_never_fit(workload, cluster, asks)
+    rank = np.empty(len(workload), np.int64)
+    key = _order_key(order, workload)
+    rank[np.lexsort((np.arange(len(workload)), workload.submit_s, key))] = np.arange(len(workload))
+    starts = run_loop(
+        workload.submit_s,
+        workload.duration_s,
+        asks,
+        rank,
+        cluster.matrix,
+        score,
+        strict=queue == "strict",
+    )
+    name = order if isinstance(order, str) else getattr(order, "__name__", "own")
+    notes = [f"{count:,} jobs left out: {reason}" for reason, count in workload.left_out.items()]
+    if widened:
+        notes.append(f"{widened:,} jobs wider than a node run as gangs over several nodes")
+    return Schedule(workload, cluster, starts, name, place, queue, tuple(notes))
+
+
+def order_policies() -> dict[str, Callable[[Workload], Floats]]:
+    """Return every order policy by name."""
+    return _policies(orders_folder.__name__)
+
+
+def place_policies() -> dict[str, Callable[..., float]]:
+    """Return every place policy by name."""
+    return _policies(places_folder.__name__)
+
+
+def reject_jobs_that_never_fit(workload: Workload, cluster: Cluster, asks: Ints) -> None:
+    """Refuse, before the replay starts, jobs that not even the empty cluster could run."""
+    shapes, shape_of = np.unique(asks, axis=0, return_inverse=True)
+    room = np.array([_room(shape, cluster.matrix) for shape in shapes])
+    stuck = (room < shapes[:, ASK_INSTANCES])[shape_of.reshape(-1)]
+    if stuck.any():
+        ids = workload.jobs.loc[stuck, "job_id"]
+        raise InputError(
+            f"{int(stuck.sum()):,} of {len(workload):,} jobs fit on no node of this cluster even "
+            f"when it is empty: {name_some(ids)}. Add nodes that fit, or leave these jobs out."
+        )
+
+
+def _room(shape: Ints, nodes: Ints) -> int:
+    """Count the instances of a shape that the empty cluster holds."""
+    with np.errstate(divide="ignore"):
+        held = [
+            np.where(need > 0, nodes[:, has] // max(int(need), 1), 1 << 40)
+            for need, has in (
+                (shape[ASK_CPU], CPU),
+                (shape[ASK_MEMORY], MEMORY),
+                (shape[ASK_GPUS], GPUS),
+            )
+        ]
+    fitting = np.minimum.reduce(held)
+    allowed = (shape[ASK_TYPES] == 0) | (shape[ASK_TYPES] >> nodes[:, GPU_TYPE] & 1 == 1)
+    featured = (shape[ASK_FEATURES] & ~nodes[:, FEATURES]) == 0
+    return int(np.minimum(fitting, 1 << 30)[allowed & featured].sum())
+
+
+def _with_types(workload: Workload, cluster: Cluster) -> Ints:
+    """Fill in which GPU types and node features each job accepts, as this cluster numbers them."""
+    asks = workload.asks.copy()
+    for column, target, known in (
+        ("gpu_type", ASK_TYPES, cluster.gpu_types),
+        ("attr_features", ASK_FEATURES, cluster.features),
+    ):
+        if column not in workload.jobs:
+            continue
+        texts = workload.jobs[column].fillna("").astype(str)
+        bits = {
+            text: sum(
+                1 << known.index(word) if word in known else _KNOWN_ELSEWHERE
+                for word in set(filter(None, text.split("|")))
+            )
+            for text in texts.unique()
+        }
+        asks[:, target] = texts.map(bits).to_numpy(np.int64)
+    return asks
+
+
+def _order_key(order: str | Callable[[Workload], Floats], workload: Workload) -> Floats:
+    if callable(order):
+        return np.asarray(order(workload), np.float64)
+    if order.startswith("column:"):
+        return workload.key(order.removeprefix("column:"))
+    policy = _named(order, order_policies(), "order")
+    return np.asarray(policy(workload), np.float64)
+
+
+def _named(name: str, known: dict[str, Any], what: str) -> Any:
+    if name not in known:
+        raise ParameterError(
+            f"{what} {name!r} is unknown. {nearest(name, known)} Known: {', '.join(known)}."
+        )
+    return known[name]
+
+
+@cache
+def _policies(folder: str) -> dict[str, Any]:
+    """Find policies: in each file of the folder, the function that bears the file's name."""
+    found = {}
+    for module in pkgutil.iter_modules(import_module(folder).__path__, folder + "."):
+        name = module.name.rpartition(".")[2]
+        policy = getattr(import_module(module.name), name, None)
+        if policy is not None and name != "tightest_gpu":
+            found[name] = policy
+    return found

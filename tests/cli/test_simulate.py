@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROWS = """timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 07:00:00,100.0,1,100.0,a
+2017-10-09 07:00:10,100.0,1,100.0,b
+"""
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    path = tmp_path / "philly.csv"
+    path.write_text(ROWS)
+    return path
+
+
+def test_a_replay_reports_waits_and_writes_one_row_per_job(prophase, dump, tmp_path):
+    done = prophase("simulate", dump, "--cluster", "1x1", "--format", "json", "--out", "s.csv")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["mean_wait_s"] == 45.0
+    table = pd.read_csv(tmp_path / "s.csv")
+    assert list(table["wait_s"]) == [0.0, 90.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--cluster"),
+        (("--cluster", "many"), "not understood"),
+        (("--cluster", "1x1", "--order", "shortst"), "Did you mean 'shortest'"),
+        (("--cluster", "1x1", "--out", "s.xlsx"), ".csv or .parquet"),
+        (("--semantics", "pie"), "Known: pai"),
+        (("--protocol", "openb"), "needs --nodes"),
+    ],
+)
+def test_what_is_asked_wrongly_is_explained(prophase, dump, arguments, message):
+    done = prophase("simulate", dump, *arguments)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr
+
+
+@pytest.mark.data
+def test_the_pai_preset_answers_the_published_averages(prophase, shared_data):
+    done = prophase(
+        "simulate", shared_data / "pai_sim" / "philly20k.csv.gz", "--source", "pai-sim",
+        "--semantics", "pai", "--gpus", "600", "--order", "fifo", "--format", "json",
+    )  # fmt: skip
+    answer = json.loads(done.stdout)
+    assert answer["mean_jct_s"] == pytest.approx(78795.7217, abs=1e-6)
+    assert answer["mean_wait_s"] == pytest.approx(62445.3765, abs=1e-6)
+    assert answer["makespan_s"] == 5944539
+
+
+@pytest.mark.data
+def test_the_openb_protocol_answers_the_published_curve(prophase, shared_data):
+    folder = shared_data / "openb"
+    done = prophase(
+        "simulate", folder / "openb_pod_list_default.csv", "--source", "openb",
+        "--nodes", folder / "openb_node_list_gpu_node.csv", "--protocol", "openb",
+        "--arrivals", folder / "arrival_orders.npz", "--seed", "43", "--place", "best_fit",
+        "--format", "json",
+    )  # fmt: skip
+    answer = json.loads(done.stdout)
+    published = pd.read_csv(folder / "published_default_seeds42_44.csv")
+    row = published.query("measure == 'allocation_pct' and policy == '05-BestFit' and seed == 43")
+    theirs = row.iloc[0, 3:].to_numpy(float)
+    assert np.abs(np.array(answer["allocation_pct"]) - theirs).max() < 0.01

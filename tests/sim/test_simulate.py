@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prophase.errors import InputError, ParameterError
+from prophase.sim import Cluster, Workload, order_policies, place_policies, simulate
+
+
+def jobs(**columns: list[object]) -> pd.DataFrame:
+    rows = len(next(iter(columns.values())))
+    base = {"job_id": [f"j{i}" for i in range(rows)], "submit_s": [0.0] * rows}
+    return pd.DataFrame({**base, "duration_s": [10.0] * rows, **columns})
+
+
+def starts(table: pd.DataFrame, cluster: Cluster, **policies: str) -> list[float]:
+    return list(simulate(Workload.from_jobs(table), cluster, **policies).start_s)
+
+
+def test_fifo_starts_in_order_of_submission():
+    table = jobs(submit_s=[2.0, 0.0, 1.0], request_gpus=[1.0, 1.0, 1.0])
+    assert starts(table, Cluster.parse("1x1")) == [0.0, 10.0, 20.0]
+
+
+def test_shortest_lets_short_jobs_pass():
+    table = jobs(duration_s=[5.0, 9.0, 1.0], submit_s=[0.0, 1.0, 2.0], request_gpus=[1.0] * 3)
+    assert starts(table, Cluster.parse("1x1"), order="shortest") == [0.0, 6.0, 5.0]
+
+
+def test_any_column_orders_the_queue_and_missing_values_go_last():
+    table = jobs(request_gpus=[1.0] * 3, attr_guess=[3.0, np.nan, 1.0])
+    assert starts(table, Cluster.parse("1x1"), order="column:attr_guess") == [10.0, 20.0, 0.0]
+
+
+def test_a_strict_queue_waits_behind_its_head_and_a_skipping_one_does_not():
+    table = jobs(request_gpus=[1.0, 2.0, 1.0], submit_s=[0.0, 1.0, 2.0])
+    assert starts(table, Cluster.parse("1x2"), queue="skip") == [0.0, 12.0, 2.0]
+    assert starts(table, Cluster.parse("1x2"), queue="strict") == [0.0, 10.0, 20.0]
+
+
+def test_fractions_share_a_gpu_but_never_straddle_two():
+    table = jobs(request_gpus=[0.6, 0.6, 0.6])
+    assert starts(table, Cluster.parse("1x2")) == [0.0, 0.0, 10.0]
+
+
+def test_a_gang_starts_with_all_its_instances():
+    table = jobs(request_gpus=[1.0, 1.0], instances=[1.0, 4.0], submit_s=[0.0, 1.0])
+    assert starts(table, Cluster.parse("2x2")) == [0.0, 10.0]
+
+
+def test_a_job_wider_than_a_node_runs_as_a_gang_and_that_is_said():
+    schedule = simulate(Workload.from_jobs(jobs(request_gpus=[16.0])), Cluster.parse("2x8"))
+    assert "gangs over several nodes" in schedule.notes[0]
+    assert sorted(schedule.starts.node) == [0, 1]
+
+
+def test_gpu_types_and_features_are_kept():
+    nodes = pd.DataFrame(
+        {
+            "node_id": ["a", "b"],
+            "gpus": [1.0, 1.0],
+            "gpu_type": ["T4", "V100"],
+            "features": ["ib", "ib|big"],
+        }
+    )
+    table = jobs(request_gpus=[1.0] * 3, gpu_type=["V100", "T4|V100", None])
+    table["attr_features"] = [None, "big", None]
+    schedule = simulate(Workload.from_jobs(table), Cluster.from_nodes(nodes), place="first_fit")
+    assert list(schedule.table["node_id"]) == ["b", "b", "a"]
+    assert list(schedule.start_s) == [0.0, 10.0, 0.0]
+
+
+def test_cpu_and_memory_limit_where_they_are_known():
+    nodes = pd.DataFrame({"node_id": ["a"], "gpus": [8.0], "cpu_cores": [4.0], "memory_gib": [8.0]})
+    cluster = Cluster.from_nodes(nodes)
+    assert starts(jobs(request_cpu_cores=[3.0, 3.0]), cluster) == [0.0, 10.0]
+    assert starts(jobs(request_memory_gib=[5.0, 5.0]), cluster) == [0.0, 10.0]
+
+
+def test_metrics_follow_from_the_schedule():
+    table = jobs(request_gpus=[1.0, 1.0], duration_s=[10.0, 30.0])
+    metrics = simulate(Workload.from_jobs(table), Cluster.parse("1x1")).metrics()
+    assert metrics["mean_wait_s"] == 5.0
+    assert metrics["makespan_s"] == 40.0
+    assert metrics["gpu_utilisation_pct"] == pytest.approx(100.0)
+
+
+def test_jobs_without_times_are_left_out_and_counted():
+    table = jobs(duration_s=[10.0, np.nan], request_gpus=[1.0, 1.0])
+    workload = Workload.from_jobs(table)
+    assert len(workload) == 1
+    assert workload.left_out == {"no duration_s": 1}
+
+
+@pytest.mark.parametrize(
+    ("table", "cluster", "message"),
+    [
+        (jobs(request_gpus=[1.0], gpu_type=["H100"]), "1x1 T4", "1 of 1 jobs fit on no node"),
+        (jobs(request_gpus=[1.0], instances=[9.0]), "2x4", "j0"),
+        (jobs(request_gpus=[1.0]).drop(columns="duration_s"), "1x1", "no run times"),
+        (jobs(request_gpus=[1.0]).drop(columns="submit_s"), "1x1", "no arrivals"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_before_the_start(table, cluster, message):
+    with pytest.raises(InputError, match=message):
+        simulate(Workload.from_jobs(table), Cluster.parse(cluster))
+
+
+def test_unknown_words_are_answered_with_the_nearest_known_one():
+    workload = Workload.from_jobs(jobs(request_gpus=[1.0]))
+    cluster = Cluster.parse("1x1")
+    with pytest.raises(ParameterError, match="Did you mean 'shortest'"):
+        simulate(workload, cluster, order="shortst")
+    with pytest.raises(ParameterError, match="Did you mean 'best_fit'"):
+        simulate(workload, cluster, place="bestfit")
+    with pytest.raises(ParameterError, match="skip"):
+        simulate(workload, cluster, queue="lifo")
+    with pytest.raises(InputError, match="no column nothing"):
+        simulate(workload, cluster, order="column:nothing")
+
+
+@pytest.mark.parametrize("text", ["", "8", "0x4", "4xGPU"])
+def test_a_cluster_that_is_not_understood_is_refused(text):
+    with pytest.raises(ParameterError):
+        Cluster.parse(text)
+
+
+def test_nodes_without_anything_are_refused():
+    nodes = pd.DataFrame({"node_id": ["a"], "gpus": [0.0], "cpu_cores": [0.0]})
+    with pytest.raises(InputError, match="node a has neither"):
+        Cluster.from_nodes(nodes)
+
+
+def test_policies_are_found_by_the_names_of_their_files():
+    assert {"fifo", "shortest", "smallest_gpu_time"} <= set(order_policies())
+    assert {"first_fit", "best_fit", "worst_fit"} <= set(place_policies())
