@@ -32,13 +32,13 @@ bert-idle          bert       worker    0.20  0.12  0.6 0.001 0.25 4.0e5 1.5e5  
 bert-ps            bert       ps        1.00  1.10  3.4 0.000 0.00 5.5e6 6.0e6  2600  2400 1120
 bert-evaluate      bert       evaluator 1.00  0.85  1.1 0.140 0.46 9.0e6 2.6e6  1150   320  240
 ctr-dense          ctr        worker    0.45  5.80  2.7 0.050 0.26 5.5e8 2.4e6 10400  4800 1040
-ctr-sparse         ctr        worker    0.35  2.30  5.2 0.014 0.26 1.2e8 9.0e6  4200  2500  340
+ctr-sparse         ctr        worker    0.35  2.70  5.2 0.014 0.26 1.2e8 9.0e6  4200  2500  340
 ctr-wide           ctr        worker    0.20  9.50 10.5 0.120 1.10 1.3e9 2.5e7 21000  9000 2080
 ctr-ps             ctr        ps        0.60  2.20  2.6 0.000 0.00 3.0e8 2.5e6 11000  5000 1040
 ctr-ps-large       ctr        ps        0.40  6.50 14.0 0.000 0.00 9.0e8 3.0e7 26000 14000 1520
 ctr-evaluate       ctr        evaluator 1.00  2.10  2.7 0.058 0.27 1.2e8 1.5e6  6600  4100  560
 graph-sample       graphlearn worker    0.60  0.70  4.1 0.004 0.30 1.5e7 1.8e7  3900  6400 1200
-graph-train        graphlearn worker    0.40  3.60 16.0 0.030 0.90 9.0e7 7.5e7 12000 15000 2880
+graph-train        graphlearn worker    0.40  4.30 16.0 0.030 0.90 9.0e7 7.5e7 12000 15000 2880
 graph-ps           graphlearn ps        1.00  1.40  6.5 0.000 0.00 2.7e7 7.5e7  7800  6200 1200
 graph-evaluate     graphlearn evaluator 1.00  0.50  2.6 0.010 0.30 6.0e6 3.0e6  1700  1500  400
 inception-short    inception  worker    0.55  0.80  4.9 0.044 2.40 3.3e7 8.6e6  5500  2400  140

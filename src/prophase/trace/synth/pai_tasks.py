@@ -56,14 +56,16 @@ def make_tasks(rng: np.random.Generator, groups: Groups, *, largest_gpus: float)
     role = _SHAPE_ROLES[groups.shape[group], np.arange(len(group)) - first[group]]
     role_class = _CLASS_OF_ROLE[role]
     weight = groups.runs[group]
-    demanded, given, gpus = _gpus(rng, role, weight)
+    demanded, given, gpus = _gpus(rng, groups, group, role)
     cpu_cores = _plans(rng, world.CPU_PLANS, role_class, weight)
     # what one instance holds, as GPUs or as the cores that come with them
     held = np.maximum(np.nan_to_num(gpus), cpu_cores / _CORES_PER_GPU)
     instances = _instances(rng, groups, group, role, count, held, largest_gpus)
     # a gang that would fill all nodes of one type takes any
     choosy = (demanded >= 0) & (held * instances > largest_gpus * _SHARE_OF_ONE_TYPE)
-    demanded[choosy & (instances > 1)] = -1
+    relaxed = np.zeros(len(count), dtype=bool)
+    relaxed[group[choosy & (instances > 1)]] = True
+    demanded = np.where(relaxed[group], -1, demanded)
     profile, other = _profiles(rng, groups, group, role_class)
     return Tasks(
         group=group,
@@ -102,16 +104,23 @@ def _one_of(
     return values[deal(rng, weight, [share for _, share in choices])]
 
 
-def _gpus(rng: np.random.Generator, role: Ints, weight: Ints) -> tuple[Ints, Ints, Floats]:
-    """Decide who asks for which type, who gets which, and for how many GPUs."""
+def _gpus(
+    rng: np.random.Generator, groups: Groups, group: Ints, role: Ints
+) -> tuple[Ints, Ints, Floats]:
+    """Decide who asks for which type, who gets which, and for how many GPUs.
+
+    The type is a matter of the whole job: all its tasks ask for the same.
+    """
+    weight = groups.runs[group]
     without = (role == world.PS) | (dealt(rng, weight) < world.CPU_ONLY_SHARE)
     types = {name: place for place, name in enumerate(world.GPU_TYPES)}
     wishes = [(types[name], share) for name, share in world.DEMANDED_TYPES]
     wishes.append((-1, 1 - sum(share for _, share in world.DEMANDED_TYPES)))
-    demanded = np.where(without, -1, _one_of(rng, weight, wishes).astype(np.int64))
     gifts = [(types[name], share) for name, share in world.GIVEN_TYPES]
-    given = np.where(demanded >= 0, demanded, _one_of(rng, weight, gifts).astype(np.int64))
-    given = np.where(without, -1, given)
+    wished = _one_of(rng, groups.runs, wishes).astype(np.int64)[group]
+    gift = _one_of(rng, groups.runs, gifts).astype(np.int64)[group]
+    demanded = np.where(without, -1, wished)
+    given = np.where(without, -1, np.where(wished >= 0, wished, gift))
     v100 = np.isin(demanded, [types["V100"], types["V100M32"]])
     gpus = np.full(len(weight), np.nan)
     for mine, plans in (
