@@ -154,26 +154,30 @@ def _write_once(target: Path, stream: IO[bytes], advance: Callable[[int], object
     return part.rename(target)
 
 
-def first_lines(path: Path, count: int = 2) -> list[str]:
-    """Return the first lines of a text file, refusing what is empty or not text."""
+def first_lines(path: Path, count: int = 2, *, shown: Path | None = None) -> list[str]:
+    """Return the first lines of a text file, refusing what is empty or not text.
+
+    Errors name ``shown``, the file of the user, if ``path`` is an unpacked copy.
+    """
+    shown = shown or path
     try:
         with path.open("rb") as handle:
             head = handle.read(1 << 22 if count > 1 else 1 << 20)
     except OSError as cause:
-        raise storage_error(cause, path) from cause
+        raise storage_error(cause, shown) from cause
     if not head.strip():
-        raise FormatError(f"{path}: the file is empty. Export or fetch it again.")
+        raise FormatError(f"{shown}: the file is empty. Export or fetch it again.")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FormatError(f"{path}: is UTF-16 text. Save it as UTF-8 and import again.")
+        raise FormatError(f"{shown}: is UTF-16 text. Save it as UTF-8 and import again.")
     if b"\x00" in head[:65536]:
-        raise FormatError(f"{path}: is a binary file, not text. Point to the CSV itself.")
+        raise FormatError(f"{shown}: is a binary file, not text. Point to the CSV itself.")
     try:
         text = head.decode("utf-8-sig")
     except UnicodeDecodeError as cause:
         # the block may end inside a character
         if cause.start < len(head) - 4:
             raise FormatError(
-                f"{path}: byte {cause.start} is not UTF-8 text. Save the file as UTF-8, "
+                f"{shown}: byte {cause.start} is not UTF-8 text. Save the file as UTF-8, "
                 "or check that it is a text file at all."
             ) from cause
         text = head[: cause.start].decode("utf-8-sig")

@@ -101,6 +101,9 @@ class Dump:
                 unpacked = files.unpack(path, self.scratch / "unpacked", self.advance)
                 if archive:
                     unpacked = [one for one in unpacked if files.matches(one.path, patterns)]
+                elif self.root.is_file():
+                    # the user has chosen it: say at once if it is empty or no text at all
+                    files.first_lines(unpacked[0].path, 1, shown=path)
                 found += unpacked
                 if unpacked and path not in self.used:
                     self.used[path] = self._hashing.submit(files.file_hash, path)
@@ -131,7 +134,7 @@ class Dump:
             columns = header_of(file, separator)
             skip = 1 if skip is None else skip
         else:
-            files.first_lines(file.path, 1)
+            files.first_lines(file.path, 1, shown=file.origin)
         table = self.engine.open_text(
             file.path,
             columns,
@@ -219,7 +222,7 @@ class Dump:
 
 def header_of(file: SourceFile, separator: str = ",") -> list[str]:
     """Return the column names in the first line of a text table."""
-    line = files.first_lines(file.path, 1)[0]
+    line = files.first_lines(file.path, 1, shown=file.origin)[0]
     names = [name.strip() for name in next(csv.reader([line], delimiter=separator))]
     names = [name or f"column_{place}" for place, name in enumerate(names)]
     repeated = sorted({name for name in names if names.count(name) > 1})

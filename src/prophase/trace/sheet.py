@@ -61,7 +61,9 @@ class Sheet:
             raise MissingColumnError(
                 f"{self.file.origin}: needs the column{'s' * (len(absent) > 1)} "
                 f"{', '.join(absent)}, but has {', '.join(self.columns[:20])}"
-                f"{' ...' if len(self.columns) > 20 else ''}. {hint}".rstrip()
+                f"{' ...' if len(self.columns) > 20 else ''}. "
+                f"{hint + ' ' if hint else ''}"
+                "Check that this is a file of that source, with its header line."
             )
 
     def text(self, name: str) -> ibis.Value:
