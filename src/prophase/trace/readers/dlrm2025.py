@@ -49,7 +49,6 @@ def _jobs(sheet: Sheet) -> ibis.Table:
         request_memory_gib=sheet.number("memory_request"),
         request_gpus=sheet.number("gpu_request"),
         attr_rdma_pct=sheet.number("rdma_request"),
-    also=(_NODES,),
         attr_disk_gib=sheet.number("disk_request"),
         attr_disk_limit_gib=sheet.number("disk_limit"),
         attr_max_per_node=(per_node >= 0).ifelse(per_node, ibis.null("float64")),
@@ -80,4 +79,5 @@ READER = Reader(
     read=_read,
     patterns=("instances*.csv", "*DLRM*.csv", "*node_info*.csv"),
     signature=("instance_sn", "role", "app_name", "rdma_request"),
+    also=(_NODES,),
 )
