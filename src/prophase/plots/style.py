@@ -158,7 +158,9 @@ def legend_below(axes: Axes) -> None:
     """Add a legend under the axes, where it covers nothing."""
     handles, labels = axes.get_legend_handles_labels()
     if len(handles) > 1 and axes.figure is not None:
-        axes.figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3))
+        axes.figure.legend(
+            handles, labels, loc="outside lower center", ncols=2 if len(labels) in (2, 4) else 3
+        )
 
 
 def line_style(place: int) -> dict[str, Any]:

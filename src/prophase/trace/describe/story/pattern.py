@@ -13,7 +13,7 @@ from prophase.trace.describe.clock import WEEKDAYS, knows_weekdays
 from prophase.trace.describe.durations import Times, Waits
 from prophase.trace.describe.part import NotComputable
 from prophase.trace.describe.recurrence import Recurrence
-from prophase.trace.describe.story.chapter import Chapter, TableOf, percent, quantile_row
+from prophase.trace.describe.story.chapter import Chapter, TableOf, jobs_have, percent, quantile_row
 from prophase.trace.describe.words import say_number, say_seconds, say_share
 
 MOST_CLASSES = 15
@@ -32,7 +32,7 @@ def tell_arrivals(arrivals: Arrivals | NotComputable) -> Chapter:
     said.append(
         f"{arrivals.count:,} {'starts' if arrivals.basis == 'start_s' else 'arrivals'}, "
         f"{say_number(arrivals.per_hour)} per hour on average"
-        + (f"; {arrivals.missing:,} jobs have no such time." if arrivals.missing else ".")
+        + (f"; {jobs_have(arrivals.missing)} no such time." if arrivals.missing else ".")
     )
     said += _rhythm(arrivals)
     said.append(
@@ -108,7 +108,8 @@ def tell_durations(durations: Times | NotComputable) -> Chapter:
         return chapter
     zeros = durations.values.zeros
     if zeros:
-        zero = f"{zeros:,} jobs ({say_share(zeros / durations.values.count)}) ran for 0 s."
+        share = say_share(zeros / durations.values.count)
+        zero = f"{zeros:,} job{'s' * (zeros > 1)} ({share}) ran for 0 s."
         chapter = replace(chapter, sentences=(*chapter.sentences, zero))
     return chapter
 
@@ -139,7 +140,7 @@ def _tell_times(times: Times | NotComputable, key: str, title: str, verb: str) -
     if math.isfinite(times.longest_share):
         said.append(f"The longest 1 % take {say_share(times.longest_share)} of all that time.")
     if values.missing:
-        said.append(f"{values.missing:,} jobs have no {times.column}.")
+        said.append(f"{jobs_have(values.missing)} no {times.column}.")
     row = {"column": times.column, **quantile_row(values)}
     return Chapter(key, title, tuple(said), (TableOf(f"{title} in seconds", (row,)),))
 
