@@ -32,6 +32,12 @@ def command(
     queue: Annotated[
         str, typer.Option(help="Behind a job that does not fit: skip, strict.")
     ] = "skip",
+    leave_out_unfit: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-unfit", help="Leave out jobs that fit on no node, and count them."
+        ),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write one row per job to this .csv or .parquet file.")
     ] = None,
@@ -90,7 +96,9 @@ def command(
         elif protocol == "openb":
             document, table = _openb(path, source, nodes, arrivals, seed, place), None
         else:
-            document, table = _replay(path, source, nodes, cluster, order, place, queue)
+            document, table = _replay(
+                path, source, nodes, cluster, order, place, queue, leave_out_unfit
+            )
     if out is not None:
         _write(table, out)
     notes = document.pop("notes", [])
@@ -105,6 +113,7 @@ def _replay(
     order: str,
     place: str,
     queue: str,
+    leave_out_unfit: bool,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     from prophase.sim import Cluster, Workload, simulate
     from prophase.trace.loading import open_trace
@@ -121,7 +130,12 @@ def _replay(
             f"{path}: has no node table. Name the cluster with --cluster 100x8 or --nodes FILE."
         )
     schedule = simulate(
-        Workload.from_jobs(trace.jobs), machines, order=order, place=place, queue=queue
+        Workload.from_jobs(trace.jobs),
+        machines,
+        order=order,
+        place=place,
+        queue=queue,
+        leave_out_unfit=leave_out_unfit,
     )
     document = {
         "order": schedule.order,

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError, nearest
 from prophase.sim import order as orders_folder
@@ -48,6 +49,7 @@ def simulate(
     order: str | Callable[[Workload], Floats] = "fifo",
     place: str = "best_fit",
     queue: str = "skip",
+    leave_out_unfit: bool = False,
 ) -> Schedule:
     """Replay a workload on a cluster and return when and where each job ran.
 
@@ -60,13 +62,24 @@ def simulate(
         Which node a job goes to.
     queue : {"skip", "strict"}
         What happens behind a job that does not fit.
+    leave_out_unfit : bool, default=False
+        Leave out, and count, jobs that not even the empty cluster could run. Otherwise they
+        are refused before the replay starts.
     """
     if queue not in QUEUES:
         raise ParameterError(f"queue {queue!r} is unknown. Known: {', '.join(QUEUES)}.")
     score = _named(place, place_policies(), "place")
     workload, widened = workload.spread_over(int(cluster.matrix[:, GPUS].max()))
     asks = _with_types(workload, cluster)
-    reject_jobs_that_never_fit(workload, cluster, asks)
+    stuck = never_fit(asks, cluster)
+    if stuck.any() and not leave_out_unfit:
+        ids = workload.jobs.loc[stuck, "job_id"]
+        raise InputError(
+            f"{int(stuck.sum()):,} of {len(workload):,} jobs fit on no node of this cluster even "
+            f"when it is empty: {name_some(ids)}. Add nodes that fit, or leave these jobs out "
+            "(--leave-out-unfit)."
+        )
+    workload, asks = workload.without(stuck, "fit on no node of this cluster"), asks[~stuck]
     rank = np.empty(len(workload), np.int64)
     key = _order_key(order, workload)
     rank[np.lexsort((np.arange(len(workload)), workload.submit_s, key))] = np.arange(len(workload))
@@ -96,17 +109,12 @@ def place_policies() -> dict[str, Callable[..., float]]:
     return _policies(places_folder.__name__)
 
 
-def reject_jobs_that_never_fit(workload: Workload, cluster: Cluster, asks: Ints) -> None:
-    """Refuse, before the replay starts, jobs that not even the empty cluster could run."""
+def never_fit(asks: Ints, cluster: Cluster) -> NDArray[np.bool_]:
+    """Tell which jobs not even the empty cluster could run."""
     shapes, shape_of = np.unique(asks, axis=0, return_inverse=True)
     room = np.array([_room(shape, cluster.matrix) for shape in shapes])
-    stuck = (room < shapes[:, ASK_INSTANCES])[shape_of.reshape(-1)]
-    if stuck.any():
-        ids = workload.jobs.loc[stuck, "job_id"]
-        raise InputError(
-            f"{int(stuck.sum()):,} of {len(workload):,} jobs fit on no node of this cluster even "
-            f"when it is empty: {name_some(ids)}. Add nodes that fit, or leave these jobs out."
-        )
+    stuck: NDArray[np.bool_] = (room < shapes[:, ASK_INSTANCES])[shape_of.reshape(-1)]
+    return stuck
 
 
 def _room(shape: Ints, nodes: Ints) -> int:

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.errors import InputError
 from prophase.sim.signatures import (
@@ -98,6 +99,21 @@ class Workload:
                 asks[rows, column] = -(-asks[rows, column] // parts)
         asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
         return replace(self, asks=asks), int(wide.sum())
+
+    def without(self, rows: NDArray[np.bool_], reason: str) -> Self:
+        """Leave jobs out and count them."""
+        if not rows.any():
+            return self
+        if rows.all():
+            raise InputError(f"all {len(self):,} jobs {reason}: nothing is left to replay.")
+        return replace(
+            self,
+            jobs=self.jobs[~rows].reset_index(drop=True),
+            submit_s=self.submit_s[~rows],
+            duration_s=self.duration_s[~rows],
+            asks=self.asks[~rows],
+            left_out={**self.left_out, reason: int(rows.sum())},
+        )
 
     def key(self, column: str) -> Floats:
         """Return a column to rank jobs by; missing values come last."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,15 @@ from prophase import __version__
 from prophase.errors import BadRowsError, InputError, StorageError, WorkspaceError, storage_error
 from prophase.trace import files
 from prophase.trace.engine import BadLine, Engine, open_engine
-from prophase.trace.reader import Dump, Reader, reader_named, schema_columns, stack
+from prophase.trace.reader import (
+    Dump,
+    Reader,
+    keep_lines,
+    kept_lines,
+    reader_named,
+    schema_columns,
+    stack,
+)
 from prophase.trace.rules import REPAIRED, finish, keep_rules, typed
 from prophase.trace.schema import SCHEMAS
 from prophase.trace.sheet import BAD, REASON
@@ -193,10 +200,10 @@ def _stage_table(
     if not raw.exists():
         part = raw.with_suffix(".part")
         engine.write_parquet(table, part, lambda share: progress(f"reading {name}", share))
-        _keep_lines(raw, dump.new_bad_lines())
+        keep_lines(raw, dump.new_bad_lines())
         part.rename(raw)
     rows = engine.open_parquet(raw)
-    bad_lines = _kept_lines(raw)
+    bad_lines = kept_lines(raw)
     count = _count(engine, rows, len(bad_lines))
     _refuse_damage(name, count, engine, rows, dump, bad_lines, max_bad)
     kept = rows.filter(rows[REASON].isnull())
@@ -217,17 +224,6 @@ def _stage_table(
         kept = kept.order_by(order)
     engine.write_parquet(kept, final, lambda share: progress(f"writing {name}", share))
     return final, count
-
-
-def _keep_lines(raw: Path, lines: Sequence[BadLine]) -> None:
-    """Keep broken lines beside the rows, for an import that goes on after an interruption."""
-    kept = [(str(bad.path), bad.line, bad.reason) for bad in lines]
-    raw.with_suffix(".lines.json").write_text(json.dumps(kept), encoding="utf-8")
-
-
-def _kept_lines(raw: Path) -> list[BadLine]:
-    kept = json.loads(raw.with_suffix(".lines.json").read_text(encoding="utf-8"))
-    return [BadLine(Path(path), line, reason) for path, line, reason in kept]
 
 
 def _count(engine: Engine, rows: ibis.Table, bad_lines: int) -> TableCount:
@@ -299,6 +295,7 @@ def _examples_by_id(engine: Engine, rows: ibis.Table) -> list[str]:
 
 def _unique_ids(engine: Engine, jobs: ibis.Table) -> tuple[ibis.Table, int]:
     """Number the second and later rows of a repeated job_id, so that an id names one row."""
+
     def repeated(ids: ibis.Value) -> int:
         totals = engine.to_pandas(jobs.agg(rows=jobs.count(), ids=ids.nunique()))
         return int(totals["rows"].iloc[0] - totals["ids"].iloc[0])

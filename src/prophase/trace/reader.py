@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -76,6 +77,8 @@ class Dump:
     #: set by a reader whose files tell which clock they keep
     clock: str | None = None
     _told: set[BadLine] = field(default_factory=set)
+    #: broken lines of tables that were materialised, not yet told
+    _waiting: list[BadLine] = field(default_factory=list)
     #: files are hashed while the engine reads them
     _hashing: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
@@ -173,8 +176,9 @@ class Dump:
         """Return the lines that did not split into their columns since the last call."""
         paths = dict.fromkeys(sheet.file.path for sheet in self.sheets)
         found = [bad for path in paths for bad in self.engine.bad_lines(path)]
-        fresh = [bad for bad in found if bad not in self._told]
+        fresh = self._waiting + [bad for bad in found if bad not in self._told]
         self._told.update(fresh)
+        self._waiting = []
         return fresh
 
     def join_one(
@@ -216,8 +220,22 @@ class Dump:
         if not path.exists():
             part = path.with_suffix(".part")
             self.engine.write_parquet(table, part, lambda _: None)
+            keep_lines(path, self.new_bad_lines())
             part.rename(path)
+        self._waiting += kept_lines(path)
         return self.engine.open_parquet(path)
+
+
+def keep_lines(parquet: Path, lines: Sequence[BadLine]) -> None:
+    """Keep broken lines beside the rows, for an import that goes on after an interruption."""
+    kept = [(str(bad.path), bad.line, bad.reason) for bad in lines]
+    parquet.with_suffix(".lines.json").write_text(json.dumps(kept), encoding="utf-8")
+
+
+def kept_lines(parquet: Path) -> list[BadLine]:
+    """Return the broken lines kept beside the rows."""
+    kept = json.loads(parquet.with_suffix(".lines.json").read_text(encoding="utf-8"))
+    return [BadLine(Path(path), line, reason) for path, line, reason in kept]
 
 
 def header_of(file: SourceFile, separator: str = ",") -> list[str]:

@@ -164,7 +164,9 @@ def _range_branches(table: ibis.Table, column: Column) -> list[tuple[ibis.Value,
     if column.kind != "number":
         return []
     value = table[column.name]
-    branches = [(value.isinf(), f"{BAD}{column.name} is infinite")]
+    # comparing, because Ibis' isinf() is always false on Spark
+    endless = (value == float("inf")) | (value == float("-inf"))
+    branches = [(endless, f"{BAD}{column.name} is infinite")]
     if column.low is not None:
         word = "negative" if column.low == 0 else f"below {column.low:g}"
         branches.append((value < column.low, f"{BAD}{column.name} is {word}"))
