@@ -23,7 +23,7 @@ $(READY): pyproject.toml tools/setup
 	@touch $@
 
 demo: $(READY)
-	@$(BIN)/python tools/demo.py --size $(SIZE)
+	@$(BIN)/prophase demo demo $(if $(filter quick,$(SIZE)),--quick)
 
 test: $(READY) lint
 	@tools/system-packages

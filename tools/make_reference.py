@@ -1,7 +1,7 @@
 """Write docs/reference/cli.md, schema.md and sources.md from the code they describe.
 
-    python tools/make_reference.py          write them
-    python tools/make_reference.py --check  only say whether they are up to date
+python tools/make_reference.py          write them
+python tools/make_reference.py --check  only say whether they are up to date
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def schema_page() -> str:
         for c in schema:
             low = "" if c.low is None else f"{c.low:g}"
             high = "" if c.high is None else f"{c.high:g}"
-            span = f"{low} .. {high}".strip() if low or high else ("text" if c.kind == "text" else "")
+            span = (
+                f"{low} .. {high}".strip() if low or high else ("text" if c.kind == "text" else "")
+            )
             name = f"`{c.name}`" + (" (required)" if c.required else "")
             parts.append(f"| {name} | {c.unit} | {span} | {c.known} | {c.text} |")
         if schema.prefixes:
@@ -93,7 +95,9 @@ def sources_page() -> str:
         for table, columns in reader.fills.items():
             parts.append(f"- fills **{table}**: {', '.join(f'`{c}`' for c in columns)}")
         parts.append(f"- cannot tell: {reader.cannot}")
-        parts.append(f"- clock: {reader.clock}; files: {', '.join(f'`{p}`' for p in reader.patterns)}")
+        parts.append(
+            f"- clock: {reader.clock}; files: {', '.join(f'`{p}`' for p in reader.patterns)}"
+        )
         parts += [f"- `--option {name}=...`: {text}" for name, text in reader.options.items()]
         parts.append("")
     parts += ["## Rules for `--keep`\n", "| rule | keeps |", "|---|---|"]

@@ -64,7 +64,8 @@ def write_dump(folder: Path, rows: int) -> None:
         "pai_group_tag_table": """
             SELECT inst_id, md5('u' || (min(i) % 1300))[:12], NULL,
                 md5('g' || (min(i) % 50000)), 'bert' FROM inst GROUP BY inst_id""",
-        "pai_machine_spec": "SELECT md5('machine' || i)[:24], 'T4', 96, 512, 2 FROM range(1800) t(i)",
+        "pai_machine_spec": """
+            SELECT md5('machine' || i)[:24], 'T4', 96, 512, 2 FROM range(1800) t(i)""",
     }
     for name, query in tables.items():
         con.execute(f"COPY ({query}) TO '{folder / name}.csv' (HEADER false)")

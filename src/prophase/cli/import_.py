@@ -67,7 +67,9 @@ def command(
 
     `prophase import pai2020 dump/ --keep finished --keep known-workload`
 
-    `prophase import csv jobs.csv --guess > jobs.toml && prophase import csv jobs.csv --map jobs.toml`
+    `prophase import csv jobs.csv --guess > jobs.toml`
+
+    `prophase import csv jobs.csv --map jobs.toml`
     """
     from prophase.trace.files import files_below
     from prophase.trace.importing import import_trace

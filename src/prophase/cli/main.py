@@ -17,11 +17,12 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Know what ML jobs on a shared cluster need, and prove it on your own history.",
-    epilog="Start with: prophase synth pai --out demo && prophase describe demo",
+    epilog="Start with: prophase demo --quick",
 )
 
 #: command -> module; the order is that of the help page
 COMMANDS = {
+    "demo": "demo",
     "init": "init",
     "import": "import_",
     "synth": "synth",
