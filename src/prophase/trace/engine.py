@@ -7,6 +7,8 @@ expressions, and writes them to Parquet.
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -17,7 +19,7 @@ from typing import Any, Protocol
 import ibis
 import pandas as pd
 
-from prophase.errors import FormatError, ParameterError, StorageError, nearest
+from prophase.errors import FormatError, ParameterError, StorageError, nearest, storage_error
 
 #: measured on 5 million wide rows: smallest file and fastest write of the settings tried
 _PARQUET: dict[str, Any] = {
@@ -122,7 +124,7 @@ class DuckEngine:
             "GROUP BY 1 ORDER BY 1",
             [str(path)],
         )
-        return [BadLine(path, int(line), str(message).splitlines()[0]) for line, message in rows]
+        return [BadLine(path, int(line), _plain_reason(str(message))) for line, message in rows]
 
     def open_parquet(self, path: Path) -> ibis.Table:
         return self.connection.read_parquet(str(path))
@@ -158,9 +160,21 @@ class DuckEngine:
             progress(max(0.0, self.connection.con.query_progress()))
 
 
-def _in_our_words(cause: Exception, where: Path | str) -> Exception:
+def _plain_reason(message: str) -> str:
+    """Say why a line was refused: in our words for the usual case, else in DuckDB's."""
+    first = message.splitlines()[0]
+    counts = re.fullmatch(r"Expected Number of Columns: (\d+) Found: (\d+)", first.strip())
+    return f"has {counts[2]} fields where {counts[1]} are expected." if counts else first
+
+
+def _in_our_words(cause: Exception, where: Path | str) -> BaseException:
     """Turn a DuckDB error into one of ours."""
     said = str(cause)
+    if type(cause) is RuntimeError and "interrupted" in said:
+        # Ctrl-C while a query runs reaches us as this
+        return KeyboardInterrupt()
+    if "Could not write" in said and "File too large" in said:
+        return storage_error(OSError(errno.EFBIG, "File too large"), where)
     if "No space left" in said or "disk space" in said:
         return StorageError(
             f"{where}: no space left on the device. Free some space, then run the same command."

@@ -8,6 +8,7 @@ and lets a CSV be read on all cores.
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import hashlib
 import lzma
@@ -50,7 +51,14 @@ class SourceFile:
 
 def files_below(root: Path) -> list[Path]:
     """Return the file itself, or every visible file below a folder, in name order."""
-    if not root.exists():
+    try:
+        there = root.exists()
+        if root.is_dir():
+            # rglob passes over a folder that may not be read
+            next(root.iterdir(), None)
+    except OSError as cause:
+        raise storage_error(cause, root) from cause
+    if not there:
         raise MissingFileError(
             f"{root}: there is nothing at this path. Check the spelling; relative paths start "
             f"at {Path.cwd()}."
@@ -104,7 +112,8 @@ def unpack(path: Path, scratch: Path, advance: Callable[[int], object]) -> list[
     except (gzip.BadGzipFile, ValueError) as cause:
         raise FormatError(f"{path}: is not the {path.suffix} file its name says.") from cause
     except OSError as cause:
-        raise storage_error(cause, cause.filename or path) from cause
+        full = cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        raise storage_error(cause, cause.filename or (scratch if full else path)) from cause
     return [SourceFile(path, path)]
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import ibis
 
 from prophase import __version__
-from prophase.errors import BadRowsError, InputError, StorageError, WorkspaceError, storage_error
+from prophase.errors import StorageError, WorkspaceError, storage_error
 from prophase.trace import files
-from prophase.trace.engine import BadLine, Engine, open_engine
+from prophase.trace.damage import refuse_damage
+from prophase.trace.engine import Engine, open_engine
 from prophase.trace.reader import (
     Dump,
     Reader,
@@ -205,7 +206,16 @@ def _stage_table(
     rows = engine.open_parquet(raw)
     bad_lines = kept_lines(raw)
     count = _count(engine, rows, len(bad_lines))
-    _refuse_damage(name, count, engine, rows, dump, bad_lines, max_bad)
+    refuse_damage(
+        name,
+        count.kept,
+        count.dropped,
+        max_bad,
+        dump=dump,
+        engine=engine,
+        rows=rows,
+        bad_lines=bad_lines,
+    )
     kept = rows.filter(rows[REASON].isnull())
     repeats = 0
     if name == "jobs":
@@ -250,47 +260,6 @@ def _count(engine: Engine, rows: ibis.Table, bad_lines: int) -> TableCount:
         },
         joined={k.removeprefix(_JOINED): n for k, n in sums.items() if k.startswith(_JOINED)},
     )
-
-
-def _refuse_damage(
-    name: str,
-    count: TableCount,
-    engine: Engine,
-    rows: ibis.Table,
-    dump: Dump,
-    bad_lines: Sequence[BadLine],
-    max_bad: float,
-) -> None:
-    """Stop when nothing is left, or when more rows are damaged than the user allows."""
-    if count.read == 0:
-        raise InputError(
-            f"{dump.root}: the {name} table has a header but no rows. Export it again."
-        )
-    if count.bad <= max_bad * count.read and count.kept:
-        return
-    bad = {reason: n for reason, n in count.dropped.items() if reason.startswith(BAD)}
-    if not bad:
-        raise InputError(
-            f"{dump.root}: no row of {name} is left: "
-            + ", ".join(f"{n:,} {reason}" for reason, n in count.dropped.items())
-            + ". Loosen --keep."
-        )
-    examples = [f"{b.path.name} line {b.line}: {b.reason}" for b in bad_lines[:2]]
-    examples += [text for sheet in dump.sheets for text in sheet.examples(2)][:3]
-    examples += _examples_by_id(engine, rows) if len(examples) < 2 else []
-    listed = "\n".join(f"  {n:,} x {reason.removeprefix(BAD)}" for reason, n in bad.items())
-    raise BadRowsError(
-        f"{dump.root}: {count.bad:,} of {count.read:,} rows of {name} are damaged "
-        f"({count.bad / count.read:.1%}; {max_bad:.1%} are allowed):\n{listed}\n"
-        + "\n".join(examples)
-        + "\nCorrect the rows, or raise --max-bad to leave such rows out."
-    )
-
-
-def _examples_by_id(engine: Engine, rows: ibis.Table) -> list[str]:
-    damaged = rows.filter(rows[REASON].startswith(BAD)).limit(2)
-    shown = engine.to_pandas(damaged.select(damaged.columns[0], REASON))
-    return [f"{row[0]}: {str(row[1]).removeprefix(BAD)}." for row in shown.itertuples(index=False)]
 
 
 def _unique_ids(engine: Engine, jobs: ibis.Table) -> tuple[ibis.Table, int]:

@@ -7,11 +7,12 @@ knows which rows held something else and can name file, line and value.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 import ibis
+import ibis.expr.operations as ops
 import pandas as pd
 
 from prophase.errors import MissingColumnError, nearest
@@ -23,6 +24,22 @@ REASON = "_reason"
 BAD = "bad row: "
 
 MISSING_WORDS = ("", "NA", "N/A", "NaN", "nan", "None", "null", "NULL", "-", "Unknown")
+
+
+def _below_zero(cell: str, missing: Sequence[str]) -> bool:
+    return cell not in missing and cell.strip().startswith("-")
+
+
+def _infinite(cell: str, missing: Sequence[str]) -> bool:
+    return cell not in missing and "inf" in cell.lower()
+
+
+def _absent(cell: str, missing: Sequence[str]) -> bool:
+    return cell in missing
+
+
+#: what the schema says of an unfit value -> how the cell behind it looks
+_FLAWS = {"negative": _below_zero, "infinite": _infinite, "missing": _absent}
 
 
 @dataclass(frozen=True)
@@ -45,6 +62,8 @@ class Sheet:
     missing: Sequence[str] = MISSING_WORDS
     _expected: dict[str, _Expectation] = field(default_factory=dict)
     _rules: list[tuple[ibis.Value, str]] = field(default_factory=list)
+    #: column of ours -> columns of the file it was made from
+    _made_from: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -114,25 +133,43 @@ class Sheet:
         ]
         branches += self._rules
         reason = ibis.cases(*branches) if branches else ibis.null("string")
+        for target, value in columns.items():
+            if isinstance(value, ibis.Expr):
+                self._made_from[target] = [node.name for node in value.op().find(ops.Field)]
         return self.table.select(**columns, **{REASON: reason.cast("string")})
 
     def examples(self, limit: int = 3) -> list[str]:
         """Name line and value of the first cells that did not parse (slow: reads the file)."""
         return list(islice(self._broken_cells(), limit))
 
+    def unfit_examples(self, target: str, flaw: str, limit: int = 3) -> list[str]:
+        """Name line and value of the first cells that made ``target`` negative, say (slow too)."""
+        unfit = _FLAWS.get(flaw)
+        if unfit is None:
+            return []
+        names = self._made_from.get(target, [])
+        found = (
+            f"{self.file.name} line {number}: {name} is {cell!r}, which is {flaw}."
+            for number, name, cell in self._cells(names)
+            if unfit(cell, self.missing)
+        )
+        return list(islice(found, limit))
+
     def _broken_cells(self) -> Iterator[str]:
-        places = {name: self.columns.index(name) for name in self._expected}
+        for number, name, cell in self._cells(self._expected):
+            if cell not in self.missing and not self._parses(name, cell):
+                what = self._expected[name].what
+                yield f"{self.file.name} line {number}: {name} is {cell!r}, which is not {what}."
+
+    def _cells(self, names: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+        """Yield line, column and text of every cell of these columns, in the file's order."""
+        places = {name: self.columns.index(name) for name in names}
         with self.file.path.open(newline="", encoding="utf-8", errors="replace") as handle:
-            for number, row in enumerate(csv.reader(handle, delimiter=self.separator), 1):
-                if number <= self.skip or len(row) != len(self.columns):
-                    continue
-                for name, place in places.items():
-                    if row[place] not in self.missing and not self._parses(name, row[place]):
-                        what = self._expected[name].what
-                        yield (
-                            f"{self.file.name} line {number}: {name} is {row[place]!r}, "
-                            f"which is not {what}."
-                        )
+            rows = csv.reader(handle, delimiter=self.separator)
+            for row in rows:
+                if rows.line_num > self.skip and len(row) == len(self.columns):
+                    for name, place in places.items():
+                        yield rows.line_num, name, row[place]
 
     def _expect(
         self, name: str, what: str, value: ibis.Value, parse: Callable[[str], object]

@@ -97,6 +97,8 @@ class Workspace:
             raise WorkspaceError(
                 f"{path}: is not valid TOML: {cause}. Correct that line."
             ) from cause
+        except OSError as cause:
+            raise storage_error(cause, path) from cause
 
     @property
     def tables(self) -> dict[str, TableEntry]:
@@ -115,6 +117,8 @@ class Workspace:
                 f"{path}: the list of tables is damaged ({cause}). "
                 "Restore it from a backup, or delete it and import again."
             ) from cause
+        except OSError as cause:
+            raise storage_error(cause, path) from cause
 
     def path_of(self, table: str) -> Path:
         """Return the Parquet file of a table."""
@@ -220,20 +224,26 @@ class Workspace:
     def _switch(self, entries: Mapping[str, TableEntry], staged: Mapping[str, Path]) -> None:
         before = self.tables
         after = {**before, **entries}
+        fresh = self.folder / (INDEX + ".part")
         try:
             (self.folder / "tables").mkdir(exist_ok=True)
             for name, part in staged.items():
                 part.replace(self.folder / entries[name].file)
-            fresh = self.folder / (INDEX + ".part")
             listing = {"version": __version__, "tables": {n: asdict(e) for n, e in after.items()}}
             fresh.write_text(json.dumps(listing, indent=1, default=str) + "\n", encoding="utf-8")
             fresh.replace(self.folder / INDEX)
         except OSError as cause:
+            fresh.unlink(missing_ok=True)
+            self._remove_unlisted(before)
             raise storage_error(cause, self.folder) from cause
-        in_use = {entry.file for entry in after.values()}
-        for entry in before.values():
-            if entry.file not in in_use:
-                (self.folder / entry.file).unlink(missing_ok=True)
+        self._remove_unlisted(after)
+
+    def _remove_unlisted(self, held: Mapping[str, TableEntry]) -> None:
+        """Remove table files that no table uses: replaced ones, and those of a broken switch."""
+        in_use = {self.folder / entry.file for entry in held.values()}
+        for path in (self.folder / "tables").glob("*.parquet"):
+            if path not in in_use:
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def writing(self) -> Iterator[Path]:

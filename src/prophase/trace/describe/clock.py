@@ -53,7 +53,7 @@ def span_of(jobs: pd.DataFrame, clock: str) -> Span | NotComputable:
         first=moment_words(first, clock),
         last=moment_words(last, clock),
         clock=clock,
-        clock_words=_CLOCK_WORDS.get(clock, clock),
+        clock_words=_CLOCK_WORDS.get(clock, f"wall time {clock.upper()}"),
     )
 
 
@@ -68,6 +68,7 @@ def moment_words(time_s: float, clock: str) -> str:
     moment = date_of(time_s, clock)
     if moment is not None:
         return moment.strftime("%Y-%m-%d %H:%M")
+    time_s += utc_offset_s(clock)
     day = math.floor(time_s / DAY_S)
     minute = int((time_s - day * DAY_S) // 60) % 1440
     return f"day {day + 1:,}, {minute // 60:02d}:{minute % 60:02d}"
@@ -75,25 +76,40 @@ def moment_words(time_s: float, clock: str) -> str:
 
 def date_of(time_s: float, clock: str) -> datetime | None:
     """Return the calendar date of a time, or None if the clock has none."""
-    if clock not in ("unix", "local") or not _FIRST_DATE_S <= time_s < 4e9:
+    if not knows_weekdays(clock) or not _FIRST_DATE_S <= time_s < 4e9:
         return None
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time_s)
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time_s + utc_offset_s(clock))
+
+
+def utc_offset_s(clock: str) -> float:
+    """Return what turns a time into wall time: 28,800 for ``utc+8``, nothing for the others.
+
+    Examples
+    --------
+    >>> utc_offset_s("utc+8"), utc_offset_s("local")
+    (28800.0, 0.0)
+    """
+    return float(clock.removeprefix("utc")) * HOUR_S if clock.startswith("utc") else 0.0
 
 
 def knows_weekdays(clock: str) -> bool:
     """Tell whether hours of the day and days of the week mean what they say."""
-    return clock in ("unix", "local")
+    return clock in ("unix", "local") or clock.startswith("utc")
 
 
 def hour_of_week(times: Floats, clock: str) -> Ints:
     """Return 0..167; hour 0 is Monday 00:00 if the clock knows weekdays, else the zero."""
-    shifted = times + (_EPOCH_WEEKDAY * DAY_S if knows_weekdays(clock) else 0.0)
+    shifted = times + _monday_shift_s(clock)
     return np.minimum(np.mod(shifted, WEEK_S) // HOUR_S, 167).astype(np.int64)
+
+
+def _monday_shift_s(clock: str) -> float:
+    return _EPOCH_WEEKDAY * DAY_S + utc_offset_s(clock) if knows_weekdays(clock) else 0.0
 
 
 def week_exposure_h(first_s: float, last_s: float, clock: str) -> Floats:
     """Return how many hours of each hour of the week lie between two times (168 values)."""
-    shift = _EPOCH_WEEKDAY * DAY_S if knows_weekdays(clock) else 0.0
+    shift = _monday_shift_s(clock)
 
     def until(time_s: float) -> Floats:
         weeks, rest = divmod(time_s + shift, WEEK_S)

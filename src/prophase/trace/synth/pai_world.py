@@ -2,7 +2,8 @@
 
 Figures: Weng et al., "MLaaS in the Wild", NSDI 2022, for requests, waits, gangs and
 recurrence; Table I of the Polaris profiler paper for the mix of workloads. Levels of
-use and duration follow the order of magnitude of public samples of the trace.
+use and duration follow the order of magnitude of public samples of the trace. What has
+no source is marked as assumed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ JOB_SHAPES = (
     (PS, WORKER, EVALUATOR),
     (CHIEF, PS, WORKER),
 )
-#: probability of each shape; most jobs launch one task (1.2 tasks per job on average)
+#: assumed probability of each shape; the trace notes only say that most jobs launch one task
 SHAPE_SHARES = {
     "bert": (0.35, 0.12, 0.35, 0.02, 0.12, 0.03, 0.01),
     "ctr": (0.48, 0.30, 0.04, 0.02, 0.12, 0.03, 0.01),
@@ -79,11 +80,11 @@ GPU_PLANS = ((0.25, .35), (0.5, .31), (1.0, .318), (2.0, .012), (4.0, .006), (8.
 GPU_PLANS_V100 = ((1.0, .90), (2.0, .05), (4.0, .02), (8.0, .03))
 # fmt: on
 
-#: tasks without a GPU besides parameter servers
+#: assumed: tasks without a GPU besides parameter servers
 CPU_ONLY_SHARE = 0.06
 
 GPU_TYPES = ("T4", "P100", "MISC", "V100", "V100M32")
-#: types the user insists on; the rest takes what is free among the older ones
+#: assumed: types the user insists on; the rest takes what is free among the older ones
 DEMANDED_TYPES = (("T4", 0.08), ("P100", 0.05), ("MISC", 0.02), ("V100", 0.05), ("V100M32", 0.05))
 GIVEN_TYPES = (("T4", 0.30), ("P100", 0.34), ("MISC", 0.36))
 
@@ -118,8 +119,9 @@ WAIT_OLDER_GPUS = (11.0, 360.0)
 WAIT_V100 = (113.0, 13_709.0)
 LONGEST_WAIT_S = 3 * 86400.0
 
+#: assumed: share of jobs that fail
 FAILED_SHARE = 0.13
-#: share of tasks whose sensors left no record
+#: assumed, and lower than in the real trace: share of tasks whose sensors left no record
 UNMEASURED_SHARE = 0.04
-#: share of runs that behave like another profile of their workload and role
+#: assumed: share of runs that behave like another profile of their workload and role
 OFF_PROFILE_SHARE = 0.04

@@ -108,8 +108,8 @@ def make_plan(rng: np.random.Generator, scenarios: Scenarios, *, runs: int, inst
         # a short sale has fewer days to be run on; one that nearly ended unrun comes first
         left = np.minimum(scenarios.end_day[on], DAYS) - day[run]
         last_call = (uses[on] == 0) & (left <= _LAST_CALL_DAYS)
-        urgency = np.where(last_call, 1e3, 1.0 / scenarios.sale_days[on])
-        taken = rng.choice(on, size=count, replace=False, p=urgency / urgency.sum())
+        wanted = np.where(last_call, np.inf, 1.0 / scenarios.sale_days[on])
+        taken = on[_drawn(rng, wanted, count)]
         uses[taken] += 1
         run_of.append(np.full(count, run))
         chosen_of.append(taken)
@@ -118,6 +118,29 @@ def make_plan(rng: np.random.Generator, scenarios: Scenarios, *, runs: int, inst
     run_, scenario = np.concatenate(run_of), np.concatenate(chosen_of)
     remaining = np.maximum(scenarios.end_day[scenario] - day[run_], 1)
     return Plan(day, run_, scenario, remaining)
+
+
+def _drawn(rng: np.random.Generator, weight: Floats, count: int) -> Ints:
+    """Draw ``count`` distinct places, each with a probability in proportion to its weight.
+
+    Systematic sampling: successive draws without replacement would favour small weights,
+    here long sales. Infinite weights, and those that would exceed certainty, are certain.
+    """
+    chance = np.zeros(len(weight))
+    certain = np.isinf(weight)
+    if certain.sum() >= count:
+        return rng.permutation(np.flatnonzero(certain))[:count]
+    while True:
+        chance[certain] = 1.0
+        rest = ~certain
+        chance[rest] = weight[rest] * (count - certain.sum()) / weight[rest].sum()
+        if not (chance[rest] > 1.0).any():
+            break
+        certain |= chance > 1.0
+    order = rng.permutation(len(weight))
+    reached = np.cumsum(chance[order])
+    marks = (rng.random() + np.arange(count)) * (reached[-1] / count)
+    return np.asarray(order[np.searchsorted(reached, marks, side="right")], dtype=np.int64)
 
 
 def _run_sizes(rng: np.random.Generator, runs: int, instances: int) -> Ints:
