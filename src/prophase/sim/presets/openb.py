@@ -7,7 +7,7 @@ arrive one by one and never leave; one that fits nowhere is dropped but counts a
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, nearest
+from prophase.sim.cluster import Cluster
 from prophase.sim.kernels.curves import measure_arrivals
 from prophase.sim.loop import run_loop
 from prophase.sim.place.fgd import fgd, fgd_gpu, fragmentation_after
@@ -30,15 +31,7 @@ from prophase.sim.signatures import (
     ASK_MEMORY,
     ASK_MILLI,
     ASK_TYPES,
-    CPU,
-    FREE_CPU,
     FREE_GPU,
-    FREE_MEMORY,
-    FREE_SHARE,
-    FREE_WHOLE,
-    GPU_TYPE,
-    GPUS,
-    MEMORY,
     Floats,
     Ints,
     held_unit,
@@ -120,11 +113,10 @@ def simulate_openb(
             f"the arrival order names row {arrivals.max():,}, the pod list has {len(pods):,} rows. "
             "Use the pod list the order was made for."
         )
-    kinds = sorted(set(nodes["gpu_type"].dropna()))
-    matrix = _node_matrix(nodes.iloc[np.argsort(node_rank, kind="stable")], kinds)
-    of_pod = _asks(pods, kinds)
+    cluster = Cluster.from_nodes(nodes.iloc[np.argsort(node_rank, kind="stable")])
+    matrix, kinds = cluster.matrix, cluster.gpu_types
     classes = typical_classes(pods, kinds)
-    asks = of_pod[arrivals]
+    asks = _asks(pods, kinds)[arrivals]
     score, choose_gpu = POLICIES[place]
     chance = np.array([[float(seed % 2147483646 + 1)]])
     count = len(arrivals)
@@ -193,7 +185,7 @@ def arrival_order(path: Path, pods: Path, seed: int) -> tuple[Ints, Ints]:
     return order, rank
 
 
-def typical_classes(pods: pd.DataFrame, kinds: list[str]) -> Floats:
+def typical_classes(pods: pd.DataFrame, kinds: Sequence[str]) -> Floats:
     """Return the commonest requests: cpu, milli, GPUs, types as bits, share."""
     asks = _asks(pods, kinds)
     table = pd.DataFrame(
@@ -223,7 +215,7 @@ def _specs(pods: pd.DataFrame) -> pd.Series:
     return pods[column].fillna("") if column in pods else pd.Series("", pods.index)
 
 
-def _asks(pods: pd.DataFrame, kinds: list[str]) -> Ints:
+def _asks(pods: pd.DataFrame, kinds: Sequence[str]) -> Ints:
     asks = np.zeros((len(pods), ASK_COLUMNS), np.int64)
     gpus = pods["attr_num_gpu"].to_numpy(np.int64)
     milli = np.where(gpus > 0, pods["attr_gpu_milli"].to_numpy(np.int64), 0)
@@ -240,17 +232,3 @@ def _asks(pods: pd.DataFrame, kinds: list[str]) -> Ints:
             for text in allowed
         ]
     return asks
-
-
-def _node_matrix(nodes: pd.DataFrame, kinds: list[str]) -> Ints:
-    gpus = nodes["gpus"].to_numpy(np.int64)
-    matrix = np.zeros((len(nodes), FREE_SHARE + int(gpus.max())), np.int64)
-    matrix[:, CPU] = matrix[:, FREE_CPU] = np.round(1000 * nodes["cpu_cores"].to_numpy(float))
-    memory = np.round(1024 * nodes["memory_gib"].to_numpy(float))
-    matrix[:, MEMORY] = matrix[:, FREE_MEMORY] = memory
-    matrix[:, GPUS] = matrix[:, FREE_WHOLE] = gpus
-    matrix[:, GPU_TYPE] = [kinds.index(kind) for kind in nodes["gpu_type"]]
-    matrix[:, FREE_GPU] = 1000 * gpus
-    for gpu in range(int(gpus.max())):
-        matrix[:, FREE_SHARE + gpu] = np.where(gpus > gpu, 1000, 0)
-    return matrix
