@@ -106,6 +106,9 @@ def storage_error(cause: OSError, path: Path | str) -> StorageError:
         errno.EACCES: "no permission. Change its owner or mode, or choose another folder.",
         errno.EPERM: "not permitted. Change its owner or mode, or choose another folder.",
         errno.ENOSPC: "no space left on the device. Free some space, then run the same command.",
+        errno.EDQUOT: "the disk quota is used up. Free some space, then run the same command.",
+        errno.EFBIG: "the file becomes larger than allowed. Raise the limit (ulimit -f), then run "
+        "the same command.",
         errno.EROFS: "the file system is read-only. Choose another folder.",
     }
     said = advice.get(cause.errno or 0, f"{cause.strerror or cause}.")

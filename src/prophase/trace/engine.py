@@ -20,6 +20,7 @@ import ibis
 import pandas as pd
 
 from prophase.errors import FormatError, ParameterError, StorageError, nearest, storage_error
+from prophase.trace.files import first_line_not_utf8
 
 #: measured on 5 million wide rows: smallest file and fastest write of the settings tried
 _PARQUET: dict[str, Any] = {
@@ -87,6 +88,7 @@ class DuckEngine:
         self.connection = ibis.duckdb.connect(
             temp_directory=str(scratch / "spill"), memory_limit=memory
         )
+        self._texts: list[Path] = []
         # order is restored by the final sort; keeping it here would cost memory
         self.connection.raw_sql("SET preserve_insertion_order = false")
         # a CSV's size is unknown to the planner, which then builds a hash table of the big side
@@ -102,6 +104,7 @@ class DuckEngine:
         quoted: bool,
         missing: Sequence[str],
     ) -> ibis.Table:
+        self._texts.append(path)
         quote = '"' if quoted else ""
         return self.connection.read_csv(
             str(path),
@@ -136,7 +139,7 @@ class DuckEngine:
         try:
             self.connection.to_parquet(table, path, **_PARQUET)
         except Exception as cause:
-            raise _in_our_words(cause, path) from cause
+            raise self._in_our_words(cause, path) from cause
         finally:
             finished.set()
             watcher.join()
@@ -145,7 +148,7 @@ class DuckEngine:
         try:
             frame: pd.DataFrame = self.connection.to_pandas(table)
         except Exception as cause:
-            raise _in_our_words(cause, "query") from cause
+            raise self._in_our_words(cause, "query") from cause
         return frame
 
     def close(self) -> None:
@@ -154,6 +157,19 @@ class DuckEngine:
     def _sql(self, query: str, values: list[Any]) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self.connection.con.execute(query, values).fetchall()
         return rows
+
+    def _in_our_words(self, cause: Exception, where: Path | str) -> BaseException:
+        """Turn an error of DuckDB into one of ours; text that is not UTF-8 gives odd ones."""
+        found = _in_our_words(cause, where)
+        if isinstance(found, FormatError):
+            for path in self._texts:
+                broken = first_line_not_utf8(path)
+                if broken is not None:
+                    return FormatError(
+                        f"{path.name} line {broken[0]}: {broken[1][:80]!r} is not UTF-8 text. "
+                        "Save the file as UTF-8 and import again."
+                    )
+        return found
 
     def _watch(self, finished: Event, progress: Progress) -> None:
         while not finished.wait(0.2):

@@ -171,7 +171,8 @@ def first_lines(path: Path, count: int = 2, *, shown: Path | None = None) -> lis
     shown = shown or path
     try:
         with path.open("rb") as handle:
-            head = handle.read(1 << 22 if count > 1 else 1 << 20)
+            block = 1 << 22 if count > 1 else 1 << 20
+            head = handle.read(block)
     except OSError as cause:
         raise storage_error(cause, shown) from cause
     if not head.strip():
@@ -183,14 +184,25 @@ def first_lines(path: Path, count: int = 2, *, shown: Path | None = None) -> lis
     try:
         text = head.decode("utf-8-sig")
     except UnicodeDecodeError as cause:
-        # the block may end inside a character
-        if cause.start < len(head) - 4:
+        # a full block may end inside a character
+        if len(head) < block or cause.start < len(head) - 4:
             raise FormatError(
                 f"{shown}: byte {cause.start} is not UTF-8 text. Save the file as UTF-8, "
                 "or check that it is a text file at all."
             ) from cause
         text = head[: cause.start].decode("utf-8-sig")
     return text.splitlines()[:count]
+
+
+def first_line_not_utf8(path: Path) -> tuple[int, bytes] | None:
+    """Return number and bytes of the first line that is not UTF-8 text (reads the whole file)."""
+    with path.open("rb") as handle:
+        for number, line in enumerate(handle, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number, line
+    return None
 
 
 def file_hash(path: Path) -> str:

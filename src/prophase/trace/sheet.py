@@ -7,6 +7,7 @@ knows which rows held something else and can name file, line and value.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +25,13 @@ REASON = "_reason"
 BAD = "bad row: "
 
 MISSING_WORDS = ("", "NA", "N/A", "NaN", "nan", "None", "null", "NULL", "-", "Unknown")
+
+
+def _parse_instant(cell: str) -> object:
+    """Read what engines read; pandas alone would also take "9th of October"."""
+    if not re.match(r"\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}", cell):
+        raise ValueError(cell)
+    return pd.Timestamp(cell)
 
 
 def _below_zero(cell: str, missing: Sequence[str]) -> bool:
@@ -103,7 +111,7 @@ class Sheet:
         self.need(name)
         column = self.table[name]
         value = column.try_cast("timestamp")
-        self._expect(name, "a time", value, pd.Timestamp)
+        self._expect(name, "a time", value, _parse_instant)
         return value.epoch_seconds().cast("float64")
 
     def converted(
