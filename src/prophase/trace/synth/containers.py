@@ -13,7 +13,6 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from scipy.signal import lfilter
 
 from prophase.trace.loading import Trace
 from prophase.trace.synth.columns import Floats, Ints, chosen
@@ -214,6 +213,9 @@ def _phase_sequence(rng: np.random.Generator, program: _Program, samples: int) -
 
 def _segment(rng: np.random.Generator, program: _Program, phase: int, samples: int) -> Floats:
     """One stay in a phase: level x (1 + noise with memory + swing)."""
+    # takes longer to import than the rest of synth together
+    from scipy.signal import lfilter
+
     count = program.level.shape[1]
     memory = program.memory[phase]
     fresh = rng.normal(0.0, np.sqrt(1 - memory**2), (samples, count))
