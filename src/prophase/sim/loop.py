@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prophase.sim.kernels import replay as kernel
+from prophase.sim.kernels.trees import QUEUE_FIRST, QUEUE_SIZE
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
 
@@ -67,8 +68,8 @@ def run_loop(
     jobs, kinds, machines = len(submit_s), len(shapes), len(nodes)
     per_shape = np.bincount(shape_of, minlength=kinds)
     state = np.full((kinds, 4), -1, np.int64)
-    state[:, kernel.QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
-    state[:, kernel.QUEUE_SIZE] = 0
+    state[:, QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
+    state[:, QUEUE_SIZE] = 0
     width = 1 << max(0, machines - 1).bit_length()
     trees = trees and kinds * width * 2 <= _TREE_CELLS
     kept = kinds if trees else 1

@@ -7,8 +7,8 @@ loop five times slower).
 
 A place policy is compiled to ``SCORE``: it rates one node for one shape; the loop asks
 only for nodes on which the request fits and takes the highest score, the first node among
-equals. Policies live in files of their own and are passed in, because numba's cache on
-disk does not notice a change in a function that lives elsewhere.
+equals. Policies live in files of their own and are passed in; the loop does not depend on
+them, and is compiled once for all.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ FLOAT_GRID = types.Array(types.float64, 2, "C")
 SCORE = types.float64(INT_GRID, types.int64, INT_GRID, types.int64, FLOAT_GRID)
 #: choose_gpu(nodes, node, asks, shape, facts) -> GPU for a request of a share of one GPU
 CHOOSE_GPU = types.int64(INT_GRID, types.int64, INT_GRID, types.int64, FLOAT_GRID)
+SCORE_FUNCTION, CHOICE_FUNCTION = types.FunctionType(SCORE), types.FunctionType(CHOOSE_GPU)
+INT, FLAG = types.int64, types.boolean
 
 #: HELD counts: 16 bits for shared pods, then 5 bits for each number of GPUs
 _SHARED_BITS, _COUNT_BITS, _MOST_GPUS = 16, 5, 9

@@ -38,7 +38,9 @@ def pool_starts(submit, duration, free_at, start):
         free_at[place] = end
 
 
-@njit(types.void(FLOAT_LINE, FLOAT_LINE, INT_LINE, _I, FLOAT_LINE, INT_LINE, FLOAT_LINE), cache=True)
+@njit(
+    types.void(FLOAT_LINE, FLOAT_LINE, INT_LINE, _I, FLOAT_LINE, INT_LINE, FLOAT_LINE), cache=True
+)
 def gang_starts(submit, duration, need, capacity, ends, held, start):
     """Fill ``start`` for jobs that take several units at once and never overtake.
 

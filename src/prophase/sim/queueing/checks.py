@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from prophase.errors import ParameterError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def require_positive(**values: float) -> None:

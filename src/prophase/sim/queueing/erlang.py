@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import gammaincc, gammaln
@@ -48,7 +49,7 @@ def erlang_c(offered_load: float, servers: float) -> float:
     Examples
     --------
     >>> round(erlang_c(10.0, 12), 6)
-    0.449413
+    0.449388
     """
     require_positive(offered_load=offered_load, servers=servers)
     refuse_unstable("Erlang C", offered_load, servers)
@@ -128,7 +129,7 @@ def load_for_delay(servers: float, share: float) -> float:
     )
 
 
-def _bisect(excess, high: float) -> float:  # type: ignore[no-untyped-def]
+def _bisect(excess: Callable[[float], float], high: float) -> float:
     """Return where a rising function of the load crosses zero."""
     from scipy.optimize import brentq
 

@@ -68,7 +68,7 @@ def mmc(arrivals_per_s: float, service_mean_s: float, servers: float) -> QueueAn
     --------
     >>> answer = mmc(45.0, 1.0, 50)
     >>> round(answer.wait_probability, 6), round(answer.wait_mean_s, 6)
-    (0.325403, 0.065081)
+    (0.363864, 0.072773)
     """
     require_positive(arrivals_per_s=arrivals_per_s, service_mean_s=service_mean_s, servers=servers)
     load = arrivals_per_s * service_mean_s
@@ -89,9 +89,7 @@ def mmc(arrivals_per_s: float, service_mean_s: float, servers: float) -> QueueAn
     )
 
 
-def mmck(
-    arrivals_per_s: float, service_mean_s: float, servers: float, capacity: int
-) -> LossAnswer:
+def mmck(arrivals_per_s: float, service_mean_s: float, servers: float, capacity: int) -> LossAnswer:
     """Return the long-run behaviour of M/M/c/K: jobs that find K others inside are lost.
 
     Parameters
