@@ -28,10 +28,12 @@ NODES = pd.DataFrame({"node_id": list("abcd"), "gpus": [4.0] * 4, "cpu_cores": [
 
 
 @pytest.mark.parametrize("place", place_policies())
-@pytest.mark.parametrize("queue", ["skip", "strict"])
+@pytest.mark.parametrize("queue", ["skip", "strict", "easy"])
 def test_every_place_policy_starts_every_job_and_keeps_every_limit(place: str, queue: str) -> None:
     jobs = workload()
-    schedule = simulate(jobs, Cluster.from_nodes(NODES), place=place, queue=queue)
+    schedule = simulate(
+        jobs, Cluster.from_nodes(NODES), place=place, queue=queue, estimate="duration_s"
+    )
     assert np.isfinite(schedule.start_s).all()
     assert (schedule.wait_s >= 0).all()
     for now in schedule.start_s[::7]:

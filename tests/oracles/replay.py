@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 
@@ -108,3 +109,67 @@ def rate(job: dict[str, Any], node: dict[str, Any], rating: str) -> float:
     gpu_left = sum(node["shares"]) - job["gpus"] * job["milli"]
     cpu_left = node["free"]["cpu"] - job["cpu"]
     return -float(gpu_left) - cpu_left / (node["cpu"] + 1.0)
+
+
+def replay_easy(
+    jobs: list[dict[str, Any]], nodes: list[dict[str, Any]], *, rating: str = "first_fit"
+) -> list[float]:
+    """Return the start of each job when the first waiting job holds a reservation."""
+    for node in nodes:
+        node["free"] = {"cpu": node["cpu"], "memory": node["memory"]}
+        node["shares"] = [1000] * node["gpus"]
+    starts: list[float] = [float("nan")] * len(jobs)
+    queue: list[int] = []
+    running: list[tuple[float, float, int, list[tuple[int, list[int]]]]] = []
+    arrivals = list(range(len(jobs)))
+    while arrivals or running:
+        instants = [end for end, _, _, _ in running]
+        instants += [jobs[arrivals[0]]["submit"]] if arrivals else []
+        now = min(instants)
+        for entry in [entry for entry in running if entry[0] <= now]:
+            release(jobs[entry[2]], nodes, entry[3], False)
+            running.remove(entry)
+        while arrivals and jobs[arrivals[0]]["submit"] <= now:
+            queue.append(arrivals.pop(0))
+        head, reserved, future = None, float("inf"), nodes
+        for job in sorted(queue, key=lambda j: jobs[j]["rank"]):
+            used = place(jobs[job], nodes, rating, False, False)
+            if used is not None and head is not None:
+                stays = now + jobs[job]["estimate"] > reserved
+                if stays:
+                    take_again(jobs[job], future, used)
+                    if place(jobs[head], copy.deepcopy(future), "first_fit", False, False) is None:
+                        release(jobs[job], future, used, False)
+                        release(jobs[job], nodes, used, False)
+                        used = None
+            if used is not None:
+                starts[job] = now
+                queue.remove(job)
+                end, believed = now + jobs[job]["duration"], now + jobs[job]["estimate"]
+                running.append((end, believed, job, used))
+            elif head is None:
+                head = job
+                reserved, future = reservation(jobs, head, nodes, running, now)
+    return starts
+
+
+def reservation(jobs, head, nodes, running, now):  # type: ignore[no-untyped-def]
+    """Return when the job will fit if estimates hold, and the nodes at that instant."""
+    future = copy.deepcopy(nodes)
+    if place(jobs[head], copy.deepcopy(future), "first_fit", False, False) is not None:
+        return now, future
+    believed = [(max(entry[1], now), entry) for entry in running]
+    for instant in sorted({end for end, _ in believed}):
+        for end, entry in believed:
+            if end == instant:
+                release(jobs[entry[2]], future, entry[3], False)
+        if place(jobs[head], copy.deepcopy(future), "first_fit", False, False) is not None:
+            return instant, future
+    return float("inf"), future
+
+
+def take_again(job: dict[str, Any], nodes: list[dict[str, Any]], used) -> None:  # type: ignore[no-untyped-def]
+    for chosen, gpus in used:
+        nodes[chosen]["free"]["cpu"] -= job["cpu"]
+        nodes[chosen]["free"]["memory"] -= job["memory"]
+        occupy(job, nodes[chosen], gpus, False)

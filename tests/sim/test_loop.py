@@ -101,6 +101,22 @@ def test_the_loop_agrees_with_its_slow_twin(
     np.testing.assert_array_equal(starts.start_s, expected)
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    jobs=job_lists(),
+    nodes=node_lists,
+    rating=st.sampled_from(sorted(PLACES)),
+    slack=st.integers(0, 5),
+)
+def test_backfilling_agrees_with_its_slow_twin(oracle: ModuleType, jobs, nodes, rating, slack):
+    for place, job in enumerate(jobs):
+        job["estimate"] = job["duration"] + (place * 7 % 4) * slack
+    estimates = np.array([job["estimate"] for job in jobs], float)
+    starts = run(jobs, nodes, rating, estimate_s=estimates)
+    expected = oracle.replay_easy(jobs, [dict(node) for node in nodes], rating=rating)
+    np.testing.assert_array_equal(starts.start_s, expected)
+
+
 @settings(max_examples=100, deadline=None)
 @given(jobs=job_lists(), nodes=node_lists)
 def test_no_gpu_is_ever_given_away_twice_and_no_node_overfilled(jobs, nodes):

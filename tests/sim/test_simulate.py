@@ -6,6 +6,7 @@ import pytest
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, order_policies, place_policies, simulate
+from prophase.trace import open_trace
 
 
 def jobs(**columns: list[object]) -> pd.DataFrame:
@@ -37,6 +38,39 @@ def test_a_strict_queue_waits_behind_its_head_and_a_skipping_one_does_not():
     table = jobs(request_gpus=[1.0, 2.0, 1.0], submit_s=[0.0, 1.0, 2.0])
     assert starts(table, Cluster.parse("1x2"), queue="skip") == [0.0, 12.0, 2.0]
     assert starts(table, Cluster.parse("1x2"), queue="strict") == [0.0, 10.0, 20.0]
+
+
+def test_backfilling_fills_holes_without_delaying_the_first_job():
+    table = jobs(
+        request_gpus=[1.0, 2.0, 1.0, 1.0],
+        submit_s=[0.0, 1.0, 2.0, 3.0],
+        duration_s=[10.0, 10.0, 20.0, 7.0],
+        time_limit_s=[10.0, 10.0, 20.0, 7.0],
+    )
+    assert starts(table, Cluster.parse("1x2"), queue="easy") == [0.0, 10.0, 20.0, 3.0]
+    assert starts(table, Cluster.parse("1x2"), queue="skip")[1] > 10.0
+    with pytest.raises(InputError, match="--estimate"):
+        starts(table.drop(columns="time_limit_s"), Cluster.parse("1x2"), queue="easy")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("log", "nodes", "strict_s", "easy_s"),
+    [("kth-sp2-1996", 100, 547_552, 8_675), ("alcf-theta-2022", 4_360, 172_283, 46_436)],
+)
+def test_batch_logs_wait_as_long_as_independent_replays_say(
+    shared_data, log, nodes, strict_s, easy_s
+):
+    """One scalar pool, means in seconds; the other replays differ in how they cut overruns."""
+    table = open_trace(shared_data / "hpc-swf" / f"{log}.part1.swf.gz", source="swf").jobs
+    table = table.assign(
+        request_cpu_cores=table["instances"] * table["request_cpu_cores"], instances=1.0
+    )
+    pool = Cluster.from_nodes(pd.DataFrame({"node_id": ["pool"], "cpu_cores": [float(nodes)]}))
+    workload = Workload.from_jobs(table)
+    for queue, expected in (("strict", strict_s), ("easy", easy_s)):
+        waits = simulate(workload, pool, queue=queue).wait_s
+        assert waits.mean() == pytest.approx(expected, rel=0.01), queue
 
 
 def test_fractions_share_a_gpu_but_never_straddle_two():

@@ -30,8 +30,11 @@ def command(
     ] = "fifo",
     place: Annotated[str, typer.Option(help="Which node a job goes to.")] = "best_fit",
     queue: Annotated[
-        str, typer.Option(help="Behind a job that does not fit: skip, strict.")
+        str, typer.Option(help="Behind a job that does not fit: skip, strict, easy.")
     ] = "skip",
+    estimate: Annotated[
+        str, typer.Option(help="easy: column with the run times that backfilling plans with.")
+    ] = "time_limit_s",
     leave_out_unfit: Annotated[
         bool,
         typer.Option(
@@ -97,7 +100,7 @@ def command(
             document, table = _openb(path, source, nodes, arrivals, seed, place), None
         else:
             document, table = _replay(
-                path, source, nodes, cluster, order, place, queue, leave_out_unfit
+                path, source, nodes, cluster, order, place, queue, estimate, leave_out_unfit
             )
     if out is not None:
         _write(table, out)
@@ -113,6 +116,7 @@ def _replay(
     order: str,
     place: str,
     queue: str,
+    estimate: str,
     leave_out_unfit: bool,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     from prophase.sim import Cluster, Workload, simulate
@@ -135,6 +139,7 @@ def _replay(
         order=order,
         place=place,
         queue=queue,
+        estimate=estimate,
         leave_out_unfit=leave_out_unfit,
     )
     document = {

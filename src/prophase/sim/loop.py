@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prophase.sim.kernels import replay as kernel
+from prophase.sim.kernels.backfill import replay_easy
 from prophase.sim.kernels.trees import QUEUE_FIRST, QUEUE_SIZE
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
@@ -38,6 +39,7 @@ def run_loop(
     choose_gpu: Callable[..., int] = tightest_gpu,
     facts: Floats | None = None,
     trees: bool = True,
+    estimate_s: Floats | None = None,
     strict: bool = False,
     pooled: bool = False,
     fill: bool = False,
@@ -60,6 +62,9 @@ def run_loop(
         Picks the GPU of a node for a request of a share of one GPU.
     facts : array, optional
         What the place policy needs beyond nodes and requests.
+    estimate_s : array, optional
+        Run times as the scheduler believes them; given, later jobs backfill around a
+        reservation for the first one (EASY).
     trees : bool
         Rate a node again only when it changed; off for policies that are not pure.
     """
@@ -79,29 +84,25 @@ def run_loop(
     start = np.full(jobs, np.nan)
     job_of_rank = np.empty(jobs, np.int64)
     job_of_rank[rank] = np.arange(jobs)
-    kernel.replay(
-        # copies: pandas hands out read-only arrays, which are another type to the compiler
-        np.array(submit_s, np.float64),
-        np.array(duration_s, np.float64),
-        shape_of,
-        np.ascontiguousarray(rank, np.int64),
-        job_of_rank,
-        np.array(nodes, np.int64, order="C"),
-        np.ascontiguousarray(shapes, np.int64),
-        score,
-        choose_gpu,
-        np.zeros((1, 1)) if facts is None else np.ascontiguousarray(facts, np.float64),
-        kernel.STRICT if strict else kernel.SKIP,
-        pooled,
-        fill,
+    # copies: pandas hands out read-only arrays, which are another type to the compiler
+    times = [np.array(submit_s, np.float64), np.array(duration_s, np.float64)]
+    jobs_in = [shape_of, np.ascontiguousarray(rank, np.int64), job_of_rank]
+    matrices = [np.array(nodes, np.int64, order="C"), np.ascontiguousarray(shapes, np.int64)]
+    facts = np.zeros((1, 1)) if facts is None else np.ascontiguousarray(facts, np.float64)
+    forest = [
         np.full((kept, machines), -np.inf),
         np.full((kept, 2 * width if trees else 1), -1, np.int64),
         state,
         np.zeros(2 * machines, np.int64),
-        np.zeros(jobs, np.int64),
-        first.astype(np.int64),
-        placed,
-        start,
-    )
+    ]
+    results = [first.astype(np.int64), placed, start]
+    policy = [score, choose_gpu, facts]
+    if estimate_s is not None:
+        believed = np.array(estimate_s, np.float64)
+        replay_easy(*times, believed, *jobs_in, *matrices, *policy, *forest, *results)
+    else:
+        rules = [kernel.STRICT if strict else kernel.SKIP, pooled, fill]
+        queue = np.zeros(jobs, np.int64)
+        kernel.replay(*times, *jobs_in, *matrices, *policy, *rules, *forest, queue, *results)
     node, gpu_bits = np.ascontiguousarray(placed.T)
     return Starts(start, first, node, gpu_bits)

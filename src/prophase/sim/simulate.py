@@ -38,6 +38,7 @@ from prophase.sim.workload import Workload, name_some
 QUEUES = {
     "strict": "the first job that does not fit holds up all behind it",
     "skip": "a job that does not fit is passed over for the next that does",
+    "easy": "the first job gets a reservation; later ones start if they do not delay it",
 }
 _KNOWN_ELSEWHERE = 1 << 62
 
@@ -49,6 +50,7 @@ def simulate(
     order: str | Callable[[Workload], Floats] = "fifo",
     place: str = "best_fit",
     queue: str = "skip",
+    estimate: str = "time_limit_s",
     leave_out_unfit: bool = False,
 ) -> Schedule:
     """Replay a workload on a cluster and return when and where each job ran.
@@ -60,8 +62,11 @@ def simulate(
         any column of the job table, smallest first (``"column:predicted_duration_s"``).
     place : str
         Which node a job goes to.
-    queue : {"skip", "strict"}
+    queue : {"skip", "strict", "easy"}
         What happens behind a job that does not fit.
+    estimate : str, default="time_limit_s"
+        Column with the run times that backfilling plans with; where it is missing, or shorter
+        than the run, the true run time is taken.
     leave_out_unfit : bool, default=False
         Leave out, and count, jobs that not even the empty cluster could run. Otherwise they
         are refused before the replay starts.
@@ -90,6 +95,7 @@ def simulate(
         rank,
         cluster.matrix,
         score,
+        estimate_s=_estimates(workload, estimate) if queue == "easy" else None,
         strict=queue == "strict",
     )
     name = order if isinstance(order, str) else getattr(order, "__name__", "own")
@@ -153,6 +159,18 @@ def _with_types(workload: Workload, cluster: Cluster) -> Ints:
         }
         asks[:, target] = texts.map(bits).to_numpy(np.int64)
     return asks
+
+
+def _estimates(workload: Workload, column: str) -> Floats:
+    """Return believed run times; a job is never believed shorter than it is."""
+    if column not in workload.jobs:
+        raise InputError(
+            f"backfilling plans with {column}, which the job table lacks. Name another column "
+            "with --estimate, such as duration_s for perfect estimates."
+        )
+    believed = workload.jobs[column].fillna(0.0).to_numpy(np.float64)
+    longest: Floats = np.maximum(believed, workload.duration_s)
+    return longest
 
 
 def _order_key(order: str | Callable[[Workload], Floats], workload: Workload) -> Floats:
