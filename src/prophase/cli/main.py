@@ -31,6 +31,7 @@ COMMANDS = {
     "sample": "sample",
     "split": "split",
     "simulate": "simulate",
+    "queueing": "queueing",
     "fetch": "fetch",
     "show": "show",
 }

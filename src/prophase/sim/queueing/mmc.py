@@ -30,6 +30,7 @@ class LossAnswer:
     """How a queue with limited room behaves in the long run; waits are of accepted jobs."""
 
     model: str
+    method: str
     arrivals_per_s: float
     service_mean_s: float
     servers: int
@@ -122,6 +123,7 @@ def mmck(arrivals_per_s: float, service_mean_s: float, servers: float, capacity:
     wait = queue / accepted
     return LossAnswer(
         model=f"M/M/{servers}/{capacity}",
+        method="birth and death",
         arrivals_per_s=arrivals_per_s,
         service_mean_s=service_mean_s,
         servers=servers,
@@ -162,6 +164,7 @@ def loss(arrivals_per_s: float, service_mean_s: float, servers: float) -> LossAn
     carried = load * (1 - blocked)
     return LossAnswer(
         model=f"M/G/{servers}/{servers}",
+        method="Erlang B",
         arrivals_per_s=arrivals_per_s,
         service_mean_s=service_mean_s,
         servers=servers,

@@ -1,0 +1,312 @@
+"""prophase queueing: what queueing theory says, and whether it applies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, format_cell
+from prophase.errors import ParameterError, nearest
+
+if TYPE_CHECKING:
+    from prophase.sim.queueing import JobClass, LossAnswer, QueueAnswer
+
+T = TypeVar("T")
+#: models beside those of one queue
+_MORE = {
+    "priorities": "classes that go before others: wait per class (--class, --preemptive)",
+    "gangs": "jobs that take several servers at once: how much load fits (--class)",
+    "staffing": "the square-root rule: load plus a safety of beta square roots (--target)",
+    "trace": "a trace on one pool: the exact waits, the formulas beside them, what fails",
+}
+
+
+def command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="mmc, mmck, loss, mg1, mgc, mdc, ggc, priorities, gangs, staffing or trace; "
+            "`list` explains them."
+        ),
+    ],
+    path: Annotated[
+        Path | None, typer.Argument(help="trace: a workspace, or a file or folder of a trace.")
+    ] = None,
+    arrivals: Annotated[
+        str | None, typer.Option(help="Arrival rate, e.g. 45/s, 100/h, 2/10min.")
+    ] = None,
+    service: Annotated[
+        str | None, typer.Option(help="Mean service time, e.g. 1s, 20min, 3h.")
+    ] = None,
+    servers: Annotated[int | None, typer.Option(help="Servers, such as GPUs.")] = None,
+    arrival_scv: Annotated[
+        float | None, typer.Option(help="Variance over squared mean of gaps between arrivals.")
+    ] = None,
+    service_scv: Annotated[
+        float | None, typer.Option(help="Variance over squared mean of service times.")
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="One approximation; without it all are shown.")
+    ] = None,
+    capacity: Annotated[
+        int | None, typer.Option(help="mmck: most jobs inside, waiting and in service.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help='Find the least servers, e.g. "P(wait > 60 s) < 5%", "p95 wait < 1h".'),
+    ] = None,
+    over: Annotated[
+        list[str] | None, typer.Option(help="Show P(wait > this time); repeatable.")
+    ] = None,
+    job_class: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--class",
+            help="name=a,arrivals=2/h,service=30min,scv=1,need=1; repeatable, urgent first.",
+        ),
+    ] = None,
+    preemptive: Annotated[
+        bool, typer.Option("--preemptive", help="priorities: urgent jobs interrupt lesser ones.")
+    ] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(help="trace: reader to use; without it files are recognised by columns."),
+    ] = None,
+    resource: Annotated[
+        str, typer.Option(help="trace: what a server is: gpus, cores or jobs (one each).")
+    ] = "gpus",
+    seed: Annotated[int, typer.Option(help="Seed of simulations and bootstraps.")] = 0,
+    format: FormatOption = Format.table,
+) -> None:
+    """Ask queueing theory: waits, queue lengths, utilisation, servers for a target.
+
+    Every answer says what it assumes and whether it is exact. A load that the servers cannot
+    carry is refused with the number that could. From a trace, the exact waits come first,
+    formulas beside them, and every assumption that fails is named.
+
+    Examples:
+
+    `prophase queueing mmc --arrivals 45/s --service 1s --servers 50`
+
+    `prophase queueing mgc --arrivals 100/h --service 2h --service-scv 10 --target "p95 wait < 1h"`
+
+    `prophase queueing priorities --servers 8 --class name=urgent,arrivals=2/h,service=1h
+    --class name=batch,arrivals=5/h,service=1h`
+
+    `prophase queueing trace philly.csv.gz --servers 600`
+    """
+    from prophase.sim.queueing import MODELS
+
+    if model == "list":
+        titles = {name: one.title for name, one in MODELS.items()} | _MORE
+        emit([{"model": name, "what": title} for name, title in titles.items()], format)
+    elif model == "trace":
+        _trace(path, source, _given(servers, "--servers"), resource, seed, format)
+    elif model == "staffing":
+        _staffing(arrivals, service, target, format)
+    elif model in ("priorities", "gangs"):
+        pool = _given(servers, "--servers")
+        classes = _classes(job_class)
+        if model == "gangs":
+            _gangs(classes, pool, seed, format)
+        else:
+            _priorities(classes, pool, preemptive, method, format)
+    elif model in MODELS:
+        wanted = {
+            "arrivals_per_s": _rate(arrivals),
+            "service_s" if model == "mdc" else "service_mean_s": _seconds(service),
+            "servers": servers,
+            "arrival_scv": arrival_scv,
+            "service_scv": service_scv,
+            "capacity": capacity,
+        }
+        if servers is None and target is None and model != "mg1":
+            raise ParameterError("give --servers, or a --target to find them.")
+        _one_queue(model, wanted, method, target, over or [], format)
+    else:
+        known = [*MODELS, *_MORE]
+        raise ParameterError(
+            f"model {model!r} is unknown. Known: {', '.join(known)}. {nearest(model, known)}"
+        )
+
+
+def _one_queue(
+    model: str,
+    wanted: dict[str, Any],
+    method: str | None,
+    target: str | None,
+    over: Sequence[str],
+    format: Format,
+) -> None:
+    from prophase.sim.queueing import MODELS, QueueAnswer, answer, parse_target
+    from prophase.trace.describe.words import parse_seconds
+
+    times = [parse_seconds(text, name="--over") for text in over]
+    methods: Sequence[str | None] = [method] if method else (MODELS[model].methods or [None])
+    answers = [answer(model, target=target, method=one, **wanted) for one in methods]
+    rows, documents = [], []
+    for one in answers:
+        tails = (
+            {f"wait_over_{time:g}_s": one.wait_exceeds(time) for time in times}
+            if isinstance(one, QueueAnswer)
+            else {}
+        )
+        rows.append(_row(one) | tails)
+        documents.append(finite(one.to_dict()) | tails)
+    remarks = [f"{one.valid[0].upper()}{one.valid[1:]} ({one.method})." for one in answers]
+    remarks.append("Assumes: " + "; ".join(answers[0].assumptions) + ".")
+    if target:
+        remarks.insert(0, f"The least servers with {parse_target(target).words()}.")
+    document = {"model": model, "target": target, "answers": documents}
+    emit(rows, format, document=document, remarks=remarks)
+
+
+def _row(answer: QueueAnswer | LossAnswer) -> dict[str, Any]:
+    from prophase.sim.queueing import LossAnswer
+
+    row: dict[str, Any] = {"model": answer.model, "method": answer.method}
+    row |= {"servers": int(answer.servers), "utilisation": answer.utilisation}
+    if isinstance(answer, LossAnswer):
+        row |= {"blocked_share": answer.blocked_share, "accepted_per_s": answer.accepted_per_s}
+    row |= {"wait_probability": answer.wait_probability, "wait_mean_s": answer.wait_mean_s}
+    if not isinstance(answer, LossAnswer):
+        row |= {f"wait_p{p}_s": answer.wait_quantile_s(p / 100) for p in (50, 95, 99)}
+    return row | {"queue_mean_jobs": answer.queue_mean_jobs}
+
+
+def _priorities(
+    classes: list[JobClass], servers: int, preemptive: bool, method: str | None, format: Format
+) -> None:
+    from prophase.sim.queueing import priorities
+
+    found = priorities(classes, servers, preemptive=preemptive, method=method or "whitt")
+    rows = [
+        {
+            "class": one.name,
+            "arrivals_per_s": one.arrivals_per_s,
+            "utilisation": one.utilisation,
+            "wait_mean_s": one.wait_mean_s,
+            "sojourn_mean_s": one.sojourn_mean_s,
+            "queue_mean_jobs": one.queue_mean_jobs,
+        }
+        for one in found.classes
+    ]
+    remarks = [
+        f"All jobs: mean wait {format_cell(found.wait_mean_s)} s; "
+        f"first come, first served: {format_cell(found.fifo_wait_mean_s)} s.",
+        f"{found.method}: {found.valid}. Assumes: {'; '.join(found.assumptions)}.",
+    ]
+    emit(rows, format, document=finite(found.to_dict()), remarks=remarks)
+
+
+def _gangs(classes: list[JobClass], servers: int, seed: int, format: Format) -> None:
+    from dataclasses import asdict
+
+    from prophase.sim.queueing import balanced_split, server_filling, stability_limit
+
+    limit = stability_limit(classes, servers, random_state=seed)
+    split = balanced_split(classes, servers)
+    rows = [
+        {
+            "class": part.name,
+            "need": part.need,
+            "offered_load": part.offered_slots * part.need,
+            "reserved_slots": part.slots,
+            "overflow_share": part.overflow_share,
+        }
+        for part in split.parts
+    ]
+    filled = server_filling(classes, servers) if limit.offered_utilisation < 1 else None
+    remarks = [
+        f"First come, first served carries a utilisation of {limit.utilisation_limit:.4f} at most "
+        f"({limit.method}); this load asks for {limit.offered_utilisation:.4f}: "
+        + ("it keeps up." if limit.stable else "the queue grows without end."),
+        f"Without idle servers (ServerFilling) mean wait is {format_cell(filled.wait_mean_s)} s."
+        if filled
+        else "No policy keeps up with this load.",
+        f"Reserved slots per class: {100 * split.overflow_share:.3g} % of jobs find theirs taken.",
+    ]
+    document = {
+        "stability": finite(limit.to_dict()),
+        "server_filling": finite(asdict(filled)) if filled else None,
+        "balanced_split": finite(asdict(split)),
+    }
+    emit(rows, format, document=document, remarks=remarks)
+
+
+def _staffing(
+    arrivals: str | None, service: str | None, target: str | None, format: Format
+) -> None:
+    from prophase.sim.queueing import parse_target, square_root_staffing
+
+    wanted = parse_target(_given(target, '--target "P(wait > 0 s) < 20%"'))
+    if wanted.kind != "tail" or wanted.at != 0:
+        raise ParameterError(
+            "the square-root rule aims at the share of jobs that wait at all: "
+            '--target "P(wait > 0 s) < 20%". For other targets use the model mmc.'
+        )
+    plan = square_root_staffing(_rate(arrivals) * _seconds(service), wait_probability=wanted.limit)
+    document = finite(plan.to_dict())
+    hidden = ("assumptions", "valid")
+    rows = [{key: value for key, value in document.items() if key not in hidden}]
+    emit(rows, format, document=document, remarks=[f"{plan.valid}."])
+
+
+def _trace(
+    path: Path | None, source: str | None, servers: int, resource: str, seed: int, format: Format
+) -> None:
+    from prophase.sim.queueing import customers_of, trace_theory
+    from prophase.trace.loading import open_trace
+
+    if path is None:
+        raise ParameterError("trace needs a path: a workspace, or a file or folder of a trace.")
+    jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+    taken = customers_of(jobs, servers, resource)
+    found = trace_theory(
+        taken.submit_s, taken.duration_s, servers, need=taken.need, random_state=seed
+    )
+    document = finite(found.to_dict()) | {"resource": resource, "left_out": dict(taken.left_out)}
+    rows = [{k: v for k, v in row.items() if k != "note"} for row in document["rows"]]
+    remarks = [
+        f"{found.jobs:,} jobs, {found.arrivals_per_s * 3600:.4g} per hour, "
+        f"mean {format_cell(found.service_mean_s)} s; utilisation {found.utilisation:.3g} of "
+        f"{servers:,} {resource}.",
+        *(f"{'holds' if a.holds else 'FAILS'}: {a.name}: {a.words}." for a in found.assumptions),
+        f"Verdict: {found.verdict}",
+    ]
+    if found.wait_mean_low_s is not None and found.wait_mean_high_s is not None:
+        low, high = format_cell(found.wait_mean_low_s), format_cell(found.wait_mean_high_s)
+        remarks.insert(1, f"Exact mean wait, 95 % interval over days: {low} to {high} s.")
+    remarks += [f"Left out: {count:,} jobs {why}." for why, count in taken.left_out.items()]
+    emit(rows, format, document=document, remarks=remarks)
+
+
+def _classes(texts: list[str] | None) -> list[JobClass]:
+    from prophase.sim.queueing.wording import parse_class
+
+    if not texts:
+        raise ParameterError(
+            "give classes, the most urgent first: --class name=a,arrivals=2/h,service=30min"
+        )
+    return [parse_class(text) for text in texts]
+
+
+def _rate(text: str | None) -> float:
+    from prophase.sim.queueing.wording import parse_rate
+
+    return parse_rate(_given(text, "--arrivals 45/s"), name="--arrivals")
+
+
+def _seconds(text: str | None) -> float:
+    from prophase.trace.describe.words import parse_seconds
+
+    return parse_seconds(_given(text, "--service 1s"), name="--service")
+
+
+def _given(value: T | None, option: str) -> T:
+    if value is None:
+        raise ParameterError(f"this model needs {option}.")
+    return value
