@@ -57,5 +57,4 @@ READER = Reader(
     read=_read,
     patterns=("*_analysis.csv", "*duration_errors*.csv"),
     signature=("transform_function", "metric", "min_cluster_size", "davies_bouldin_score"),
-    also=(_ERRORS,),
 )
