@@ -1,6 +1,6 @@
 """The TOML file that says which column of a foreign table is which of ours, in which unit.
 
-clock = "unix"                 # or "local", "relative"
+clock = "unix"                 # or "local", "relative", "utc+8"
 
 [jobs]                         # or [usage], [nodes]; several may stand in one file
 files = "jobs*.csv"
@@ -21,6 +21,7 @@ Pass = "completed"
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,8 @@ from prophase.errors import MissingFileError, ParameterError, nearest, storage_e
 from prophase.trace.schema import SCHEMAS, STATUSES, Column, TableSchema
 from prophase.trace.units import CONVERTIBLE, factor_to
 
-CLOCKS = ("unix", "local", "relative")
+CLOCKS = ("unix", "local", "relative", "utc+8")
+_CLOCK = re.compile(r"unix|local|relative|utc[+-]\d{1,2}(\.\d+)?")
 #: units that are not a factor but a way of writing -> what they can fill, and an example
 TEXT_UNITS = {
     "datetime": ("s", "2021-05-01 02:26:23, with or without T, Z or +02:00"),
@@ -88,6 +90,17 @@ class ColumnMapping:
     clock: str | None = None
 
 
+def is_clock(text: object) -> bool:
+    """Tell whether a word names a clock: unix, local, relative, or utc+8 and the like.
+
+    Examples
+    --------
+    >>> is_clock("utc+8"), is_clock("sundial")
+    (True, False)
+    """
+    return isinstance(text, str) and _CLOCK.fullmatch(text) is not None
+
+
 def read_mapping(path: Path | str) -> ColumnMapping:
     """Return a mapping file, or say which line of it is wrong and how to mend it.
 
@@ -114,7 +127,7 @@ def read_mapping(path: Path | str) -> ColumnMapping:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
         raise ParameterError(f"{path}: is not valid TOML: {cause}. Correct that place.") from cause
     clock = content.pop("clock", None)
-    if clock is not None and clock not in CLOCKS:
+    if clock is not None and not is_clock(clock):
         raise ParameterError(f"{path}: clock is {clock!r}; it is one of {', '.join(CLOCKS)}.")
     if not content:
         raise ParameterError(f"{path}: maps nothing. Add [jobs.columns] and a line per column.")
