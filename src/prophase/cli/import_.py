@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,7 +94,7 @@ def command(
     if not Workspace.is_at(workspace):
         say(f"Making a workspace in {workspace.resolve()}.")
     options = _options(option or [], {"map": mapping, "columns": columns})
-    with progress_bar() as progress:
+    with _said_when_interrupted(), progress_bar() as progress:
         report = import_trace(
             source,
             path,
@@ -115,6 +117,15 @@ def command(
             f"Next: prophase lint {workspace}; prophase describe {workspace}",
         ],
     )
+
+
+@contextmanager
+def _said_when_interrupted() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("Interrupted. The workspace is as it was; the same command goes on from here.")
+        raise typer.Exit(130) from None
 
 
 def _rows(report: ImportReport) -> list[dict[str, Any]]:
