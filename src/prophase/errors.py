@@ -1,19 +1,21 @@
 """Every exception Prophase raises.
 
-ProphaseError
-  InputError            the user's files or tables
-    MissingFileError      nothing to read at that path
-    FormatError           not the format it should be: empty, binary, truncated, wrong header
-    MissingColumnError    a column that is needed is not there
-    BadRowsError          more rows than allowed could not be understood
-    FanOutError           a join would multiply rows, because its key is not unique
-    SchemaError           a table breaks the rules of its schema
-  ParameterError        an argument or option out of its range
-  WorkspaceError        the workspace folder: absent, busy, or holding something else
-  StorageError          the file system said no: permission, no space left
-  FetchError            a download that failed or did not match its checksum
-  ModelFileError        a model bundle that is damaged, foreign or too new
-  MissingExtraError     an optional dependency is not installed
+::
+
+    ProphaseError
+      InputError            the user's files or tables
+        MissingFileError      nothing to read at that path
+        FormatError           not the format it should be: empty, binary, truncated, wrong header
+        MissingColumnError    a column that is needed is not there
+        BadRowsError          more rows than allowed could not be understood
+        FanOutError           a join would multiply rows, because its key is not unique
+        SchemaError           a table breaks the rules of its schema
+      ParameterError        an argument or option out of its range
+      WorkspaceError        the workspace folder: absent, busy, or holding something else
+      StorageError          the file system said no: permission, no space left
+      FetchError            a download that failed or did not match its checksum
+      ModelFileError        a model bundle that is damaged, foreign or too new
+      MissingExtraError     an optional dependency is not installed
 
 A message says what was wrong, where, and what to do.
 """
