@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from prophase.errors import ParameterError
+from prophase.sim.queueing import (
+    erlang_c,
+    garnett_delay,
+    halfin_whitt_delay,
+    least_servers,
+    mmc,
+    parse_target,
+    square_root_staffing,
+)
+
+
+@given(beta=st.floats(0.01, 5.0))
+def test_the_limit_of_halfin_and_whitt_is_as_published(beta):
+    expected = 1 / (1 + beta * norm.cdf(beta) / norm.pdf(beta))
+    assert halfin_whitt_delay(beta) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("load", [100.0, 1000.0, 90_000.0])
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_square_root_staffing_comes_close_to_erlang_c(load, share):
+    plan = square_root_staffing(load, wait_probability=share)
+    assert plan.wait_probability_erlang < 1.05 * share
+    assert erlang_c(load, plan.servers - 1) > 0.95 * share
+    assert plan.wait_probability_erlang == erlang_c(load, plan.servers)
+
+
+def test_patience_beyond_all_bounds_is_halfin_and_whitt():
+    patient, leaving = garnett_delay(1.0, service_mean_s=1.0, patience_mean_s=1e10)
+    assert patient == pytest.approx(halfin_whitt_delay(1.0), rel=1e-4)
+    assert leaving == pytest.approx(0.0, abs=1e-4)
+
+
+def erlang_a(load: float, servers: int, patience: float) -> tuple[float, float]:
+    """P(wait) and P(give up) of M/M/c+M with mean service 1, by its birth-death chain."""
+    n = np.arange(1, 4 * servers)
+    leaving = np.maximum(n - servers, 0) / patience
+    weight = np.append(0.0, np.cumsum(np.log(load / (np.minimum(n, servers) + leaving))))
+    share = np.exp(weight - weight.max())
+    share /= share.sum()
+    return float(share[servers:].sum()), float(share[1:] @ leaving / load)
+
+
+@pytest.mark.parametrize(("beta", "patience"), [(0.0, 1.0), (0.5, 2.0), (-0.5, 0.5)])
+def test_garnetts_limit_is_near_the_exact_queue_with_patience(beta, patience):
+    load = 2000.0
+    servers = round(load + beta * load**0.5)
+    actual = (servers - load) / load**0.5
+    delayed, leaving = erlang_a(load, servers, patience)
+    said = garnett_delay(actual, service_mean_s=1.0, patience_mean_s=patience)
+    assert said[0] == pytest.approx(delayed, rel=0.03)
+    assert said[1] / servers**0.5 == pytest.approx(leaving, rel=0.05)
+
+
+@given(rate=st.floats(0.1, 500.0), limit=st.floats(0.001, 100.0))
+def test_the_least_servers_meet_the_target_and_one_less_does_not(rate, limit):
+    first = int(rate) + 1
+    servers, answer = least_servers(
+        lambda c: mmc(rate, 1.0, c), lambda found: found.wait_mean_s < limit, first=first
+    )
+    assert answer.wait_mean_s < limit
+    assert servers == first or mmc(rate, 1.0, servers - 1).wait_mean_s >= limit
+
+
+def test_a_target_out_of_reach_is_refused():
+    with pytest.raises(ParameterError, match="do not meet the target"):
+        least_servers(lambda c: c, lambda c: False, first=1)
+    with pytest.raises(ParameterError, match="either beta or wait_probability"):
+        square_root_staffing(10.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "limit", "at"),
+    [
+        ("P(wait > 60 s) < 5%", "tail", 0.05, 60.0),
+        ("p(wait>1.5h)<=0.01", "tail", 0.01, 5400.0),
+        ("mean wait < 30", "mean", 30.0, 0.0),
+        ("p99.9 wait < 1d", "quantile", 86400.0, 0.999),
+        ("utilization < 80%", "utilisation", 0.8, 0.0),
+        ("blocking < 1%", "blocking", 0.01, 0.0),
+    ],
+)
+def test_targets_are_read_as_people_write_them(text, kind, limit, at):
+    target = parse_target(text)
+    assert (target.kind, target.limit) == (kind, limit)
+    assert target.at == pytest.approx(at)
+    assert parse_target(target.words()) == target
+
+
+@pytest.mark.parametrize(
+    "text", ["fast", "p100 wait < 1s", "mean wait < soon", "P(wait > 1 s) < 0%", "mean wait > 3s"]
+)
+def test_a_target_that_makes_no_sense_is_refused(text):
+    with pytest.raises(ParameterError):
+        parse_target(text)
