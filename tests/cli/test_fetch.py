@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prophase.trace import catalogue
+from prophase.trace.fetch import catalogue
 
 LOG = (
     "timestamp,duration,num_gpus,gpu_time,cluster\n"

@@ -11,7 +11,7 @@ import pytest
 
 from prophase.errors import ProphaseError
 from prophase.trace import SCHEMAS, Reader, Workspace, all_readers, import_trace
-from prophase.trace.mapping import is_clock
+from prophase.trace.mapping.column_mapping import is_clock
 
 READERS = list(all_readers().values())
 every_reader = pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)

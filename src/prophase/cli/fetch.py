@@ -10,8 +10,8 @@ import typer
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, say
 
 if TYPE_CHECKING:
-    from prophase.trace.catalogue import PublicTrace, RemoteFile
-    from prophase.trace.fetch import FetchReport
+    from prophase.trace.fetch.catalogue import PublicTrace, RemoteFile
+    from prophase.trace.fetch.fetching import FetchReport
 
 
 def command(
@@ -46,8 +46,8 @@ def command(
 
     `prophase fetch google2011 --only 'task_events/part-0000?-of-00500.csv.gz'`
     """
-    from prophase.trace import catalogue
-    from prophase.trace.fetch import fetch
+    from prophase.trace.fetch import catalogue
+    from prophase.trace.fetch.fetching import fetch
 
     if source == "list":
         emit([_overview(trace) for trace in catalogue.all_public_traces().values()], format)
@@ -103,7 +103,7 @@ def _plan(trace: PublicTrace, folder: Path, only: list[str], format: Format) -> 
 
 
 def _rows(report: FetchReport) -> list[dict[str, Any]]:
-    from prophase.trace.fetch import VOUCHERS
+    from prophase.trace.fetch.fetching import VOUCHERS
 
     return [
         {

@@ -1,6 +1,6 @@
 """Any delimited text file: with a mapping of columns and units, or with our own column names.
 
-The mapping is a small TOML file (see ``prophase.trace.mapping``). Without one, columns
+The mapping is a small TOML file (see ``trace.mapping``). Without one, columns
 that already have the names of our tables are taken as they are, so a table that was
 exported from a workspace reads back.
 """
@@ -17,8 +17,10 @@ import ibis
 
 from prophase.errors import MissingColumnError, ParameterError, nearest
 from prophase.trace.files import SourceFile, file_hash, first_lines
-from prophase.trace.guess import guess_mapping, separator_of
-from prophase.trace.mapping import ColumnRule, TableRule, read_mapping
+from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, read_mapping
+from prophase.trace.mapping.guess import guess_mapping, separator_of
+from prophase.trace.mapping.text_forms import TEXT_FORMS
+from prophase.trace.mapping.vocabulary import STATUS_WORDS
 from prophase.trace.reader import Dump, Reader, Tables, header_of, numbered, stack
 from prophase.trace.rules import REPAIRED
 from prophase.trace.schema import (
@@ -31,8 +33,6 @@ from prophase.trace.schema import (
     USAGE,
 )
 from prophase.trace.sheet import MISSING_WORDS, Sheet
-from prophase.trace.textforms import TEXT_FORMS
-from prophase.trace.vocabulary import STATUS_WORDS
 
 __all__ = ["READER", "guess_mapping"]
 

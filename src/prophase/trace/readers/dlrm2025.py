@@ -23,9 +23,7 @@ def _read(dump: Dump) -> Tables:
     tables: Tables = {}
     if instances:
         tables["jobs"] = _jobs(dump.sheet(instances[0]))
-        dump.note(
-            "A missing submit_s or end_s lies before the trace starts or after it ends."
-        )
+        dump.note("A missing submit_s or end_s lies before the trace starts or after it ends.")
     if nodes:
         tables["nodes"] = _nodes(dump.sheet(nodes[0]))
         if instances:

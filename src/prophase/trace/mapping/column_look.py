@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.trace.mapping.vocabulary import IDEAS, JOINED, UNIT_WORDS
 from prophase.trace.sheet import MISSING_WORDS
-from prophase.trace.vocabulary import IDEAS, JOINED, UNIT_WORDS
 
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _DATETIME = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}([ T]\d{1,2}:\d{2}.*)?")

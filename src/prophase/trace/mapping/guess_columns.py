@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.trace.columnlook import ColumnLook, words_of
-from prophase.trace.guess_units import CLOCK_COLUMNS, UnitGuess, unit_for
-from prophase.trace.mapping import TEXT_UNITS
-from prophase.trace.schema import SCHEMAS, Column
-from prophase.trace.units import CONVERTIBLE, SECONDS, factor_to
-from prophase.trace.vocabulary import (
+from prophase.trace.mapping.column_look import ColumnLook, words_of
+from prophase.trace.mapping.column_mapping import TEXT_UNITS
+from prophase.trace.mapping.guess_units import CLOCK_COLUMNS, UnitGuess, unit_for
+from prophase.trace.mapping.vocabulary import (
     AFTERWARDS,
     BEFOREHAND,
     FOREIGN_UNITS,
     NAMED_BY_IDEAS,
     QUEUE_WORDS,
 )
+from prophase.trace.schema import SCHEMAS, Column
+from prophase.trace.units import CONVERTIBLE, SECONDS, factor_to
 
 _ALTERNATIVES = {
     table: {

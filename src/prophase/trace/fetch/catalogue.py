@@ -64,7 +64,7 @@ class PublicTrace:
 @cache
 def all_public_traces() -> dict[str, PublicTrace]:
     """Return the catalogue by name."""
-    text = files("prophase.trace").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    text = files("prophase.trace.fetch").joinpath("catalogue.toml").read_text(encoding="utf-8")
     return parse_catalogue(text)
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Literal
 
 from prophase.errors import FetchError, StorageError, storage_error
-from prophase.trace.catalogue import PublicTrace, RemoteFile
-from prophase.trace.download import Patience, download, read_text, refuse_other_schemes
+from prophase.trace.fetch.catalogue import PublicTrace, RemoteFile
+from prophase.trace.fetch.download import Patience, download, read_text, refuse_other_schemes
 from prophase.trace.files import file_hash
 
 RECORD = "SHA256SUMS"

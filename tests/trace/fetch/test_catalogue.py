@@ -7,13 +7,13 @@ import re
 import pytest
 
 from prophase.errors import ParameterError
-from prophase.trace.catalogue import (
+from prophase.trace.fetch.catalogue import (
     PublicTrace,
     all_public_traces,
     parse_catalogue,
     public_trace,
 )
-from prophase.trace.download import refuse_other_schemes
+from prophase.trace.fetch.download import refuse_other_schemes
 from prophase.trace.files import matches
 from prophase.trace.reader import all_readers
 

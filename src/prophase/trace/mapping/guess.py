@@ -13,11 +13,11 @@ import numpy as np
 
 from prophase.errors import FormatError, MissingFileError, storage_error
 from prophase.trace import files
-from prophase.trace.columnlook import ColumnLook
-from prophase.trace.guess_columns import Match, known_beforehand, match_columns, table_of
-from prophase.trace.guess_units import CLOCK_COLUMNS
+from prophase.trace.mapping.column_look import ColumnLook
+from prophase.trace.mapping.guess_columns import Match, known_beforehand, match_columns, table_of
+from prophase.trace.mapping.guess_units import CLOCK_COLUMNS
+from prophase.trace.mapping.vocabulary import STATUS_WORDS
 from prophase.trace.sheet import MISSING_WORDS
-from prophase.trace.vocabulary import STATUS_WORDS
 
 #: rows looked at, spread over the first bytes of the file (unpacked)
 _ROWS = 5000

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prophase.trace.columnlook import ColumnLook
-from prophase.trace.mapping import TEXT_UNITS
+from prophase.trace.mapping.column_look import ColumnLook
+from prophase.trace.mapping.column_mapping import TEXT_UNITS
 from prophase.trace.schema import Column
 from prophase.trace.units import CONVERTIBLE
 

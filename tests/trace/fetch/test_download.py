@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import FetchError, StorageError
-from prophase.trace import download as module
-from prophase.trace.download import Patience, download, read_text
+from prophase.trace.fetch import download as module
+from prophase.trace.fetch.download import Patience, download, read_text
 
 CONTENT = bytes(range(256)) * 40_000  # 10 MB
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

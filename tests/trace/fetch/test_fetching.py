@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import FetchError, ParameterError, StorageError
-from prophase.trace import fetch as module
-from prophase.trace.catalogue import PublicTrace, RemoteFile
-from prophase.trace.download import Patience
-from prophase.trace.fetch import RECORD, fetch, read_record
+from prophase.trace.fetch import fetching as module
+from prophase.trace.fetch.catalogue import PublicTrace, RemoteFile
+from prophase.trace.fetch.download import Patience
+from prophase.trace.fetch.fetching import RECORD, fetch, read_record
 
 ONCE = Patience(tries=1, timeout_s=5, sleep=lambda _: None)
 JOBS, NODES = b"job_id\na\n", b"node_id\nn\n"

@@ -1,0 +1,1 @@
+"""Foreign columns as ours: a mapping the user writes, or one proposed from names and values."""
