@@ -18,8 +18,17 @@ import pandas as pd
 import pytest
 
 from prophase.errors import BadRowsError, ProphaseError, StorageError, WorkspaceError
-from prophase.trace import Reader, Workspace, check_jobs, import_trace, open_trace
-from prophase.trace.reader import Dump, Tables, reader_named
+from prophase.trace import (
+    Reader,
+    Workspace,
+    check_jobs,
+    import_trace,
+    importing,
+    open_trace,
+    staging,
+)
+from prophase.trace.dump import Dump
+from prophase.trace.reader import Tables, reader_named
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster"
 GOOD = "2017-10-09 07:01:55,66.0,1,66.0,a"
@@ -319,7 +328,7 @@ def test_no_space_left_while_the_tables_are_switched_leaves_the_old_ones(
 #: stop for a signal right before the named step of an import
 PAUSED = """
 import sys, time
-import prophase.trace.importing as importing
+import prophase.trace.staging as staging
 import prophase.trace.workspace as workspace
 from prophase.trace import Workspace, import_trace
 
@@ -332,9 +341,9 @@ def paused(step):
 
 place = sys.argv[3]
 if place == "reading":
-    importing.finish = paused(importing.finish)
+    staging.finish = paused(staging.finish)
 elif place == "counting":
-    importing._count = paused(importing._count)
+    staging._count = paused(staging._count)
 else:
     workspace.asdict = paused(workspace.asdict)
 import_trace("philly", sys.argv[2], Workspace(sys.argv[1]), mode="replace")
@@ -378,13 +387,12 @@ def test_an_interrupted_import_keeps_the_old_tables_and_runs_again(
 def test_an_import_goes_on_from_the_rows_it_had_read_and_still_counts_the_damage(
     tenth_damaged: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import prophase.trace.importing as importing
 
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(importing, "_count", stopped)
+        patch.setattr(staging, "_count", stopped)
         with pytest.raises(KeyboardInterrupt):
             import_trace("philly", tenth_damaged, workspace, mode="replace", max_bad=0.2)
     assert list((workspace.folder / ".cache").glob("import-*/jobs.raw.parquet"))
@@ -395,7 +403,6 @@ def test_an_import_goes_on_from_the_rows_it_had_read_and_still_counts_the_damage
 def test_another_mapping_does_not_go_on_from_the_rows_of_the_first(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import prophase.trace.importing as importing
 
     data, mapping = tmp_path / "j.csv", tmp_path / "m.toml"
     data.write_text("id,span\na,2\n", encoding="utf-8")
@@ -407,7 +414,7 @@ def test_another_mapping_does_not_go_on_from_the_rows_of_the_first(
 
     options = {"map": str(mapping)}
     with monkeypatch.context() as patch:
-        patch.setattr(importing, "_count", stopped)
+        patch.setattr(staging, "_count", stopped)
         with pytest.raises(KeyboardInterrupt):
             import_trace("csv", data, workspace, options=options, mode="replace")
     mapping.write_text(rule.format("min"), encoding="utf-8")
@@ -449,7 +456,6 @@ def test_ctrl_c_in_the_middle_of_a_query_stops_it_as_ctrl_c_does(
 def test_two_imports_at_once_take_turns_or_say_so(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import prophase.trace.importing as importing
 
     reading, go_on = threading.Event(), threading.Event()
     philly_reader = reader_named("philly")

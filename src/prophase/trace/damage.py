@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import ibis
 
 from prophase.errors import BadRowsError, InputError
+from prophase.trace.dump import Dump
 from prophase.trace.engine import BadLine, Engine
-from prophase.trace.reader import Dump
 from prophase.trace.sheet import BAD, REASON
 
 _KEYS = ("job_id", "series_id", "node_id")

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from prophase.errors import InputError
-from prophase.trace.importing import ImportReport, stage
 from prophase.trace.reader import guess_reader, reader_named
+from prophase.trace.staging import ImportReport, stage
 from prophase.trace.workspace import Workspace
 
 

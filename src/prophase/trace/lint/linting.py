@@ -12,7 +12,6 @@ import pandas as pd
 
 from prophase.errors import InputError, MissingFileError, ParameterError, nearest
 from prophase.trace import files
-from prophase.trace.importing import TableCount
 from prophase.trace.lint.finding import SEVERITIES, LintReport
 from prophase.trace.lint.rawfile import RawFile, scan
 from prophase.trace.lint.registry import all_checks
@@ -20,6 +19,7 @@ from prophase.trace.lint.subject import Subject
 from prophase.trace.loading import Trace, open_trace
 from prophase.trace.reader import Reader, all_readers, guess_reader, reader_named
 from prophase.trace.schema import JOBS
+from prophase.trace.staging import TableCount
 from prophase.trace.workspace import Workspace
 
 #: damaged rows are reported, not refused

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError
-from prophase.trace.importing import TableCount
 from prophase.trace.lint.rawfile import RawFile
+from prophase.trace.staging import TableCount
 
 Floats = NDArray[np.float64]
 #: statistics that need no exact answer look at this many rows, evenly spread

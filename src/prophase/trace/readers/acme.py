@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ibis
 
+from prophase.trace.dump import Dump, having, stack
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, having, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers import slurm_text as slurm
 from prophase.trace.readers.clock_text import instant_s
 from prophase.trace.rules import REPAIRED

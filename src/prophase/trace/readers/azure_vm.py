@@ -10,8 +10,9 @@ from __future__ import annotations
 import ibis
 
 from prophase.errors import MissingFileError
+from prophase.trace.dump import Dump, having, stack
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, having, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import BAD, REASON
 
 _STEP = "step_300s"

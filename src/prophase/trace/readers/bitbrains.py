@@ -15,8 +15,9 @@ from __future__ import annotations
 import ibis
 
 from prophase.errors import MissingFileError
+from prophase.trace.dump import Dump, having
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, having
+from prophase.trace.reader import Reader, Tables
 
 _GIB_PER_KIB = 1 / 2**20
 

@@ -16,8 +16,9 @@ import ibis
 import pandas as pd
 
 from prophase.errors import MissingColumnError
+from prophase.trace.dump import Dump, header_of, stack
 from prophase.trace.files import SourceFile, file_hash, first_lines
-from prophase.trace.reader import Dump, Reader, Tables, header_of, stack
+from prophase.trace.reader import Reader, Tables
 
 #: column of the source -> (metric of the usage table, factor)
 ORIGINAL_FEATURES: dict[str, tuple[str, float]] = {

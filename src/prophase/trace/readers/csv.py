@@ -16,12 +16,13 @@ from re import sub
 import ibis
 
 from prophase.errors import MissingColumnError, ParameterError, nearest
+from prophase.trace.dump import Dump, header_of, numbered, stack
 from prophase.trace.files import SourceFile, file_hash, first_lines
 from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, read_mapping
 from prophase.trace.mapping.guess import guess_mapping, separator_of
 from prophase.trace.mapping.text_forms import TEXT_FORMS
 from prophase.trace.mapping.vocabulary import STATUS_WORDS
-from prophase.trace.reader import Dump, Reader, Tables, header_of, numbered, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.rules import REPAIRED
 from prophase.trace.schema import (
     AFTERWARDS_PREFIX,

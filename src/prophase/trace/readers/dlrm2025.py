@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ibis
 
-from prophase.trace.reader import Dump, Reader, Tables, having
+from prophase.trace.dump import Dump, having
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import Sheet
 
 _INSTANCES = ("instance_sn", "role", "app_name", "creation_time", "deletion_time")

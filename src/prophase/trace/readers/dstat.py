@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 import ibis
 
 from prophase.errors import FormatError
+from prophase.trace.dump import Dump, stack
 from prophase.trace.files import SourceFile, first_lines
-from prophase.trace.reader import Dump, Reader, Tables, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import Sheet
 
 _GIB = 2.0**-30

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 import ibis
 
 from prophase.errors import FormatError
+from prophase.trace.dump import Dump
 from prophase.trace.files import SourceFile, first_lines
-from prophase.trace.reader import Dump, Reader, Tables
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import Sheet
 
 _COLUMNS = ("worker", "job", "colocated_with", "steps_per_s", "other_steps_per_s")

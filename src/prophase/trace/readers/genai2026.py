@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import ibis
 
 from prophase.errors import MissingFileError, ParameterError
-from prophase.trace.reader import Dump, Reader, Tables, stack
+from prophase.trace.dump import Dump, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.rules import REPAIRED
 from prophase.trace.sheet import REASON
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ibis
 
+from prophase.trace.dump import Dump, stack
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, stack
+from prophase.trace.reader import Reader, Tables
 
 _STEP_S = 300.0
 

@@ -12,8 +12,9 @@ import re
 
 import ibis
 
+from prophase.trace.dump import Dump, stack
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.rules import REPAIRED
 from prophase.trace.sheet import Sheet
 

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import ibis
 
 from prophase.errors import MissingFileError
+from prophase.trace.dump import Dump, having, stack
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, having, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers import slurm_text as slurm
 from prophase.trace.sheet import Sheet
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import ibis
 
 from prophase.errors import ParameterError
+from prophase.trace.dump import Dump, having, stack
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, having, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import MISSING_WORDS
 
 _NEEDED = ("job_name", "norm_job_submit_time", "ddl")

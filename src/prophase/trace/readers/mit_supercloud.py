@@ -18,7 +18,8 @@ from __future__ import annotations
 import ibis
 
 from prophase.errors import MissingFileError
-from prophase.trace.reader import Dump, Reader, Tables, having
+from prophase.trace.dump import Dump, having
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import Sheet
 
 #: base states of Slurm's job table

@@ -21,8 +21,9 @@ from itertools import islice
 import ibis
 
 from prophase.errors import FormatError, ParameterError
+from prophase.trace.dump import Dump, header_of, stack
 from prophase.trace.files import SourceFile, first_lines
-from prophase.trace.reader import Dump, Reader, Tables, header_of, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.rules import REPAIRED
 from prophase.trace.sheet import Sheet
 

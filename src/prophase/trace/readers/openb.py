@@ -10,8 +10,9 @@ from __future__ import annotations
 import ibis
 
 from prophase.errors import MissingFileError, ParameterError, nearest
+from prophase.trace.dump import Dump, having
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, having
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import Sheet
 
 _POD = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import ibis
 
 from prophase.errors import FanOutError, MissingFileError
+from prophase.trace.dump import Dump, column_words, header_of
 from prophase.trace.files import SourceFile, first_lines
-from prophase.trace.reader import Dump, Reader, Tables, column_words, header_of
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import REASON, Sheet
 
 #: columns of the header-less tables, as their .header files name them

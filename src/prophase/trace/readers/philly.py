@@ -13,8 +13,9 @@ from typing import Any
 import ibis
 
 from prophase.errors import FormatError
+from prophase.trace.dump import Dump, numbered
 from prophase.trace.files import SourceFile, first_lines
-from prophase.trace.reader import Dump, Reader, Tables, numbered
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import Sheet
 
 _LOG_COLUMNS = ("jobid", "user", "vc", "status", "submitted", "start", "end", "gpus", "attempts")

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ibis
 
-from prophase.trace.reader import Dump, Reader, Tables, having
+from prophase.trace.dump import Dump, having
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import Sheet
 
 _JOBS = ("job_id", "submit_time", "arrival_s", "num_gpus", "run_s")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ibis
 
+from prophase.trace.dump import Dump, having, stack
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, having, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import Sheet
 
 _SETTING = ("transform_function", "metric")

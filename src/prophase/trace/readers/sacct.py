@@ -15,8 +15,9 @@ import re
 import ibis
 
 from prophase.errors import FormatError, ParameterError
+from prophase.trace.dump import Dump, having, header_of, stack
 from prophase.trace.files import SourceFile, first_lines
-from prophase.trace.reader import Dump, Reader, Tables, having, header_of, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers import slurm_submissions as submissions
 from prophase.trace.readers.sacct_rows import AFTERWARDS, AT_SUBMIT, parsed_rows
 from prophase.trace.sheet import MISSING_WORDS, REASON, Sheet

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import ibis
 
-from prophase.trace.reader import Dump
+from prophase.trace.dump import Dump
 from prophase.trace.readers import slurm_text as slurm
 from prophase.trace.readers.clock_text import instant_s
 from prophase.trace.rules import REPAIRED

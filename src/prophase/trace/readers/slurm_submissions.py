@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ibis
 
+from prophase.trace.dump import Dump
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump
 from prophase.trace.readers import slurm_text as slurm
 from prophase.trace.rules import REPAIRED
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import ibis
 
 from prophase.errors import MissingFileError, ParameterError
+from prophase.trace.dump import Dump, having
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, having
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.sheet import BAD, REASON
 
 _STEP_S = 30.0

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 import ibis
 
 from prophase.errors import ParameterError
+from prophase.trace.dump import Dump, stack
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers.swf_log import Log, open_lines, read_log
 from prophase.trace.rules import REPAIRED
 from prophase.trace.sheet import Sheet

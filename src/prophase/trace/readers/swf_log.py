@@ -10,8 +10,8 @@ from itertools import islice
 import ibis
 
 from prophase.errors import FormatError
+from prophase.trace.dump import Dump
 from prophase.trace.files import SourceFile, first_lines
-from prophase.trace.reader import Dump
 from prophase.trace.sheet import Sheet
 
 FIELDS = (

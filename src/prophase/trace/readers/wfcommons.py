@@ -17,8 +17,9 @@ from typing import Any
 import ibis
 
 from prophase.errors import FormatError, MissingFileError
+from prophase.trace.dump import Dump, having, stack
 from prophase.trace.files import SourceFile
-from prophase.trace.reader import Dump, Reader, Tables, having, stack
+from prophase.trace.reader import Reader, Tables
 from prophase.trace.rules import REPAIRED
 from prophase.trace.sheet import Sheet
 

@@ -1,0 +1,265 @@
+"""What a reader reads from: the files of a dump, opened as text tables and joined safely."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import ibis
+
+from prophase.errors import FanOutError, FormatError, MissingFileError
+from prophase.trace import files
+from prophase.trace.engine import BadLine, Engine
+from prophase.trace.files import SourceFile
+from prophase.trace.sheet import MISSING_WORDS, REASON, Sheet
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How often a key that should name one row names several."""
+
+    values: int
+    rows: int
+    most: int
+
+
+@dataclass
+class Dump:
+    """The files a reader reads, the engine they are opened with, and what it notes down."""
+
+    root: Path
+    engine: Engine
+    scratch: Path
+    options: Mapping[str, str] = field(default_factory=dict)
+    advance: Callable[[int], object] = lambda _: None
+    used: dict[Path, Future[str]] = field(default_factory=dict)
+    sheets: list[Sheet] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    #: set by a reader whose files tell which clock they keep
+    clock: str | None = None
+    _told: set[BadLine] = field(default_factory=set)
+    #: broken lines of tables that were materialised, not yet told
+    _waiting: list[BadLine] = field(default_factory=list)
+    #: files are hashed while the engine reads them
+    _hashing: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+
+    def hashes(self) -> dict[str, str]:
+        """Return the SHA-256 of every file that was used, by name."""
+        folder = self.root if self.root.is_dir() else self.root.parent
+        return {
+            (
+                path.relative_to(folder) if path.is_relative_to(folder) else Path(path.name)
+            ).as_posix(): future.result()
+            for path, future in sorted(self.used.items())
+        }
+
+    def find(self, *patterns: str, required: bool = True) -> list[SourceFile]:
+        """Return the dump's files whose unpacked name fits a pattern, in name order.
+
+        A dump that is a single file fits any pattern: the user has chosen it.
+        """
+        found: list[SourceFile] = []
+        for path in files.files_below(self.root):
+            archive = path.name.endswith((".tar.gz", ".tgz", ".tar", ".zip"))
+            if self.root.is_file() or archive or files.matches(path, patterns):
+                unpacked = files.unpack(path, self.scratch / "unpacked", self.advance)
+                if archive:
+                    unpacked = [one for one in unpacked if files.matches(one.path, patterns)]
+                elif self.root.is_file():
+                    # the user has chosen it: say at once if it is empty or no text at all
+                    files.first_lines(unpacked[0].path, 1, shown=path)
+                found += unpacked
+                if unpacked and path not in self.used:
+                    self.used[path] = self._hashing.submit(files.file_hash, path)
+        if required and not found:
+            raise MissingFileError(
+                f"{self.root}: holds no file named {' or '.join(patterns)} "
+                "(also .gz, .xz, .zip, .tar.gz). Point to the folder or file of this source."
+            )
+        return found
+
+    def leave_aside(self, found: Sequence[SourceFile]) -> None:
+        """Take files out of the import's hash: found, but not read."""
+        for file in found:
+            self.used.pop(file.origin, None)
+
+    def sheet(
+        self,
+        file: SourceFile,
+        *,
+        columns: Sequence[str] | None = None,
+        separator: str = ",",
+        skip: int | None = None,
+        quoted: bool = True,
+        missing: Sequence[str] = MISSING_WORDS,
+    ) -> Sheet:
+        """Open a text table; without ``columns`` its first line names them."""
+        if columns is None:
+            columns = header_of(file, separator)
+            skip = 1 if skip is None else skip
+        else:
+            files.first_lines(file.path, 1, shown=file.origin)
+        table = self.engine.open_text(
+            file.path,
+            columns,
+            separator=separator,
+            skip=skip or 0,
+            quoted=quoted,
+            missing=missing,
+        )
+        opened = Sheet(file, table, separator=separator, skip=skip or 0, missing=missing)
+        self.sheets.append(opened)
+        return opened
+
+    def lines(self, file: SourceFile) -> Sheet:
+        """Open a text file as a table with the single column ``line``."""
+        return self.sheet(file, columns=["line"], separator="\x01", quoted=False)
+
+    def sheet_of_rows(
+        self, file: SourceFile, columns: Sequence[str], rows: Iterable[Sequence[object]]
+    ) -> Sheet:
+        """Open rows parsed in Python (JSON, odd layouts) like any other text table."""
+        flat = self.scratch / "flat" / f"{file.name}.csv"
+        flat.parent.mkdir(parents=True, exist_ok=True)
+        with flat.open("w", newline="", encoding="utf-8") as handle:
+            csv.writer(handle).writerows(rows)
+        return self.sheet(SourceFile(flat, file.origin), columns=columns)
+
+    def note(self, text: str) -> None:
+        """Keep a remark for the import report, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def option(self, name: str, default: str) -> str:
+        return self.options.get(name, default)
+
+    def new_bad_lines(self) -> list[BadLine]:
+        """Return the lines that did not split into their columns since the last call."""
+        paths = dict.fromkeys(sheet.file.path for sheet in self.sheets)
+        found = [bad for path in paths for bad in self.engine.bad_lines(path)]
+        fresh = self._waiting + [bad for bad in found if bad not in self._told]
+        self._told.update(fresh)
+        self._waiting = []
+        return fresh
+
+    def join_one(
+        self, left: ibis.Table, right: ibis.Table, keys: Sequence[str], *, name: str
+    ) -> ibis.Table:
+        """Left-join a table that has at most one row per key, and mark which rows found one.
+
+        A key that repeats in ``right`` would multiply rows; it is refused, by name.
+        """
+        keyed = self.materialised(right.filter([right[key].notnull() for key in keys]), name)
+        repeats = self.repeats(keyed, keys)
+        if repeats.values:
+            raise FanOutError(
+                f"{name}: the key ({', '.join(keys)}) repeats for {repeats.values:,} values "
+                f"({repeats.rows:,} rows, up to {repeats.most} each). "
+                "Joining would multiply rows. Remove the copies, or aggregate the table "
+                "to one row per key."
+            )
+        marked = keyed.mutate(**{f"_joined_{name}": ibis.literal(True)})
+        joined = left.left_join(marked, list(keys), rname="{name}_right")
+        if REASON in right.columns:
+            joined = joined.mutate(
+                **{REASON: ibis.coalesce(joined[REASON], joined[f"{REASON}_right"])}
+            )
+        return joined.drop(*(column for column in joined.columns if column.endswith("_right")))
+
+    def repeats(self, table: ibis.Table, keys: Sequence[str]) -> Repeats:
+        """Count the values of a key that stand in more than one row."""
+        copies = table.group_by(list(keys)).agg(copies=table.count())
+        again = copies.filter(copies.copies > 1)
+        counted = self.engine.to_pandas(
+            again.agg(values=again.count(), rows=again.copies.sum(), most=again.copies.max())
+        ).fillna(0)
+        return Repeats(*(int(counted[name].iloc[0]) for name in ("values", "rows", "most")))
+
+    def materialised(self, table: ibis.Table, name: str) -> ibis.Table:
+        """Run an expression once, so that checking and joining do not parse its file twice."""
+        path = self.scratch / f"joining-{name}.parquet"
+        if not path.exists():
+            part = path.with_suffix(".part")
+            self.engine.write_parquet(table, part, lambda _: None)
+            keep_lines(path, self.new_bad_lines())
+            part.rename(path)
+        self._waiting += kept_lines(path)
+        return self.engine.open_parquet(path)
+
+
+def keep_lines(parquet: Path, lines: Sequence[BadLine]) -> None:
+    """Keep broken lines beside the rows, for an import that goes on after an interruption."""
+    kept = [(str(bad.path), bad.line, bad.reason) for bad in lines]
+    parquet.with_suffix(".lines.json").write_text(json.dumps(kept), encoding="utf-8")
+
+
+def kept_lines(parquet: Path) -> list[BadLine]:
+    """Return the broken lines kept beside the rows."""
+    kept = json.loads(parquet.with_suffix(".lines.json").read_text(encoding="utf-8"))
+    return [BadLine(Path(path), line, reason) for path, line, reason in kept]
+
+
+def header_of(file: SourceFile, separator: str = ",") -> list[str]:
+    """Return the column names in the first line of a text table."""
+    line = files.first_lines(file.path, 1, shown=file.origin)[0]
+    names = [name.strip() for name in next(csv.reader([line], delimiter=separator))]
+    names = [name or f"column_{place}" for place, name in enumerate(names)]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise FormatError(
+            f"{file.origin} line 1: the header names {', '.join(repeated)} twice. "
+            "Rename the columns, or add a header line if there is none."
+        )
+    return names
+
+
+def having(found: Sequence[SourceFile], *columns: str) -> list[SourceFile]:
+    """Return the files whose first line names all these columns."""
+    return [file for file in found if set(columns) <= set(column_words(file.path))]
+
+
+def stack(tables: Sequence[ibis.Table]) -> ibis.Table:
+    """Put tables below each other; a column one of them lacks is missing there."""
+    types = {name: table[name].type() for table in tables for name in table.columns}
+    aligned = [
+        table.select(
+            **{
+                name: table[name] if name in table.columns else ibis.null(kind)
+                for name, kind in types.items()
+            }
+        )
+        for table in tables
+    ]
+    return aligned[0] if len(aligned) == 1 else ibis.union(*aligned, distinct=False)
+
+
+def numbered(table: ibis.Table, prefix: str) -> ibis.Table:
+    """Give rows without a name of their own a job_id: their place in the order of all columns."""
+    order = [table[name] for name in sorted(table.columns, key=lambda n: (n != "submit_s", n))]
+    place = ibis.row_number().over(order_by=order)
+    return table.mutate(job_id=ibis.literal(prefix) + place.cast("string"))
+
+
+def column_words(path: Path) -> list[str]:
+    """Return the words of a file's first line, whatever separates them; nothing if unreadable."""
+    return words_of(first_line_of(path))
+
+
+def words_of(line: str) -> list[str]:
+    """Split a line at the separator it has most of."""
+    separator = max(",;|\t", key=line.count)
+    return [word.strip().strip('"') for word in line.split(separator)]
+
+
+def first_line_of(path: Path) -> str:
+    """Return the first line of a file, through its compression; nothing if unreadable."""
+    try:
+        with files.open_bytes(path) as stream:
+            line = stream.readline(1 << 16)
+    except (OSError, EOFError):
+        return ""
+    return line.decode("utf-8-sig", errors="replace").strip()
