@@ -22,7 +22,7 @@ from prophase.cli.output import (
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.trace.importing import ImportReport
+    from prophase.trace.staging import ImportReport
 
 
 def command(

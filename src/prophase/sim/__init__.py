@@ -1,9 +1,24 @@
 """What would the cluster do? Event simulation of a workload on a cluster."""
 
-from prophase.sim.cluster import Cluster
-from prophase.sim.schedule import Schedule
-from prophase.sim.simulate import order_policies, place_policies, simulate
-from prophase.sim.workload import Workload
+from typing import TYPE_CHECKING
+
+from prophase.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from prophase.sim.cluster import Cluster
+    from prophase.sim.replaying import order_policies, place_policies, simulate
+    from prophase.sim.schedule import Schedule
+    from prophase.sim.workload import Workload
+
+_HOMES = {
+    "Cluster": "cluster",
+    "Schedule": "schedule",
+    "Workload": "workload",
+    "order_policies": "replaying",
+    "place_policies": "replaying",
+    "simulate": "replaying",
+}
+__getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "Cluster",
