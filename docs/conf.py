@@ -3,7 +3,7 @@
 from prophase import __version__
 
 project = "Prophase"
-author = copyright = "Prophase developers"
+author = project_copyright = "Prophase developers"
 release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 3
