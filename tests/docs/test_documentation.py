@@ -54,6 +54,15 @@ def test_the_generated_reference_is_up_to_date() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_readme_counts_what_there_is() -> None:
+    from prophase.trace.lint import all_checks
+    from prophase.trace.reader import all_readers
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{len(all_readers())} sources" in text
+    assert f"[{len(all_checks())} checks]" in text
+
+
 def test_every_module_with_public_functions_is_in_the_api_reference() -> None:
     page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     for name in ("trace.split", "trace.sample", "trace.synth", "trace.lint", "trace.describe"):
