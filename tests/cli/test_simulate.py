@@ -38,6 +38,7 @@ def test_a_replay_reports_waits_and_writes_one_row_per_job(prophase, dump, tmp_p
         (("--cluster", "1x1", "--out", "s.xlsx"), ".csv or .parquet"),
         (("--semantics", "pie"), "Known: pai"),
         (("--protocol", "openb"), "needs --nodes"),
+        (("--protocol", "openb", "--theory"), "nobody queues"),
     ],
 )
 def test_what_is_asked_wrongly_is_explained(prophase, dump, arguments, message):
@@ -72,3 +73,28 @@ def test_the_openb_protocol_answers_the_published_curve(prophase, shared_data):
     row = published.query("measure == 'allocation_pct' and policy == '05-BestFit' and seed == 43")
     theirs = row.iloc[0, 3:].to_numpy(float)
     assert np.abs(np.array(answer["allocation_pct"]) - theirs).max() < 0.01
+
+
+def test_theory_of_a_trace_too_short_for_a_rate_leaves_the_replay_standing(prophase, dump):
+    done = prophase("simulate", dump, "--cluster", "1x1", "--theory")
+    assert done.returncode == 0, done.stderr
+    assert "mean_wait_s" in done.stdout
+    assert "Theory: not computable: 2 jobs are too few" in done.stdout
+
+
+@pytest.mark.data
+def test_theory_beside_the_pai_preset_names_the_bursts_of_philly(prophase, shared_data):
+    arguments = (
+        "simulate", shared_data / "pai_sim" / "philly20k.csv.gz", "--source", "pai-sim",
+        "--semantics", "pai", "--gpus", "600", "--theory",
+    )  # fmt: skip
+    theory = json.loads(prophase(*arguments, "--format", "json").stdout)["theory"]
+    means = next(row for row in theory["table"] if row["measure"] == "wait_mean_s")
+    assert means["simulation"] == pytest.approx(62445.3765, abs=1e-6)
+    assert means["G/G/c"] < 1
+    assert "SCV 365" in theory["verdict"][0]
+    assert not theory["valid"]
+    shown = prophase(*arguments).stdout
+    assert "Verdict: Formulas do not apply: Poisson arrivals" in shown
+    assert "wait_p99_s" in shown
+    assert "wait_mean_s by one_pool" in prophase(*arguments, "--format", "csv").stdout

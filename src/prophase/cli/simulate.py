@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, say
+from prophase.cli.output import Format, FormatOption, emit, finite, format_cell, progress_bar, say
 from prophase.errors import InputError, ParameterError, storage_error
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from prophase.sim.comparison import TheoryComparison
 
 
 def command(
@@ -44,6 +47,10 @@ def command(
     out: Annotated[
         Path | None, typer.Option(help="Write one row per job to this .csv or .parquet file.")
     ] = None,
+    theory: Annotated[
+        bool,
+        typer.Option("--theory", help="Put the trace's waits and queueing formulas beside it."),
+    ] = False,
     semantics: Annotated[
         str | None, typer.Option(help="pai: exactly as Alibaba's PAI simulator.")
     ] = None,
@@ -75,6 +82,8 @@ def command(
 
     `prophase simulate jobs.csv.gz --source philly --cluster 100x8 --queue strict --out jobs.csv`
 
+    `prophase simulate ws --cluster '100x8' --theory`
+
     `prophase simulate jobs.csv --source pai-sim --semantics pai --gpus 600 --order shortest`
 
     `prophase simulate pods.csv --source openb --nodes n.csv --protocol openb --arrivals o.npz`
@@ -83,6 +92,8 @@ def command(
         raise ParameterError(f"semantics {semantics!r} is unknown. Known: pai.")
     if protocol not in (None, "openb"):
         raise ParameterError(f"protocol {protocol!r} is unknown. Known: openb.")
+    if theory and protocol == "openb":
+        raise ParameterError("--theory: pods of --protocol openb never leave, so nobody queues.")
     with progress_bar() as progress:
         progress("reading the trace", None)
         if semantics == "pai":
@@ -95,17 +106,34 @@ def command(
                 hetero=hetero,
                 gpu_type_matching=gpu_type_matching,
                 node_order=node_order,
+                theory=theory,
             )
         elif protocol == "openb":
             document, table = _openb(path, source, nodes, arrivals, seed, place), None
         else:
             document, table = _replay(
-                path, source, nodes, cluster, order, place, queue, estimate, leave_out_unfit
+                path,
+                source,
+                nodes,
+                cluster,
+                order,
+                place,
+                queue,
+                estimate,
+                leave_out_unfit,
+                theory,
             )
     if out is not None:
         _write(table, out)
     notes = document.pop("notes", [])
-    emit(_rows(document), format, document=finite(document), remarks=notes)
+    beside = document.get("theory")
+    single = {name: value for name, value in document.items() if name != "theory"}
+    rows = _rows(single)
+    if beside is not None and format is Format.csv:
+        rows += _theory_rows(beside)
+    emit(rows, format, document=finite(document), remarks=notes)
+    if beside is not None and format is Format.table:
+        _print_theory(beside)
 
 
 def _replay(
@@ -118,6 +146,7 @@ def _replay(
     queue: str,
     estimate: str,
     leave_out_unfit: bool,
+    theory: bool,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     from prophase.sim import Cluster, Workload, simulate
     from prophase.trace.loading import open_trace
@@ -152,11 +181,17 @@ def _replay(
         "data_hash": trace.data_hash,
         "notes": list(schedule.notes),
     }
+    if theory:
+        from prophase.sim.comparison import schedule_beside_theory
+
+        document["theory"] = _theory(lambda: schedule_beside_theory(schedule))
     return document, schedule.table
 
 
-def _pai(path: Path, source: str | None, **settings: Any) -> tuple[dict[str, Any], pd.DataFrame]:
-    from prophase.sim.presets.pai import simulate_pai
+def _pai(
+    path: Path, source: str | None, *, theory: bool, **settings: Any
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    from prophase.sim.presets.pai import HETERO, simulate_pai
     from prophase.trace.loading import open_trace
 
     trace = open_trace(path, source=source)
@@ -170,7 +205,62 @@ def _pai(path: Path, source: str | None, **settings: Any) -> tuple[dict[str, Any
         "makespan_s": result.makespan_s,
         "data_hash": trace.data_hash,
     }
+    if theory:
+        from prophase.sim.comparison import beside_theory
+
+        pool = sum(count * each for _, count, each, _ in HETERO) if settings["hetero"] else None
+        simulated = result.jobs
+        document["theory"] = _theory(
+            lambda: beside_theory(
+                trace.jobs.reset_index(drop=True).assign(
+                    submit_s=simulated["submit_s"], duration_s=simulated["duration_s"]
+                ),
+                simulated["wait_s"],
+                pool or settings["gpus"],
+            )
+        )
     return document, result.jobs
+
+
+def _theory(compare: Callable[[], TheoryComparison]) -> dict[str, Any]:
+    """Return the comparison, or why there is none: the replay is still worth showing."""
+    try:
+        found = compare()
+    except InputError as cause:
+        return {"not_computable": str(cause)}
+    return {"table": found.rows(), **found.to_dict()}
+
+
+def _theory_rows(beside: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"measure": f"{row['measure']} by {view}", "value": value}
+        for row in beside.get("table", [])
+        for view, value in row.items()
+        if view != "measure"
+    ]
+
+
+def _print_theory(beside: dict[str, Any]) -> None:
+    if "not_computable" in beside:
+        typer.echo(f"\nTheory: not computable: {beside['not_computable']}")
+        return
+    typer.echo(
+        f"\nTheory: {beside['jobs']:,} jobs on one pool of {beside['servers']:,} "
+        f"{beside['resource']}\n"
+    )
+    remarks = [
+        f"{one['view']}: mean wait, 95 % interval over days: "
+        f"{format_cell(one['wait_mean_low_s'])} to {format_cell(one['wait_mean_high_s'])} s."
+        for one in beside["columns"]
+        if one["wait_mean_high_s"] is not None
+    ]
+    remarks.append(
+        "Queue and utilisation: from the first submission to the last end; formulas: steady state."
+    )
+    remarks += [f"{one['view']}: {one['note']}." for one in beside["columns"] if one["note"]]
+    remarks += [f"Left out: {count:,} jobs {why}." for why, count in beside["left_out"].items()]
+    remarks += [f"Verdict: {line}" for line in beside["verdict"]]
+    emit(beside["table"], Format.table, remarks=remarks)
 
 
 def _openb(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError, nearest
 from prophase.sim.queueing.checks import Floats
@@ -26,6 +28,8 @@ class Customers:
     duration_s: Floats
     need: Floats
     left_out: Mapping[str, int]
+    #: which rows of the job table they are
+    rows: NDArray[np.bool_]
 
 
 def customers_of(jobs: pd.DataFrame, servers: int, resource: str = "gpus") -> Customers:
@@ -73,6 +77,7 @@ def customers_of(jobs: pd.DataFrame, servers: int, resource: str = "gpus") -> Cu
         jobs.loc[kept, "duration_s"].to_numpy(float),
         need[kept].to_numpy(float),
         {why: count for why, count in left_out.items() if count},
+        kept.to_numpy(bool),
     )
 
 

@@ -42,8 +42,8 @@ def exact_starts(
     from prophase.sim.kernels import single_queue
 
     servers = require_whole_servers(servers)
-    submit = np.ascontiguousarray(submit_s, np.float64)
-    duration = np.ascontiguousarray(duration_s, np.float64)
+    # copies: pandas hands out read-only arrays, which are another type to the compiler
+    submit, duration = np.array(submit_s, np.float64), np.array(duration_s, np.float64)
     _refuse_bad_times(submit, duration)
     start = np.empty(submit.size)
     if need is None:
