@@ -166,6 +166,29 @@ def test_nodes_without_anything_are_refused():
         Cluster.from_nodes(nodes)
 
 
+def test_random_placement_follows_its_seed():
+    table = jobs(request_gpus=[1.0] * 40)
+    cluster = Cluster.parse("20x2")
+    placed = [
+        tuple(simulate(Workload.from_jobs(table), cluster, place="random", seed=s).starts.node)
+        for s in (1, 1, 2)
+    ]
+    assert placed[0] == placed[1] != placed[2]
+
+
+def test_consolidate_spans_the_fewest_nodes():
+    table = jobs(request_gpus=[1.0, 1.0], instances=[1.0, 4.0])
+    schedule = simulate(Workload.from_jobs(table), Cluster.parse("3x4"), place="consolidate")
+    assert len(set(schedule.starts.node[1:])) == 1
+
+
+def test_fragmentation_descent_works_on_any_workload():
+    table = jobs(request_gpus=[0.5, 0.5, 2.0, 2.0])
+    schedule = simulate(Workload.from_jobs(table), Cluster.parse("3x2"), place="fgd")
+    assert (schedule.wait_s == 0).all()
+    assert schedule.starts.gpu_bits[0] == schedule.starts.gpu_bits[1]
+
+
 def test_policies_are_found_by_the_names_of_their_files():
     assert {"fifo", "shortest", "smallest_gpu_time"} <= set(order_policies())
     assert {"first_fit", "best_fit", "worst_fit"} <= set(place_policies())

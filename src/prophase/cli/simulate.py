@@ -71,7 +71,9 @@ def command(
     arrivals: Annotated[
         Path | None, typer.Option(help="openb: .npz with arrival orders and node ranks.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="openb: which of the arrival orders.")] = 42,
+    seed: Annotated[
+        int, typer.Option(help="Seed of random policies; openb: which of the arrival orders.")
+    ] = 42,
     format: FormatOption = Format.table,
 ) -> None:
     """Replay a trace on a cluster and say how long jobs wait and how busy it is.
@@ -116,12 +118,13 @@ def command(
                 source,
                 nodes,
                 cluster,
-                order,
-                place,
-                queue,
-                estimate,
-                leave_out_unfit,
-                theory,
+                theory=theory,
+                order=order,
+                place=place,
+                queue=queue,
+                estimate=estimate,
+                leave_out_unfit=leave_out_unfit,
+                seed=seed,
             )
     if out is not None:
         _write(table, out)
@@ -141,12 +144,9 @@ def _replay(
     source: str | None,
     nodes: Path | None,
     cluster: str | None,
-    order: str,
-    place: str,
-    queue: str,
-    estimate: str,
-    leave_out_unfit: bool,
+    *,
     theory: bool,
+    **policies: Any,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     from prophase.sim import Cluster, Workload, simulate
     from prophase.trace.loading import open_trace
@@ -162,15 +162,7 @@ def _replay(
         raise InputError(
             f"{path}: has no node table. Name the cluster with --cluster 100x8 or --nodes FILE."
         )
-    schedule = simulate(
-        Workload.from_jobs(trace.jobs),
-        machines,
-        order=order,
-        place=place,
-        queue=queue,
-        estimate=estimate,
-        leave_out_unfit=leave_out_unfit,
-    )
+    schedule = simulate(Workload.from_jobs(trace.jobs), machines, **policies)
     document = {
         "order": schedule.order,
         "place": schedule.place,

@@ -6,7 +6,8 @@ from prophase.lazy import lazy_names
 
 if TYPE_CHECKING:
     from prophase.sim.cluster import Cluster
-    from prophase.sim.replaying import order_policies, place_policies, simulate
+    from prophase.sim.policies import order_policies, place_policies
+    from prophase.sim.replaying import simulate
     from prophase.sim.schedule import Schedule
     from prophase.sim.workload import Workload
 
@@ -14,8 +15,8 @@ _HOMES = {
     "Cluster": "cluster",
     "Schedule": "schedule",
     "Workload": "workload",
-    "order_policies": "replaying",
-    "place_policies": "replaying",
+    "order_policies": "policies",
+    "place_policies": "policies",
     "simulate": "replaying",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.errors import InputError, ParameterError, nearest
-from prophase.sim import order as orders_folder
-from prophase.sim import place as places_folder
+from prophase.errors import InputError, ParameterError
 from prophase.sim.cluster import Cluster
 from prophase.sim.loop import run_loop
+from prophase.sim.policies import named, order_policies, place_policies
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import (
     ASK_CPU,
@@ -52,6 +47,7 @@ def simulate(
     queue: str = "skip",
     estimate: str = "time_limit_s",
     leave_out_unfit: bool = False,
+    seed: int = 0,
 ) -> Schedule:
     """Replay a workload on a cluster and return when and where each job ran.
 
@@ -70,10 +66,12 @@ def simulate(
     leave_out_unfit : bool, default=False
         Leave out, and count, jobs that not even the empty cluster could run. Otherwise they
         are refused before the replay starts.
+    seed : int, default=0
+        For policies that draw lots.
     """
     if queue not in QUEUES:
         raise ParameterError(f"queue {queue!r} is unknown. Known: {', '.join(QUEUES)}.")
-    score = _named(place, place_policies(), "place")
+    policy = named(place, place_policies(), "place")
     workload, widened = workload.spread_over(int(cluster.matrix[:, GPUS].max()))
     asks = _with_types(workload, cluster)
     stuck = never_fit(asks, cluster)
@@ -94,7 +92,10 @@ def simulate(
         asks,
         rank,
         cluster.matrix,
-        score,
+        policy.score,
+        choose_gpu=policy.choose_gpu,
+        facts=policy.prepare(asks, cluster, seed) if policy.prepare else None,
+        trees=policy.pure,
         estimate_s=_estimates(workload, estimate) if queue == "easy" else None,
         strict=queue == "strict",
     )
@@ -103,16 +104,6 @@ def simulate(
     if widened:
         notes.append(f"{widened:,} jobs wider than a node run as gangs over several nodes")
     return Schedule(workload, cluster, starts, name, place, queue, tuple(notes))
-
-
-def order_policies() -> dict[str, Callable[[Workload], Floats]]:
-    """Return every order policy by name."""
-    return _policies(orders_folder.__name__)
-
-
-def place_policies() -> dict[str, Callable[..., float]]:
-    """Return every place policy by name."""
-    return _policies(places_folder.__name__)
 
 
 def never_fit(asks: Ints, cluster: Cluster) -> NDArray[np.bool_]:
@@ -178,25 +169,5 @@ def _order_key(order: str | Callable[[Workload], Floats], workload: Workload) ->
         return np.asarray(order(workload), np.float64)
     if order.startswith("column:"):
         return workload.key(order.removeprefix("column:"))
-    policy = _named(order, order_policies(), "order")
+    policy = named(order, order_policies(), "order")
     return np.asarray(policy(workload), np.float64)
-
-
-def _named(name: str, known: dict[str, Any], what: str) -> Any:
-    if name not in known:
-        raise ParameterError(
-            f"{what} {name!r} is unknown. {nearest(name, known)} Known: {', '.join(known)}."
-        )
-    return known[name]
-
-
-@cache
-def _policies(folder: str) -> dict[str, Any]:
-    """Find policies: in each file of the folder, the function that bears the file's name."""
-    found = {}
-    for module in pkgutil.iter_modules(import_module(folder).__path__, folder + "."):
-        name = module.name.rpartition(".")[2]
-        policy = getattr(import_module(module.name), name, None)
-        if policy is not None and name != "tightest_gpu":
-            found[name] = policy
-    return found

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError, ParameterError
-from prophase.sim.presets.openb import POLICIES, simulate_openb, typical_classes
+from prophase.sim.presets.openb import POLICIES, pod_classes, simulate_openb
 from prophase.trace import open_trace
 
 PUBLISHED = {
@@ -127,4 +127,4 @@ def test_the_number_of_typical_classes_is_the_published_one(shared_data, name, c
     folder = shared_data / "openb"
     pods = open_trace(folder / f"openb_pod_list_{name}.csv", source="openb").jobs
     nodes = open_trace(folder / "openb_node_list_gpu_node.csv", source="openb").nodes
-    assert len(typical_classes(pods, sorted(set(nodes["gpu_type"].dropna())))) == classes
+    assert len(pod_classes(pods, sorted(set(nodes["gpu_type"].dropna())))) == classes

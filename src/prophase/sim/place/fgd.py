@@ -10,13 +10,19 @@ over the classes of the workload. A job goes where it adds the least.
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
+import pandas as pd
 from numba import njit
+from numpy.typing import NDArray
 
+from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,
     ASK_MILLI,
+    ASK_TYPES,
     CHOOSE_GPU,
     FREE_CPU,
     FREE_SHARE,
@@ -27,6 +33,8 @@ from prophase.sim.signatures import (
     Ints,
 )
 
+#: classes are taken by falling count until they cover this share of the jobs
+COVERED = 0.95
 CLASS_CPU, CLASS_MILLI, CLASS_GPUS, CLASS_TYPES, CLASS_SHARE = range(5)
 
 
@@ -98,7 +106,7 @@ def _lowest_free(nodes: Ints, node: int, gpus: int, milli: int) -> int:
 
 
 @njit(CHOOSE_GPU, cache=True)
-def fgd_gpu(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> int:
+def choose_gpu(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> int:
     """Return the GPU on which a share adds the least fragmentation."""
     before = fragmentation_after(nodes, node, facts, 0, 0, 0)
     cpu, milli = asks[shape, ASK_CPU], asks[shape, ASK_MILLI]
@@ -126,3 +134,36 @@ def fgd(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
         if nodes[node, FREE_SHARE + gpu] >= milli:
             highest = max(highest, _gain(nodes, node, facts, before, cpu, milli, 1 << gpu))
     return float(highest)
+
+
+def prepare(asks: Ints, cluster: Cluster, seed: int) -> Floats:
+    """Return the commonest requests of the workload itself."""
+    return typical_classes(asks, asks[:, ASK_TYPES])
+
+
+def typical_classes(asks: Ints, labels: NDArray[Any]) -> Floats:
+    """Return the commonest requests: cpu, milli, GPUs, types as bits, share.
+
+    They are taken by falling count (among equals: larger cpu, then milli, GPUs and label
+    first) until they cover 95 % of the jobs; ``labels`` tell apart classes that are else alike.
+    """
+    table = pd.DataFrame(
+        {
+            "cpu": asks[:, ASK_CPU],
+            "milli": asks[:, ASK_MILLI],
+            "gpus": asks[:, ASK_GPUS],
+            "label": labels,
+            "types": asks[:, ASK_TYPES],
+        }
+    )
+    counted = table.groupby(["cpu", "milli", "gpus", "label"], as_index=False).agg(
+        types=("types", "first"), count=("types", "size")
+    )
+    counted = counted.sort_values(
+        ["count", "cpu", "milli", "gpus", "label"], ascending=False, kind="stable"
+    )
+    before = counted["count"].cumsum() - counted["count"]
+    kept = counted[before < COVERED * len(asks)]
+    share = kept["count"] / kept["count"].sum()
+    columns = [kept["cpu"], kept["milli"], kept["gpus"], kept["types"], share]
+    return np.ascontiguousarray(np.column_stack(columns), np.float64)

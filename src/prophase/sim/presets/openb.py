@@ -19,7 +19,8 @@ from prophase.errors import InputError, ParameterError, nearest
 from prophase.sim.cluster import Cluster
 from prophase.sim.kernels.curves import measure_arrivals
 from prophase.sim.loop import run_loop
-from prophase.sim.place.fgd import fgd, fgd_gpu, fragmentation_after
+from prophase.sim.place import fgd, random
+from prophase.sim.place.fgd import fragmentation_after, typical_classes
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.presets import openb_scores as scores
 from prophase.sim.signatures import (
@@ -40,15 +41,13 @@ from prophase.trace.files import plain_name
 
 #: name -> (score, choice of a GPU)
 POLICIES: dict[str, tuple[Callable[..., float], Callable[..., int]]] = {
-    "random": (scores.random_node, scores.random_gpu),
+    "random": (random.random, random.choose_gpu),
     "dot_product": (scores.dot_product, tightest_gpu),
     "gpu_clustering": (scores.gpu_clustering, tightest_gpu),
     "gpu_packing": (scores.gpu_packing, tightest_gpu),
     "best_fit": (scores.best_fit, tightest_gpu),
-    "fgd": (fgd, fgd_gpu),
+    "fgd": (fgd.fgd, fgd.choose_gpu),
 }
-#: classes are taken by falling count until they cover this share of the pods
-COVERED = 0.95
 LAST_ARRIVAL_PCT = 130
 
 
@@ -115,10 +114,9 @@ def simulate_openb(
         )
     cluster = Cluster.from_nodes(nodes.iloc[np.argsort(node_rank, kind="stable")])
     matrix, kinds = cluster.matrix, cluster.gpu_types
-    classes = typical_classes(pods, kinds)
+    classes = pod_classes(pods, kinds)
     asks = _asks(pods, kinds)[arrivals]
     score, choose_gpu = POLICIES[place]
-    chance = np.array([[float(seed % 2147483646 + 1)]])
     count = len(arrivals)
     starts = run_loop(
         np.arange(count, dtype=float),
@@ -128,7 +126,7 @@ def simulate_openb(
         matrix,
         score,
         choose_gpu=choose_gpu,
-        facts=chance if place == "random" else classes,
+        facts=random.prepare(asks, cluster, seed) if place == "random" else classes,
         trees=place != "random",
     )
     allocated, fragmented = np.empty(count), np.empty(count)
@@ -185,29 +183,9 @@ def arrival_order(path: Path, pods: Path, seed: int) -> tuple[Ints, Ints]:
     return order, rank
 
 
-def typical_classes(pods: pd.DataFrame, kinds: Sequence[str]) -> Floats:
-    """Return the commonest requests: cpu, milli, GPUs, types as bits, share."""
-    asks = _asks(pods, kinds)
-    table = pd.DataFrame(
-        {
-            "cpu": asks[:, ASK_CPU],
-            "milli": asks[:, ASK_MILLI],
-            "gpus": asks[:, ASK_GPUS],
-            "text": _specs(pods),
-            "types": asks[:, ASK_TYPES],
-        }
-    )
-    counted = table.groupby(["cpu", "milli", "gpus", "text"], as_index=False).agg(
-        types=("types", "first"), count=("types", "size")
-    )
-    counted = counted.sort_values(
-        ["count", "cpu", "milli", "gpus", "text"], ascending=False, kind="stable"
-    )
-    before = counted["count"].cumsum() - counted["count"]
-    kept = counted[before < COVERED * len(pods)]
-    share = kept["count"] / kept["count"].sum()
-    columns = [kept["cpu"], kept["milli"], kept["gpus"], kept["types"], share]
-    return np.ascontiguousarray(np.column_stack(columns), np.float64)
+def pod_classes(pods: pd.DataFrame, kinds: Sequence[str]) -> Floats:
+    """Return the commonest requests of a pod list, as the experiments count them."""
+    return typical_classes(_asks(pods, kinds), _specs(pods).to_numpy())
 
 
 def _specs(pods: pd.DataFrame) -> pd.Series:

@@ -11,7 +11,6 @@ from prophase.sim.signatures import (
     ASK_GPUS,
     ASK_HELD,
     ASK_MILLI,
-    CHOOSE_GPU,
     FREE_CPU,
     FREE_GPU,
     FREE_SHARE,
@@ -87,23 +86,3 @@ def gpu_packing(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -
     if free_touched:
         return float(max(50 - free_touched, 33))
     return float(max(100 - share_touched // 100, 50))
-
-
-@njit(SCORE, cache=True)
-def random_node(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
-    """Rate nodes by chance; ``facts`` holds the state of the generator."""
-    # a multiplicative generator modulo 2^31 - 1 (Park and Miller), exact in float64
-    facts[0, 0] = (facts[0, 0] * 48271.0) % 2147483647.0
-    return facts[0, 0]
-
-
-@njit(CHOOSE_GPU, cache=True)
-def random_gpu(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> int:
-    """Return a fitting GPU by chance."""
-    chosen, highest = -1, -1.0
-    for gpu in range(nodes[node, GPUS]):
-        if nodes[node, FREE_SHARE + gpu] >= asks[shape, ASK_MILLI]:
-            facts[0, 0] = (facts[0, 0] * 48271.0) % 2147483647.0
-            if facts[0, 0] > highest:
-                chosen, highest = gpu, facts[0, 0]
-    return chosen

@@ -1,0 +1,74 @@
+"""Find policies by name: the function that bears the name of its file.
+
+A place policy's file may also hold ``choose_gpu`` (compiled to ``CHOOSE_GPU``), ``prepare``
+(returns the policy's facts) and ``PURE = False`` (its scores change without a node changing).
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from prophase.errors import ParameterError, nearest
+from prophase.sim import order as orders_folder
+from prophase.sim import place as places_folder
+from prophase.sim.cluster import Cluster
+from prophase.sim.place.tightest_gpu import tightest_gpu
+from prophase.sim.signatures import Floats, Ints
+from prophase.sim.workload import Workload
+
+
+@dataclass(frozen=True)
+class PlacePolicy:
+    """How nodes are rated, and what the rating needs."""
+
+    name: str
+    score: Callable[..., float]
+    choose_gpu: Callable[..., int]
+    #: (requests of all jobs, cluster, seed) -> facts
+    prepare: Callable[[Ints, Cluster, int], Floats] | None
+    pure: bool
+
+
+@cache
+def order_policies() -> dict[str, Callable[[Workload], Floats]]:
+    """Return every order policy by name."""
+    return {name: getattr(module, name) for name, module in _files(orders_folder)}
+
+
+@cache
+def place_policies() -> dict[str, PlacePolicy]:
+    """Return every place policy by name."""
+    return {
+        name: PlacePolicy(
+            name,
+            getattr(module, name),
+            getattr(module, "choose_gpu", tightest_gpu),
+            getattr(module, "prepare", None),
+            getattr(module, "PURE", True),
+        )
+        for name, module in _files(places_folder)
+        if name != tightest_gpu.__name__
+    }
+
+
+def named(name: str, known: dict[str, Any], what: str) -> Any:
+    """Return the policy of that name, or say which there are."""
+    if name not in known:
+        raise ParameterError(
+            f"{what} {name!r} is unknown. {nearest(name, known)} Known: {', '.join(known)}."
+        )
+    return known[name]
+
+
+def _files(folder: ModuleType) -> Iterator[tuple[str, ModuleType]]:
+    for found in pkgutil.iter_modules(folder.__path__, folder.__name__ + "."):
+        name = found.name.rpartition(".")[2]
+        module = import_module(found.name)
+        if hasattr(module, name):
+            yield name, module
