@@ -28,6 +28,7 @@ COMMANDS = {
     "synth": "synth",
     "lint": "lint",
     "describe": "describe",
+    "findings": "findings",
     "sample": "sample",
     "split": "split",
     "simulate": "simulate",
