@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+#: what benchmarks compare with; in the extra "bench"
+BASELINES = ("ciw", "simpy")
+
+
+def install_baselines() -> None:
+    """Install what is compared with, if it is not here yet."""
+    if all(importlib.util.find_spec(name) for name in BASELINES):
+        return
+    uv = Path(sys.executable).parent / "uv"
+    installer = [str(uv), "pip"] if uv.exists() else [sys.executable, "-m", "pip"]
+    wanted = f"{HERE.parent}[bench]"
+    subprocess.run([*installer, "install", "--quiet", "-e", wanted], cwd=HERE.parent, check=True)
 
 
 def main() -> int:
@@ -15,6 +28,7 @@ def main() -> int:
     if not wanted:
         print(f"No such benchmark. There are: {', '.join(s.stem for s in scripts)}")
         return 2
+    install_baselines()
     failed = []
     for script in wanted:
         print(f"== {script.relative_to(HERE)}", flush=True)

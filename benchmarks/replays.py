@@ -1,0 +1,52 @@
+"""What replay benchmarks share: a mixed workload, CPU time, and time inside the compiled loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.sim.kernels import replay as kernel
+
+NODES, GPUS = 1200, 8
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Return the CPU time of this process for some work."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+@contextmanager
+def kernel_seconds() -> Iterator[list[float]]:
+    """Collect the CPU seconds of each pass through the compiled event loop."""
+    compiled, seconds = kernel.replay, []
+
+    def timed(*arguments: Any) -> None:
+        seconds.append(cpu_seconds(lambda: compiled(*arguments)))
+
+    kernel.replay = timed
+    try:
+        yield seconds
+    finally:
+        kernel.replay = compiled
+
+
+def mixed_jobs(count: int, load: float = 1.0, seed: int = 0) -> pd.DataFrame:
+    """Make jobs of 1 to 8 GPUs for 9,600 GPUs at the given load."""
+    rng = np.random.default_rng(seed)
+    gpus = rng.choice([1.0, 2.0, 4.0, 8.0], count, p=[0.7, 0.12, 0.1, 0.08])
+    gap = gpus.mean() * 3600 / (load * NODES * GPUS)
+    return pd.DataFrame(
+        {
+            "job_id": np.arange(count).astype(str),
+            "submit_s": np.cumsum(rng.exponential(gap, count)),
+            "duration_s": rng.exponential(3600.0, count),
+            "request_gpus": gpus,
+        }
+    )

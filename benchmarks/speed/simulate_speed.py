@@ -1,0 +1,267 @@
+"""How fast the simulator is, against SimPy, Ciw and a plain Python event loop.
+
+All of them serve the same 200,000 customers of an M/M/50 queue in this process, and their
+mean waits must agree before a ratio is recorded. Times are CPU seconds, so that other work
+on the machine does not count; wall time stands in the remarks.
+
+    python benchmarks/speed/simulate_speed.py [--repeats 3] [--largest 10000000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from baselines import ciw_waits, heap_waits, simpy_waits
+from prophase.sim import Cluster, Workload, simulate
+from prophase.sim.loop import run_loop
+from prophase.sim.place.best_fit import best_fit
+from prophase.sim.presets.openb import POLICIES, arrival_order, simulate_openb
+from prophase.sim.presets.pai import simulate_pai
+from prophase.trace.loading import open_trace
+from record import ROOT, Measurement, record
+from replays import GPUS, NODES, cpu_seconds, kernel_seconds, mixed_jobs
+
+DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
+CUSTOMERS, SERVERS = 200_000, 50
+#: a child process, so that its peak memory is its own
+_MILLION = """
+import json, resource, sys, time
+sys.path.insert(0, sys.argv[1])
+from replays import GPUS, NODES, cpu_seconds, kernel_seconds, mixed_jobs
+from prophase.sim import Cluster, Workload, simulate
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+cluster = Cluster.uniform(NODES, GPUS)
+simulate(Workload.from_jobs(mixed_jobs(1000)), cluster)
+before = peak()
+jobs = mixed_jobs(int(sys.argv[2]))
+table = peak()
+workload = Workload.from_jobs(jobs)
+began = time.perf_counter()
+with kernel_seconds() as inside:
+    s = cpu_seconds(lambda: globals().update(found=simulate(workload, cluster)))
+wall = time.perf_counter() - began
+print(json.dumps({"s": s, "wall_s": wall, "kernel_s": sum(inside), "mib": peak(),
+    "imports_mib": before, "table_mib": table, "wait_s": float(found.wait_s.mean())}))
+"""
+_FIRST_CALL = """
+import json, time
+began = time.perf_counter()
+import pandas as pd
+from prophase.sim import Cluster, Workload, simulate
+loaded = time.perf_counter()
+jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": [0.0, 1.0], "duration_s": [5.0, 5.0],
+    "request_gpus": [1.0, 1.0]})
+simulate(Workload.from_jobs(jobs), Cluster.uniform(2, 8))
+print(json.dumps({"import_s": loaded - began, "call_s": time.perf_counter() - loaded}))
+"""
+
+
+def against_others(repeats: int) -> None:
+    """The same M/M/50 queue by four programs."""
+    rng = np.random.default_rng(1)
+    gaps, services = rng.exponential(1 / 45, CUSTOMERS), rng.exponential(1.0, CUSTOMERS)
+    jobs = pd.DataFrame(
+        {
+            "job_id": np.arange(CUSTOMERS).astype(str),
+            "submit_s": np.cumsum(gaps),
+            "duration_s": services,
+            "request_gpus": 1.0,
+        }
+    )
+    cluster = Cluster.uniform(1, SERVERS)
+    waits: dict[str, float] = {}
+
+    def ours() -> None:
+        schedule = simulate(Workload.from_jobs(jobs), cluster, queue="strict")
+        waits["ours"] = float(schedule.wait_s.mean())
+
+    listed = gaps.tolist(), services.tolist(), SERVERS
+    others = {"SimPy": simpy_waits, "Ciw": ciw_waits, "plain Python event loop": heap_waits}
+    rates: dict[str, list[float]] = {name: [] for name in ("ours", *others)}
+    inside: list[float] = []
+    ours()
+    for _ in range(repeats):
+        with kernel_seconds() as seconds:
+            rates["ours"].append(CUSTOMERS / cpu_seconds(ours))
+        inside += [CUSTOMERS / one for one in seconds]
+        for name, run in others.items():
+            found: list[float] = []
+            rates[name].append(CUSTOMERS / cpu_seconds(lambda: found.extend(run(*listed))))  # noqa: B023
+            waits[name] = float(np.mean(found))
+    for name, mean in waits.items():
+        if not math.isclose(mean, waits["ours"], rel_tol=1e-6):
+            raise SystemExit(f"{name} waits {mean} s on average, ours {waits['ours']} s")
+    data = f"M/M/{SERVERS}, load 0.9, {CUSTOMERS:,} customers; mean waits agree"
+    for name in others:
+        measured = ("M/M/50, table to schedule", "customers/s", rates["ours"], name, rates[name])
+        record(Measurement(*measured, data))
+    name = "SimPy"
+    measured = ("M/M/50, compiled loop alone", "customers/s", inside, name, rates[name])
+    record(Measurement(*measured, data))
+
+
+def a_million_jobs(repeats: int) -> None:
+    """1,200 nodes of 8 GPUs, best fit, fifo, load 1: rate and peak memory."""
+    count = 1_000_000
+    runs = [_child(_MILLION, str(Path(__file__).parents[1]), str(count)) for _ in range(repeats)]
+    data = f"{count:,} jobs of 1 to 8 GPUs, {NODES:,} x {GPUS} GPUs, best fit, fifo, load 1.0"
+    remark = f"wall {min(run['wall_s'] for run in runs):.2f} s at best"
+    rates = [count / run["s"] for run in runs]
+    record(Measurement("simulate, 1 million jobs", "jobs/s", rates, data=data, remark=remark))
+    inside = [count / run["kernel_s"] for run in runs]
+    record(
+        Measurement("simulate, 1 million jobs, compiled loop alone", "jobs/s", inside, data=data)
+    )
+    parts = f"imports {runs[0]['imports_mib']:.0f}, with the job table {runs[0]['table_mib']:.0f}"
+    memory = [run["mib"] for run in runs]
+    record(
+        Measurement("simulate, 1 million jobs, peak memory", "MiB", memory, data=data, remark=parts)
+    )
+
+
+def growth(largest: int) -> None:
+    """CPU time over n log2 n as the number of jobs grows: flat or falling is n log n."""
+    cluster = Cluster.uniform(NODES, GPUS)
+    sizes = [size for size in (10**5, 316_000, 10**6, 3_160_000, 10**7) if size <= largest]
+    for size in sizes:
+        workload = Workload.from_jobs(mixed_jobs(size, load=0.95))
+        arrays = (workload.submit_s, workload.duration_s, workload.asks, np.arange(size))
+        with kernel_seconds() as inside:
+            whole = cpu_seconds(lambda: run_loop(*arrays, cluster.matrix, best_fit))  # noqa: B023
+        per_job = 1e9 / (size * math.log2(size))
+        data = f"{size:,} jobs, {NODES:,} x {GPUS} GPUs, load 0.95"
+        named = f"growth, {size:,} jobs"
+        for part, seconds in (("compiled loop", inside[0]), ("with set-up", whole)):
+            measured = (f"{named}, {part}", "ns per n log2 n", [seconds * per_job])
+            record(Measurement(*measured, data=data, remark=f"{seconds:.2f} s"))
+
+
+def pai_preset(repeats: int) -> None:
+    """20,000 Philly jobs on 600 GPUs by the rules of Alibaba's simulator."""
+    path = DATA / "pai_sim" / "philly20k.csv.gz"
+    if path.exists():
+        jobs, data = open_trace(path, source="pai-sim").jobs, "first 20,000 Philly jobs, 600 GPUs"
+    else:
+        jobs, data = _philly_like(20_000), "20,000 synthetic jobs like Philly's, 600 GPUs"
+    for order in ("fifo", "shortest"):
+        simulate_pai(jobs, gpus=600, order=order)
+        whole, inside = [], []
+        for _ in range(repeats):
+            with kernel_seconds() as seconds:
+                whole.append(cpu_seconds(lambda: simulate_pai(jobs, gpus=600, order=order)))  # noqa: B023
+            inside += seconds
+        record(Measurement(f"semantics pai, {order}, compiled loop", "s", inside, data=data,
+                           remark=f"with set-up and averages {min(whole):.3f} s"))  # fmt: skip
+
+
+def _philly_like(count: int) -> pd.DataFrame:
+    """Make bursts of long-tailed jobs."""
+    rng = np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "job_id": np.arange(count).astype(str),
+            "submit_s": np.floor(np.cumsum(rng.lognormal(1.0, 2.4, count))),
+            "duration_s": np.ceil(rng.lognormal(6.8, 2.3, count)),
+            "request_gpus": rng.choice([1.0, 2.0, 4.0, 8.0], count, p=[0.84, 0.05, 0.06, 0.05]),
+            "instances": 1.0,
+        }
+    )
+
+
+def openb_runs(repeats: int) -> None:
+    """One published fragmentation experiment per policy."""
+    pods = DATA / "openb" / "openb_pod_list_default.csv"
+    if not pods.exists():
+        print("openb: left out, its lists are not here; set PROPHASE_DATA")
+        return
+    jobs = open_trace(pods, source="openb").jobs
+    nodes = open_trace(pods.parent / "openb_node_list_gpu_node.csv", source="openb").nodes
+    order, rank = arrival_order(pods.parent / "arrival_orders.npz", pods, 42)
+    for place in POLICIES:
+        chosen = {"arrivals": order, "node_rank": rank, "place": place, "seed": 42}
+        simulate_openb(jobs, nodes, **chosen)
+        whole, inside = [], []
+        for _ in range(repeats):
+            with kernel_seconds() as seconds:
+                whole.append(cpu_seconds(lambda: simulate_openb(jobs, nodes, **chosen)))  # noqa: B023
+            inside += seconds
+        data = f"openb default list, seed 42, {len(order):,} arrivals on {len(nodes):,} nodes"
+        record(Measurement(f"openb, {place}", "s", whole, data=data,
+                           remark=f"of which placement {min(inside):.3f} s"))  # fmt: skip
+
+
+def queue_disciplines(repeats: int) -> None:
+    """What strict order and backfilling cost beside skipping."""
+    workload = Workload.from_jobs(mixed_jobs(100_000, load=1.0))
+    cluster = Cluster.uniform(NODES, GPUS)
+    seconds: dict[str, list[float]] = {"skip": [], "strict": [], "easy": []}
+    for _ in range(repeats):
+        for queue, times in seconds.items():
+            times.append(
+                cpu_seconds(
+                    lambda: simulate(workload, cluster, queue=queue, estimate="duration_s")  # noqa: B023
+                )
+            )
+    data = f"100,000 jobs of 1 to 8 GPUs, {NODES:,} x {GPUS} GPUs, load 1.0"
+    for queue in ("strict", "easy"):
+        measured = (f"queue {queue}", "s", seconds[queue], "queue skip", seconds["skip"])
+        record(Measurement(*measured, data))
+
+
+def first_call(repeats: int) -> None:
+    """The first simulation of a process, with and without compiled code on disk."""
+    cold, warm, loaded = [], [], []
+    for _ in range(repeats):
+        with TemporaryDirectory() as cache:
+            fresh = {"NUMBA_CACHE_DIR": cache}
+            cold.append(_child(_FIRST_CALL, environment=fresh)["call_s"])
+            again = _child(_FIRST_CALL, environment=fresh)
+        warm.append(again["call_s"])
+        loaded.append(again["import_s"])
+    remark = f"wall time; imports {min(loaded):.2f} s more"
+    measured = ("first call, compiled code on disk", "s", warm, "first call, nothing on disk", cold)
+    record(Measurement(*measured, "two jobs, two nodes", remark))
+
+
+def _child(script: str, *arguments: str, environment: dict[str, str] | None = None) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--repeats", type=int, default=3)
+    options.add_argument("--largest", type=int, default=10_000_000)
+    chosen = options.parse_args()
+    against_others(chosen.repeats)
+    a_million_jobs(chosen.repeats)
+    pai_preset(chosen.repeats)
+    openb_runs(chosen.repeats)
+    queue_disciplines(chosen.repeats)
+    first_call(chosen.repeats)
+    growth(chosen.largest)
+
+
+if __name__ == "__main__":
+    main()
