@@ -72,7 +72,7 @@ def command(
         Path | None, typer.Option(help="openb: .npz with arrival orders and node ranks.")
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Seed of random policies; openb: which of the arrival orders.")
+        int, typer.Option(help="Seed of random policies; openb: which arrival order.")
     ] = 42,
     format: FormatOption = Format.table,
 ) -> None:

@@ -99,7 +99,7 @@ def run_loop(
     policy = [score, choose_gpu, facts]
     if estimate_s is not None:
         believed = np.array(estimate_s, np.float64)
-        replay_easy(*times, believed, *jobs_in, *matrices, *policy, *forest, *results)
+        replay_easy(*times, believed, *jobs_in, *matrices, *policy, fill, *forest, *results)
     else:
         rules = [kernel.STRICT if strict else kernel.SKIP, pooled, fill]
         queue = np.zeros(jobs, np.int64)

@@ -1,7 +1,8 @@
 """Find policies by name: the function that bears the name of its file.
 
 A place policy's file may also hold ``choose_gpu`` (compiled to ``CHOOSE_GPU``), ``prepare``
-(returns the policy's facts) and ``PURE = False`` (its scores change without a node changing).
+(returns the policy's facts), ``PURE = False`` (its scores change without a node changing) and
+``FILL = True`` (a gang packs a node full before it takes the next).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class PlacePolicy:
     #: (requests of all jobs, cluster, seed) -> facts
     prepare: Callable[[Ints, Cluster, int], Floats] | None
     pure: bool
+    fill: bool
 
 
 @cache
@@ -51,6 +53,7 @@ def place_policies() -> dict[str, PlacePolicy]:
             getattr(module, "choose_gpu", tightest_gpu),
             getattr(module, "prepare", None),
             getattr(module, "PURE", True),
+            getattr(module, "FILL", False),
         )
         for name, module in _files(places_folder)
         if name != tightest_gpu.__name__

@@ -96,6 +96,7 @@ def simulate(
         choose_gpu=policy.choose_gpu,
         facts=policy.prepare(asks, cluster, seed) if policy.prepare else None,
         trees=policy.pure,
+        fill=policy.fill,
         estimate_s=_estimates(workload, estimate) if queue == "easy" else None,
         strict=queue == "strict",
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, types
 
 from prophase.sim.kernels.heaps import pop_end, push_end
-from prophase.sim.kernels.nodes import give_back, room, take
+from prophase.sim.kernels.nodes import fits, give_back, room, take
 from prophase.sim.kernels.replay import ON_GPUS, ON_NODE
 from prophase.sim.kernels.trees import best_node
 from prophase.sim.signatures import (
@@ -143,6 +143,7 @@ def _has_room(nodes: Ints, asks: Ints, shape: int) -> bool:
         SCORE_FUNCTION,
         CHOICE_FUNCTION,
         FLOAT_GRID,
+        FLAG,
         FLOAT_GRID,
         INT_GRID,
         INT_GRID,
@@ -165,6 +166,7 @@ def replay_easy(
     score,
     choose_gpu,
     facts,
+    fill,
     scores,
     winners,
     shapes,
@@ -208,10 +210,22 @@ def replay_easy(
             job = job_of_rank[line[place]]
             shape = shape_of[job]
             first, wanted, done = first_instance[job], asks[shape, ASK_INSTANCES], 0
+            node = -1
             while done < wanted and failed_at[shape] != passes:
-                node = best_node(
-                    score, nodes, asks, shape, facts, False, scores, winners, shapes, log, changes
-                )
+                if not (fill and node >= 0 and fits(nodes, node, asks, shape, False)):
+                    node = best_node(
+                        score,
+                        nodes,
+                        asks,
+                        shape,
+                        facts,
+                        False,
+                        scores,
+                        winners,
+                        shapes,
+                        log,
+                        changes,
+                    )
                 if node < 0:
                     break
                 placed[first + done, ON_NODE] = node

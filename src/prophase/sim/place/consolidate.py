@@ -16,6 +16,8 @@ from prophase.sim.signatures import (
     Ints,
 )
 
+FILL = True
+
 
 @njit(SCORE, cache=True)
 def consolidate(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
