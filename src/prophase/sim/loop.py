@@ -11,6 +11,7 @@ from prophase.sim.kernels import replay as kernel
 from prophase.sim.kernels.backfill import replay_easy
 from prophase.sim.kernels.trees import QUEUE_FIRST, QUEUE_SIZE
 from prophase.sim.place.tightest_gpu import tightest_gpu
+from prophase.sim.shapes import distinct_rows
 from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
 
 #: trees over nodes are kept while shapes x nodes stays below this; beyond, nodes are scanned
@@ -68,8 +69,7 @@ def run_loop(
     trees : bool
         Rate a node again only when it changed; off for policies that are not pure.
     """
-    shapes, shape_of = np.unique(asks, axis=0, return_inverse=True)
-    shape_of = shape_of.reshape(-1).astype(np.int64)
+    shapes, shape_of = distinct_rows(asks)
     jobs, kinds, machines = len(submit_s), len(shapes), len(nodes)
     per_shape = np.bincount(shape_of, minlength=kinds)
     state = np.full((kinds, 4), -1, np.int64)

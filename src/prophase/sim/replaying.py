@@ -12,6 +12,7 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.loop import run_loop
 from prophase.sim.policies import named, order_policies, place_policies
 from prophase.sim.schedule import Schedule
+from prophase.sim.shapes import distinct_rows
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_FEATURES,
@@ -109,9 +110,9 @@ def simulate(
 
 def never_fit(asks: Ints, cluster: Cluster) -> NDArray[np.bool_]:
     """Tell which jobs not even the empty cluster could run."""
-    shapes, shape_of = np.unique(asks, axis=0, return_inverse=True)
+    shapes, shape_of = distinct_rows(asks)
     room = np.array([_room(shape, cluster.matrix) for shape in shapes])
-    stuck: NDArray[np.bool_] = (room < shapes[:, ASK_INSTANCES])[shape_of.reshape(-1)]
+    stuck: NDArray[np.bool_] = (room < shapes[:, ASK_INSTANCES])[shape_of]
     return stuck
 
 
