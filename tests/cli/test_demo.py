@@ -15,6 +15,15 @@ def test_the_demo_ends_with_a_report_that_stands_alone(prophase, tmp_path):
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 
+def test_the_demo_leaves_a_workspace_with_other_tables_alone(prophase):
+    assert prophase("synth", "pai", "--jobs", "50", "--out", "mine").returncode == 0
+    before = prophase("show", "mine").stdout
+    refused = prophase("demo", "mine", "--quick")
+    assert refused.returncode == 1
+    assert "mine: already has jobs from synth-pai" in refused.stderr
+    assert prophase("show", "mine").stdout == before
+
+
 def test_the_demo_may_be_run_again(prophase):
     assert prophase("demo", "d", "--quick").returncode == 0
     assert prophase("demo", "d", "--quick", "--seed", "1").returncode == 0

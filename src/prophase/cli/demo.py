@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from prophase.trace.describe import Description
     from prophase.trace.loading import Trace
 
+#: what the demo's tables say they come from; a folder with others is not touched
+_SOURCE = "demo"
 #: jobs and days of the built-in trace
 _FULL, _QUICK = (60_000, 14.0), (8_000, 3.0)
 
@@ -33,6 +35,7 @@ def command(
     """
     from prophase.trace.describe import describe
 
+    _refuse_other_tables(folder)
     jobs, days = _QUICK if quick else _FULL
     say(f"1/4  making a trace of {jobs:,} jobs over {days:g} days, and a cluster to match")
     trace = _make(folder, jobs, days, seed)
@@ -61,6 +64,20 @@ def command(
     )
 
 
+def _refuse_other_tables(folder: Path) -> None:
+    """Stop before the demo would replace tables that are the user's own."""
+    from prophase.errors import WorkspaceError
+    from prophase.trace.workspace import Workspace
+
+    held = Workspace(folder).tables.values() if Workspace.is_at(folder) else ()
+    for entry in held:
+        if entry.source != _SOURCE:
+            raise WorkspaceError(
+                f"{folder}: already has {entry.name} from {entry.source} ({entry.rows:,} rows), "
+                "which the demo would replace. Choose a new folder: prophase demo FOLDER"
+            )
+
+
 def _make(folder: Path, jobs: int, days: float, seed: int) -> Trace:
     from prophase.trace.synth import make_pai, tables_to_store
     from prophase.trace.workspace import Workspace
@@ -68,7 +85,7 @@ def _make(folder: Path, jobs: int, days: float, seed: int) -> Trace:
     trace = make_pai(jobs, days=days, random_state=seed)
     Workspace.create(folder).store_frames(
         tables_to_store(trace),
-        source=trace.source,
+        source=_SOURCE,
         source_hash=trace.data_hash,
         command=typed_command(),
         clock=trace.clock,
