@@ -41,9 +41,41 @@ def test_rows_are_stored_in_time_order_with_the_reports_counts(dump, workspace):
 def test_the_hash_follows_the_bytes_and_the_options(dump, tmp_path):
     first = open_trace(dump, source="philly").data_hash
     assert open_trace(dump, source="philly").data_hash == first
-    assert open_trace(dump, source="philly", options={"x": "1"}).data_hash != first
     dump.write_text(dump.read_text() + "2017-10-10 07:01:55,1.0,1,1.0,a\n")
     assert open_trace(dump, source="philly").data_hash != first
+    table = tmp_path / "table.csv"
+    table.write_text("job_id,duration_s\na,1\n")
+    mapping = tmp_path / "map.toml"
+    mapping.write_text('[jobs.columns]\njob_id = "job_id"\n')
+    mapped = open_trace(table, source="csv", options={"map": str(mapping)})
+    assert mapped.data_hash != open_trace(table, source="csv").data_hash
+
+
+def test_an_option_the_source_does_not_have_is_refused(dump, workspace):
+    with pytest.raises(ParameterError, match=r"'x': the source philly has no such option.*none"):
+        import_trace("philly", dump, workspace, options={"x": "1"})
+    with pytest.raises(ParameterError, match="Did you mean 'map'"):
+        open_trace(dump, source="csv", options={"mapp": "m.toml"})
+
+
+def test_times_that_count_from_different_moments_are_not_appended(dump, workspace, tmp_path):
+    import_trace("philly", dump, workspace)
+    relative = tmp_path / "relative.csv"
+    relative.write_text("job_id,submit_s,duration_s\na,0,1\n")
+    before = workspace.path_of("jobs")
+    with pytest.raises(WorkspaceError, match="do not count from the same moment"):
+        import_trace("csv", relative, workspace, mode="append")
+    assert workspace.path_of("jobs") == before
+
+
+def test_an_appended_table_names_all_its_sources(dump, workspace, tmp_path):
+    import_trace("philly", dump, workspace)
+    other = tmp_path / "other.csv"
+    other.write_text("job_id,submit_s,duration_s\na,1507531315,1\n")
+    mapping = tmp_path / "map.toml"
+    mapping.write_text('clock = "unix"\n[jobs]\n[jobs.columns]\njob_id = "job_id"\n')
+    import_trace("csv", other, workspace, mode="append", options={"map": str(mapping)})
+    assert workspace.tables["jobs"].source == "philly+csv"
 
 
 def test_columns_the_source_cannot_fill_are_absent(dump, workspace):

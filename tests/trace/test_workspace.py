@@ -33,7 +33,7 @@ def test_making_a_workspace_twice_changes_nothing(workspace: Workspace) -> None:
 
 
 def test_other_data_never_replaces_a_table_unasked(workspace: Workspace) -> None:
-    with pytest.raises(WorkspaceError, match="--replace"):
+    with pytest.raises(WorkspaceError, match=r"--replace .*, or choose another folder"):
         workspace.store_frames({"jobs": JOBS}, source="test", source_hash="h2")
     workspace.store_frames({"jobs": JOBS[:1]}, source="t", source_hash="h2", replace=True)
     assert len(workspace.read("jobs")) == 1

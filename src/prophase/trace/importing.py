@@ -23,7 +23,7 @@ from prophase.trace.staging import (
     stage,
     unique_ids,
 )
-from prophase.trace.workspace import Mode, Workspace
+from prophase.trace.workspace import Mode, TableEntry, Workspace
 
 
 def import_trace(
@@ -77,7 +77,7 @@ def _commit(workspace: Workspace, staged: Staged, mode: Mode, command: str, scra
     report = staged.report
     parts = dict(staged.parts)
     if mode == "new":
-        workspace.refuse_to_overwrite(list(parts), report.source_hash)
+        workspace.refuse_to_overwrite(list(parts), report.source_hash, appendable=True)
     held = workspace.tables
     appended = [name for name in parts if name in held] if mode == "append" else []
     for name in appended:
@@ -85,6 +85,7 @@ def _commit(workspace: Workspace, staged: Staged, mode: Mode, command: str, scra
             raise WorkspaceError(
                 f"{workspace.folder}: this dump is already in the {name} table. Nothing was added."
             )
+        _refuse_other_zero(workspace, held[name], report)
         parts[name] = _append(workspace.path_of(name), parts[name], scratch, name)
     workspace.store(
         parts,
@@ -95,6 +96,16 @@ def _commit(workspace: Workspace, staged: Staged, mode: Mode, command: str, scra
         report=report.to_dict(),
         appended=appended,
     )
+
+
+def _refuse_other_zero(workspace: Workspace, held: TableEntry, report: ImportReport) -> None:
+    """Stop before times since 1970 and times since a trace's own start share a column."""
+    if (held.clock == "relative") != (report.clock == "relative"):
+        raise WorkspaceError(
+            f"{workspace.folder}: the {held.name} table of {held.source} has the clock "
+            f"{held.clock!r}, {report.source} has {report.clock!r}: their times do not count from "
+            "the same moment. Nothing was added. Import it into a workspace of its own."
+        )
 
 
 def _append(old: Path, new: Path, scratch: Path, name: str) -> Path:

@@ -47,6 +47,16 @@ class Reader:
     #: that much later; "relative": a zero of its own
     clock: str = "relative"
 
+    def refuse_unknown(self, options: Mapping[str, str]) -> None:
+        """Stop at an option this source does not have: it would silently change nothing."""
+        for name in options:
+            if name not in self.options:
+                held = ", ".join(self.options) or "none"
+                raise ParameterError(
+                    f"option {name!r}: the source {self.name} has no such option. "
+                    f"{nearest(name, self.options)} It has: {held}.".replace("  ", " ")
+                )
+
 
 @cache
 def all_readers() -> dict[str, Reader]:

@@ -93,6 +93,7 @@ def stage(
 ) -> Staged:
     """Read a dump into Parquet files below ``scratch``."""
     rules = keep_rules(keep)
+    reader.refuse_unknown(options or {})
     running = open_engine(engine, scratch)
     try:
         unpacked = 0

@@ -143,16 +143,18 @@ class Workspace:
         if not path.is_file() or file_hash(path) != self.tables[table].table_hash:
             raise WorkspaceError(f"{path}: is missing or was changed. Import the trace again.")
 
-    def refuse_to_overwrite(self, names: Sequence[str], source_hash: str) -> None:
-        """Stop before a table from other data would be lost."""
+    def refuse_to_overwrite(
+        self, names: Sequence[str], source_hash: str, *, appendable: bool = False
+    ) -> None:
+        """Stop before a table from other data would be lost, and say what the command offers."""
         held = self.tables
         clash = [name for name in names if name in held and held[name].source_hash != source_hash]
         if clash:
             entry = held[clash[0]]
             raise WorkspaceError(
                 f"{self.folder}: already has {', '.join(clash)} from {entry.source} "
-                f"({entry.rows:,} rows). Add --replace to put the new rows in their place, "
-                "or --append to add them."
+                f"({entry.rows:,} rows). Add --replace to put the new rows in their place"
+                + (", or --append to add them." if appendable else ", or choose another folder.")
             )
 
     def store(
@@ -173,16 +175,15 @@ class Workspace:
         entries = {}
         for name, part in parts.items():
             digest = file_hash(part)
+            before = held[name] if name in appended else None
             entries[name] = TableEntry(
                 name=name,
                 file=f"tables/{name}-{digest[:12]}.parquet",
                 rows=pq.read_metadata(part).num_rows,
                 columns=visible_columns(part),
                 table_hash=digest,
-                source=source,
-                source_hash=(
-                    f"{held[name].source_hash}+{source_hash}" if name in appended else source_hash
-                ),
+                source=_joined(before.source, source) if before else source,
+                source_hash=f"{before.source_hash}+{source_hash}" if before else source_hash,
                 command=command,
                 made_at=now,
                 clock=clock,
@@ -263,6 +264,11 @@ class Workspace:
                     "Wait until it has finished."
                 ) from cause
             yield cache
+
+
+def _joined(held: str, source: str) -> str:
+    """Name every source a table has rows of, once."""
+    return held if source in held.split("+") else f"{held}+{source}"
 
 
 def visible_columns(path: Path) -> tuple[str, ...]:
