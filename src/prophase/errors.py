@@ -111,6 +111,10 @@ def storage_error(cause: OSError, path: Path | str) -> StorageError:
         errno.EDQUOT: "the disk quota is used up. Free some space, then run the same command.",
         errno.EFBIG: "the file becomes larger than allowed. Raise the limit (ulimit -f), then run "
         "the same command.",
+        errno.EEXIST: "is a file, not a folder. Choose another name.",
+        errno.ENOTDIR: "a part of this path is a file, not a folder. Choose another place.",
+        errno.ENOENT: "there is no such file or folder. Check the path; a folder to write "
+        "to must be there already.",
         errno.EROFS: "the file system is read-only. Choose another folder.",
     }
     said = advice.get(cause.errno or 0, f"{cause.strerror or cause}.")

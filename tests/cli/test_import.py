@@ -92,3 +92,19 @@ def test_show_outside_a_workspace_says_how_to_make_one(prophase):
 def test_init_makes_a_workspace_once(prophase):
     assert prophase("init", "here").stdout == "here\n"
     assert "Already" in prophase("init", "here").stderr
+
+
+def test_the_next_command_can_be_pasted_when_the_path_has_a_space(prophase, tmp_path):
+    (tmp_path / "my jobs.csv").write_text("job_id,submit_s\na,0\nb,60\n")
+    guessed = prophase("import", "csv", "my jobs.csv", "--guess")
+    assert "prophase import csv 'my jobs.csv' --map" in guessed.stdout
+    done = prophase("import", "csv", "my jobs.csv", "--workspace", "my ws")
+    assert "Next: prophase lint 'my ws'; prophase describe 'my ws'" in done.stdout
+    assert "import csv 'my jobs.csv' --workspace 'my ws'" in prophase("show", "my ws").stdout
+
+
+def test_a_workspace_cannot_be_made_in_place_of_a_file(prophase, tmp_path):
+    (tmp_path / "jobs.csv").write_text("job_id,submit_s\na,0\n")
+    refused = prophase("import", "csv", "jobs.csv", "--workspace", "jobs.csv")
+    assert refused.returncode == 1
+    assert "jobs.csv: is a file, not a folder." in refused.stderr

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, progress_bar, say
+from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, say
 
 if TYPE_CHECKING:
     from prophase.trace.fetch.catalogue import PublicTrace, RemoteFile
@@ -123,4 +123,4 @@ def _next_step(report: FetchReport, trace: PublicTrace) -> str:
             f"No reader takes these files as they are. {trace.page} describes them; "
             "prophase import csv reads tables with a mapping."
         )
-    return f"Next: prophase import {trace.reader} {report.folder} --workspace WORKSPACE"
+    return f"Next: prophase import {trace.reader} {as_typed(report.folder)} --workspace WORKSPACE"

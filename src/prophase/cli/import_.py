@@ -13,6 +13,7 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     WorkspaceOption,
+    as_typed,
     emit,
     finite,
     progress_bar,
@@ -114,7 +115,7 @@ def command(
         remarks=[
             *report.notes,
             f"data {report.source_hash[:12]}, engine {report.engine}, clock {report.clock}",
-            f"Next: prophase lint {workspace}; prophase describe {workspace}",
+            f"Next: prophase lint {as_typed(workspace)}; prophase describe {as_typed(workspace)}",
         ],
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import say
+from prophase.cli.output import as_typed, say
 
 
 def command(
@@ -24,5 +24,5 @@ def command(
     typer.echo(str(workspace.folder))
     say(
         f"{'Already a workspace' if existed else 'Made a workspace'}; settings are in {SETTINGS}.\n"
-        f"Next: prophase import SOURCE PATH --workspace {folder}"
+        f"Next: prophase import SOURCE PATH --workspace {as_typed(folder)}"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ def _next_step(report: LintReport, path: Path) -> str:
     if not report.sound:
         return "Next: correct the errors at the source, then run the same command again."
     if Workspace.is_at(path):
-        return f"Next: prophase describe {path}"
-    return f"Next: prophase import {report.checked['source'] or 'SOURCE'} {path}"
+        return f"Next: prophase describe {as_typed(path)}"
+    return f"Next: prophase import {report.checked['source'] or 'SOURCE'} {as_typed(path)}"
 
 
 def _rows(report: LintReport) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -136,8 +137,19 @@ def progress_bar() -> Iterator[Any]:
 
 
 def typed_command() -> str:
-    """Return the command as the user typed it."""
-    return " ".join(["prophase", *sys.argv[1:]])
+    """Return the command as the user typed it, quoted so that it can be run again."""
+    return shlex.join(["prophase", *sys.argv[1:]])
+
+
+def as_typed(path: Path) -> str:
+    """Return a path as one would type it into a shell.
+
+    Examples
+    --------
+    >>> as_typed(Path("my cluster"))
+    "'my cluster'"
+    """
+    return shlex.quote(str(path))
 
 
 def _columns(rows: Sequence[Row]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, typed_command
+from prophase.cli.output import Format, FormatOption, as_typed, emit, typed_command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,8 @@ def command(
             seed=seed,
             replace=replace,
         )
-        remarks.append(f"Wrote {len(jobs):,} jobs to {out}. Next: prophase describe {out}")
+        following = f"Next: prophase describe {as_typed(out)}"
+        remarks.append(f"Wrote {len(jobs):,} jobs to {out}. {following}")
     else:
         remarks.append("Nothing was written. Add --out FOLDER to keep the sample.")
     emit(_rows(sample, by), format, remarks=remarks)

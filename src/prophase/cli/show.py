@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
 
 if TYPE_CHECKING:
     from prophase.trace.workspace import Workspace
@@ -44,12 +44,13 @@ def command(
         }
         for entry in entries.values()
     ]
-    empty = f"No tables yet. Next: prophase import SOURCE PATH --workspace {workspace}"
+    here = as_typed(workspace)
+    empty = f"No tables yet. Next: prophase import SOURCE PATH --workspace {here}"
     emit(
         rows,
         format,
         document={name: finite(asdict(entry)) for name, entry in entries.items()},
-        remarks=[f"Next: prophase show {workspace} --table {rows[0]['table']}" if rows else empty],
+        remarks=[f"Next: prophase show {here} --table {rows[0]['table']}" if rows else empty],
     )
 
 

@@ -10,6 +10,7 @@ import typer
 from prophase.cli.output import (
     Format,
     FormatOption,
+    as_typed,
     emit,
     finite,
     progress_bar,
@@ -157,7 +158,8 @@ def _export(
                 progress=lambda percent: progress("writing raw tables", percent),
             )
         counts = ", ".join(f"{count:,} {table}" for table, count in rows.items())
-        lines += [f"wrote {raw}: {counts}", f"Next: prophase import pai2020 {raw} -w WORKSPACE"]
+        lines.append(f"wrote {raw}: {counts}")
+        lines.append(f"Next: prophase import pai2020 {as_typed(raw)} -w WORKSPACE")
     return lines
 
 
@@ -232,7 +234,9 @@ def _emit_comparison(trace: Trace, format: Format) -> None:
 
 
 def _next(out: Path | None) -> list[str]:
-    return [] if out is None else [f"Next: prophase describe {out}; prophase show {out}"]
+    if out is None:
+        return []
+    return [f"Next: prophase describe {as_typed(out)}; prophase show {as_typed(out)}"]
 
 
 def _known_generators() -> list[dict[str, Any]]:

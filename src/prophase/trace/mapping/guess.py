@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import lzma
+import shlex
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,7 +68,7 @@ def guess_mapping(path: Path | str) -> str:
     clocks = {clock for _, _, _, clock in sections.values() if clock}
     lines = [
         "# Proposed from the names and a sample of rows; check the lines marked unsure, then:",
-        f"#   prophase import csv {path} --map THIS_FILE",
+        f"#   prophase import csv {shlex.quote(str(path))} --map THIS_FILE",
         f'clock = "{min(clocks, default="relative")}"  # {_CLOCK_WORDS[min(clocks, default="")]}',
         *(f"# Not mapped, because another file fits better: {name}" for name in unread),
     ]
