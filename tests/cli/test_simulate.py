@@ -98,3 +98,9 @@ def test_theory_beside_the_pai_preset_names_the_bursts_of_philly(prophase, share
     assert "Verdict: Formulas do not apply: Poisson arrivals" in shown
     assert "wait_p99_s" in shown
     assert "wait_mean_s by one_pool" in prophase(*arguments, "--format", "csv").stdout
+
+
+def test_the_pai_node_needs_a_gpu(prophase):
+    refused = prophase("simulate", ".", "--semantics", "pai", "--gpus", "0")
+    assert refused.returncode == 2
+    assert "'--gpus'" in refused.stderr

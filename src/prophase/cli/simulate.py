@@ -54,7 +54,7 @@ def command(
     semantics: Annotated[
         str | None, typer.Option(help="pai: exactly as Alibaba's PAI simulator.")
     ] = None,
-    gpus: Annotated[int, typer.Option(help="pai: GPUs of its one node.")] = 6500,
+    gpus: Annotated[int, typer.Option(min=1, help="pai: GPUs of its one node.")] = 6500,
     arrival_rate: Annotated[
         int, typer.Option(help="pai: jobs per minute; -1 keeps the trace's arrivals.")
     ] = -1,
