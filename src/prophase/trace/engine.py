@@ -210,7 +210,8 @@ def open_engine(name: str, scratch: Path) -> Engine:
     if name not in offered:
         known = ["duckdb", *offered]
         raise ParameterError(
-            f"engine {name!r} is unknown. Known engines: {', '.join(known)}. {nearest(name, known)}"
+            f"engine {name!r} is unknown. {nearest(name, known)} "
+            f"Known engines: {', '.join(known)}.".replace("  ", " ")
         )
     engine: Engine = offered[name].load()(scratch)
     return engine

@@ -40,8 +40,8 @@ class Trace:
 
     def _table(self, name: str) -> pd.DataFrame:
         if name not in self.tables:
-            held = ", ".join(self.tables)
-            raise InputError(f"this trace ({self.source}) has no {name} table; it has {held}.")
+            held = f"; it has {', '.join(self.tables)}" if self.tables else ""
+            raise InputError(f"this trace ({self.source}) has no {name} table{held}.")
         return self.tables[name]
 
 

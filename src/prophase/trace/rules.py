@@ -70,7 +70,7 @@ def keep_rules(names: Sequence[str]) -> list[KeepRule]:
         if name not in KEEP_RULES:
             raise ParameterError(
                 f"--keep {name}: there is no such rule. {nearest(name, KEEP_RULES)} "
-                f"Known rules: {', '.join(KEEP_RULES)}."
+                f"Known rules: {', '.join(KEEP_RULES)}.".replace("  ", " ")
             )
     return [KEEP_RULES[name] for name in names]
 
