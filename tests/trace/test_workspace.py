@@ -95,3 +95,17 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError, match="file"):
         Workspace.create(tmp_path / "file" / "ws")
+
+
+@pytest.mark.parametrize("left", [0, 3, 200])
+def test_a_table_file_that_was_cut_is_named(workspace: Workspace, left: int) -> None:
+    path = workspace.path_of("jobs")
+    path.write_bytes(path.read_bytes()[:left])
+    with pytest.raises(WorkspaceError, match=r"jobs-.*\.parquet: is missing or was changed"):
+        workspace.read("jobs")
+
+
+def test_a_table_file_that_is_gone_is_named(workspace: Workspace) -> None:
+    workspace.path_of("jobs").unlink()
+    with pytest.raises(WorkspaceError, match=r"jobs-.*\.parquet: is missing or was changed"):
+        workspace.read("jobs")

@@ -13,6 +13,7 @@ reader sees the old tables or the new ones, never half of each.
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ Mode = Literal["new", "replace", "append"]
 
 SETTINGS = "prophase.toml"
 INDEX = "tables.json"
+#: the last bytes of every Parquet file
+_PARQUET_END = b"PAR1"
 
 _DEFAULT_SETTINGS = """\
 # Settings of this Prophase workspace.
@@ -130,7 +133,10 @@ class Workspace:
                 f"{nearest(table, self.tables)} Import one with: prophase import SOURCE PATH "
                 f"--workspace {self.folder}".replace("  ", " ")
             )
-        return self.folder / entry.file
+        path = self.folder / entry.file
+        if not _is_whole(path):
+            raise _changed(path)
+        return path
 
     def read(self, table: str, columns: list[str] | None = None) -> pd.DataFrame:
         """Return a table in memory."""
@@ -140,8 +146,8 @@ class Workspace:
     def check_file(self, table: str) -> None:
         """Refuse a table whose file is not the one that was written."""
         path = self.path_of(table)
-        if not path.is_file() or file_hash(path) != self.tables[table].table_hash:
-            raise WorkspaceError(f"{path}: is missing or was changed. Import the trace again.")
+        if file_hash(path) != self.tables[table].table_hash:
+            raise _changed(path)
 
     def refuse_to_overwrite(
         self, names: Sequence[str], source_hash: str, *, appendable: bool = False
@@ -264,6 +270,24 @@ class Workspace:
                     "Wait until it has finished."
                 ) from cause
             yield cache
+
+
+def _is_whole(path: Path) -> bool:
+    """Say whether a Parquet file is there and ends as one does: a copy that was cut does not."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(-len(_PARQUET_END), os.SEEK_END)
+            return stream.read() == _PARQUET_END
+    except PermissionError as cause:
+        raise storage_error(cause, path) from cause
+    except OSError:
+        return False
+
+
+def _changed(path: Path) -> WorkspaceError:
+    return WorkspaceError(
+        f"{path}: is missing or was changed. Restore it, or import the trace again with --replace."
+    )
 
 
 def _joined(held: str, source: str) -> str:
