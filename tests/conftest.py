@@ -7,6 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# the same examples in every run; PROPHASE_EXPLORE=1 looks for new ones
+settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None, print_blob=True)
+settings.load_profile("explore" if os.environ.get("PROPHASE_EXPLORE") == "1" else "steady")
 
 ROOT = Path(__file__).parent.parent
 #: in CI a test that cannot run is a failure, not a gap

@@ -7,11 +7,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import settings
-
-# how long an example takes says something about the machine, not about the code
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
 
 
 @pytest.fixture(scope="session")
