@@ -7,6 +7,7 @@ import pytest
 
 from prophase.errors import InputError, ParameterError, WorkspaceError
 from prophase.trace import Workspace, import_trace, open_trace
+from prophase.trace.engine import DuckEngine
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster\n"
 
@@ -147,3 +148,12 @@ def test_a_workspace_opens_as_a_trace(dump, workspace):
 def test_an_empty_workspace_says_how_to_fill_it(workspace):
     with pytest.raises(InputError, match="prophase import"):
         open_trace(workspace.folder)
+
+
+def test_the_engine_keeps_quiet_on_stdout_and_still_tells_how_far_it_is(tmp_path):
+    engine = DuckEngine(tmp_path)
+    settings = engine._sql(
+        "SELECT name, value FROM duckdb_settings() WHERE name LIKE 'enable_progress_bar%'", []
+    )
+    assert dict(settings) == {"enable_progress_bar": "true", "enable_progress_bar_print": "false"}
+    engine.close()

@@ -91,6 +91,9 @@ class DuckEngine:
         self._texts: list[Path] = []
         # order is restored by the final sort; keeping it here would cost memory
         self.connection.raw_sql("SET preserve_insertion_order = false")
+        # we ask how far a query is; DuckDB's own bar would go to stdout, among the results
+        self.connection.raw_sql("SET enable_progress_bar = true")
+        self.connection.raw_sql("SET enable_progress_bar_print = false")
         # a CSV's size is unknown to the planner, which then builds a hash table of the big side
         self.connection.raw_sql("SET disabled_optimizers = 'build_side_probe_side'")
 
