@@ -39,7 +39,7 @@ def test_every_place_policy_starts_every_job_and_keeps_every_limit(place: str, q
     for now in schedule.start_s[::7]:
         running = (schedule.start_s <= now) & (now < schedule.end_s)
         cores = np.bincount(
-            schedule.starts.node[running],
+            schedule.attempts.node[running],
             weights=jobs.jobs["request_cpu_cores"].to_numpy()[running],
             minlength=len(NODES),
         )

@@ -86,7 +86,7 @@ def test_a_gang_starts_with_all_its_instances():
 def test_a_job_wider_than_a_node_runs_as_a_gang_and_that_is_said():
     schedule = simulate(Workload.from_jobs(jobs(request_gpus=[16.0])), Cluster.parse("2x8"))
     assert "gangs over several nodes" in schedule.notes[0]
-    assert sorted(schedule.starts.node) == [0, 1]
+    assert sorted(schedule.attempts.node) == [0, 1]
 
 
 def test_gpu_types_and_features_are_kept():
@@ -170,7 +170,7 @@ def test_random_placement_follows_its_seed():
     table = jobs(request_gpus=[1.0] * 40)
     cluster = Cluster.parse("20x2")
     placed = [
-        tuple(simulate(Workload.from_jobs(table), cluster, place="random", seed=s).starts.node)
+        tuple(simulate(Workload.from_jobs(table), cluster, place="random", seed=s).attempts.node)
         for s in (1, 1, 2)
     ]
     assert placed[0] == placed[1] != placed[2]
@@ -179,14 +179,14 @@ def test_random_placement_follows_its_seed():
 def test_consolidate_spans_the_fewest_nodes():
     table = jobs(request_gpus=[1.0, 1.0], instances=[1.0, 4.0])
     schedule = simulate(Workload.from_jobs(table), Cluster.parse("3x4"), place="consolidate")
-    assert len(set(schedule.starts.node[1:])) == 1
+    assert len(set(schedule.attempts.node[1:])) == 1
 
 
 def test_fragmentation_descent_works_on_any_workload():
     table = jobs(request_gpus=[0.5, 0.5, 2.0, 2.0])
     schedule = simulate(Workload.from_jobs(table), Cluster.parse("3x2"), place="fgd")
     assert (schedule.wait_s == 0).all()
-    assert schedule.starts.gpu_bits[0] == schedule.starts.gpu_bits[1]
+    assert schedule.attempts.gpu_bits[0] == schedule.attempts.gpu_bits[1]
 
 
 def test_policies_are_found_by_the_names_of_their_files():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from prophase.sim.attempts import Attempts
 from prophase.sim.kernels import replay as kernel
 from prophase.sim.kernels.backfill import replay_easy
 from prophase.sim.kernels.trees import QUEUE_FIRST, QUEUE_SIZE
@@ -16,17 +16,6 @@ from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
 
 #: trees over nodes are kept while shapes x nodes stays below this; beyond, nodes are scanned
 _TREE_CELLS = 20_000_000
-
-
-@dataclass(frozen=True)
-class Starts:
-    """When each job started, and on which node and GPUs each instance ran."""
-
-    start_s: Floats
-    #: first row of each job in ``node`` and ``gpu_bits``; instances follow each other
-    first_instance: Ints
-    node: Ints
-    gpu_bits: Ints
 
 
 def run_loop(
@@ -44,7 +33,7 @@ def run_loop(
     strict: bool = False,
     pooled: bool = False,
     fill: bool = False,
-) -> Starts:
+) -> Attempts:
     """Replay jobs on nodes.
 
     Parameters
@@ -105,4 +94,4 @@ def run_loop(
         queue = np.zeros(jobs, np.int64)
         kernel.replay(*times, *jobs_in, *matrices, *policy, *rules, *forest, queue, *results)
     node, gpu_bits = np.ascontiguousarray(placed.T)
-    return Starts(start, first, node, gpu_bits)
+    return Attempts.single(start, start + times[1], first, node, gpu_bits)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.sim.attempts import Attempts
 from prophase.sim.cluster import Cluster
-from prophase.sim.loop import Starts
-from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_INSTANCES, ASK_MILLI, CPU, Floats
+from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_INSTANCES, ASK_MILLI, CPU, Floats, Ints
 from prophase.sim.workload import Workload
 
 
@@ -21,33 +21,56 @@ class Schedule:
 
     workload: Workload
     cluster: Cluster
-    starts: Starts
+    attempts: Attempts
     order: str
     place: str
     queue: str
     notes: tuple[str, ...] = ()
 
     @cached_property
+    def _first_attempt(self) -> Ints:
+        """Row of each job's first attempt; attempts are in the order of their starts."""
+        rows = np.empty(len(self.workload), np.int64)
+        rows[self.attempts.job[::-1]] = np.arange(len(self.attempts))[::-1]
+        return rows
+
+    @cached_property
     def start_s(self) -> Floats:
-        return self.starts.start_s
+        """First start."""
+        return self.attempts.start_s[self._first_attempt]
 
     @cached_property
     def end_s(self) -> Floats:
-        return self.start_s + self.workload.duration_s
+        """End of the last attempt."""
+        ends = np.full(len(self.workload), -np.inf)
+        np.maximum.at(ends, self.attempts.job, self.attempts.end_s)
+        return ends
+
+    @cached_property
+    def run_s(self) -> Floats:
+        """Time spent running, over all attempts."""
+        lengths = self.attempts.end_s - self.attempts.start_s
+        total: Floats = np.bincount(
+            self.attempts.job, weights=lengths, minlength=len(self.workload)
+        ).astype(np.float64)
+        return total
 
     @cached_property
     def wait_s(self) -> Floats:
-        return self.start_s - self.workload.submit_s
+        """Time spent waiting, before the first attempt and between attempts."""
+        if len(self.attempts) == len(self.workload):
+            return self.start_s - self.workload.submit_s
+        return self.jct_s - self.run_s
 
     @cached_property
     def jct_s(self) -> Floats:
-        """Completion time: wait and run."""
+        """Completion time: wait and run, over all attempts."""
         return self.end_s - self.workload.submit_s
 
     @property
     def table(self) -> pd.DataFrame:
         """Return one row per job: times, and the nodes and GPUs of its first instance."""
-        first = self.starts.first_instance
+        first = self.attempts.first_instance[self._first_attempt]
         names = self.cluster.nodes["node_id"].to_numpy(str)
         return pd.DataFrame(
             {
@@ -59,8 +82,8 @@ class Schedule:
                 "wait_s": self.wait_s,
                 "jct_s": self.jct_s,
                 "instances": self.workload.asks[:, ASK_INSTANCES],
-                "node_id": names[self.starts.node[first]],
-                "gpu_ids": [_bits(bits) for bits in self.starts.gpu_bits[first]],
+                "node_id": names[self.attempts.node[first]],
+                "gpu_ids": [_bits(bits) for bits in self.attempts.gpu_bits[first]],
             }
         )
 

@@ -11,25 +11,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from prophase.sim.kernels.gangs import ON_GPUS, ON_NODE, free_rows, place_gang
 from prophase.sim.kernels.heaps import pop_end, push_end
-from prophase.sim.kernels.nodes import fits, give_back, room, take
-from prophase.sim.kernels.replay import ON_GPUS, ON_NODE
-from prophase.sim.kernels.trees import best_node
+from prophase.sim.kernels.nodes import give_back, occupy, room
 from prophase.sim.signatures import (
-    ASK_CPU,
-    ASK_GPUS,
     ASK_INSTANCES,
-    ASK_MEMORY,
-    ASK_MILLI,
     CHOICE_FUNCTION,
     FLAG,
     FLOAT_GRID,
     FLOAT_LINE,
-    FREE_CPU,
-    FREE_GPU,
-    FREE_MEMORY,
-    FREE_SHARE,
-    FREE_WHOLE,
     INT,
     INT_GRID,
     INT_LINE,
@@ -47,23 +37,6 @@ def _insert(line: Ints, size: int, rank: int) -> int:
         line[back] = line[back - 1]
     line[place] = rank
     return size + 1
-
-
-@njit(types.void(INT_GRID, INT, INT_GRID, INT, INT), cache=True)
-def _occupy(nodes: Ints, node: int, asks: Ints, shape: int, bits: int) -> None:
-    """Take away an instance's resources on the GPUs it was given elsewhere."""
-    milli = asks[shape, ASK_MILLI]
-    nodes[node, FREE_CPU] -= asks[shape, ASK_CPU]
-    nodes[node, FREE_MEMORY] -= asks[shape, ASK_MEMORY]
-    nodes[node, FREE_GPU] -= asks[shape, ASK_GPUS] * milli
-    gpu = 0
-    while bits:
-        if bits & 1:
-            if nodes[node, FREE_SHARE + gpu] == 1000:
-                nodes[node, FREE_WHOLE] -= 1
-            nodes[node, FREE_SHARE + gpu] -= milli
-        bits >>= 1
-        gpu += 1
 
 
 @njit(
@@ -194,10 +167,9 @@ def replay_easy(
             job = end_jobs[0]
             running = pop_end(end_times, end_jobs, running)
             kind = shape_of[job]
-            for row in range(first_instance[job], first_instance[job] + asks[kind, ASK_INSTANCES]):
-                give_back(nodes, placed[row, ON_NODE], asks, kind, placed[row, ON_GPUS])
-                log[changes % log.size] = placed[row, ON_NODE]
-                changes += 1
+            instances = asks[kind, ASK_INSTANCES]
+            first = first_instance[job]
+            changes = free_rows(nodes, asks, kind, placed, first, instances, log, changes)
         while arrived < count and submit[arrived] <= now:
             waiting = _insert(line, waiting, rank_of[arrived])
             arrived += 1
@@ -209,54 +181,44 @@ def replay_easy(
         for place in range(waiting):
             job = job_of_rank[line[place]]
             shape = shape_of[job]
-            first, wanted, done = first_instance[job], asks[shape, ASK_INSTANCES], 0
-            node = -1
-            while done < wanted and failed_at[shape] != passes:
-                if not (fill and node >= 0 and fits(nodes, node, asks, shape, False)):
-                    node = best_node(
-                        score,
-                        nodes,
-                        asks,
-                        shape,
-                        facts,
-                        False,
-                        scores,
-                        winners,
-                        shapes,
-                        log,
-                        changes,
-                    )
-                if node < 0:
-                    break
-                placed[first + done, ON_NODE] = node
-                placed[first + done, ON_GPUS] = take(
-                    choose_gpu, nodes, node, asks, shape, facts, False
+            first, instances = first_instance[job], asks[shape, ASK_INSTANCES]
+            starts = False
+            if failed_at[shape] != passes:
+                started, changes = place_gang(
+                    score,
+                    choose_gpu,
+                    facts,
+                    nodes,
+                    asks,
+                    shape,
+                    False,
+                    fill,
+                    scores,
+                    winners,
+                    shapes,
+                    log,
+                    changes,
+                    placed,
+                    first,
                 )
-                log[changes % log.size] = node
-                changes += 1
-                done += 1
-            starts = done == wanted
+                starts = started == 1
             if not starts:
                 failed_at[shape] = passes
             elif head >= 0:
-                for row in range(first, first + done):
-                    _occupy(future, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
+                for row in range(first, first + instances):
+                    occupy(future, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
                 if now + estimate[job] > reserved and not _has_room(future, asks, head):
                     starts = False
+                    changes = free_rows(nodes, asks, shape, placed, first, instances, log, changes)
                 if not starts or now + estimate[job] <= reserved:
                     # it will not be there at the reserved instant
-                    for row in range(first, first + done):
+                    for row in range(first, first + instances):
                         give_back(future, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
             if starts:
                 start[job] = now
                 estimated_end[job] = now + estimate[job]
                 running = push_end(end_times, end_jobs, running, now + duration[job], job)
                 continue
-            for row in range(first, first + done):
-                give_back(nodes, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
-                log[changes % log.size] = placed[row, ON_NODE]
-                changes += 1
-                placed[row, ON_NODE] = -1
             line[kept] = line[place]
             kept += 1
             if head < 0:

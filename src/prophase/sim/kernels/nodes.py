@@ -86,6 +86,24 @@ def _tightest(nodes: Ints, node: int, gpus: int, milli: int) -> int:
     return bits
 
 
+@njit(types.void(INT_GRID, INT, INT_GRID, INT, INT), cache=True)
+def occupy(nodes: Ints, node: int, asks: Ints, shape: int, bits: int) -> None:
+    """Take one instance's resources away, its shares from the GPUs in ``bits``."""
+    milli = asks[shape, ASK_MILLI]
+    nodes[node, FREE_CPU] -= asks[shape, ASK_CPU]
+    nodes[node, FREE_MEMORY] -= asks[shape, ASK_MEMORY]
+    nodes[node, FREE_GPU] -= asks[shape, ASK_GPUS] * milli
+    nodes[node, HELD] += asks[shape, ASK_HELD]
+    gpu = 0
+    while bits:
+        if bits & 1:
+            if nodes[node, FREE_SHARE + gpu] == 1000:
+                nodes[node, FREE_WHOLE] -= 1
+            nodes[node, FREE_SHARE + gpu] -= milli
+        bits >>= 1
+        gpu += 1
+
+
 @njit(INT(CHOICE_FUNCTION, INT_GRID, INT, INT_GRID, INT, FLOAT_GRID, FLAG), cache=True)
 def take(choose_gpu, nodes, node, asks, shape, facts, pooled):
     """Occupy one instance's resources; return the GPUs chosen as a bit set.
@@ -100,21 +118,13 @@ def take(choose_gpu, nodes, node, asks, shape, facts, pooled):
             bits = 1 << choose_gpu(nodes, node, asks, shape, facts)
         else:
             bits = _tightest(nodes, node, gpus, milli)
-        for gpu in range(nodes[node, GPUS]):
-            if (bits >> gpu) & 1:
-                if nodes[node, FREE_SHARE + gpu] == 1000:
-                    nodes[node, FREE_WHOLE] -= 1
-                nodes[node, FREE_SHARE + gpu] -= milli
-    nodes[node, FREE_CPU] -= asks[shape, ASK_CPU]
-    nodes[node, FREE_MEMORY] -= asks[shape, ASK_MEMORY]
-    nodes[node, FREE_GPU] -= gpus * milli
-    nodes[node, HELD] += asks[shape, ASK_HELD]
+    occupy(nodes, node, asks, shape, bits)
     return bits
 
 
 @njit(types.void(INT_GRID, INT, INT_GRID, INT, INT), cache=True)
 def give_back(nodes: Ints, node: int, asks: Ints, shape: int, bits: int) -> None:
-    """Free what ``take`` occupied."""
+    """Free what ``occupy`` took."""
     nodes[node, FREE_CPU] += asks[shape, ASK_CPU]
     nodes[node, FREE_MEMORY] += asks[shape, ASK_MEMORY]
     milli = asks[shape, ASK_MILLI]
@@ -133,7 +143,7 @@ def give_back(nodes: Ints, node: int, asks: Ints, shape: int, bits: int) -> None
 @njit(INT(INT_GRID, INT, INT_GRID, INT), cache=True)
 def room(nodes: Ints, node: int, asks: Ints, shape: int) -> int:
     """Return how many instances of the shape could start on the node now."""
-    if asks[shape, ASK_FEATURES] & ~nodes[node, FEATURES]:
+    if nodes[node, FREE_MEMORY] < 0 or asks[shape, ASK_FEATURES] & ~nodes[node, FEATURES]:
         return 0
     if asks[shape, ASK_TYPES] != 0 and (asks[shape, ASK_TYPES] >> nodes[node, GPU_TYPE]) & 1 == 0:
         return 0

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from prophase.sim.kernels.gangs import free_rows, place_gang
 from prophase.sim.kernels.heaps import dequeue, enqueue, pop_end, push_end
-from prophase.sim.kernels.nodes import fits, give_back, take
-from prophase.sim.kernels.trees import BLOCKED_AT, QUEUE_FIRST, QUEUE_SIZE, best_node
+from prophase.sim.kernels.trees import BLOCKED_AT, QUEUE_FIRST, QUEUE_SIZE
 from prophase.sim.signatures import (
     ASK_INSTANCES,
     CHOICE_FUNCTION,
@@ -27,8 +27,6 @@ from prophase.sim.signatures import (
 )
 
 STRICT, SKIP = 0, 1
-#: columns of the placement matrix, one row per instance: its node and its GPUs as a bit set
-ON_NODE, ON_GPUS = range(2)
 
 
 @njit(
@@ -101,10 +99,9 @@ def replay(
             job = end_jobs[0]
             running = pop_end(end_times, end_jobs, running)
             shape = shape_of[job]
-            for row in range(first_instance[job], first_instance[job] + asks[shape, ASK_INSTANCES]):
-                give_back(nodes, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
-                log[changes % log.size] = placed[row, ON_NODE]
-                changes += 1
+            instances = asks[shape, ASK_INSTANCES]
+            first = first_instance[job]
+            changes = free_rows(nodes, asks, shape, placed, first, instances, log, changes)
             releases += 1
 
         while arrived < count and submit[arrived] <= now:
@@ -123,41 +120,28 @@ def replay(
             if chosen < 0 or shapes[chosen, BLOCKED_AT] == releases:
                 break
             job = job_of_rank[smallest]
-            first, wanted, done, node = first_instance[job], asks[chosen, ASK_INSTANCES], 0, -1
-            while done < wanted:
-                if not (fill and node >= 0 and fits(nodes, node, asks, chosen, pooled)):
-                    node = best_node(
-                        score,
-                        nodes,
-                        asks,
-                        chosen,
-                        facts,
-                        pooled,
-                        scores,
-                        winners,
-                        shapes,
-                        log,
-                        changes,
-                    )
-                if node < 0:
-                    break
-                placed[first + done, ON_NODE] = node
-                placed[first + done, ON_GPUS] = take(
-                    choose_gpu, nodes, node, asks, chosen, facts, pooled
-                )
-                log[changes % log.size] = node
-                changes += 1
-                done += 1
-            if done == wanted:
+            started, changes = place_gang(
+                score,
+                choose_gpu,
+                facts,
+                nodes,
+                asks,
+                chosen,
+                pooled,
+                fill,
+                scores,
+                winners,
+                shapes,
+                log,
+                changes,
+                placed,
+                first_instance[job],
+            )
+            if started:
                 dequeue(queue, shapes, chosen)
                 start[job] = now
                 running = push_end(end_times, end_jobs, running, now + duration[job], job)
                 continue
-            for row in range(first, first + done):
-                give_back(nodes, placed[row, ON_NODE], asks, chosen, placed[row, ON_GPUS])
-                log[changes % log.size] = placed[row, ON_NODE]
-                changes += 1
-                placed[row, ON_NODE] = -1
             shapes[chosen, BLOCKED_AT] = releases
             if discipline == STRICT:
                 break

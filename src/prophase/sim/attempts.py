@@ -1,0 +1,47 @@
+"""What a replay decided: every attempt of every job, with its time and place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase.sim.signatures import Floats, Ints
+
+#: how an attempt ended
+FINISHED, PREEMPTED, NODE_LOST, OUT_OF_MEMORY = range(4)
+OUTCOMES = ("finished", "preempted", "node_lost", "out_of_memory")
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """When each attempt ran, on which node and GPUs each of its instances, and how it ended.
+
+    Attempts are in the order in which they started; the one of a job that is never interrupted
+    is its only one.
+    """
+
+    #: row of the job in the workload
+    job: Ints
+    start_s: Floats
+    end_s: Floats
+    outcome: NDArray[np.int8]
+    #: first row of the attempt in ``node`` and ``gpu_bits``; its instances follow each other
+    first_instance: Ints
+    node: Ints
+    gpu_bits: Ints
+    #: how often the job had climbed its ladder of requests before; 0 without a ladder
+    rung: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    @classmethod
+    def single(
+        cls, start_s: Floats, end_s: Floats, first: Ints, node: Ints, gpu_bits: Ints
+    ) -> Attempts:
+        """Take jobs that run once each, in the order of the workload."""
+        jobs = len(start_s)
+        finished = np.full(jobs, FINISHED, np.int8)
+        return cls(np.arange(jobs), start_s, end_s, finished, first, node, gpu_bits)
