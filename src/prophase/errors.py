@@ -102,6 +102,38 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"Did you mean {close[0]!r}?" if close else ""
 
 
+def not_among(
+    said: str,
+    word: str,
+    known: Iterable[str],
+    *,
+    heading: str = "Known",
+    none: str = "none",
+    most: int | None = None,
+) -> str:
+    """Return the message about a word that is not one of the known ones.
+
+    Parameters
+    ----------
+    said : str
+        What was wrong, as a sentence.
+    heading, none : str
+        What stands before the known words, and in their place if there are none.
+    most : int, optional
+        How many of the known words are shown.
+
+    Examples
+    --------
+    >>> not_among("order 'fifi' is unknown.", "fifi", ["fifo", "shortest"])
+    "order 'fifi' is unknown. Did you mean 'fifo'? Known: fifo, shortest."
+    """
+    words = list(known)
+    shown = words[:most]
+    listed = ", ".join(shown) or none
+    listed += f" and {len(words) - len(shown):,} more" if len(shown) < len(words) else ""
+    return " ".join(filter(None, [said, nearest(word, words), f"{heading}: {listed}."]))
+
+
 def storage_error(cause: OSError, path: Path | str) -> StorageError:
     """Say in our words what the file system refused at ``path``."""
     advice = {

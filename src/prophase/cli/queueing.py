@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, format_cell
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 
 if TYPE_CHECKING:
     from prophase.sim.queueing import JobClass, LossAnswer, QueueAnswer
@@ -128,9 +128,7 @@ def command(
         _one_queue(model, wanted, method, target, over or [], format)
     else:
         known = [*MODELS, *_MORE]
-        raise ParameterError(
-            f"model {model!r} is unknown. Known: {', '.join(known)}. {nearest(model, known)}"
-        )
+        raise ParameterError(not_among(f"model {model!r} is unknown.", model, known))
 
 
 def _one_queue(

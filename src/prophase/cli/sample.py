@@ -71,7 +71,7 @@ def _draw(
     path: Path, source: str | None, by: str, size: int | None, seed: int, *, wanted: bool
 ) -> tuple[Sample, dict[str, pd.DataFrame], dict[str, str]]:
     """Return the sample, the tables it leaves, and where they came from."""
-    from prophase.errors import MissingColumnError, nearest
+    from prophase.errors import MissingColumnError, not_among
     from prophase.trace.loading import open_trace
     from prophase.trace.sample import draw_sample, take_rows
     from prophase.trace.workspace import Workspace
@@ -89,8 +89,9 @@ def _draw(
         origin = {"source": trace.source, "hash": trace.data_hash, "clock": trace.clock}
     if by not in columns:
         raise MissingColumnError(
-            f"{path}: the jobs have no column {by!r}. {nearest(by, columns)} "
-            f"Choose one of {', '.join(columns)}.".replace("  ", " ")
+            not_among(
+                f"{path}: the jobs have no column {by!r}.", by, columns, heading="Choose one of"
+            )
         )
     if held is None:
         sample = draw_sample(trace.jobs[by], size, random_state=seed)

@@ -15,7 +15,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 from prophase.sim import order as orders_folder
 from prophase.sim import place as places_folder
 from prophase.sim.cluster import Cluster
@@ -63,9 +63,7 @@ def place_policies() -> dict[str, PlacePolicy]:
 def named(name: str, known: dict[str, Any], what: str) -> Any:
     """Return the policy of that name, or say which there are."""
     if name not in known:
-        raise ParameterError(
-            f"{what} {name!r} is unknown. {nearest(name, known)} Known: {', '.join(known)}."
-        )
+        raise ParameterError(not_among(f"{what} {name!r} is unknown.", name, known))
     return known[name]
 
 

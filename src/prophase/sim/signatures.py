@@ -58,3 +58,49 @@ def held_unit(gpus: Ints, milli: Ints) -> Ints:
     place = _SHARED_BITS + _COUNT_BITS * (np.minimum(gpus, _MOST_GPUS) - 1)
     whole = np.left_shift(1, np.maximum(place, 0))
     return np.where(gpus == 0, 0, np.where(milli < 1000, 1, whole)).astype(np.int64)
+
+#: columns of the live loop's job matrix. Known at submission: the time, the order's own key, the
+#: believed run time, GPUs (of all instances), charge per second, priority, share of the cluster,
+#: partition and quality-of-service factors, row of the user among the owners, row of its kind
+(
+    JOB_SUBMIT,
+    JOB_KEY,
+    JOB_ESTIMATE,
+    JOB_GPUS,
+    JOB_CHARGE,
+    JOB_PRIORITY,
+    JOB_SIZE,
+    JOB_PARTITION,
+    JOB_QOS,
+    JOB_USER,
+    JOB_KIND,
+) = range(11)
+#: what it has done: work still to do (s at speed 1), seconds run over all attempts
+JOB_REMAINING, JOB_ATTAINED = range(11, 13)
+#: this attempt: when it began, work to do and overhead before it, work done, speed, last look,
+#: and when the scheduler believes it ends
+JOB_STARTED, JOB_LEFT, JOB_OVERHEAD, JOB_DONE, JOB_RATE, JOB_LOOKED, JOB_BELIEVED = range(13, 20)
+JOB_COLUMNS = 20
+
+#: columns of the owners' matrix; row 0 is everybody. Used so far (decayed), charge per second
+#: now, weight, held shares of GPUs, CPU and memory and the largest of them, last look, parent's
+#: row, and what the order works out for itself
+(
+    OWNER_USAGE,
+    OWNER_RATE,
+    OWNER_SHARE,
+    OWNER_GPU,
+    OWNER_CPU,
+    OWNER_MEMORY,
+    OWNER_DOMINANT,
+    OWNER_LOOKED,
+    OWNER_PARENT,
+    OWNER_FACTOR,
+) = range(10)
+OWNER_COLUMNS = 10
+
+#: key(jobs, job, owners, now, facts) -> smallest goes first
+KEY = types.float64(FLOAT_GRID, types.int64, FLOAT_GRID, types.float64, FLOAT_GRID)
+#: refresh(owners, now, facts): called before keys are asked for
+REFRESH = types.void(FLOAT_GRID, types.float64, FLOAT_GRID)
+KEY_FUNCTION, REFRESH_FUNCTION = types.FunctionType(KEY), types.FunctionType(REFRESH)

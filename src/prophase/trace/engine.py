@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import ibis
 import pandas as pd
 
-from prophase.errors import FormatError, ParameterError, StorageError, nearest, storage_error
+from prophase.errors import FormatError, ParameterError, StorageError, not_among, storage_error
 from prophase.trace.files import first_line_not_utf8
 
 #: measured on 5 million wide rows: smallest file and fastest write of the settings tried
@@ -213,8 +213,7 @@ def open_engine(name: str, scratch: Path) -> Engine:
     if name not in offered:
         known = ["duckdb", *offered]
         raise ParameterError(
-            f"engine {name!r} is unknown. {nearest(name, known)} "
-            f"Known engines: {', '.join(known)}.".replace("  ", " ")
+            not_among(f"engine {name!r} is unknown.", name, known, heading="Known engines")
         )
     engine: Engine = offered[name].load()(scratch)
     return engine

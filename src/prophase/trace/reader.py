@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ibis
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 from prophase.trace import files
 from prophase.trace.dump import Dump, first_line_of, words_of
 
@@ -51,10 +51,13 @@ class Reader:
         """Stop at an option this source does not have: it would silently change nothing."""
         for name in options:
             if name not in self.options:
-                held = ", ".join(self.options) or "none"
                 raise ParameterError(
-                    f"option {name!r}: the source {self.name} has no such option. "
-                    f"{nearest(name, self.options)} It has: {held}.".replace("  ", " ")
+                    not_among(
+                        f"option {name!r}: the source {self.name} has no such option.",
+                        name,
+                        self.options,
+                        heading="It has",
+                    )
                 )
 
 
@@ -75,8 +78,7 @@ def reader_named(name: str) -> Reader:
     known = all_readers()
     if name not in known:
         raise ParameterError(
-            f"source {name!r} is unknown. {nearest(name, known)} "
-            f"Known sources: {', '.join(known)}.".replace("  ", " ")
+            not_among(f"source {name!r} is unknown.", name, known, heading="Known sources")
         )
     return known[name]
 

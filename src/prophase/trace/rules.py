@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import ibis
 
-from prophase.errors import ParameterError, SchemaError, nearest
+from prophase.errors import ParameterError, SchemaError, not_among
 from prophase.trace.schema import SCHEMAS, Column, TableSchema
 from prophase.trace.sheet import BAD, REASON
 
@@ -69,8 +69,12 @@ def keep_rules(names: Sequence[str]) -> list[KeepRule]:
     for name in names:
         if name not in KEEP_RULES:
             raise ParameterError(
-                f"--keep {name}: there is no such rule. {nearest(name, KEEP_RULES)} "
-                f"Known rules: {', '.join(KEEP_RULES)}.".replace("  ", " ")
+                not_among(
+                    f"--keep {name}: there is no such rule.",
+                    name,
+                    KEEP_RULES,
+                    heading="Known rules",
+                )
             )
     return [KEEP_RULES[name] for name in names]
 
@@ -98,12 +102,14 @@ def _refuse_unknown_columns(schema: TableSchema, table: ibis.Table) -> None:
     lacking = [c.name for c in schema if c.required and c.name not in table.columns]
     if unknown or lacking:
         raise SchemaError(
-            f"the {schema.name} table "
-            + (
-                f"knows no column {unknown[0]!r}. {nearest(unknown[0], schema.names)}"
-                if unknown
-                else f"needs the column {lacking[0]}."
+            not_among(
+                f"the {schema.name} table knows no column {unknown[0]!r}.",
+                unknown[0],
+                schema.names,
+                heading="It has",
             )
+            if unknown
+            else f"the {schema.name} table needs the column {lacking[0]}."
         )
 
 

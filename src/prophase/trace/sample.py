@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from prophase.errors import InputError, MissingColumnError, ParameterError, nearest
+from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
 
 #: how rows without a value in the column are called
 MISSING = "(missing)"
@@ -62,8 +62,12 @@ def sample_jobs(
     """
     if by not in jobs:
         raise MissingColumnError(
-            f"the job table has no column {by!r} to sample by. "
-            f"{nearest(by, map(str, jobs.columns))} It has {', '.join(map(str, jobs.columns))}."
+            not_among(
+                f"the job table has no column {by!r} to sample by.",
+                by,
+                map(str, jobs.columns),
+                heading="It has",
+            )
         )
     return jobs.iloc[draw_sample(jobs[by], size, random_state=random_state).rows]
 

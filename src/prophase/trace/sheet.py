@@ -16,7 +16,7 @@ import ibis
 import ibis.expr.operations as ops
 import pandas as pd
 
-from prophase.errors import MissingColumnError, nearest
+from prophase.errors import MissingColumnError, not_among
 from prophase.trace.files import SourceFile
 
 #: why a row is left out; missing means it stays
@@ -84,13 +84,16 @@ class Sheet:
         """Refuse the file unless it has these columns."""
         absent = [name for name in names if name not in self.table.columns]
         if absent:
-            hint = nearest(absent[0], self.columns)
-            raise MissingColumnError(
+            said = not_among(
                 f"{self.file.origin}: needs the column{'s' * (len(absent) > 1)} "
-                f"{', '.join(absent)}, but has {', '.join(self.columns[:20])}"
-                f"{' ...' if len(self.columns) > 20 else ''}. "
-                f"{hint + ' ' if hint else ''}"
-                "Check that this is a file of that source, with its header line."
+                f"{', '.join(absent)}.",
+                absent[0],
+                self.columns,
+                heading="It has",
+                most=20,
+            )
+            raise MissingColumnError(
+                f"{said} Check that this is a file of that source, with its header line."
             )
 
     def text(self, name: str) -> ibis.Value:

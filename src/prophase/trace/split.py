@@ -251,7 +251,7 @@ def _divide(clock: _Clock, cut: float, until: float) -> Split:
         notes=(*clock.notes, *notes),
         cut=cut,
     )
-    return _checked(split, f"The rows arrive between {clock.span}; the cut is {cut:.15g}.")
+    return _checked(split, f": the rows arrive between {clock.span}, the cut is {cut:.15g}")
 
 
 def _cut_for(arrival: NDArray[np.float64], share: float) -> float:
@@ -320,12 +320,12 @@ def _checked_share(share: float) -> float:
     return share
 
 
-def _checked(split: Split, hint: str = "") -> Split:
+def _checked(split: Split, why: str = "") -> Split:
     for side, rows in (("train", split.train), ("test", split.test)):
         if len(rows) == 0:
             raise ParameterError(
-                f"the split {split.rule} leaves the {side} side empty. {hint} "
-                "Choose another cut or share.".replace("  ", " ")
+                f"the split {split.rule} leaves the {side} side empty{why}. "
+                "Choose another cut or share."
             )
     return split
 

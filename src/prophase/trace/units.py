@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 
 #: factor that turns one of this unit into the unit of the table column
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -49,9 +49,13 @@ def factor_to(table_unit: str, source_unit: str) -> float:
     wanted = source_unit.lower()
     if wanted not in known:
         raise ParameterError(
-            f"unit {source_unit!r} cannot become {table_unit or 'a plain number'}. "
-            f"Known units: {', '.join(known) or 'none, leave the unit out'}. "
-            + nearest(wanted, known)
+            not_among(
+                f"unit {source_unit!r} cannot become {table_unit or 'a plain number'}.",
+                wanted,
+                known,
+                heading="Known units",
+                none="none, leave the unit out",
+            )
         )
     return known[wanted]
 

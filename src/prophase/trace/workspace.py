@@ -27,7 +27,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from prophase import __version__
-from prophase.errors import WorkspaceError, nearest, storage_error
+from prophase.errors import WorkspaceError, not_among, storage_error
 from prophase.trace.files import file_hash
 
 #: what to do with a table that the workspace already has
@@ -127,11 +127,11 @@ class Workspace:
         """Return the Parquet file of a table."""
         entry = self.tables.get(table)
         if entry is None:
-            held = ", ".join(self.tables) or "none"
+            said = not_among(
+                f"{self.folder}: has no table {table!r}.", table, self.tables, heading="It has"
+            )
             raise WorkspaceError(
-                f"{self.folder}: has no table {table!r} (it has: {held}). "
-                f"{nearest(table, self.tables)} Import one with: prophase import SOURCE PATH "
-                f"--workspace {self.folder}".replace("  ", " ")
+                f"{said} Import one with: prophase import SOURCE PATH --workspace {self.folder}"
             )
         path = self.folder / entry.file
         if not _is_whole(path):

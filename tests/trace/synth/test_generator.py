@@ -80,7 +80,7 @@ def test_truth_is_stored_under_names_that_say_so() -> None:
         ("containers", {"kind": "level"}, "Did you mean 'levels'?"),
         ("containers", {"gaps": "maybe"}, "Pass yes or no"),
         ("containers", {"metrics": "cpu_cores,disk"}, "metrics is 'disk'"),
-        ("cluster", {"like": "pia"}, "Pass pai or openb or small"),
+        ("cluster", {"like": "pia"}, "Known: pai, openb, small"),
         ("pipeline", {"logic_change_task": "train"}, "which is no task"),
         ("pipeline", {"logic_change_date": "soon"}, "Pass a date such as 2020-07-01"),
         ("pipeline", {"logic_change_date": "2021-02-01"}, "all in 2020"),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prophase.errors import InputError, ParameterError, nearest
+from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.cluster import Cluster
 from prophase.sim.kernels.curves import measure_arrivals
 from prophase.sim.loop import run_loop
@@ -96,10 +96,7 @@ def simulate_openb(
         Only for ``random``; kept in the result.
     """
     if place not in POLICIES:
-        raise ParameterError(
-            f"place {place!r} is unknown here. {nearest(place, POLICIES)} "
-            f"Known: {', '.join(POLICIES)}."
-        )
+        raise ParameterError(not_among(f"place {place!r} is unknown here.", place, POLICIES))
     if len(node_rank) != len(nodes):
         raise InputError(
             f"the ranks are for {len(node_rank):,} nodes, the node list has {len(nodes):,}. "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.errors import InputError, ParameterError
+from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.loop import run_loop
 from prophase.sim.presets import pai_nodes
 from prophase.sim.signatures import (
@@ -95,7 +95,7 @@ def simulate_pai(
         By id, least idle GPU, most idle GPU, least used first.
     """
     if order not in ORDERS:
-        raise ParameterError(f"order {order!r} is unknown here. Known: {', '.join(ORDERS)}.")
+        raise ParameterError(not_among(f"order {order!r} is unknown here.", order, ORDERS))
     if not 0 <= node_order < len(NODE_ORDERS) or gpu_type_matching not in (0, 1, 2):
         raise ParameterError("node_order is 0, 1, 2 or 3, and gpu_type_matching 0, 1 or 2.")
     if ORDERS[order] not in jobs:

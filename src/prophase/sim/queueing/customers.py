@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.errors import InputError, ParameterError, nearest
+from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.queueing.checks import Floats
 
 #: what a server is -> column that says how many an instance asks for
@@ -51,10 +51,7 @@ def customers_of(jobs: pd.DataFrame, servers: int, resource: str = "gpus") -> Cu
     {'without submit time or duration': 1}
     """
     if resource not in RESOURCES:
-        raise ParameterError(
-            f"resource is {resource!r}. Known: {', '.join(RESOURCES)}. "
-            + nearest(resource, RESOURCES)
-        )
+        raise ParameterError(not_among(f"resource is {resource!r}.", resource, RESOURCES))
     for column in ("submit_s", "duration_s"):
         if column not in jobs or not jobs[column].notna().any():
             raise InputError(f"this trace has no {column}, without which there is no queue.")

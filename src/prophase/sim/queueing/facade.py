@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 from prophase.sim.queueing.checks import least_stable_servers
 from prophase.sim.queueing.ggc import GGC_METHODS, ggc
 from prophase.sim.queueing.mg1 import mg1
@@ -88,9 +88,7 @@ def answer(
 def model_named(name: str) -> Model:
     """Return a model, or refuse with the nearest name."""
     if name not in MODELS:
-        raise ParameterError(
-            f"model {name!r} is unknown. Known: {', '.join(MODELS)}. " + nearest(name, MODELS)
-        )
+        raise ParameterError(not_among(f"model {name!r} is unknown.", name, MODELS))
     return MODELS[name]
 
 

@@ -10,7 +10,7 @@ import math
 
 from scipy.special import ndtr
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 from prophase.sim.queueing.checks import require_scv
 from prophase.sim.queueing.mmc import mmc
 from prophase.sim.queueing.result import (
@@ -54,10 +54,7 @@ def ggc(
     0.1979
     """
     if method not in GGC_METHODS:
-        raise ParameterError(
-            f"method {method!r} is unknown here. Known: {', '.join(GGC_METHODS)}. "
-            + nearest(method, GGC_METHODS)
-        )
+        raise ParameterError(not_among(f"method {method!r} is unknown here.", method, GGC_METHODS))
     require_scv(arrival_scv=arrival_scv, service_scv=service_scv)
     markov = mmc(arrivals_per_s, service_mean_s, servers)
     used, delayed = markov.utilisation, markov.wait_probability

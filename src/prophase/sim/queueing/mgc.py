@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.special import gammainc
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 from prophase.sim.queueing.checks import (
     refuse_unstable,
     require_positive,
@@ -181,7 +181,4 @@ def _trust(service_scv: float, method: str) -> str:
 
 def _refuse_unknown(method: str, known: dict[str, str]) -> None:
     if method not in known:
-        raise ParameterError(
-            f"method {method!r} is unknown here. Known: {', '.join(known)}. "
-            + nearest(method, known)
-        )
+        raise ParameterError(not_among(f"method {method!r} is unknown here.", method, known))

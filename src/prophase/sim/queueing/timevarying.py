@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from prophase.errors import ParameterError
+from prophase.errors import ParameterError, not_among
 from prophase.sim.queueing.checks import Floats, require_positive
 from prophase.sim.queueing.erlang import delayed_from_blocked, erlang_b
 
@@ -157,7 +157,7 @@ def waits_over_time(
     array([0.001, 0.266, 0.001])
     """
     if view not in VIEWS:
-        raise ParameterError(f"view {view!r} is unknown. Known: {', '.join(VIEWS)}.")
+        raise ParameterError(not_among(f"view {view!r} is unknown.", view, VIEWS))
     require_positive(servers=servers)
     rate = _rates(rate_per_s, bin_s)
     mean = _mean_service(service_mean_s, durations_s)

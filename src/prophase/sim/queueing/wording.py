@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 from prophase.sim.queueing.priorities import JobClass
 from prophase.trace.describe.words import parse_seconds
 
@@ -46,8 +46,12 @@ def parse_class(text: str) -> JobClass:
         key = key.strip()
         if not equals or key not in _KEYS:
             raise ParameterError(
-                f"--class {text!r}: {pair.strip()!r} is not understood. Write "
-                f"name=urgent,arrivals=2/h,service=30min,scv=1,need=1. {nearest(key, _KEYS)}"
+                not_among(
+                    f"--class {text!r}: {pair.strip()!r} is not understood. Write "
+                    "name=urgent,arrivals=2/h,service=30min,scv=1,need=1.",
+                    key,
+                    _KEYS,
+                )
             )
         given[key] = value.strip()
     for key in ("arrivals", "service"):

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 
 #: who vouches for a checksum: the trace's owner, or copies of the same version
 Basis = Literal["owner", "copies"]
@@ -79,8 +79,12 @@ def public_trace(name: str) -> PublicTrace:
     known = all_public_traces()
     if name not in known:
         raise ParameterError(
-            f"there is no public trace {name!r} in the catalogue. {nearest(name, known)} "
-            f"It has {', '.join(known)}.".replace("  ", " ")
+            not_among(
+                f"there is no public trace {name!r} in the catalogue.",
+                name,
+                known,
+                heading="It has",
+            )
         )
     return known[name]
 

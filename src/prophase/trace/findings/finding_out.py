@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 from prophase.trace.findings import machines, recurring, replays, requests, scale, sharing, waits
 from prophase.trace.findings.figure import Finding
 from prophase.trace.loading import Trace
@@ -53,8 +53,5 @@ def find_out(trace: Trace, *, only: Sequence[str] = ()) -> tuple[Finding, ...]:
     """
     for name in only:
         if name not in FINDINGS:
-            raise ParameterError(
-                f"finding {name!r} is unknown. {nearest(name, FINDINGS)} "
-                f"Known: {', '.join(FINDINGS)}."
-            )
+            raise ParameterError(not_among(f"finding {name!r} is unknown.", name, FINDINGS))
     return tuple(compute(trace) for name, compute in FINDINGS.items() if not only or name in only)

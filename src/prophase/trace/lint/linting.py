@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prophase.errors import InputError, MissingFileError, ParameterError, nearest
+from prophase.errors import InputError, MissingFileError, ParameterError, not_among
 from prophase.trace import files
 from prophase.trace.lint.finding import SEVERITIES, LintReport
 from prophase.trace.lint.rawfile import RawFile, scan
@@ -196,8 +196,13 @@ def _known_inputs(inputs: Sequence[str], tables: Mapping[str, pd.DataFrame]) -> 
         if name not in jobs and name not in JOBS.names:
             columns = [str(column) for column in jobs.columns]
             raise ParameterError(
-                f"input {name!r}: the job table has no such column. {nearest(name, columns)} "
-                f"It has: {', '.join(columns) or 'nothing'}.".replace("  ", " ")
+                not_among(
+                    f"input {name!r}: the job table has no such column.",
+                    name,
+                    columns,
+                    heading="It has",
+                    none="nothing",
+                )
             )
     return list(inputs)
 

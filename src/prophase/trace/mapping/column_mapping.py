@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prophase.errors import MissingFileError, ParameterError, nearest, storage_error
+from prophase.errors import MissingFileError, ParameterError, nearest, not_among, storage_error
 from prophase.trace.schema import SCHEMAS, STATUSES, Column, TableSchema
 from prophase.trace.units import CONVERTIBLE, factor_to
 
@@ -134,9 +134,12 @@ def read_mapping(path: Path | str) -> ColumnMapping:
     for name, section in content.items():
         if name not in SCHEMAS or not isinstance(section, dict):
             raise ParameterError(
-                f"{path}: {name!r} is not a table. {nearest(name, SCHEMAS)} "
-                f"A mapping has the sections {', '.join(f'[{t}]' for t in SCHEMAS)}, "
-                "and clock above them."
+                not_among(
+                    f"{path}: {name!r} is not a table.",
+                    name,
+                    SCHEMAS,
+                    heading="A mapping has clock at the top and one section per table",
+                )
             )
     tables = [_table_rule(path, SCHEMAS[name], section) for name, section in content.items()]
     return ColumnMapping(path, tables, clock)
@@ -145,15 +148,10 @@ def read_mapping(path: Path | str) -> ColumnMapping:
 def _table_rule(path: Path, schema: TableSchema, section: Mapping[str, Any]) -> TableRule:
     for key in section:
         if key not in _TABLE_KEYS:
-            hint = (
-                f"Move it to [{schema.name}.columns]."
-                if schema.get(key) is not None and not schema.open_metrics
-                else nearest(key, _TABLE_KEYS)
-            )
-            raise ParameterError(
-                f"{path}: [{schema.name}] does not know {key!r}. {hint} "
-                f"Known: {', '.join(_TABLE_KEYS)}.".replace("  ", " ")
-            )
+            ours = schema.get(key) is not None and not schema.open_metrics
+            said = f"{path}: [{schema.name}] does not know {key!r}."
+            said += f" Move it to [{schema.name}.columns]." if ours else ""
+            raise ParameterError(not_among(said, "" if ours else key, _TABLE_KEYS))
     columns = section.get("columns")
     if not isinstance(columns, dict) or not columns:
         raise ParameterError(
@@ -190,10 +188,7 @@ def _column_rule(path: Path, schema: TableSchema, target: str, spec: Any) -> Col
         )
     for key in spec:
         if key not in _COLUMN_KEYS:
-            raise ParameterError(
-                f"{place}: does not know {key!r}. {nearest(key, _COLUMN_KEYS)} "
-                f"Known: {', '.join(_COLUMN_KEYS)}."
-            )
+            raise ParameterError(not_among(f"{place}: does not know {key!r}.", key, _COLUMN_KEYS))
     if "constant" in spec:
         return ColumnRule(column, constant=_constant(place, column, spec["constant"]))
     unit = spec.get("unit")
@@ -222,8 +217,13 @@ def _check_unit(place: str, column: Column, unit: str) -> None:
         known = [*CONVERTIBLE.get(column.unit, ()), *written]
         what = column.unit or ("text" if column.kind == "text" else "a plain number")
         raise ParameterError(
-            f"{place}: unit {unit!r} cannot become {what}. {nearest(unit, known)} "
-            f"Known units: {', '.join(known) or 'none, leave the unit out'}.".replace("  ", " ")
+            not_among(
+                f"{place}: unit {unit!r} cannot become {what}.",
+                unit,
+                known,
+                heading="Known units",
+                none="none, leave the unit out",
+            )
         ) from cause
 
 
@@ -261,8 +261,9 @@ def _status(path: Path, schema: TableSchema, words: Any) -> dict[str, str]:
     for word, status in words.items() if isinstance(words, dict) else ():
         if status not in STATUSES:
             raise ParameterError(
-                f"{path}: [{schema.name}.status] {word} is {status!r}. "
-                f"{nearest(str(status), STATUSES)} Known: {', '.join(STATUSES)}."
+                not_among(
+                    f"{path}: [{schema.name}.status] {word} is {status!r}.", str(status), STATUSES
+                )
             )
     if not isinstance(words, dict):
         raise ParameterError(

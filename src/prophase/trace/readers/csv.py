@@ -15,7 +15,7 @@ from re import sub
 
 import ibis
 
-from prophase.errors import MissingColumnError, ParameterError, nearest
+from prophase.errors import MissingColumnError, ParameterError, not_among
 from prophase.trace.dump import Dump, header_of, numbered, stack
 from prophase.trace.files import SourceFile, file_hash, first_lines
 from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, read_mapping
@@ -167,9 +167,13 @@ def _free_name(prefix: str, column: str) -> str:
 def _need(sheet: Sheet, column: str, place: str) -> None:
     if not sheet.has(column):
         raise MissingColumnError(
-            f"{place}: {sheet.file.origin} has no column {column!r}. "
-            f"{nearest(column, sheet.columns)} It has {', '.join(sheet.columns[:30])}"
-            f"{' ...' if len(sheet.columns) > 30 else ''}.".replace("  ", " ")
+            not_among(
+                f"{place}: {sheet.file.origin} has no column {column!r}.",
+                column,
+                sheet.columns,
+                heading="It has",
+                most=30,
+            )
         )
 
 

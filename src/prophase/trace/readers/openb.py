@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ibis
 
-from prophase.errors import MissingFileError, ParameterError, nearest
+from prophase.errors import MissingFileError, ParameterError, not_among
 from prophase.trace.dump import Dump, having
 from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
@@ -60,8 +60,12 @@ def _chosen(
     lists = {file.stem.removeprefix(prefix): file for file in files}
     if wanted and wanted not in lists:
         raise ParameterError(
-            f"{dump.root}: there is no list {prefix}{wanted}.csv. {nearest(wanted, lists)} "
-            f"There are: {', '.join(lists) or 'none'}."
+            not_among(
+                f"{dump.root}: there is no list {prefix}{wanted}.csv.",
+                wanted,
+                lists,
+                heading="There are",
+            )
         )
     if wanted or usual in lists:
         return lists[wanted or usual]

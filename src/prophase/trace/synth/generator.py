@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from prophase import __version__
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 from prophase.trace.files import combined_hash
 from prophase.trace.loading import Trace
 
@@ -49,9 +49,7 @@ class Generator:
             name = option.replace("-", "_")
             if name not in self.parameters:
                 said = f"synth {self.name} has no parameter {option!r}."
-                hint = nearest(name, self.parameters)
-                takes = f"It takes: {', '.join(self.parameters)}."
-                raise ParameterError(" ".join(part for part in (said, hint, takes) if part))
+                raise ParameterError(not_among(said, name, self.parameters, heading="It takes"))
             values[name] = _converted(f"{self.name}: {option}", text, defaults[name])
         return self.make(**values, random_state=random_state)
 
@@ -73,10 +71,7 @@ def generator_named(name: str) -> Generator:
     """Return a generator, or say which there are."""
     known = all_generators()
     if name not in known:
-        raise ParameterError(
-            f"there is no synthetic trace {name!r}. {nearest(name, known)} "
-            f"Known: {', '.join(known)}."
-        )
+        raise ParameterError(not_among(f"there is no synthetic trace {name!r}.", name, known))
     return known[name]
 
 
@@ -119,8 +114,7 @@ def check_range(what: str, value: float, low: float, high: float) -> None:
 def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
     """Refuse a word that is none of the choices."""
     if value not in choices:
-        parts = (f"{what} is {value!r}.", nearest(value, choices), f"Pass {' or '.join(choices)}.")
-        raise ParameterError(" ".join(part for part in parts if part))
+        raise ParameterError(not_among(f"{what} is {value!r}.", value, choices))
 
 
 def _converted(what: str, text: str, default: object) -> object:
