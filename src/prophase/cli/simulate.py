@@ -26,7 +26,11 @@ def command(
         Path | None, typer.Option(help="Node list: a workspace or a file of the same source.")
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Cluster in short: nodes x GPUs, e.g. '50x8 V100, 20x2 T4'.")
+        str | None,
+        typer.Option(
+            help="Cluster in short: nodes x GPUs, then GPU type, cores (c) and GiB of memory (g) "
+            "per node, e.g. '50x8 V100 96c 512g, 20x2 T4'."
+        ),
     ] = None,
     order: Annotated[
         str, typer.Option(help="Who goes first: a policy, or column:NAME, smallest first.")

@@ -25,9 +25,14 @@ from prophase.sim.signatures import (
 )
 
 #: what is not stated never limits
-_PLENTY = 1 << 40
+PLENTY = 1 << 40
 _MOST_GPUS = 63
-_SIZE = re.compile(r"\s*(\d+)\s*x\s*(\d+)\s*([A-Za-z][\w-]*)?\s*")
+#: more than any real cluster has; a slip of the finger would run for hours before it shows
+MOST_NODES = 1_000_000
+_SIZE = re.compile(
+    r"\s*(\d+)\s*x\s*(\d+)\s*([A-Za-z][\w-]*)?"
+    r"(?:\s+(\d+(?:\.\d+)?)\s*[cC])?(?:\s+(\d+(?:\.\d+)?)\s*[gG])?\s*"
+)
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,9 @@ class Cluster:
                 f"a node has more than {_MOST_GPUS} GPUs; split it into several nodes."
             )
         matrix = np.zeros((len(nodes), FREE_SHARE + max(1, int(gpus.max()))), np.int64)
-        matrix[:, CPU] = matrix[:, FREE_CPU] = _count(nodes, "cpu_cores", _PLENTY / 1000, 1000)
+        matrix[:, CPU] = matrix[:, FREE_CPU] = _count(nodes, "cpu_cores", PLENTY / 1000, 1000)
         matrix[:, MEMORY] = matrix[:, FREE_MEMORY] = _count(
-            nodes, "memory_gib", _PLENTY / 1024, 1024
+            nodes, "memory_gib", PLENTY / 1024, 1024
         )
         matrix[:, GPUS] = matrix[:, FREE_WHOLE] = gpus
         matrix[:, FREE_GPU] = 1000 * gpus
@@ -94,11 +99,12 @@ class Cluster:
         cpu_cores: float | None = None,
         memory_gib: float | None = None,
     ) -> Self:
-        """Make a cluster of identical nodes."""
+        """Make a cluster of identical nodes; at most a million."""
         if nodes < 1 or gpus_per_node < 0:
             raise ParameterError(
                 f"a cluster of {nodes} nodes with {gpus_per_node} GPUs is no cluster."
             )
+        _refuse_endless(nodes)
         table = pd.DataFrame({"node_id": [f"node-{i}" for i in range(nodes)]})
         table["gpus"] = float(gpus_per_node)
         table["gpu_type"] = gpu_type
@@ -110,25 +116,56 @@ class Cluster:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a short form: ``'100x8'``, ``'50x8 V100, 20x2 T4'``: nodes x GPUs, type."""
+        """Read a short form: nodes x GPUs, then GPU type, cores and GiB of memory per node.
+
+        All but the first is optional; cores or memory that are not given do not limit.
+
+        Examples
+        --------
+        >>> cluster = Cluster.parse("2x8 V100 96c 512g, 1x2 T4")
+        >>> cluster.nodes["cpu_cores"].tolist(), cluster.gpus
+        ([96.0, 96.0, nan], 18)
+        """
+        parts = [_parsed(text, place, part) for place, part in enumerate(text.split(","), 1)]
+        _refuse_endless(sum(int(part[1]) for part in parts))
         tables: list[pd.DataFrame] = []
-        for part in text.split(","):
-            match = _SIZE.fullmatch(part)
-            if not match:
-                raise ParameterError(
-                    f"cluster {part.strip()!r} is not understood. Write nodes x GPUs and a type, "
-                    "such as 100x8 or '50x8 V100, 20x2 T4'."
-                )
-            made = cls.uniform(int(match[1]), int(match[2]), gpu_type=match[3] or "GPU").nodes
+        for part in parts:
+            made = cls.uniform(
+                int(part[1]),
+                int(part[2]),
+                gpu_type=part[3] or "GPU",
+                cpu_cores=None if part[4] is None else float(part[4]),
+                memory_gib=None if part[5] is None else float(part[5]),
+            ).nodes
             made["node_id"] = made["gpu_type"] + f"-{len(tables)}-" + made["node_id"]
             tables.append(made)
         return cls.from_nodes(pd.concat(tables, ignore_index=True))
 
 
+def _parsed(text: str, place: int, part: str) -> re.Match[str]:
+    match = _SIZE.fullmatch(part)
+    if match is None:
+        what = f"{part.strip()!r} is not understood" if part.strip() else f"part {place} is empty"
+        raise ParameterError(
+            f"cluster {text!r}: {what}. Write nodes x GPUs, then if you like GPU type, cores and "
+            "GiB per node, such as 100x8 or '50x8 V100 96c 512g, 20x2 T4'."
+        )
+    return match
+
+
+def _refuse_endless(nodes: int) -> None:
+    if nodes > MOST_NODES:
+        raise ParameterError(
+            f"a cluster of {nodes:,} nodes is more than the {MOST_NODES:,} that can be replayed. "
+            "Check the number: it is nodes x GPUs per node, such as 100x8."
+        )
+
+
 def _count(nodes: pd.DataFrame, name: str, default: float, factor: float = 1.0) -> Ints:
     if name not in nodes:
         return np.full(len(nodes), int(default * factor), np.int64)
-    return np.floor(nodes[name].fillna(default).to_numpy(float) * factor + 1e-6).astype(np.int64)
+    amounts = np.floor(nodes[name].fillna(default).to_numpy(float) * factor + 1e-6)
+    return np.minimum(amounts, PLENTY).astype(np.int64)
 
 
 def _labels(nodes: pd.DataFrame) -> list[set[str]]:

@@ -119,6 +119,13 @@ class Workload:
         """Return a column to rank jobs by; missing values come last."""
         if column not in self.jobs:
             raise InputError(f"the job table has no column {column} to order the queue by.")
+        kind = self.jobs[column].dtype
+        if not pd.api.types.is_numeric_dtype(kind):
+            words = "text" if pd.api.types.is_string_dtype(kind) else f"{kind} values"
+            raise InputError(
+                f"the column {column} holds {words}, but a queue is ordered by numbers, "
+                "smallest first. Choose a column of numbers."
+            )
         return self.jobs[column].to_numpy(np.float64, na_value=np.inf)
 
 
