@@ -89,7 +89,7 @@ FOLDERS = (
     Folder("surf-lisa", "surf-lisa", "cpu_series.csv.gz",
            {"jobs": 2_651, "usage": 1_894_171, "month_tasks": 50_381}),
     Folder("ubccr-micro-slurm", "sacct", "real_outcomes_first250.psv",
-           {"jobs": 250, "submissions": 500}),
+           {"jobs": 500}),
     Folder("wfinstances", "wfcommons", "tasks.csv.gz", {"jobs": 15_375}),
     Folder("xdmod-sacct", "sacct", "phillips.sacct.psv.gz", {"jobs": 4_285}),
     Folder("zeus-dl", "zeus", "summary_train.csv",
@@ -115,10 +115,18 @@ ELSEWHERE = {
     ("philly", "jobs"): "user start_s end_s wait_s status after_attempts",
     ("sacct", "jobs"): (
         "parent_id gpu_type cpu_mean_cores memory_peak_gib gpu_util_mean_pct gpu_memory_peak_gib "
-        "read_bytes write_bytes after_priority attr_constraint attr_licenses attr_reservation "
+        "read_bytes write_bytes after_priority attr_licenses attr_reservation "
         "attr_submit_line attr_wckey attr_workdir"
     ),
-    ("sacct", "submissions"): "gpu_type",
+    ("sacct", "nodes"): (
+        "node_id cpu_cores memory_gib gpus gpu_type features attr_switch attr_partitions "
+        "attr_weight"
+    ),
+    ("sacct", "submissions"): (
+        "job_id user group queue submit_s duration_s instances request_cpu_cores "
+        "request_memory_gib request_gpus gpu_type time_limit_s attr_qos attr_constraint "
+        "attr_features"
+    ),
     ("swf", "jobs"): (
         "workload cpu_mean_cores memory_mean_gib attr_partition attr_preceding_job "
         "attr_think_time_s"

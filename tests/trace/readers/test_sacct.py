@@ -244,13 +244,42 @@ def test_a_submission_file_alone_becomes_jobs(tmp_path: Path) -> None:
     assert jobs.loc["1", "attr_constraint"] == "CPU-N"
 
 
-def test_beside_a_dump_submissions_are_a_table_of_their_own(
+def test_beside_a_dump_submissions_add_the_jobs_without_an_outcome(
     tmp_path: Path, finished: dict[str, str]
 ) -> None:
     submissions(tmp_path)
     dump(tmp_path, line("1", **finished))
+    trace = open_trace(tmp_path, source="sacct")
+    jobs = trace.jobs.set_index("job_id")
+    assert set(trace.tables) == {"jobs"}
+    assert jobs.index.tolist() == ["1", "2"]
+    assert jobs["wait_s"].notna().tolist() == [True, False]
+    # 49 s after the first job, on the clock of the dump
+    assert jobs.loc["2", "submit_s"] - jobs.loc["1", "submit_s"] == 49
+    assert jobs.loc["2", "duration_s"] == 1800
+    assert jobs.loc["1", "attr_features"] == "CPU-N"
+
+
+def test_submissions_that_share_no_job_with_the_dump_stay_apart(
+    tmp_path: Path, finished: dict[str, str]
+) -> None:
+    submissions(tmp_path)
+    dump(tmp_path, line("77", **finished))
     tables = open_trace(tmp_path, source="sacct").tables
     assert {name: len(table) for name, table in tables.items()} == {"jobs": 1, "submissions": 2}
+
+
+def test_a_configuration_beside_the_submissions_gives_nodes_and_default_memory(
+    tmp_path: Path,
+) -> None:
+    submissions(tmp_path)
+    (tmp_path / "slurm.conf").write_text(
+        "NodeName=n[1-3] CPUs=12 RealMemory=49152 Feature=IB,CPU-N\n"
+        "PartitionName=normal Nodes=ALL DefMemPerCPU=1024\n"
+    )
+    trace = open_trace(tmp_path)
+    assert trace.nodes["node_id"].tolist() == ["n1", "n2", "n3"]
+    assert trace.jobs["request_memory_gib"].tolist() == [12.0, 2.0]
 
 
 @pytest.mark.data
@@ -269,19 +298,28 @@ def test_the_phillips_dump_reads_as_its_readme_says(shared_data: Path) -> None:
 
 
 @pytest.mark.data
-def test_the_micro_cluster_run_reads_as_its_readme_says(shared_data: Path) -> None:
-    trace = open_trace(shared_data / "ubccr-micro-slurm")
-    jobs, asked = check_jobs(trace.jobs), trace.tables["submissions"]
-    assert (len(jobs), len(asked)) == (250, 500)
+def test_the_micro_cluster_run_reads_as_its_readme_says(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "ubccr-micro-slurm"
+    every = check_jobs(open_trace(folder).jobs)
+    assert len(every) == 500
+    jobs = every[every["wait_s"].notna()]
     assert jobs["status"].value_counts().to_dict() == {"completed": 247, "timeout": 3}
     assert jobs["wait_s"].mean() == pytest.approx(8162, abs=1)
-    both = jobs.merge(asked, on="job_id", suffixes=("", "_asked"))
-    assert (both["instances"] == both["instances_asked"]).all()
-    assert (both["request_cpu_cores"] == both["request_cpu_cores_asked"]).all()
-    assert (both["request_gpus"] == both["request_gpus_asked"]).all()
-    assert (both["time_limit_s"] == both["time_limit_s_asked"]).all()
+    assert every["request_gpus"].gt(0).sum() == 53
+    assert every["attr_features"].value_counts().to_dict() == {"CPU-M": 102, "CPU-N": 100}
+    # 43 jobs ask for 500,000 MB per node, all others get 2,800 MB per core
+    big = every["request_memory_gib"] == 500_000 / 1024
+    assert big.sum() == 43
+    plain = every[~big]
+    assert plain["request_memory_gib"].to_numpy() == pytest.approx(
+        plain["request_cpu_cores"].to_numpy() * 2800 / 1024
+    )
+    both = jobs.merge(
+        open_trace(folder / "workload_jobs500.csv").jobs, on="job_id", suffixes=("", "_asked")
+    )
+    assert len(both) == 250
+    for column in ("instances", "request_cpu_cores", "request_gpus", "time_limit_s", "group"):
+        assert (both[column] == both[f"{column}_asked"]).all()
     assert ((both["submit_s"] - both["submit_s"].min()) == both["submit_s_asked"]).all()
-    longer = both["duration_s"] - both["duration_s_asked"]
-    assert asked["request_gpus"].gt(0).sum() == 53
-    assert asked["request_memory_gib"].notna().sum() == 43
-    assert longer.max() <= 1802
+    # a job without an end runs to its limit; then run times agree to the second
+    assert (both["duration_s"] - both["duration_s_asked"]).between(0, 1).all()

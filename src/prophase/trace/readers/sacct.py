@@ -11,6 +11,7 @@ number of tasks is wrong the other way, because tasks do not peak alike or toget
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import ibis
 
@@ -20,6 +21,7 @@ from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers import slurm_submissions as submissions
 from prophase.trace.readers.sacct_rows import AFTERWARDS, AT_SUBMIT, parsed_rows
+from prophase.trace.readers.slurm_conf import SlurmConf, nodes_table, read_conf
 from prophase.trace.sheet import MISSING_WORDS, REASON, Sheet
 
 #: columns of dumps without a header, by their number: Open XDMoD's way to call sacct
@@ -44,19 +46,34 @@ _FOLDED = {
 
 def _read(dump: Dump) -> Tables:
     found = dump.find(*READER.patterns)
+    settings = [file for file in found if file.path.suffix == ".conf"]
     asked = having(found, *submissions.COLUMNS)
-    dumps = [file for file in found if file not in asked]
-    if not dumps:
+    dumps = [file for file in found if file not in [*asked, *settings]]
+    conf = read_conf([file.path for file in settings])
+    tables = {"nodes": nodes_table(dump, settings, conf)} if settings else {}
+    if dumps:
+        rows = stack([parsed_rows(dump, _open(dump, file)) for file in dumps])
+        # parsing costs most, and the rows are looked at several times
+        tables["jobs"] = _jobs(dump, dump.materialised(rows, "sacct-rows"))
+    if asked:
+        tables |= _with_submissions(dump, tables.get("jobs"), asked, conf)
+    return tables
+
+
+def _with_submissions(
+    dump: Dump, jobs: ibis.Table | None, files: Sequence[SourceFile], conf: SlurmConf
+) -> Tables:
+    """Add the jobs that were submitted but have no outcome in the dump."""
+    asked = stack([submissions.jobs(dump, file) for file in files])
+    if jobs is None:
         dump.clock = "relative"
         dump.note("This is the submission side only: submit_s counts from the first job.")
-        return {"jobs": stack([submissions.jobs(dump, file) for file in asked])}
-    rows = stack([parsed_rows(dump, _open(dump, file)) for file in dumps])
-    # parsing costs most, and the rows are looked at several times
-    tables = {"jobs": _jobs(dump, dump.materialised(rows, "sacct-rows"))}
-    if asked:
-        tables["submissions"] = stack([submissions.jobs(dump, file) for file in asked])
-        dump.note("submissions holds what users asked for; jobs holds what sacct recorded.")
-    return tables
+        return {"jobs": submissions.with_default_memory(dump, asked, conf)}
+    joined = submissions.beside_outcomes(dump, jobs, dump.materialised(asked, "asked"), conf)
+    if joined is not None:
+        return {"jobs": joined}
+    dump.note("submissions shares no job_id with the dump: it stays a table of its own.")
+    return {"submissions": asked}
 
 
 def _open(dump: Dump, file: SourceFile) -> Sheet:
@@ -163,19 +180,28 @@ READER = Reader(
             "status instances request_cpu_cores request_memory_gib request_gpus gpu_type "
             "time_limit_s cpu_mean_cores memory_peak_gib gpu_util_mean_pct gpu_memory_peak_gib "
             "read_bytes write_bytes after_eligible_s after_priority after_alloc_cpu_cores "
-            "after_alloc_nodes " + " ".join([*AT_SUBMIT.values(), *AFTERWARDS.values()])
+            "after_alloc_nodes attr_features "
+            + " ".join([*AT_SUBMIT.values(), *AFTERWARDS.values()])
+        ).split(),
+        "nodes": (
+            "node_id cpu_cores memory_gib gpus gpu_type features attr_switch attr_partitions "
+            "attr_weight"
         ).split(),
         "submissions": (
             "job_id user group queue submit_s duration_s instances request_cpu_cores "
-            "request_memory_gib request_gpus gpu_type time_limit_s attr_qos attr_constraint"
+            "request_memory_gib request_gpus gpu_type time_limit_s attr_qos attr_constraint "
+            "attr_features"
         ).split(),
     },
     cannot="use over time; peaks of several tasks on one node; steps of requeued attempts apart",
     read=_read,
-    patterns=("*sacct*", "*.psv", "*_acct*", "workload_jobs*.csv"),
+    patterns=("*sacct*", "*.psv", "*_acct*", "workload_jobs*.csv", "slurm*.conf", "topology.conf"),
     signature=("JobID", "State"),
     also=(submissions.COLUMNS,),
-    first_line=r"[0-9][^|]*\|.*\|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\|",
+    first_line=(
+        r"[0-9][^|]*\|.*\|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\||"
+        r"(?i:(#\s*slurm\.conf|ClusterName|SlurmctldHost|ControlMachine|NodeName)\b.*)"
+    ),
     options={
         "columns": "names of the fields of a dump without a header: JobID,User,...",
         "delimiter": "what separates fields if not |; tab for a tabulator",

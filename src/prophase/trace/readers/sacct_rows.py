@@ -125,6 +125,7 @@ def parsed_rows(dump: Dump, sheet: Sheet) -> ibis.Table:
         after_priority=columns.number("priority"),
         **_measured(columns, elapsed),
         **_others(columns),
+        attr_features=slurm.features(columns.text("constraints")),
         _key=columns.text("cluster").fill_null("") + ibis.literal("/") + of_job,
         _is_step=identity.contains("."),
     )

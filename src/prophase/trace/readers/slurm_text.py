@@ -157,6 +157,18 @@ def gres_gpu_type(text: ibis.Value) -> ibis.Value:
     return text.re_extract(_GRES, 1).nullif("")
 
 
+def features(constraint: ibis.Value) -> ibis.Value:
+    """Return the node features that a constraint demands, joined by |.
+
+    ``ib&gpu`` demands both. Missing where a choice (``a|b``) or a count is asked for: that is
+    not a demand every node has to meet.
+    """
+    every = r"^[A-Za-z0-9_.:-]+([&,][A-Za-z0-9_.:-]+)*$"
+    return constraint.re_search(every).ifelse(
+        constraint.re_replace("[&,]", "|"), ibis.null("string")
+    )
+
+
 def _number(text: ibis.Value) -> ibis.Value:
     return text.nullif("").try_cast("float64")
 

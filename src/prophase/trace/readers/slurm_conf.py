@@ -1,0 +1,175 @@
+"""The nodes of a Slurm cluster, as ``slurm.conf`` and ``topology.conf`` describe them.
+
+One node is one row; ``attr_switch`` names its leaf switch, ``attr_partitions`` the partitions
+it belongs to, ``attr_weight`` its weight. Settings that are no nodes stay text: ``settings``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import ibis
+
+from prophase.errors import FormatError
+from prophase.trace.dump import Dump
+from prophase.trace.files import SourceFile
+
+_MIB_PER_GIB = 1024
+_PAIR = re.compile(r"(\w+)\s*=+\s*(\"[^\"]*\"|\S+)")
+_RANGE = re.compile(r"(.*?)\[([\d,-]+)\](.*)")
+_GPU = re.compile(r"(?:^|,)gpu(?::([^:,(]*[A-Za-z][^:,(]*))?(?::(\d+))?")
+#: words that open a line about things, not a setting of the whole cluster
+_THINGS = ("nodename", "partitionname", "switchname", "frontendname", "downnodes", "nodeset")
+_COLUMNS = (
+    "node_id cpu_cores memory_gib gpus gpu_type features attr_switch attr_partitions attr_weight"
+).split()
+
+
+@dataclass
+class SlurmConf:
+    """What the configuration files say: settings, nodes, partitions and leaf switches."""
+
+    #: name in lower case -> text
+    settings: dict[str, str] = field(default_factory=dict)
+    #: node -> its words, in lower case
+    nodes: dict[str, dict[str, str]] = field(default_factory=dict)
+    partitions: dict[str, dict[str, str]] = field(default_factory=dict)
+    #: leaf switch -> its nodes
+    switches: dict[str, list[str]] = field(default_factory=dict)
+
+    def memory_gib_per_cpu(self, partition: str) -> float | None:
+        """Return what a job gets per CPU if it names no memory, if that is configured."""
+        own = self.partitions.get(partition, {}).get("defmempercpu")
+        text = own or self.settings.get("defmempercpu")
+        return float(text) / _MIB_PER_GIB if text else None
+
+
+def read_conf(paths: Sequence[Path]) -> SlurmConf:
+    """Read configuration files; later lines of a node or partition add to earlier ones.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "slurm.conf")
+    ...     _ = file.write_text("NodeName=n[1-2] CPUs=12\\nPartitionName=all Nodes=ALL\\n")
+    ...     sorted(read_conf([file]).nodes)
+    ['n1', 'n2']
+    """
+    conf = SlurmConf()
+    defaults: dict[str, dict[str, str]] = {}
+    for path in paths:
+        for number, words in _lines(path):
+            kind, name = next(iter(words.items()))
+            if kind not in _THINGS:
+                conf.settings.update(words)
+            elif kind in ("nodename", "partitionname") and name.upper() == "DEFAULT":
+                defaults.setdefault(kind, {}).update(words)
+            elif kind == "nodename":
+                for node in node_names(name, f"{path} line {number}"):
+                    own = {**defaults.get(kind, {}), **words, "nodename": node}
+                    conf.nodes.setdefault(node, {}).update(own)
+            elif kind == "partitionname":
+                own = {**defaults.get(kind, {}), **words}
+                conf.partitions.setdefault(name, {}).update(own)
+            elif kind == "switchname" and "nodes" in words:
+                conf.switches[name] = node_names(words["nodes"], f"{path} line {number}")
+    return conf
+
+
+def node_names(text: str, where: str = "node list") -> list[str]:
+    """Return the names of a list such as ``n[01-03],g1``.
+
+    Examples
+    --------
+    >>> node_names("n[01-03,7],g1")
+    ['n01', 'n02', 'n03', 'n7', 'g1']
+    """
+    names: list[str] = []
+    for part in re.findall(r"(?:\[[^\]]*\]|[^,])+", text):
+        match = _RANGE.fullmatch(part)
+        if not match:
+            if "[" in part or "]" in part:
+                raise FormatError(
+                    f"{where}: the node list {text!r} is not understood. Write n[01-16,20]."
+                )
+            names.append(part)
+            continue
+        before, ranges, after = match.groups()
+        for one in ranges.split(","):
+            low, _, high = one.partition("-")
+            for value in range(int(low), int(high or low) + 1):
+                names += node_names(f"{before}{value:0{len(low)}d}{after}", where)
+    return names
+
+
+def nodes_table(dump: Dump, found: Sequence[SourceFile], conf: SlurmConf) -> ibis.Table:
+    """Return the node table; nodes are in the order of their names, as Slurm keeps them."""
+    if not conf.nodes:
+        raise FormatError(f"{found[0].origin}: names no nodes (NodeName=... CPUs=...).")
+    switch_of = {node: switch for switch, nodes in conf.switches.items() for node in nodes}
+    try:
+        rows = [_node(conf, name, switch_of.get(name, "")) for name in sorted(conf.nodes)]
+    except ValueError as cause:
+        raise FormatError(
+            f"{found[0].origin}: a number of CPUs, sockets or MB is none: {cause}."
+        ) from cause
+    sheet = dump.sheet_of_rows(found[0], _COLUMNS, rows)
+    numbers = {"cpu_cores", "memory_gib", "gpus", "attr_weight"}
+    return sheet.select(
+        **{name: sheet.number(name) if name in numbers else sheet.text(name) for name in _COLUMNS}
+    )
+
+
+def _node(conf: SlurmConf, name: str, switch: str) -> list[object]:
+    words = conf.nodes[name]
+    gpu = _GPU.search(words.get("gres", ""))
+    features = words.get("features", words.get("feature", ""))
+    homes = [
+        partition
+        for partition, one in conf.partitions.items()
+        if one.get("nodes", "").upper() == "ALL" or name in node_names(one.get("nodes", ""))
+    ]
+    return [
+        name,
+        _cpus(words),
+        float(words["realmemory"]) / _MIB_PER_GIB if "realmemory" in words else "",
+        int(gpu[2] or 1) if gpu else 0,
+        (gpu[1] or "GPU") if gpu else "",
+        "|".join(filter(None, features.split(","))),
+        switch,
+        "|".join(homes),
+        words.get("weight", 1),
+    ]
+
+
+def _cpus(words: dict[str, str]) -> int:
+    stated = words.get("cpus", words.get("procs"))
+    if stated is not None:
+        return int(stated)
+    sockets = int(words.get("sockets", 0)) or (
+        int(words.get("boards", 1)) * int(words.get("socketsperboard", 1))
+    )
+    return sockets * int(words.get("corespersocket", 1)) * int(words.get("threadspercore", 1))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the words of each line, names in lower case; comments and broken lines mended."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    # a line that ends in a backslash goes on in the next; its number is that of its last part
+    waiting = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = waiting + line.partition("#")[0].rstrip()
+        if bare.endswith("\\"):
+            waiting = bare[:-1] + " "
+            continue
+        waiting = ""
+        words = {key.lower(): value.strip('"') for key, value in _PAIR.findall(bare)}
+        if words:
+            # a setting may hold further "=" (SchedulerParameters=bf_window=60): keep it whole
+            first, _, rest = bare.strip().partition("=")
+            key = first.strip().lower()
+            yield number, words if key in _THINGS else {key: rest.strip("= ")}
