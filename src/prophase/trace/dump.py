@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import lzma
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -206,12 +208,17 @@ def kept_lines(parquet: Path) -> list[BadLine]:
 def header_of(file: SourceFile, separator: str = ",") -> list[str]:
     """Return the column names in the first line of a text table."""
     line = files.first_lines(file.path, 1, shown=file.origin)[0]
+    return column_names(line, separator, file.origin)
+
+
+def column_names(line: str, separator: str, origin: Path) -> list[str]:
+    """Return the names in a header line; one that stands there twice is refused."""
     names = [name.strip() for name in next(csv.reader([line], delimiter=separator))]
     names = [name or f"column_{place}" for place, name in enumerate(names)]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise FormatError(
-            f"{file.origin} line 1: the header names {', '.join(repeated)} twice. "
+            f"{origin} line 1: the header names {', '.join(repeated)} twice. "
             "Rename the columns, or add a header line if there is none."
         )
     return names
@@ -260,6 +267,6 @@ def first_line_of(path: Path) -> str:
     try:
         with files.open_bytes(path) as stream:
             line = stream.readline(1 << 16)
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
         return ""
     return line.decode("utf-8-sig", errors="replace").strip()

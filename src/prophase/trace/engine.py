@@ -20,7 +20,7 @@ import ibis
 import pandas as pd
 
 from prophase.errors import FormatError, ParameterError, StorageError, not_among, storage_error
-from prophase.trace.files import first_line_not_utf8
+from prophase.trace.files import first_line_not_utf8, not_utf8
 
 #: measured on 5 million wide rows: smallest file and fastest write of the settings tried
 _PARQUET: dict[str, Any] = {
@@ -168,10 +168,7 @@ class DuckEngine:
             for path in self._texts:
                 broken = first_line_not_utf8(path)
                 if broken is not None:
-                    return FormatError(
-                        f"{path.name} line {broken[0]}: {broken[1][:80]!r} is not UTF-8 text. "
-                        "Save the file as UTF-8 and import again."
-                    )
+                    return not_utf8(Path(path.name), *broken)
         return found
 
     def _watch(self, finished: Event, progress: Progress) -> None:

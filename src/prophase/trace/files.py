@@ -12,6 +12,7 @@ import errno
 import gzip
 import hashlib
 import lzma
+import shlex
 import tarfile
 import zipfile
 import zlib
@@ -175,23 +176,54 @@ def first_lines(path: Path, count: int = 2, *, shown: Path | None = None) -> lis
             head = handle.read(block)
     except OSError as cause:
         raise storage_error(cause, shown) from cause
+    return decoded(head, shown, cut=len(head) == block).splitlines()[:count]
+
+
+def decoded(head: bytes, shown: Path, *, cut: bool) -> str:
+    """Return the beginning of a file as text, or refuse it if it is empty or not UTF-8.
+
+    ``cut``: the file may go on, so that the last bytes may be a part of a character.
+    """
     if not head.strip():
         raise FormatError(f"{shown}: the file is empty. Export or fetch it again.")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FormatError(f"{shown}: is UTF-16 text. Save it as UTF-8 and import again.")
+    encoding = _utf16(head)
+    if encoding:
+        raise FormatError(f"{shown}: is UTF-16 text, not UTF-8: {_recode(shown, encoding)}")
     if b"\x00" in head[:65536]:
-        raise FormatError(f"{shown}: is a binary file, not text. Point to the CSV itself.")
+        raise FormatError(
+            f"{shown}: is a binary file or an archive, not text. Unpack it, or point to the CSV."
+        )
     try:
-        text = head.decode("utf-8-sig")
+        return head.decode("utf-8-sig")
     except UnicodeDecodeError as cause:
-        # a full block may end inside a character
-        if len(head) < block or cause.start < len(head) - 4:
-            raise FormatError(
-                f"{shown}: byte {cause.start} is not UTF-8 text. Save the file as UTF-8, "
-                "or check that it is a text file at all."
-            ) from cause
-        text = head[: cause.start].decode("utf-8-sig")
-    return text.splitlines()[:count]
+        if cut and cause.start >= len(head) - 4:
+            return head[: cause.start].decode("utf-8-sig")
+        above = head.count(b"\n", 0, cause.start)
+        raise not_utf8(shown, above + 1, head.split(b"\n")[above]) from cause
+
+
+def _utf16(head: bytes) -> str:
+    """Return the name of the encoding if it is told by a mark, or by zeros between letters."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16"
+    even, odd = head[0:4096:2], head[1:4096:2]
+    for zeros, letters, name in ((odd, even, "UTF-16LE"), (even, odd, "UTF-16BE")):
+        if 0 not in letters and 2 * zeros.count(0) > len(zeros) > 1:
+            return name
+    return ""
+
+
+def not_utf8(path: Path, number: int, line: bytes) -> FormatError:
+    """Say which line is not UTF-8 text, and how to make it so."""
+    return FormatError(
+        f"{path} line {number}: {line[:80]!r} is not UTF-8 text. Save the file as UTF-8. "
+        f"If it is Latin-1: {_recode(path, 'LATIN1')}"
+    )
+
+
+def _recode(path: Path, encoding: str) -> str:
+    old, new = shlex.quote(plain_name(path)), shlex.quote(f"utf8-{plain_name(path)}")
+    return f"convert it with: iconv -f {encoding} -t UTF-8 {old} > {new}"
 
 
 def first_line_not_utf8(path: Path) -> tuple[int, bytes] | None:

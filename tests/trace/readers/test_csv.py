@@ -250,6 +250,12 @@ GOOD = '[jobs.columns]\njob_id = "nr"\n'
         ),
         (GOOD + 'duration_s = { colum = "secs" }', ParameterError, "duration_s: is .*Write"),
         (GOOD + 'duration_s = { column = "secs", x = 1 }', ParameterError, "does not know 'x'"),
+        (GOOD + 'user = { column = "who", decimal = "," }', ParameterError, "decimal is ','"),
+        (
+            GOOD + 'duration_s = { column = "secs", decimal = ";" }',
+            ParameterError,
+            "decimal is ';'",
+        ),
         (GOOD + 'duration_s = { constant = "one" }', ParameterError, "constant is 'one'.*a number"),
         (
             GOOD + 'submit_s = "queue"',
@@ -370,6 +376,125 @@ def test_series_and_node_lists_are_told_from_jobs(tmp_path: Path) -> None:
     nodes = written(tmp_path / "n.csv", "hostname,cores,ram_gb,gpus", "a,8,64,0", "b,16,128,2")
     assert guessed(usage)["usage"]["columns"]["cpu_cores"]["column"] == "cpu_usage_cores"  # type: ignore[index]
     assert guessed(nodes)["nodes"]["columns"]["node_id"] == "hostname"  # type: ignore[index]
+
+
+def line_for(target: str, text: str) -> str:
+    return next(line for line in text.splitlines() if line.startswith(f"{target} = "))
+
+
+def test_a_bare_letter_behind_a_size_is_unsure_and_both_readings_are_named(tmp_path: Path) -> None:
+    data = written(tmp_path / "t.csv", "id,req_memory", "a,16G", "b,512M")
+    line = line_for("request_memory_gib", guess_mapping(data))
+    assert 'unit = "size"' in line
+    assert "unsure" in line
+    assert "10^9 bytes" in line
+    assert "GiB" in line
+    assert "size binary" in line
+
+
+@pytest.mark.parametrize(
+    ("cells", "certainty"), [(("512Mi", "2Gi"), "sure"), (("16GB", "8 GB"), "likely")]
+)
+def test_a_size_is_as_sure_as_its_letters(
+    tmp_path: Path, cells: tuple[str, str], certainty: str
+) -> None:
+    data = written(tmp_path / "t.csv", "id,peak_memory", *(f"{c},{c}" for c in cells))
+    assert f"# {certainty}: " in line_for("memory_peak_gib", guess_mapping(data))
+
+
+def test_a_bare_letter_means_gib_among_columns_of_slurm(tmp_path: Path) -> None:
+    data = written(tmp_path / "t.csv", "JobIDRaw,ReqMem,MaxRSS", "1,16G,512M", "2,8G,2T")
+    text = guess_mapping(data)
+    assert "likely: powers of 1024, as in Slurm" in line_for("memory_peak_gib", text)
+    jobs = imported(data, text).jobs.sort_values("job_id")
+    assert jobs.request_memory_gib.tolist() == [16.0, 8.0]
+    assert jobs.memory_peak_gib.tolist() == [0.5, 2048.0]
+
+
+def test_percent_signs_are_read_as_numbers(tmp_path: Path) -> None:
+    data = written(
+        tmp_path / "jobs.csv",
+        "id,submit,gpu_util,mystery rate",
+        "a,0,55%,1.5 %",
+        "b,1,0.5%,2%",
+        "c,2,,0",
+        *(f"d{n},3,7%,8%" for n in range(10)),
+    )
+    text = guess_mapping(data)
+    assert "sure: written like '55%'" in line_for("gpu_util_mean_pct", text)
+    jobs = imported(data, text).jobs.sort_values("job_id")
+    assert jobs.gpu_util_mean_pct[:2].tolist() == [55.0, 0.5]
+    assert jobs.after_mystery_rate_pct[:3].tolist() == [1.5, 2.0, 0.0]
+    assert "unsure" in line_for(
+        "cpu_mean_cores",
+        guess_mapping(written(tmp_path / "u.csv", "job_id,submit,cpu_util", "a,0,55%", "b,1,60%")),
+    )
+
+
+def test_percent_signs_of_a_usage_table_are_read_as_numbers(tmp_path: Path) -> None:
+    data = written(
+        tmp_path / "usage.csv",
+        "pod_id,timestamp,cpu_util,fan",
+        *(f"p,{n},{n}%,{10 * n}%" for n in range(5)),
+    )
+    usage = imported(data, guess_mapping(data)).usage
+    assert usage.cpu_util_pct.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert usage.fan_pct.tolist() == [0.0, 10.0, 20.0, 30.0, 40.0]
+
+
+def test_decimal_commas_are_read_as_numbers(tmp_path: Path) -> None:
+    data = written(
+        tmp_path / "t.csv",
+        "id;elapsed_s;peak_memory;price;load",
+        "a;1,5;2,5 GiB;0,125;5,5 %",
+        "b;3;0,5 GiB;12;6 %",
+    )
+    text = guess_mapping(data)
+    assert 'decimal = ","' in line_for("duration_s", text)
+    jobs = imported(data, text).jobs.sort_values("job_id")
+    assert jobs.duration_s.tolist() == [1.5, 3.0]
+    assert jobs.memory_peak_gib.tolist() == [2.5, 0.5]
+    assert jobs.after_price.tolist() == [0.125, 12.0]
+    assert jobs.after_load_pct.tolist() == [5.5, 6.0]
+
+
+def test_a_point_among_decimal_commas_is_a_bad_row(tmp_path: Path) -> None:
+    data = written(tmp_path / "t.csv", "id;secs", "a;1,5", "b;1.500")
+    mapping = '[jobs.columns]\njob_id = "id"\nduration_s = { column = "secs", decimal = "," }'
+    with pytest.raises(BadRowsError, match=r"line 3: secs is '1\.500'.*with a decimal comma"):
+        imported(data, mapping)
+
+
+def test_commas_that_may_stand_for_thousands_are_left_and_remarked(tmp_path: Path) -> None:
+    data = written(tmp_path / "t.csv", "id;mystery", "a;1,234", "b;999")
+    text = guess_mapping(data)
+    assert "# mystery stays text: its commas may be thousands or decimals" in text
+    assert imported(data, text).jobs.sort_values("job_id").after_mystery.tolist() == [
+        "1,234",
+        "999",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"id,secs,secs\na,1,2\n", "the header names secs twice"),
+        (b"id,secs\na,1\ncaf\xe9,2\n", "line 3.*not UTF-8 text.*iconv -f LATIN1 -t UTF-8"),
+        ("id,secs\na,1\n".encode("utf-16"), "is UTF-16 text.*iconv -f UTF-16 -t"),
+        ("id,secs\na,1\n".encode("utf-16-le"), "is UTF-16 text.*iconv -f UTF-16LE"),
+        ("id,secs\na,1\n".encode("utf-16-be"), "is UTF-16 text.*iconv -f UTF-16BE"),
+    ],
+)
+def test_a_guess_refuses_what_an_import_refuses_in_the_same_words(
+    tmp_path: Path, content: bytes, words: str
+) -> None:
+    data = tmp_path / "x.csv"
+    data.write_bytes(content)
+    with pytest.raises(FormatError, match=words) as guess:
+        guess_mapping(data)
+    with pytest.raises(FormatError, match=words) as refused:
+        imported(data, '[jobs.columns]\njob_id = "id"')
+    assert str(guess.value) == str(refused.value)
 
 
 @pytest.mark.parametrize(

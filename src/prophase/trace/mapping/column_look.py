@@ -21,6 +21,9 @@ _DAY_FIRST = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-]\d{4}([ T]+\d{1,2}:\d{2}.*
 _HMS = re.compile(r"(\d+-)?(\d+:)?\d+:\d+(\.\d+)?")
 _SIZE = re.compile(r"\d+(\.\d*)?\s*([kKmMgGtT]i?[bB]?|[bB])")
 _QUANTITY = re.compile(r"\d+(\.\d*)?m?")
+_WHOLE_OR_COMMA = re.compile(r"[+-]?(\d*)(?:,(\d+)(?:[eE][+-]?\d+)?)?")
+#: what may stand behind an amount: a percent sign, a unit
+_BEHIND = re.compile(r"\s*[%A-Za-z]+$")
 #: a column is what nearly all of its cells are; the rest are words for "unknown"
 _NEARLY_ALL = 0.9
 
@@ -38,15 +41,18 @@ class ColumnLook:
 
     @cached_property
     def unit(self) -> str | None:
-        """Unit that the name states, if any."""
-        if "%" in self.name:
-            return "percent"
+        """Unit that the name states or the cells carry, if any."""
+        return "percent" if "%" in self.name or self.percent_signs else self._last_word_unit
+
+    @cached_property
+    def _last_word_unit(self) -> str | None:
         return UNIT_WORDS.get(self.words[-1]) if len(self.words) > 1 else None
 
     @cached_property
     def ideas(self) -> frozenset[str]:
         """What the name is about, without units and filler words."""
-        words = self.words[:-1] if self.unit and "%" not in self.name else self.words
+        stated = self._last_word_unit and "%" not in self.name
+        words = self.words[:-1] if stated else self.words
         rate = "per" in words
         words = words[: words.index("per")] if rate else words
         found = frozenset(idea for word in words if (idea := IDEAS.get(word, word)))
@@ -66,8 +72,48 @@ class ColumnLook:
         return [cell for cell in self.cells if cell not in MISSING_WORDS]
 
     @cached_property
+    def percent_signs(self) -> bool:
+        """Whether its numbers are written like 55%."""
+        marked = sum(cell.endswith("%") for cell in self.present)
+        return bool(self.present) and marked >= _NEARLY_ALL * len(self.present)
+
+    @cached_property
+    def decimal_comma(self) -> bool:
+        """Whether its numbers are written like 3,5."""
+        # 1,234 alone may be a thousand and more; 0,123 or 12,34 beside it tell
+        return any(
+            len(after) != 3 or len(before) > 3 or before.startswith("0")
+            for before, after in self._parted
+        )
+
+    @property
+    def unclear_commas(self) -> bool:
+        """Whether its commas may stand for a decimal point or for thousands."""
+        return bool(self._parted) and not self.decimal_comma
+
+    @cached_property
+    def _parted(self) -> list[tuple[str, str]]:
+        """The digits before and after the comma; nothing unless all cells are such numbers."""
+        found = [_WHOLE_OR_COMMA.fullmatch(_BEHIND.sub("", cell)) for cell in self.present]
+        fitting = [match for match in found if match is not None]
+        if len(fitting) < _NEARLY_ALL * len(found) or any("." in cell for cell in self.present):
+            return []
+        return [(match[1], match[2]) for match in fitting if match[2]]
+
+    def _pointed(self, cell: str) -> str:
+        """Return a cell with a decimal point and without its percent sign."""
+        plain = cell.removesuffix("%").rstrip() if self.percent_signs else cell
+        return plain.replace(",", ".") if self.decimal_comma else plain
+
+    def _number(self, cell: str) -> float:
+        try:
+            return float(self._pointed(cell))
+        except ValueError:
+            return float("nan")
+
+    @cached_property
     def _numbers_or_nan(self) -> NDArray[np.float64]:
-        return np.array([_number(cell) for cell in self.present], dtype=np.float64)
+        return np.array([self._number(cell) for cell in self.present], dtype=np.float64)
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
@@ -83,7 +129,7 @@ class ColumnLook:
             )
             seconds = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
             return np.asarray(seconds, dtype=np.float64)
-        return np.array([_number(cell) for cell in self.cells], dtype=np.float64)
+        return np.array([self._number(cell) for cell in self.cells], dtype=np.float64)
 
     @cached_property
     def numeric(self) -> bool:
@@ -94,7 +140,7 @@ class ColumnLook:
         """Cells of a column of numbers that are none, such as inf or n.a."""
         if not self.numeric:
             return []
-        return sorted({c for c in self.present if not np.isfinite(_number(c))})
+        return sorted({c for c in self.present if not np.isfinite(self._number(c))})
 
     @cached_property
     def form(self) -> str | None:
@@ -129,7 +175,7 @@ class ColumnLook:
         return [word for word, _ in Counter(self.present).most_common(30)]
 
     def _all(self, pattern: re.Pattern[str]) -> bool:
-        return all(pattern.fullmatch(cell.strip()) for cell in self.present)
+        return all(pattern.fullmatch(self._pointed(cell.strip())) for cell in self.present)
 
 
 def words_of(name: str) -> list[str]:
@@ -151,10 +197,3 @@ def words_of(name: str) -> list[str]:
             parts = [part.lower() for part in _CAMEL.findall(piece)]
             words += [w for part in parts for w in JOINED.get(part, part).split()]
     return words
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")

@@ -13,6 +13,7 @@ after = ["exit_code"]          # further columns known only afterwards
 job_id = "id"
 request_memory_gib = { column = "mem_mb", unit = "MB" }
 submit_s = { column = "submitted", unit = "datetime" }
+request_cpu_cores = { column = "kerne", decimal = "," }
 instances = { constant = 1 }
 
 [jobs.status]
@@ -40,12 +41,13 @@ TEXT_UNITS = {
     "datetime dmy": ("s", "1.5.2021 02:26:23 or 01/05/2021"),
     "datetime mdy": ("s", "5/1/2021 02:26:23"),
     "hms": ("s", "02:26:23 or 1-02:26:23, days first"),
-    "size": ("GiB", "512Mi, 16GB or 2.5 GiB"),
+    "size": ("GiB", "512Mi, 16GB or 2.5 GiB; G and GB are 10^9 bytes"),
+    "size binary": ("GiB", "512M or 16G, where G and GB are GiB, as in Slurm"),
     "quantity": ("cores", "500m for half a core, or 2"),
 }
 _SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 _TABLE_KEYS = ("files", "separator", "missing", "attr", "after", "columns", "status")
-_COLUMN_KEYS = ("column", "unit", "constant")
+_COLUMN_KEYS = ("column", "unit", "decimal", "constant")
 #: how the name of a free column tells its unit
 _UNIT_BY_ENDING = {"_s": "s", "_gib": "GiB", "_cores": "cores", "_pct": "%", "_bytes": "bytes",
                    "_gpus": "GPUs"}  # fmt: skip
@@ -58,6 +60,7 @@ class ColumnRule:
     target: Column
     column: str | None = None
     unit: str | None = None
+    decimal: str = "."
     constant: str | float | None = None
 
     @property
@@ -194,7 +197,25 @@ def _column_rule(path: Path, schema: TableSchema, target: str, spec: Any) -> Col
     unit = spec.get("unit")
     if unit is not None:
         _check_unit(place, column, str(unit))
-    return ColumnRule(column, str(spec["column"]), None if unit is None else str(unit))
+    decimal = spec.get("decimal", ".")
+    if decimal not in (".", ",") or (decimal == "," and column.kind == "text"):
+        raise ParameterError(
+            f"{place}: decimal is {decimal!r}. It is the mark in front of the tenths of a number: "
+            'decimal = "," for 3,5.'
+        )
+    return ColumnRule(column, str(spec["column"]), None if unit is None else str(unit), decimal)
+
+
+def free_name(prefix: str, column: str) -> str:
+    """Return the name under which a further column is kept.
+
+    Examples
+    --------
+    >>> free_name("attr_", "Max GPU Memory (MiB)")
+    'attr_max_gpu_memory_mib'
+    """
+    plain = re.sub(r"[^0-9a-z]+", "_", column.lower()).strip("_")
+    return plain if plain.startswith(prefix) else prefix + plain
 
 
 def with_unit_of_its_name(column: Column) -> Column:

@@ -14,10 +14,13 @@ import numpy as np
 
 from prophase.errors import FormatError, MissingFileError, storage_error
 from prophase.trace import files
+from prophase.trace.dump import column_names, first_line_of
 from prophase.trace.mapping.column_look import ColumnLook
+from prophase.trace.mapping.column_mapping import free_name
 from prophase.trace.mapping.guess_columns import Match, known_beforehand, match_columns, table_of
 from prophase.trace.mapping.guess_units import CLOCK_COLUMNS
 from prophase.trace.mapping.vocabulary import STATUS_WORDS
+from prophase.trace.schema import AFTERWARDS_PREFIX, ATTRIBUTE_PREFIX
 from prophase.trace.sheet import MISSING_WORDS
 
 #: rows looked at, spread over the first bytes of the file (unpacked)
@@ -87,7 +90,7 @@ def look_at(path: Path, rows: int = _ROWS) -> tuple[list[ColumnLook], str]:
     """Return the columns of a text table as a sample of its rows shows them, and its separator."""
     lines = _head(path)
     separator = separator_of(lines[0])
-    header = [name.strip() for name in next(csv.reader(lines[:1], delimiter=separator))]
+    header = column_names(lines[0], separator, path)
     # a quoted cell may hold a line break, so rows are counted by the CSV reader
     table = [row for row in csv.reader(lines[1:], delimiter=separator) if len(row) == len(header)]
     fitting = table[:: max(1, len(table) // rows)]
@@ -97,7 +100,7 @@ def look_at(path: Path, rows: int = _ROWS) -> tuple[list[ColumnLook], str]:
             "Check that it is a table with a header line."
         )
     return [
-        ColumnLook(name or f"column_{place}", [row[place].strip() for row in fitting])
+        ColumnLook(name, [row[place].strip() for row in fitting])
         for place, name in enumerate(header)
     ], separator
 
@@ -121,14 +124,9 @@ def _head(path: Path) -> list[str]:
         raise FormatError(f"{path}: the compressed data are damaged. Fetch it again.") from cause
     except OSError as cause:
         raise storage_error(cause, path) from cause
-    if not head.strip():
-        raise FormatError(f"{path}: the file is empty. Export or fetch it again.")
-    if b"\x00" in head[:65536]:
-        raise FormatError(
-            f"{path}: is a binary file or an archive, not text. Unpack it, or point to the CSV."
-        )
-    lines = head.decode("utf-8-sig", errors="replace").splitlines()
-    return lines[:-1] if len(head) == _BYTES and len(lines) > 1 else lines
+    cut = len(head) == _BYTES
+    lines = files.decoded(head, path, cut=cut).splitlines()
+    return lines[:-1] if cut and len(lines) > 1 else lines
 
 
 def _same_header(path: Path) -> list[list[Path]]:
@@ -139,17 +137,9 @@ def _same_header(path: Path) -> list[list[Path]]:
         raise MissingFileError(f"{path}: holds no {', '.join(_TEXT_TABLES)} file to look at.")
     groups: dict[str, list[Path]] = {}
     for file in tables:
-        groups.setdefault(_first_line(file), []).append(file)
+        # one that cannot be read is told properly when it is looked at
+        groups.setdefault(first_line_of(file) or str(file), []).append(file)
     return list(groups.values())
-
-
-def _first_line(path: Path) -> str:
-    try:
-        with files.open_bytes(path) as stream:
-            return stream.readline(1 << 16).decode("utf-8-sig", errors="replace").strip()
-    except (EOFError, zlib.error, lzma.LZMAError, OSError):
-        # told properly when the file is looked at
-        return str(path)
 
 
 def _file_patterns(group: Sequence[Path], root: Path) -> list[str]:
@@ -177,7 +167,8 @@ def _section(
     used = {match.look.name for match in matches}
     left = [look for look in looks if look.name not in used]
     dropped = [look for look in left if _row_number(look)]
-    free = [look for look in left if look not in dropped]
+    odd = [look for look in left if look.percent_signs or look.decimal_comma]
+    free = [look for look in left if look not in dropped and look not in odd]
     lines = ["", f"[{table}]", f"files = {_listed(names)}", f"separator = {_quoted(separator)}"]
     missing = _words_for_unknown(matches)
     if missing:
@@ -185,6 +176,13 @@ def _section(
     lines += _free_lines(table, free)
     lines += ["", f"[{table}.columns]", *map(_line, matches)]
     filled = {match.target.name for match in matches}
+    lines += _odd_lines(table, odd, filled)
+    lines += [
+        f"# {look.name} stays text: its commas may be thousands or decimals; if decimals, map it "
+        'with decimal = ","'
+        for look in left
+        if look.unclear_commas
+    ]
     if table == "jobs" and "job_id" not in filled:
         lines.append("# no column names a job: jobs will be numbered")
     if table == "jobs" and not filled:
@@ -199,10 +197,33 @@ def _section(
 
 
 def _line(match: Match) -> str:
-    value = _quoted(match.look.name)
-    if match.unit is not None:
-        value = f'{{ column = {value}, unit = "{match.unit}" }}'
-    return f"{match.target.name} = {value} # {match.certainty}: {match.why}"
+    comma = match.look.decimal_comma and match.target.kind == "number"
+    value = _source(match.look, match.unit, comma)
+    why = f"{match.why}; with a decimal comma" if comma else match.why
+    return f"{match.target.name} = {value} # {match.certainty}: {why}"
+
+
+def _source(look: ColumnLook, unit: str | None, comma: bool) -> str:
+    parts = [f"column = {_quoted(look.name)}"]
+    parts += [f'unit = "{unit}"'] if unit is not None else []
+    parts += ['decimal = ","'] if comma else []
+    return _quoted(look.name) if len(parts) == 1 else f"{{ {', '.join(parts)} }}"
+
+
+def _odd_lines(table: str, looks: Sequence[ColumnLook], taken: set[str]) -> list[str]:
+    """Map further columns whose numbers are not plain: as listed ones they would stay text."""
+    lines = []
+    for look in looks:
+        before = known_beforehand(look) or table == "nodes"
+        prefix = "" if table == "usage" else ATTRIBUTE_PREFIX if before else AFTERWARDS_PREFIX
+        name = free_name(prefix, look.name)
+        if look.percent_signs:
+            name = name.removesuffix("_pct") + "_pct"
+        if name not in taken:
+            taken.add(name)
+            value = _source(look, "percent" if look.percent_signs else None, look.decimal_comma)
+            lines.append(f"{name} = {value} # sure: written like {look.present[0]!r}")
+    return lines
 
 
 def _free_lines(table: str, looks: Sequence[ColumnLook]) -> list[str]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from prophase.trace.mapping.column_look import ColumnLook, words_of
 from prophase.trace.mapping.column_mapping import TEXT_UNITS
-from prophase.trace.mapping.guess_units import CLOCK_COLUMNS, UnitGuess, unit_for
+from prophase.trace.mapping.guess_units import CLOCK_COLUMNS, UnitGuess, as_slurm_means, unit_for
 from prophase.trace.mapping.vocabulary import (
     AFTERWARDS,
     BEFOREHAND,
@@ -96,7 +96,7 @@ def _best(table: str, looks: Sequence[ColumnLook]) -> dict[str, Match]:
             ideas, strange = _ideas_for(table, look, target)
             if column is None or ideas not in alternatives:
                 continue
-            match = _fit(column, look)
+            match = _fit(column, look, looks)
             if match is not None:
                 if strange:
                     match = replace(
@@ -155,7 +155,7 @@ def _ideas_for(table: str, look: ColumnLook, target: str) -> tuple[frozenset[str
     return ideas, False
 
 
-def _fit(column: Column, look: ColumnLook) -> Match | None:
+def _fit(column: Column, look: ColumnLook, looks: Sequence[ColumnLook]) -> Match | None:
     """Return the match if the values can fill the column."""
     if not look.present:
         worded = column.kind == "text" and column.name not in ("job_id", "node_id", "series_id")
@@ -184,6 +184,8 @@ def _fit(column: Column, look: ColumnLook) -> Match | None:
     shares = look.unit in ("percent", "fraction")
     if column.unit == "GiB" and shares:
         return None
+    if look.percent_signs and "percent" not in CONVERTIBLE.get(column.unit, {}):
+        return None
     if column.name == "memory_util_frac" and (not shares or np.max(look.numbers) > 1.5):
         return None
     if column.unit in ("cores", "%") and look.numbers.size and np.max(look.numbers) > 1e6:
@@ -200,7 +202,7 @@ def _fit(column: Column, look: ColumnLook) -> Match | None:
         return None
     if "epoch" in look.words and look.numeric and np.max(look.numbers) < 1e8:
         return None
-    guess = unit_for(column, look)
+    guess = as_slurm_means(unit_for(column, look), looks)
     if column.name == "cpu_cores" and (shares or guess.unit == "percent"):
         return None
     return _number_match(column, look, guess)

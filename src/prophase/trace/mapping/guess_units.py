@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +16,15 @@ from prophase.trace.units import CONVERTIBLE
 CLOCK_COLUMNS = ("submit_s", "start_s", "end_s", "time_s")
 #: a clock with values above these counts from 1970 in that unit
 _EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
+
+#: 16GB and the like, but not 16GiB
+_DECIMAL_SIZE = re.compile(r"[kKmMgGtT][bB]$")
+_POWERS = {"k": 3, "m": 6, "g": 9, "t": 12}
+#: columns of sacct, in small letters
+_SLURM_NAMES = frozenset(
+    "jobidraw reqmem maxrss averss maxvmsize avevmsize reqtres alloctres elapsedraw cputimeraw "
+    "alloccpus reqcpus allocnodes reqnodes nnodes timelimitraw derivedexitcode".split()
+)
 
 #: larger numbers are markers, such as Slurm's 2^63 for memory per CPU
 _MARKER = 5e18
@@ -34,7 +45,14 @@ def unit_for(target: Column, look: ColumnLook) -> UnitGuess:
         return UnitGuess(None, "sure", "")
     if target.unit not in CONVERTIBLE:
         return UnitGuess(None, "unsure", f"taken as {target.unit}")
+    if look.percent_signs and "percent" in CONVERTIBLE[target.unit]:
+        written = f"written like {look.present[0]!r}"
+        if target.unit == "%":
+            return UnitGuess("percent", "sure", written)
+        return UnitGuess("percent", "unsure", f"{written}: 100 = one of the {target.unit}?")
     form = look.form
+    if form == "size" and target.unit == "GiB":
+        return _size_unit(look)
     if form is not None and TEXT_UNITS[form][0] == target.unit:
         certainty = "unsure" if form in ("datetime dmy", "datetime mdy") else "sure"
         return UnitGuess(form, certainty, f"written like {look.present[0]!r}")
@@ -46,6 +64,33 @@ def unit_for(target: Column, look: ColumnLook) -> UnitGuess:
     by_value = {"s": _span_unit, "GiB": _memory_unit, "cores": _core_unit, "GPUs": _gpu_unit,
                 "%": _percent_unit, "bytes": _byte_unit}  # fmt: skip
     return by_value[target.unit](look)
+
+
+def _size_unit(look: ColumnLook) -> UnitGuess:
+    """Believe Gi and bytes; G and GB have two meanings, and the bare letter has no usual one."""
+    bare = next((cell for cell in look.present if cell[-1].lower() in _POWERS), None)
+    decimal = next((cell for cell in look.present if _DECIMAL_SIZE.search(cell)), None)
+    if bare is None and decimal is None:
+        return UnitGuess("size", "sure", f"written like {look.present[0]!r}")
+    cell = bare or decimal or ""
+    prefix = cell.rstrip("bB")[-1].lower()
+    who = ", as Kubernetes means it" if bare else ""
+    return UnitGuess(
+        "size",
+        "unsure" if bare else "likely",
+        f"{cell!r} is read as 10^{_POWERS[prefix]} bytes{who}; if it is {prefix.upper()}iB, as "
+        f"{'Slurm and Java mean it' if bare else 'many tools mean it'}, write: size binary",
+    )
+
+
+def as_slurm_means(guess: UnitGuess, looks: Sequence[ColumnLook]) -> UnitGuess:
+    """Read 16G as GiB if the other columns have names that Slurm gives."""
+    names = {look.name.lower() for look in looks} & _SLURM_NAMES
+    if guess.unit != "size" or guess.certainty != "unsure" or len(names) < 2:
+        return guess
+    return UnitGuess(
+        "size binary", "likely", f"powers of 1024, as in Slurm, which names {min(names)} so"
+    )
 
 
 def _stated(target: Column, look: ColumnLook) -> str | None:

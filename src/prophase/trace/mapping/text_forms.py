@@ -7,7 +7,7 @@ name the line of one that cannot.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import ibis
@@ -24,6 +24,8 @@ _QUANTITY = r"^\s*(\d+(?:\.\d*)?)(m?)\s*$"
 #: 512Mi is binary, 512M and 512MB are decimal
 _PREFIXES = {"": "bytes", **{p: f"{p}b" for p in ("k", "m", "g", "t")},
              **{f"{p}i": f"{p}ib" for p in ("k", "m", "g", "t")}}  # fmt: skip
+#: 512M is 512 MiB, whatever stands behind it
+_BINARY = {p: f"{p[:1]}ib" if p else unit for p, unit in _PREFIXES.items()}
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,13 @@ def _hms(text: ibis.Value) -> ibis.Value:
     return text.re_search(_HMS).ifelse(total, ibis.null("float64"))
 
 
-def _size(text: ibis.Value) -> ibis.Value:
-    prefix = text.re_extract(_SIZE, 2).lower()
-    factor = prefix.cases(*((p, GIB[unit]) for p, unit in _PREFIXES.items()), else_=0.0)
-    return text.re_search(_SIZE).ifelse(_part(text, _SIZE, 1) * factor, ibis.null("float64"))
+def _size(units: Mapping[str, str]) -> Callable[[ibis.Value], ibis.Value]:
+    def read(text: ibis.Value) -> ibis.Value:
+        prefix = text.re_extract(_SIZE, 2).lower()
+        factor = prefix.cases(*((p, GIB[unit]) for p, unit in units.items()), else_=0.0)
+        return text.re_search(_SIZE).ifelse(_part(text, _SIZE, 1) * factor, ibis.null("float64"))
+
+    return read
 
 
 def _quantity(text: ibis.Value) -> ibis.Value:
@@ -107,6 +112,34 @@ TEXT_FORMS = {
         _parse_year_first(r"\3-\1-\2"),
     ),
     "hms": TextForm("a time span such as 1-02:26:23", _hms, _matching(_HMS)),
-    "size": TextForm("a size such as 512Mi or 16GB", _size, _matching(_SIZE)),
+    "size": TextForm("a size such as 512Mi or 16GB", _size(_PREFIXES), _matching(_SIZE)),
+    "size binary": TextForm("a size such as 512M or 16G", _size(_BINARY), _matching(_SIZE)),
     "quantity": TextForm("a quantity such as 500m or 2", _quantity, _matching(_QUANTITY)),
 }
+
+_PERCENT = TextForm(
+    "a percentage such as 55 or 55%",
+    lambda text: text.re_replace(r"\s*%\s*$", "").try_cast("float64"),
+    lambda cell: float(cell.strip().removesuffix("%")),
+)
+_NUMBER = TextForm("a number", lambda text: text.try_cast("float64"), float)
+
+
+def form_of(unit: str | None, decimal: str = ".") -> TextForm | None:
+    """Return how cells in a unit are read; None if they are plain numbers or text."""
+    form = _PERCENT if (unit or "").lower() == "percent" else TEXT_FORMS.get(unit or "")
+    return form if decimal == "." else _with_comma(form or _NUMBER)
+
+
+def _with_comma(form: TextForm) -> TextForm:
+    """Read 3,5 as 3.5; a point beside it would be a guess, so it is refused."""
+
+    def read(text: ibis.Value) -> ibis.Value:
+        return form.read(text.contains(".").ifelse(ibis.null("string"), text.replace(",", ".")))
+
+    def parse(cell: str) -> object:
+        if "." in cell:
+            raise ValueError(cell)
+        return form.parse(cell.replace(",", "."))
+
+    return TextForm(f"{form.what}, with a decimal comma", read, parse)

@@ -11,16 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from fnmatch import fnmatch
 from pathlib import Path
-from re import sub
 
 import ibis
 
 from prophase.errors import MissingColumnError, ParameterError, not_among
 from prophase.trace.dump import Dump, header_of, numbered, stack
 from prophase.trace.files import SourceFile, file_hash, first_lines
-from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, read_mapping
+from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, free_name, read_mapping
 from prophase.trace.mapping.guess import guess_mapping, separator_of
-from prophase.trace.mapping.text_forms import TEXT_FORMS
+from prophase.trace.mapping.text_forms import form_of
 from prophase.trace.mapping.vocabulary import STATUS_WORDS
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.rules import REPAIRED
@@ -151,17 +150,11 @@ def _carried(sheet: Sheet, rule: TableRule, path: Path) -> list[ColumnRule]:
             if not fits:
                 _need(sheet, pattern, f"{path}: [{rule.schema.name}] {key}")
             for name in fits:
-                target = rule.schema.get(_free_name("" if metrics else prefix, name))
+                target = rule.schema.get(free_name("" if metrics else prefix, name))
                 if name not in taken and target is not None:
                     taken.add(name)
                     rules.append(ColumnRule(target, name))
     return rules
-
-
-def _free_name(prefix: str, column: str) -> str:
-    """Return attr_max_gpu_memory_mib for the column "Max GPU Memory (MiB)"."""
-    plain = sub(r"[^0-9a-z]+", "_", column.lower()).strip("_")
-    return plain if plain.startswith(prefix) else prefix + plain
 
 
 def _need(sheet: Sheet, column: str, place: str) -> None:
@@ -180,7 +173,11 @@ def _need(sheet: Sheet, column: str, place: str) -> None:
 def _selected(
     dump: Dump, sheet: Sheet, rules: Sequence[ColumnRule], status_words: Mapping[str, str]
 ) -> ibis.Table:
-    open_kind = [r.column for r in rules if r.target.kind == "any" and r.column and not r.unit]
+    open_kind = [
+        r.column
+        for r in rules
+        if r.target.kind == "any" and r.column and not form_of(r.unit, r.decimal)
+    ]
     numeric = _numeric(dump, sheet, open_kind)
     values: dict[str, ibis.Value] = {}
     for rule in rules:
@@ -198,9 +195,9 @@ def _selected(
 def _value(sheet: Sheet, rule: ColumnRule, numeric: set[str]) -> ibis.Value:
     if rule.column is None:
         return ibis.literal(rule.constant)
-    if rule.unit in TEXT_FORMS:
-        form = TEXT_FORMS[rule.unit]
-        value = form.read(sheet.text(rule.column))
+    form = form_of(rule.unit, rule.decimal)
+    if form is not None:
+        value = form.read(sheet.text(rule.column)) * rule.factor
         return sheet.converted(rule.column, value, form.what, form.parse)
     if rule.target.kind == "number" or rule.unit or rule.column in numeric:
         return sheet.number(rule.column, factor=rule.factor)
