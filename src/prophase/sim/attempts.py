@@ -33,6 +33,11 @@ class Attempts:
     gpu_bits: Ints
     #: how often the job had climbed its ladder of requests before; 0 without a ladder
     rung: Ints | None = None
+    #: time of the attempt that did not bring its job forward: run again later, or restarting
+    lost_s: Floats | None = None
+
+    #: request of each attempt, where jobs climb a ladder; otherwise the workload's holds
+    asks: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -60,13 +61,6 @@ def run_loop(
     """
     shapes, shape_of = distinct_rows(asks)
     jobs, kinds, machines = len(submit_s), len(shapes), len(nodes)
-    per_shape = np.bincount(shape_of, minlength=kinds)
-    state = np.full((kinds, 4), -1, np.int64)
-    state[:, QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
-    state[:, QUEUE_SIZE] = 0
-    width = 1 << max(0, machines - 1).bit_length()
-    trees = trees and kinds * width * 2 <= _TREE_CELLS
-    kept = kinds if trees else 1
     instances = asks[:, ASK_INSTANCES]
     first = np.cumsum(instances) - instances
     placed = np.full((int(instances.sum()), 2), -1, np.int64)
@@ -78,12 +72,7 @@ def run_loop(
     jobs_in = [shape_of, np.ascontiguousarray(rank, np.int64), job_of_rank]
     matrices = [np.array(nodes, np.int64, order="C"), np.ascontiguousarray(shapes, np.int64)]
     facts = np.zeros((1, 1)) if facts is None else np.ascontiguousarray(facts, np.float64)
-    forest = [
-        np.full((kept, machines), -np.inf),
-        np.full((kept, 2 * width if trees else 1), -1, np.int64),
-        state,
-        np.zeros(2 * machines, np.int64),
-    ]
+    forest = grow_forest(shape_of, kinds, machines, trees)
     results = [first.astype(np.int64), placed, start]
     policy = [score, choose_gpu, facts]
     if estimate_s is not None:
@@ -95,3 +84,20 @@ def run_loop(
         kernel.replay(*times, *jobs_in, *matrices, *policy, *rules, *forest, queue, *results)
     node, gpu_bits = np.ascontiguousarray(placed.T)
     return Attempts.single(start, start + times[1], first, node, gpu_bits)
+
+
+def grow_forest(shape_of: Ints, kinds: int, machines: int, trees: bool) -> list[Any]:
+    """Return what ``best_node`` keeps: scores, winners, the state of each shape, a change log."""
+    per_shape = np.bincount(shape_of, minlength=kinds)
+    state = np.full((kinds, 4), -1, np.int64)
+    state[:, QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
+    state[:, QUEUE_SIZE] = 0
+    width = 1 << max(0, machines - 1).bit_length()
+    trees = trees and kinds * width * 2 <= _TREE_CELLS
+    kept = kinds if trees else 1
+    return [
+        np.full((kept, machines), -np.inf),
+        np.full((kept, 2 * width if trees else 1), -1, np.int64),
+        state,
+        np.zeros(2 * machines, np.int64),
+    ]

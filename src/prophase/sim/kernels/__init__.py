@@ -14,9 +14,9 @@ _FOLDER = Path(__file__).parent
 
 def _forget_stale_code() -> None:
     """Remove compiled code that is older than the newest source it may contain."""
-    sources = [*_FOLDER.glob("*.py"), _FOLDER.parent / "signatures.py"]
+    sources = [*_FOLDER.rglob("*.py"), _FOLDER.parent / "signatures.py"]
     newest = max(path.stat().st_mtime for path in sources)
-    for compiled in (_FOLDER / "__pycache__").glob("*.nb[ic]"):
+    for compiled in _FOLDER.rglob("__pycache__/*.nb[ic]"):
         try:
             if compiled.stat().st_mtime < newest:
                 compiled.unlink()

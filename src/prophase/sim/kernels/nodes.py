@@ -65,7 +65,7 @@ def fits(nodes: Ints, node: int, asks: Ints, shape: int, pooled: bool) -> bool:
 
 
 @njit(INT(INT_GRID, INT, INT, INT), cache=True)
-def _tightest(nodes: Ints, node: int, gpus: int, milli: int) -> int:
+def tightest(nodes: Ints, node: int, gpus: int, milli: int) -> int:
     """Return the GPUs with the least free share that is enough, lowest index first."""
     bits = 0
     if milli == 1000:
@@ -117,7 +117,7 @@ def take(choose_gpu, nodes, node, asks, shape, facts, pooled):
         if milli < 1000 and gpus == 1:
             bits = 1 << choose_gpu(nodes, node, asks, shape, facts)
         else:
-            bits = _tightest(nodes, node, gpus, milli)
+            bits = tightest(nodes, node, gpus, milli)
     occupy(nodes, node, asks, shape, bits)
     return bits
 

@@ -1,0 +1,89 @@
+"""Nodes that come and go: outages, and an autoscaler that boots and stops nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from prophase.sim.kernels.live.rules import CHANGES, OFF, RULE_ELASTIC, RULE_IDLE, SWITCHES, WAITING
+from prophase.sim.kernels.nodes import occupy, room, tightest
+from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, ASK_MILLI, FREE_MEMORY
+
+#: what an elastic node is doing
+STOPPED, BOOTING, READY = range(3)
+
+
+@njit(cache=True)
+def switch(nodes, node, reasons_off, down, log, counts):
+    """Count one more or one less reason for a node to be off, and make it so."""
+    was = reasons_off[node]
+    reasons_off[node] += 1 if down else -1
+    if was == 0 and down:
+        nodes[node, FREE_MEMORY] -= OFF
+    elif was == 1 and not down:
+        nodes[node, FREE_MEMORY] += OFF
+    log[counts[CHANGES] % log.size] = node
+    counts[CHANGES] += 1
+
+
+@njit(cache=True)
+def note_power(power_times, power, counts, now, node, on):
+    """Write down that an elastic node is paid for from now on, or no longer."""
+    power_times[counts[SWITCHES]] = now
+    power[counts[SWITCHES], 0], power[counts[SWITCHES], 1] = node, on
+    counts[SWITCHES] += 1
+
+
+@njit(cache=True)
+def next_idle(rules, nodes, elastic, busy, idle_since):
+    """Return when the next elastic node will have been idle for long enough to stop."""
+    soonest = np.inf
+    for node in range(int(rules[RULE_ELASTIC]), nodes.shape[0]):
+        if elastic[node] == READY and busy[node] == 0:
+            soonest = min(soonest, idle_since[node] + rules[RULE_IDLE])
+    return soonest
+
+
+@njit(cache=True)
+def nodes_to_boot(rules, nodes, scratch, asks, shape_of, line, counts, elastic, reasons_off, wanted_nodes):
+    """Mark the stopped nodes that waiting jobs need beyond those already booting.
+
+    Waiting jobs are packed, in the order of the queue, on empty nodes: first those that are
+    booting, then stopped ones, each of which is booted once something lies on it.
+    """
+    first = int(rules[RULE_ELASTIC])
+    empty = False
+    for node in range(first, nodes.shape[0]):
+        wanted_nodes[node] = False
+        if elastic[node] != READY and reasons_off[node] == 1:
+            scratch[node] = nodes[node]
+            scratch[node, FREE_MEMORY] += OFF
+            empty = True
+    if not empty:
+        return 0
+    booted = 0
+    # a shape that finds no room on any empty node finds none later in this walk either
+    full = np.zeros(asks.shape[0], np.bool_)
+    for place in range(counts[WAITING]):
+        shape = shape_of[line[place]]
+        if full[shape]:
+            continue
+        needed = asks[shape, ASK_INSTANCES]
+        for stage in (BOOTING, STOPPED):
+            for node in range(first, nodes.shape[0]):
+                if elastic[node] != stage or reasons_off[node] != 1:
+                    continue
+                while needed > 0 and room(scratch, node, asks, shape) > 0:
+                    bits = tightest(scratch, node, asks[shape, ASK_GPUS], asks[shape, ASK_MILLI])
+                    occupy(scratch, node, asks, shape, bits)
+                    needed -= 1
+                    if stage == STOPPED and not wanted_nodes[node]:
+                        wanted_nodes[node] = True
+                        booted += 1
+                if needed == 0:
+                    break
+            if needed == 0:
+                break
+        if needed > 0:
+            full[shape] = True
+    return booted
