@@ -1,0 +1,158 @@
+"""Worlds without a cause: the same jobs where it cannot keep anybody waiting.
+
+Each function returns the changed workload, cluster and settings, or a sentence that says why
+there is nothing to remove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.sim.cluster import Cluster
+from prophase.sim.signatures import (
+    ASK_CPU,
+    ASK_GPUS,
+    ASK_HELD,
+    ASK_INSTANCES,
+    ASK_MEMORY,
+    ASK_MILLI,
+    Ints,
+    held_unit,
+)
+from prophase.sim.workload import Workload
+
+#: a node's GPUs are the bits of one number
+_MOST_GPUS = 63
+
+
+@dataclass(frozen=True)
+class World:
+    """What to replay; ``job_of`` leads from its rows to the jobs asked about."""
+
+    workload: Workload
+    cluster: Cluster
+    settings: dict[str, Any]
+    job_of: Ints | None = None
+
+
+def twice_the_nodes(world: World) -> World | str:
+    """Every node twice."""
+    nodes = world.cluster.nodes
+    again = nodes.assign(node_id=nodes["node_id"].astype(str) + " (again)")
+    doubled = pd.concat([nodes, again], ignore_index=True)
+    return replace(world, cluster=Cluster.from_nodes(doubled))
+
+
+def any_type(world: World) -> World | str:
+    """GPU types and node features do not matter."""
+    named = [c for c in ("gpu_type", "attr_features") if c in world.workload.jobs]
+    if not named or not world.workload.jobs[named].notna().any(axis=None):
+        return "no job names a GPU type or a node feature"
+    jobs = world.workload.jobs.drop(columns=named)
+    return replace(world, workload=replace(world.workload, jobs=jobs))
+
+
+def one_by_one(world: World) -> World | str:
+    """Instances start one by one; a job has waited when its last one starts."""
+    workload = world.workload
+    instances = workload.asks[:, ASK_INSTANCES]
+    if (instances == 1).all():
+        return "no job has several instances"
+    rows = np.repeat(np.arange(len(workload)), instances)
+    number = np.arange(len(rows)) - np.repeat(np.cumsum(instances) - instances, instances)
+    jobs = workload.jobs.iloc[rows].reset_index(drop=True)
+    jobs["job_id"] = jobs["job_id"].astype(str) + "#" + pd.Series(number.astype(str))
+    asks = workload.asks[rows]
+    asks[:, ASK_INSTANCES] = 1
+    alone = Workload(jobs, workload.submit_s[rows], workload.duration_s[rows], asks, {})
+    return replace(world, workload=alone, job_of=rows)
+
+
+def plenty_of_cpu(world: World) -> World | str:
+    """GPU jobs need no CPU and no memory."""
+    asks = world.workload.asks.copy()
+    with_gpu = asks[:, ASK_GPUS] > 0
+    if not (asks[with_gpu, ASK_CPU].any() or asks[with_gpu, ASK_MEMORY].any()):
+        return "no GPU job asks for CPU or memory"
+    if not {"cpu_cores", "memory_gib"} & set(world.cluster.nodes):
+        return "the nodes state neither CPU nor memory, so these never limit"
+    asks[with_gpu, ASK_CPU] = asks[with_gpu, ASK_MEMORY] = 0
+    return replace(world, workload=replace(world.workload, asks=asks))
+
+
+def no_pieces(world: World) -> World | str:
+    """A job's GPUs may lie on any nodes, and nodes of a kind are merged (up to 63 GPUs)."""
+    asks = world.workload.asks.copy()
+    gpus = np.maximum(asks[:, ASK_GPUS], 1)
+    asks[:, ASK_INSTANCES] *= gpus
+    asks[:, ASK_GPUS] = np.minimum(asks[:, ASK_GPUS], 1)
+    # rounded down, so that what filled a node to the brim still fits
+    asks[:, ASK_CPU] //= gpus
+    asks[:, ASK_MEMORY] //= gpus
+    asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
+    workload = replace(world.workload, asks=asks)
+    return replace(world, workload=workload, cluster=_merged(world.cluster))
+
+
+def let_others_pass(world: World) -> World | str:
+    """Whoever fits may start."""
+    if world.settings.get("queue", "skip") == "skip":
+        return "whoever fits may start already"
+    return replace(world, settings={**world.settings, "queue": "skip"})
+
+
+def shortest_first(world: World) -> World | str:
+    """The shortest job goes first (true run times)."""
+    if world.settings.get("order") == "shortest":
+        return "the shortest job goes first already"
+    return replace(world, settings={**world.settings, "order": "shortest"})
+
+
+def no_quotas(world: World) -> World | str:
+    """No limits per user or queue."""
+    if not world.settings.get("quotas"):
+        return "there are no quotas"
+    return replace(world, settings={**world.settings, "quotas": None})
+
+
+#: cause -> ways to remove it
+REMOVALS: tuple[tuple[str, Callable[[World], World | str]], ...] = (
+    ("quota", no_quotas),
+    ("capacity", twice_the_nodes),
+    ("gpu_type", any_type),
+    ("gang", one_by_one),
+    ("cpu_memory", plenty_of_cpu),
+    ("fragmentation", no_pieces),
+    ("order", let_others_pass),
+    ("order", shortest_first),
+)
+
+
+def _merged(cluster: Cluster) -> Cluster:
+    """Return nodes of the same type and features as one, or as few as their GPUs allow."""
+    nodes = cluster.nodes
+    kind = [c for c in ("gpu_type", "features") if c in nodes]
+    amounts = [c for c in ("gpus", "cpu_cores", "memory_gib") if c in nodes]
+    keys = nodes[kind].fillna("").astype(str).agg("|".join, axis=1) if kind else ""
+    table = nodes[kind + amounts].assign(kind=keys)
+    if "gpus" in table:
+        table["gpus"] = table["gpus"].fillna(0.0)
+        bare = np.where(table["gpus"] == 0, "without", "with")
+        table["kind"] = table["kind"] + bare
+        before = table.groupby("kind")["gpus"].cumsum() - table["gpus"]
+        # every part but the last is filled as far as whole nodes of the largest size allow
+        whole = max(1.0, _MOST_GPUS + 1.0 - float(table["gpus"].max()))
+        table["part"] = (before // whole).astype(int)
+    else:
+        table["part"] = 0
+    rows = []
+    for number, (_, part) in enumerate(table.groupby(["kind", "part"], sort=False)):
+        # what one node does not state never limits the whole
+        sums = part[amounts].sum(skipna=False)
+        rows.append({"node_id": f"pool-{number}", **part[kind].iloc[0], **sums})
+    return Cluster.from_nodes(pd.DataFrame(rows))
