@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from prophase.sim.absences import Absences
 from prophase.sim.attempts import Attempts
 from prophase.sim.cluster import Cluster
-from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_INSTANCES, ASK_MILLI, CPU, Floats, Ints
+from prophase.sim.measures.binning import bin_means
+from prophase.sim.measures.capacity import Capacity
+from prophase.sim.measures.occupancy import Occupancy
+from prophase.sim.measures.prices import Prices
+from prophase.sim.measures.tables import attempt_table, job_table
+from prophase.sim.signatures import GPU_TYPE, GPUS, Floats, Ints
 from prophase.sim.workload import Workload
+
+#: bins of time that curves are averaged over
+BINS = 480
+#: a job shorter than this counts as if it had run so long, or its slowdown would mean nothing
+_SLOWDOWN_BOUND_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -26,34 +39,28 @@ class Schedule:
     place: str
     queue: str
     notes: tuple[str, ...] = ()
-
-    @cached_property
-    def _first_attempt(self) -> Ints:
-        """Row of each job's first attempt; attempts are in the order of their starts."""
-        rows = np.empty(len(self.workload), np.int64)
-        rows[self.attempts.job[::-1]] = np.arange(len(self.attempts))[::-1]
-        return rows
+    #: when nodes were not there; None: never
+    absences: Absences | None = None
 
     @cached_property
     def start_s(self) -> Floats:
-        """First start."""
-        return self.attempts.start_s[self._first_attempt]
+        """First start; missing if the job never started."""
+        first = np.full(len(self.workload), np.inf)
+        np.minimum.at(first, self.attempts.job, np.nan_to_num(self.attempts.start_s, nan=np.inf))
+        return np.where(np.isfinite(first), first, np.nan)
 
     @cached_property
     def end_s(self) -> Floats:
         """End of the last attempt."""
-        ends = np.full(len(self.workload), -np.inf)
-        np.maximum.at(ends, self.attempts.job, self.attempts.end_s)
-        return ends
+        last = np.full(len(self.workload), -np.inf)
+        np.maximum.at(last, self.attempts.job, np.nan_to_num(self.attempts.end_s, nan=-np.inf))
+        return np.where(np.isfinite(last), last, np.nan)
 
     @cached_property
     def run_s(self) -> Floats:
         """Time spent running, over all attempts."""
-        lengths = self.attempts.end_s - self.attempts.start_s
-        total: Floats = np.bincount(
-            self.attempts.job, weights=lengths, minlength=len(self.workload)
-        ).astype(np.float64)
-        return total
+        held = self.occupancy
+        return np.bincount(held.job, held.length_s, len(self.workload))
 
     @cached_property
     def wait_s(self) -> Floats:
@@ -67,66 +74,110 @@ class Schedule:
         """Completion time: wait and run, over all attempts."""
         return self.end_s - self.workload.submit_s
 
+    @cached_property
+    def bounded_slowdown(self) -> Floats:
+        """Completion time over run time; runs below ten seconds count as ten seconds."""
+        needed = np.maximum(self.workload.duration_s, _SLOWDOWN_BOUND_S)
+        slowdown: Floats = np.maximum(self.jct_s / needed, 1.0)
+        return slowdown
+
     @property
     def table(self) -> pd.DataFrame:
-        """Return one row per job: times, and the nodes and GPUs of its first instance."""
-        first = self.attempts.first_instance[self._first_attempt]
-        names = self.cluster.nodes["node_id"].to_numpy(str)
-        return pd.DataFrame(
-            {
-                "job_id": self.workload.jobs["job_id"],
-                "submit_s": self.workload.submit_s,
-                "start_s": self.start_s,
-                "end_s": self.end_s,
-                "duration_s": self.workload.duration_s,
-                "wait_s": self.wait_s,
-                "jct_s": self.jct_s,
-                "instances": self.workload.asks[:, ASK_INSTANCES],
-                "node_id": names[self.attempts.node[first]],
-                "gpu_ids": [_bits(bits) for bits in self.attempts.gpu_bits[first]],
-            }
+        """Return one row per job: times, attempts, and node and GPUs of its first instance."""
+        return job_table(self)
+
+    @property
+    def attempt_table(self) -> pd.DataFrame:
+        """Return one row per attempt and instance: times, outcome, node and GPUs."""
+        return attempt_table(self)
+
+    def metrics(
+        self,
+        by: str | None = None,
+        prices: Prices | Mapping[str, Any] | str | Path | None = None,
+    ) -> dict[str, Any]:
+        """Return the measures people compare schedules by.
+
+        Times are in seconds, per job; waits count the time before the first attempt and
+        between attempts. Averages over time run from the first submission to the last end.
+        What the trace or the cluster does not state is None.
+
+        Parameters
+        ----------
+        by : str, optional
+            Measure each class of jobs too (``classes``): ``"class"`` for short or long x GPUs,
+            ``"gpus"`` for GPUs asked for, or any column of the job table, such as ``"user"``.
+        prices : Prices, mapping or path, optional
+            What an hour of a GPU type, a core and a GiB costs; adds ``cost``.
+
+        Examples
+        --------
+        >>> from prophase.sim import simulate
+        >>> jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": 0.0, "duration_s": 3600.0})
+        >>> jobs["user"], jobs["request_gpus"] = ["ann", "bob"], 1.0
+        >>> schedule = simulate(Workload.from_jobs(jobs), Cluster.parse("1x1"))
+        >>> found = schedule.metrics(by="user", prices={"gpu_hour": {"default": 2.0}})
+        >>> found["mean_wait_s"], found["gpu_utilisation_pct"], found["cost"]["allocated"]
+        (1800.0, 100.0, 4.0)
+        >>> [(row["user"], row["mean_wait_s"]) for row in found["classes"]]
+        [('ann', 0.0), ('bob', 3600.0)]
+        """
+        # brings numba and statistics with it, which times and tables do without
+        from prophase.sim.measures.summary import Summary
+
+        summary = Summary(self, None if prices is None else Prices.take(prices))
+        found = summary.total()
+        if by is not None:
+            found["by"], found["classes"] = by, summary.classes(by)
+        return found
+
+    @cached_property
+    def occupancy(self) -> Occupancy:
+        """Who held what, attempt by attempt and instance by instance."""
+        return Occupancy.of(self)
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Edges of the bins that curves are averaged over: first submission to last end."""
+        begin = float(self.workload.submit_s.min())
+        ends = self.occupancy.end_s
+        finish = float(ends.max()) if ends.size else begin
+        # a schedule without length has no averages; a second keeps them finite
+        return np.linspace(begin, finish if finish > begin else begin + 1.0, BINS + 1)
+
+    @cached_property
+    def gpus_by_type(self) -> Ints:
+        """GPUs of each type, as the cluster numbers types."""
+        matrix = self.cluster.matrix
+        return np.bincount(
+            matrix[:, GPU_TYPE], matrix[:, GPUS], len(self.cluster.gpu_types)
+        ).astype(np.int64)
+
+    def type_name(self, kind: int) -> str:
+        """Return the name of a GPU type by its number."""
+        return self.cluster.gpu_types[kind] or "GPU"
+
+    @cached_property
+    def capacity(self) -> Capacity:
+        """What the cluster had, per bin of time."""
+        return Capacity.of(self, self.edges)
+
+    @cached_property
+    def used_gpus(self) -> Floats:
+        """GPUs held by jobs, of shape (GPU types, bins), averaged over each bin."""
+        held = self.occupancy
+        return bin_means(
+            held.start_s[held.attempt],
+            held.end_s[held.attempt],
+            held.instance_gpus,
+            self.edges,
+            held.gpu_type,
+            len(self.cluster.gpu_types),
         )
 
-    def metrics(self) -> dict[str, Any]:
-        """Return the measures people compare schedules by; times in seconds, per job."""
-        asks = self.workload.asks
-        gpus = asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / 1000 * asks[:, ASK_INSTANCES]
-        cores = asks[:, ASK_CPU] / 1000 * asks[:, ASK_INSTANCES]
-        begin, finish = float(self.workload.submit_s.min()), float(self.end_s.max())
-        span = finish - begin
-        slowdown = self.jct_s / np.maximum(self.workload.duration_s, 10.0)
-        capacity_gpu = self.cluster.gpus * span
-        capacity_cpu = float(self.cluster.matrix[:, CPU].sum()) / 1000 * span
-        return {
-            "jobs": len(self.workload),
-            **_spread("wait_s", self.wait_s),
-            **_spread("jct_s", self.jct_s),
-            "mean_bounded_slowdown": float(np.maximum(slowdown, 1.0).mean()),
-            "waited_pct": float(100 * (self.wait_s > 0).mean()),
-            "makespan_s": span,
-            "gpu_utilisation_pct": _share(
-                float((gpus * self.workload.duration_s).sum()), capacity_gpu
-            ),
-            "cpu_utilisation_pct": _share(
-                float((cores * self.workload.duration_s).sum()), capacity_cpu
-            ),
-            "gpu_hours": float((gpus * self.workload.duration_s).sum() / 3600),
-        }
+    @cached_property
+    def fragmented_gpus(self) -> Floats:
+        """Idle GPUs that typical jobs cannot use, of shape (GPU types, bins)."""
+        from prophase.sim.measures.fragmentation import fragmented_gpus
 
-
-def _spread(name: str, values: Floats) -> dict[str, float]:
-    p50, p90, p99 = np.percentile(values, [50, 90, 99])
-    return {
-        f"mean_{name}": float(values.mean()),
-        f"p50_{name}": float(p50),
-        f"p90_{name}": float(p90),
-        f"p99_{name}": float(p99),
-    }
-
-
-def _share(used: float, capacity: float) -> float | None:
-    return 100 * used / capacity if capacity else None
-
-
-def _bits(bits: int) -> str:
-    return " ".join(str(gpu) for gpu in range(int(bits).bit_length()) if int(bits) >> gpu & 1)
+        return fragmented_gpus(self, self.edges)

@@ -1,0 +1,1 @@
+"""What a schedule tells: waits, utilisation, fragmentation, waste, cost, fairness."""

@@ -1,0 +1,71 @@
+"""What a schedule costs: what jobs held, and what the cluster had."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from prophase.sim.measures.prices import Prices
+from prophase.sim.signatures import Floats
+
+if TYPE_CHECKING:
+    from prophase.sim.schedule import Schedule
+
+_HOUR_S = 3600.0
+
+
+def job_costs(schedule: Schedule, prices: Prices) -> Floats:
+    """Return what each job held, over all its attempts, in money."""
+    held, jobs = schedule.occupancy, len(schedule.workload)
+    hours = held.length_s / _HOUR_S
+    by_gpu = held.instance_gpus * hours[held.attempt] * _gpu_prices(schedule, prices)[held.gpu_type]
+    others = (held.cores * prices.core_hour + held.memory_gib * prices.gib_hour) * hours
+    return np.bincount(held.job[held.attempt], by_gpu, jobs) + np.bincount(held.job, others, jobs)
+
+
+def costs(
+    schedule: Schedule, prices: Prices, job_cost: Floats, lost_share: Floats
+) -> dict[str, Any]:
+    """Return the cost of what was allocated, lost and owned.
+
+    Parameters
+    ----------
+    job_cost : array of shape (jobs,)
+        From :func:`job_costs`.
+    lost_share : array of shape (jobs,)
+        Share of each job's running time that brought nothing.
+    """
+    edges, capacity = schedule.edges, schedule.capacity
+    hours = (edges[-1] - edges[0]) / _HOUR_S
+    owned = float(capacity.gpus.mean(axis=1) @ _gpu_prices(schedule, prices)) * hours
+    unknown = []
+    for name, price, amount in (
+        ("cores", prices.core_hour, capacity.cores),
+        ("memory", prices.gib_hour, capacity.memory_gib),
+    ):
+        if price and amount is None:
+            unknown.append(name)
+        elif price and amount is not None:
+            owned += price * float(amount.mean()) * hours
+    found: dict[str, Any] = {
+        "currency": prices.currency or None,
+        "allocated": float(job_cost.sum()),
+        "allocated_per_job": float(job_cost.mean()),
+        "lost": float((job_cost * lost_share).sum()),
+        "owned": owned,
+    }
+    if unknown:
+        found["owned_without"] = f"{' and '.join(unknown)}: the nodes do not state them"
+    return found
+
+
+def _gpu_prices(schedule: Schedule, prices: Prices) -> Floats:
+    """Return the price per GPU type as the cluster numbers them; types without a GPU are free."""
+    gpus = schedule.gpus_by_type
+    return np.array(
+        [
+            prices.of_gpu(kind) if gpus[number] else 0.0
+            for number, kind in enumerate(schedule.cluster.gpu_types)
+        ]
+    )

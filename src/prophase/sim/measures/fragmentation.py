@@ -1,0 +1,97 @@
+"""Fragmentation: idle GPUs that the workload's typical jobs cannot use.
+
+Source: Weng et al., "Beware of Fragmentation", USENIX ATC 2023. A node's idle GPUs are no good
+to a class of jobs if the class needs none, may not use their type, lacks CPU beside them, or
+finds too little free on single GPUs; the mean over the workload's classes is fragmented.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prophase.sim.kernels import sweep_states as kernel
+from prophase.sim.place import fgd as typical
+from prophase.sim.signatures import ASK_CPU, ASK_MILLI, ASK_TYPES, CPU, GPUS, Floats, Ints
+
+if TYPE_CHECKING:
+    from prophase.sim.schedule import Schedule
+    from prophase.sim.workload import Workload
+
+_WHOLE = 1000
+
+
+def fragmented_gpus(schedule: Schedule, edges: Floats) -> Floats:
+    """Return the idle GPUs that typical jobs could not use, as time averages.
+
+    Returns
+    -------
+    array of shape (GPU types, bins)
+        Number of GPUs, per type as numbered by the cluster and bin between equal edges.
+
+    Examples
+    --------
+    Two halves of a GPU stay idle beside jobs of 0.5 GPU; a job of one GPU could not use them.
+
+    >>> import pandas as pd
+    >>> from prophase.sim import Cluster, Workload, simulate
+    >>> jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": 0.0, "duration_s": 10.0})
+    >>> jobs["request_gpus"] = [0.5, 1.0]
+    >>> schedule = simulate(Workload.from_jobs(jobs), Cluster.parse("2x1"))
+    >>> fragmented_gpus(schedule, np.array([0.0, 10.0]))
+    array([[0.25]])
+    """
+    held, matrix = schedule.occupancy, schedule.cluster.matrix
+    bins = np.zeros((len(schedule.cluster.gpu_types), len(edges) - 1))
+    if not schedule.cluster.gpus:
+        return bins
+    asks, job = schedule.workload.asks, held.job[held.attempt]
+    node, gpu_bits = held.node, held.gpu_bits
+    cpu, milli = asks[job, ASK_CPU], asks[job, ASK_MILLI]
+    begin, end = held.start_s[held.attempt], held.end_s[held.attempt]
+    away = schedule.absences
+    if away is not None:
+        # a node that is not there has nothing idle, as if one job held all of it
+        node, begin, end = (
+            np.r_[node, away.node],
+            np.r_[begin, away.from_s],
+            np.r_[end, away.to_s],
+        )
+        gpu_bits = np.r_[gpu_bits, np.left_shift(1, matrix[away.node, GPUS]) - 1]
+        cpu = np.r_[cpu, matrix[away.node, CPU]]
+        milli = np.r_[milli, np.full(len(away.node), _WHOLE)]
+    width = (edges[-1] - edges[0]) / bins.shape[1]
+    when = np.clip((np.r_[begin, end] - edges[0]) / width, 0.0, bins.shape[1])
+    classes, share, levels = _classes(schedule)
+    kernel.sweep_states(
+        matrix.copy(), np.argsort(when), when, node, gpu_bits, cpu, milli,
+        classes, share, levels, bins,
+    )  # fmt: skip
+    return bins / _WHOLE
+
+
+def _classes(schedule: Schedule) -> tuple[Ints, Floats, Ints]:
+    """Return the typical classes as the kernel wants them, their shares, and milli levels."""
+    asks = schedule.workload.asks.copy()
+    asks[:, ASK_TYPES] = _accepted_types(schedule.workload, schedule.cluster.gpu_types)
+    found = typical.typical_classes(asks, asks[:, ASK_TYPES])
+    levels, level = np.unique(found[:, typical.CLASS_MILLI].astype(np.int64), return_inverse=True)
+    classes = np.zeros((len(found), 4), np.int64)
+    classes[:, kernel.CLASS_CPU] = found[:, typical.CLASS_CPU]
+    classes[:, kernel.CLASS_GPUS] = found[:, typical.CLASS_GPUS]
+    classes[:, kernel.CLASS_TYPES] = found[:, typical.CLASS_TYPES]
+    classes[:, kernel.CLASS_LEVEL] = level
+    return classes, np.ascontiguousarray(found[:, typical.CLASS_SHARE]), levels
+
+
+def _accepted_types(workload: Workload, known: tuple[str, ...]) -> Ints:
+    """Return the GPU types each job accepts as bits; a type of another cluster has none."""
+    if "gpu_type" not in workload.jobs:
+        return np.zeros(len(workload), np.int64)
+    texts = workload.jobs["gpu_type"].fillna("").astype(str)
+    bits = {
+        text: sum(1 << known.index(word) for word in set(text.split("|")) if word in known and word)
+        for text in texts.unique()
+    }
+    return texts.map(bits).to_numpy(np.int64)

@@ -1,0 +1,83 @@
+"""Who held what, from when to when: attempts with their amounts, instances with their nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from prophase.sim.signatures import (
+    ASK_CPU,
+    ASK_GPUS,
+    ASK_INSTANCES,
+    ASK_MEMORY,
+    ASK_MILLI,
+    GPU_TYPE,
+    Floats,
+    Ints,
+)
+
+if TYPE_CHECKING:
+    from prophase.sim.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """The attempts that ran; those that never started are left out.
+
+    Instances are listed attempt by attempt; ``attempt`` leads from one to its attempt.
+    """
+
+    job: Ints
+    start_s: Floats
+    end_s: Floats
+    outcome: Ints
+    #: part of the attempt that did not bring its job forward
+    lost_s: Floats
+    #: of all instances of an attempt together
+    gpus: Floats
+    cores: Floats
+    memory_gib: Floats
+    attempt: Ints
+    instance: Ints
+    node: Ints
+    gpu_bits: Ints
+    gpu_type: Ints
+    #: of one instance
+    instance_gpus: Floats
+
+    @property
+    def length_s(self) -> Floats:
+        """How long each attempt ran."""
+        return self.end_s - self.start_s
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> Self:
+        """Take the attempts of a schedule."""
+        attempts = schedule.attempts
+        ran = np.flatnonzero(np.isfinite(attempts.start_s) & np.isfinite(attempts.end_s))
+        job = attempts.job[ran]
+        asks = schedule.workload.asks
+        instances = asks[job, ASK_INSTANCES]
+        gpus = asks[job, ASK_GPUS] * asks[job, ASK_MILLI] / 1000
+        attempt = np.repeat(np.arange(len(ran)), instances)
+        number = np.arange(len(attempt)) - np.repeat(np.cumsum(instances) - instances, instances)
+        rows = attempts.first_instance[ran][attempt] + number
+        node = attempts.node[rows]
+        return cls(
+            job,
+            attempts.start_s[ran],
+            attempts.end_s[ran],
+            attempts.outcome[ran].astype(np.int64),
+            np.zeros(len(ran)) if attempts.lost_s is None else attempts.lost_s[ran],
+            gpus * instances,
+            asks[job, ASK_CPU] / 1000 * instances,
+            asks[job, ASK_MEMORY] / 1024 * instances,
+            attempt,
+            number,
+            node,
+            attempts.gpu_bits[rows],
+            schedule.cluster.matrix[node, GPU_TYPE],
+            gpus[attempt],
+        )
