@@ -8,15 +8,23 @@ from typing import Any
 import numpy as np
 
 from prophase.sim.attempts import Attempts
-from prophase.sim.kernels import replay as kernel
-from prophase.sim.kernels.backfill import replay_easy
-from prophase.sim.kernels.trees import QUEUE_FIRST, QUEUE_SIZE
+from prophase.sim.kernels.heads import HEAD_COLUMNS, NOBODY
+from prophase.sim.kernels.trees import DRAW, QUEUE_FIRST, QUEUE_SIZE, SCAN
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.shapes import distinct_rows
-from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
+from prophase.sim.signatures import (
+    ASK_COLUMNS,
+    ASK_CPU,
+    ASK_GPUS,
+    ASK_INSTANCES,
+    ASK_MEMORY,
+    ASK_MILLI,
+    Floats,
+    Ints,
+)
 
-#: trees over nodes are kept while shapes x nodes stays below this; beyond, nodes are scanned
-_TREE_CELLS = 20_000_000
+#: scores that trees over nodes may take, 8 bytes each; rarer shapes look at every node
+_TREE_CELLS = 8_000_000
 
 
 def run_loop(
@@ -30,6 +38,7 @@ def run_loop(
     choose_gpu: Callable[..., int] = tightest_gpu,
     facts: Floats | None = None,
     trees: bool = True,
+    lots: bool = False,
     estimate_s: Floats | None = None,
     strict: bool = False,
     pooled: bool = False,
@@ -58,46 +67,90 @@ def run_loop(
         reservation for the first one (EASY).
     trees : bool
         Rate a node again only when it changed; off for policies that are not pure.
+    lots : bool
+        Take a score for a lot from 0 to 1 and draw nodes until one fits; for random.
     """
-    shapes, shape_of = distinct_rows(asks)
-    jobs, kinds, machines = len(submit_s), len(shapes), len(nodes)
+    shapes, shape_of = _by_size(*distinct_rows(asks))
+    jobs, machines = len(submit_s), len(nodes)
     instances = asks[:, ASK_INSTANCES]
     first = np.cumsum(instances) - instances
     placed = np.full((int(instances.sum()), 2), -1, np.int64)
     start = np.full(jobs, np.nan)
-    job_of_rank = np.empty(jobs, np.int64)
-    job_of_rank[rank] = np.arange(jobs)
-    # copies: pandas hands out read-only arrays, which are another type to the compiler
-    times = [np.array(submit_s, np.float64), np.array(duration_s, np.float64)]
-    jobs_in = [shape_of, np.ascontiguousarray(rank, np.int64), job_of_rank]
-    matrices = [np.array(nodes, np.int64, order="C"), np.ascontiguousarray(shapes, np.int64)]
+    rank = np.ascontiguousarray(rank, np.int64)
+    jobs_in = [shape_of, rank, _inverse(rank)]
+    matrices = [np.array(nodes, np.int64, order="C"), shapes]
     facts = np.zeros((1, 1)) if facts is None else np.ascontiguousarray(facts, np.float64)
-    forest = grow_forest(shape_of, kinds, machines, trees)
-    results = [first.astype(np.int64), placed, start]
+    forest = grow_forest(shape_of, len(shapes), machines, trees, lots)
+    results = [first, placed, start]
     policy = [score, choose_gpu, facts]
     if estimate_s is not None:
-        believed = np.array(estimate_s, np.float64)
-        replay_easy(*times, believed, *jobs_in, *matrices, *policy, fill, *forest, *results)
+        from prophase.sim.kernels.backfill import replay_easy
+
+        # copies: pandas hands out read-only arrays, which are another type to the compiler
+        times = [np.array(values, np.float64) for values in (submit_s, duration_s, estimate_s)]
+        replay_easy(*times, *jobs_in, *matrices, *policy, fill, *forest, *results)
     else:
+        from prophase.sim.kernels import replay as kernel
+
+        times = [np.ascontiguousarray(values, np.float64) for values in (submit_s, duration_s)]
         rules = [kernel.STRICT if strict else kernel.SKIP, pooled, fill]
-        queue = np.zeros(jobs, np.int64)
-        kernel.replay(*times, *jobs_in, *matrices, *policy, *rules, *forest, queue, *results)
-    node, gpu_bits = np.ascontiguousarray(placed.T)
-    return Attempts.single(start, start + times[1], first, node, gpu_bits)
+        waiting = _waiting_lines(jobs, len(shapes), machines)
+        kernel.replay(*times, *jobs_in, *matrices, *policy, *rules, *forest, *waiting, *results)
+    return Attempts.single(start, start + duration_s, first, placed[:, 0], placed[:, 1])
 
 
-def grow_forest(shape_of: Ints, kinds: int, machines: int, trees: bool) -> list[Any]:
-    """Return what ``best_node`` keeps: scores, winners, the state of each shape, a change log."""
+def grow_forest(
+    shape_of: Ints, kinds: int, machines: int, trees: bool, lots: bool = False
+) -> list[Any]:
+    """Return what ``best_node`` keeps: scores, trees, the state of each shape, a change log.
+
+    The commonest shapes get a tree each, as many as fit into memory.
+    """
     per_shape = np.bincount(shape_of, minlength=kinds)
     state = np.full((kinds, 4), -1, np.int64)
     state[:, QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
     state[:, QUEUE_SIZE] = 0
-    width = 1 << max(0, machines - 1).bit_length()
-    trees = trees and kinds * width * 2 <= _TREE_CELLS
-    kept = kinds if trees else 1
+    width = _power_of_two(machines)
+    kept = min(kinds, _TREE_CELLS // (2 * width)) if trees and not lots else 0
+    tree_of = np.full((kinds, 1), DRAW if lots else SCAN, np.int64)
+    tree_of[np.argsort(-per_shape, kind="stable")[:kept], 0] = np.arange(kept)
+    # not filled: memory of trees that are never asked for stays untouched
+    scores = np.empty((max(kept, 1), 2 * width))
+    return [scores, tree_of, state, np.zeros(_power_of_two(2 * machines), np.int64)]
+
+
+def _waiting_lines(jobs: int, kinds: int, machines: int) -> list[Any]:
+    """Return the loop's own memory: queue, ends, heads of shapes, freed nodes, a stack."""
+    width = _power_of_two(kinds)
     return [
-        np.full((kept, machines), -np.inf),
-        np.full((kept, 2 * width if trees else 1), -1, np.int64),
-        state,
-        np.zeros(2 * machines, np.int64),
+        np.empty(jobs, np.int64),
+        np.empty(jobs, np.float64),
+        np.empty(jobs, np.int64),
+        np.full((2 * width, HEAD_COLUMNS), NOBODY, np.int64),
+        np.zeros((4, machines), np.int64),
+        np.empty(2 * width.bit_length() + 2, np.int64),
     ]
+
+
+def _by_size(shapes: Ints, shape_of: Ints) -> tuple[Ints, Ints]:
+    """Sort shapes by what they ask for, so that alike ones lie side by side."""
+    gpu = shapes[:, ASK_GPUS] * shapes[:, ASK_MILLI]
+    order = np.lexsort((shapes[:, ASK_MEMORY], shapes[:, ASK_CPU], gpu))
+    np.take(_inverse(order), shape_of, out=shape_of)
+    full = np.zeros((len(shapes), ASK_COLUMNS), np.int64)
+    full[:, : shapes.shape[1]] = shapes[order]
+    return full, shape_of
+
+
+def _inverse(order: Ints) -> Ints:
+    """Return the place of each number in an order; the order itself if everything is in place."""
+    places = np.arange(len(order))
+    if np.array_equal(order, places):
+        return order
+    inverse = np.empty_like(places)
+    inverse[order] = places
+    return inverse
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << max(0, count - 1).bit_length()

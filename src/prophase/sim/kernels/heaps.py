@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numba import njit, types
 
+from prophase.sim.kernels.compiling import STEP
 from prophase.sim.kernels.trees import QUEUE_FIRST, QUEUE_SIZE
 from prophase.sim.signatures import (
     FLOAT_LINE,
@@ -15,7 +16,7 @@ from prophase.sim.signatures import (
 )
 
 
-@njit(types.void(INT_LINE, INT_GRID, INT, INT), cache=True)
+@njit(types.void(INT_LINE, INT_GRID, INT, INT), **STEP)
 def enqueue(queue: Ints, shapes: Ints, shape: int, rank: int) -> None:
     """Add a job to the heap of its shape."""
     first, place = shapes[shape, QUEUE_FIRST], shapes[shape, QUEUE_SIZE]
@@ -26,7 +27,7 @@ def enqueue(queue: Ints, shapes: Ints, shape: int, rank: int) -> None:
     queue[first + place] = rank
 
 
-@njit(types.void(INT_LINE, INT_GRID, INT), cache=True)
+@njit(types.void(INT_LINE, INT_GRID, INT), **STEP)
 def dequeue(queue: Ints, shapes: Ints, shape: int) -> None:
     """Remove the first job from the heap of a shape."""
     first, size = shapes[shape, QUEUE_FIRST], shapes[shape, QUEUE_SIZE] - 1
@@ -43,7 +44,7 @@ def dequeue(queue: Ints, shapes: Ints, shape: int) -> None:
     queue[first + place] = last
 
 
-@njit(INT(FLOAT_LINE, INT_LINE, INT, types.float64, INT), cache=True)
+@njit(INT(FLOAT_LINE, INT_LINE, INT, types.float64, INT), **STEP)
 def push_end(times: Floats, jobs: Ints, size: int, time: float, job: int) -> int:
     """Add a completion to the heap ordered by (time, job); return its new size."""
     place = size
@@ -57,7 +58,7 @@ def push_end(times: Floats, jobs: Ints, size: int, time: float, job: int) -> int
     return size + 1
 
 
-@njit(INT(FLOAT_LINE, INT_LINE, INT), cache=True)
+@njit(INT(FLOAT_LINE, INT_LINE, INT), **STEP)
 def pop_end(times: Floats, jobs: Ints, size: int) -> int:
     """Remove the earliest completion; return the heap's new size."""
     size -= 1

@@ -1,6 +1,7 @@
-"""The best node for a shape: the root of a tournament tree over nodes.
+"""The best node for a shape: the root of a tree over nodes, in which the higher score rises.
 
-Only nodes that changed since the shape was last asked for are rated again.
+Only nodes that changed since the shape was last asked for are rated again. Shapes that are too
+rare for a tree of their own look at every node; policies that draw lots draw nodes.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from prophase.sim.kernels.compiling import STEP
 from prophase.sim.kernels.nodes import fits
 from prophase.sim.signatures import (
     FLAG,
@@ -18,55 +20,69 @@ from prophase.sim.signatures import (
     SCORE_FUNCTION,
 )
 
-#: columns of the shape state: its queue (where it begins, how long it is), the release count
-#: at which it was last found not to fit, and how much of the change log its tree has seen
+#: columns of the shape state: its queue (where it begins, how long it is), the pass in which
+#: it was last found not to fit, and how much of the change log its tree has seen
 QUEUE_FIRST, QUEUE_SIZE, BLOCKED_AT, SEEN = range(4)
+#: in place of a tree's number: look at every node, or draw nodes by lot
+SCAN, DRAW = -1, -2
+#: draws before all nodes are looked at after all; more would only help the fullest cluster
+_DRAWS = 64
 
 
 @njit(
-    types.void(
-        SCORE_FUNCTION, INT_GRID, INT_GRID, INT, INT, FLOAT_GRID, FLAG, FLOAT_GRID, INT_GRID
-    ),
-    cache=True,
+    types.void(SCORE_FUNCTION, INT_GRID, INT_GRID, INT, INT, FLOAT_GRID, FLAG, FLOAT_GRID, INT),
+    **STEP,
 )
-def _rate(score, nodes, asks, shape, node, facts, pooled, scores, winners):
-    """Rate one node for a shape again and let the better one of each pair rise to the root."""
-    mine = (
-        score(nodes, node, asks, shape, facts)
-        if fits(nodes, node, asks, shape, pooled)
-        else -np.inf
-    )
-    if mine == scores[shape, node]:
-        return
-    scores[shape, node] = mine
-    place = (winners.shape[1] // 2 + node) // 2
-    while place >= 1:
-        before = winners[shape, place]
-        left, right = winners[shape, 2 * place], winners[shape, 2 * place + 1]
-        better = right >= 0 and scores[shape, right] > scores[shape, left]
-        winner = right if better else left
-        winners[shape, place] = winner
-        if winner == before and winner != node:
-            # further up nobody has met this node, and nobody will now
-            return
-        place //= 2
+def _rate(score, nodes, asks, shape, node, facts, pooled, scores, tree):
+    """Rate one node for a shape again and let the higher score of each pair rise to the root."""
+    mine = -np.inf
+    if fits(nodes, node, asks, shape, pooled):
+        mine = score(nodes, node, asks, shape, facts)
+    place = scores.shape[1] // 2 + node
+    while place >= 1 and scores[tree, place] != mine:
+        scores[tree, place] = mine
+        mine = max(mine, scores[tree, place ^ 1])
+        place >>= 1
 
 
 @njit(
-    types.void(SCORE_FUNCTION, INT_GRID, INT_GRID, INT, FLOAT_GRID, FLAG, FLOAT_GRID, INT_GRID),
-    cache=True,
+    types.void(SCORE_FUNCTION, INT_GRID, INT_GRID, INT, FLOAT_GRID, FLAG, FLOAT_GRID, INT),
+    **STEP,
 )
-def _rate_all(score, nodes, asks, shape, facts, pooled, scores, winners):
+def _rate_all(score, nodes, asks, shape, facts, pooled, scores, tree):
     """Rate every node for a shape and build its tree from the leaves."""
-    width = winners.shape[1] // 2
+    width = scores.shape[1] // 2
+    # place 0 is nobody's, but stands beside the root
+    scores[tree, 0] = -np.inf
+    scores[tree, width + nodes.shape[0] :] = -np.inf
     for node in range(nodes.shape[0]):
-        fit = fits(nodes, node, asks, shape, pooled)
-        scores[shape, node] = score(nodes, node, asks, shape, facts) if fit else -np.inf
-        winners[shape, width + node] = node
+        scores[tree, width + node] = -np.inf
+        if fits(nodes, node, asks, shape, pooled):
+            scores[tree, width + node] = score(nodes, node, asks, shape, facts)
     for place in range(width - 1, 0, -1):
-        left, right = winners[shape, 2 * place], winners[shape, 2 * place + 1]
-        better = right >= 0 and scores[shape, right] > scores[shape, left]
-        winners[shape, place] = right if better else left
+        scores[tree, place] = max(scores[tree, 2 * place], scores[tree, 2 * place + 1])
+
+
+@njit(INT(SCORE_FUNCTION, INT_GRID, INT_GRID, INT, FLOAT_GRID, FLAG), **STEP)
+def _scan(score, nodes, asks, shape, facts, pooled):
+    """Look at every node."""
+    chosen, highest = -1, -np.inf
+    for node in range(nodes.shape[0]):
+        if fits(nodes, node, asks, shape, pooled):
+            mine = score(nodes, node, asks, shape, facts)
+            if chosen < 0 or mine > highest:
+                chosen, highest = node, mine
+    return chosen
+
+
+@njit(INT(SCORE_FUNCTION, INT_GRID, INT_GRID, INT, FLOAT_GRID, FLAG), **STEP)
+def _draw(score, nodes, asks, shape, facts, pooled):
+    """Draw nodes until one fits, every node as likely; the score is the lot, from 0 to 1."""
+    for _ in range(_DRAWS):
+        node = int(score(nodes, 0, asks, shape, facts) * nodes.shape[0])
+        if fits(nodes, node, asks, shape, pooled):
+            return node
+    return _scan(score, nodes, asks, shape, facts, pooled)
 
 
 @njit(
@@ -83,27 +99,29 @@ def _rate_all(score, nodes, asks, shape, facts, pooled, scores, winners):
         INT_LINE,
         INT,
     ),
-    cache=True,
+    **STEP,
 )
-def best_node(score, nodes, asks, shape, facts, pooled, scores, winners, shapes, log, changes):
+def best_node(score, nodes, asks, shape, facts, pooled, scores, tree_of, shapes, log, changes):
     """Return the node with the highest score on which the shape fits, or -1."""
-    count = nodes.shape[0]
-    if winners.shape[1] == 1:
-        # too many shapes to keep a tree for each: look at every node
-        chosen, highest = -1, -np.inf
-        for node in range(count):
-            if fits(nodes, node, asks, shape, pooled):
-                mine = score(nodes, node, asks, shape, facts)
-                if chosen < 0 or mine > highest:
-                    chosen, highest = node, mine
-        return chosen
+    tree = tree_of[shape, 0]
+    if tree == DRAW:
+        return _draw(score, nodes, asks, shape, facts, pooled)
+    if tree == SCAN:
+        return _scan(score, nodes, asks, shape, facts, pooled)
     seen = shapes[shape, SEEN]
-    if seen < 0 or (changes - seen) * 4 > count:
-        _rate_all(score, nodes, asks, shape, facts, pooled, scores, winners)
+    if seen < 0 or (changes - seen) * 4 > nodes.shape[0]:
+        _rate_all(score, nodes, asks, shape, facts, pooled, scores, tree)
     else:
         for change in range(seen, changes):
-            node = log[change % log.size]
-            _rate(score, nodes, asks, shape, node, facts, pooled, scores, winners)
+            node = log[change & (log.size - 1)]
+            _rate(score, nodes, asks, shape, node, facts, pooled, scores, tree)
     shapes[shape, SEEN] = changes
-    root = winners[shape, 1]
-    return root if scores[shape, root] > -np.inf else -1
+    highest = scores[tree, 1]
+    if highest == -np.inf:
+        return -1
+    place, width = 1, scores.shape[1] // 2
+    while place < width:
+        place *= 2
+        if scores[tree, place] != highest:
+            place += 1
+    return place - width

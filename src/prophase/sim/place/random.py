@@ -16,7 +16,7 @@ from prophase.sim.signatures import (
     Ints,
 )
 
-#: every score is a new draw
+#: every score is a new draw from 0 to 1, whatever the node
 PURE = False
 #: a multiplicative generator (Park and Miller), exact in float64; ``facts`` holds its state
 _FACTOR, _MODULUS = 48271.0, 2147483647.0
@@ -24,9 +24,9 @@ _FACTOR, _MODULUS = 48271.0, 2147483647.0
 
 @njit(SCORE, cache=True)
 def random(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
-    """Rate nodes by chance."""
+    """Draw a number from 0 to 1."""
     facts[0, 0] = (facts[0, 0] * _FACTOR) % _MODULUS
-    return facts[0, 0]
+    return facts[0, 0] / _MODULUS
 
 
 @njit(CHOOSE_GPU, cache=True)

@@ -124,15 +124,15 @@ def simulate_openb(
         score,
         choose_gpu=choose_gpu,
         facts=random.prepare(asks, cluster, seed) if place == "random" else classes,
-        trees=place != "random",
+        lots=place == "random",
     )
     allocated, fragmented = np.empty(count), np.empty(count)
     capacity = float(matrix[:, FREE_GPU].sum())
     measure_arrivals(
         matrix,
         asks,
-        starts.node,
-        starts.gpu_bits,
+        np.ascontiguousarray(starts.node),
+        np.ascontiguousarray(starts.gpu_bits),
         classes,
         fragmentation_after,
         allocated,
