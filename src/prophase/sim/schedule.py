@@ -60,7 +60,7 @@ class Schedule:
     def run_s(self) -> Floats:
         """Time spent running, over all attempts."""
         held = self.occupancy
-        return np.bincount(held.job, held.length_s, len(self.workload))
+        return np.bincount(held.job, held.length_s, len(self.workload)).astype(np.float64)
 
     @cached_property
     def wait_s(self) -> Floats:

@@ -21,7 +21,9 @@ def job_costs(schedule: Schedule, prices: Prices) -> Floats:
     hours = held.length_s / _HOUR_S
     by_gpu = held.instance_gpus * hours[held.attempt] * _gpu_prices(schedule, prices)[held.gpu_type]
     others = (held.cores * prices.core_hour + held.memory_gib * prices.gib_hour) * hours
-    return np.bincount(held.job[held.attempt], by_gpu, jobs) + np.bincount(held.job, others, jobs)
+    cost: Floats = np.bincount(held.job[held.attempt], by_gpu, jobs).astype(np.float64)
+    cost += np.bincount(held.job, others, jobs)
+    return cost
 
 
 def costs(

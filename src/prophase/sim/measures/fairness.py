@@ -40,7 +40,7 @@ def fairness(user: Ints, wait_s: Floats, slowdown: Floats, hours: Floats) -> dic
     return {
         "users": int(jobs.size),
         "jain_slowdown": jain_index(np.bincount(place, slowdown[known]) / jobs),
-        "jain_hours": jain_index(np.bincount(place, hours[known])),
+        "jain_hours": jain_index(np.bincount(place, hours[known]).astype(np.float64)),
         "median_user_wait_s": float(np.median(waits)),
         "max_user_wait_s": float(waits.max()),
     }

@@ -105,7 +105,7 @@ class Summary:
                 else None
             )
         found["gpu_utilisation_by_type_pct"] = {
-            schedule.type_name(kind): _share(float(used[kind].sum()), float(owned[kind].sum()))
+            schedule.type_name(int(kind)): _share(float(used[kind].sum()), float(owned[kind].sum()))
             for kind in np.flatnonzero(schedule.gpus_by_type)
         }
         return found

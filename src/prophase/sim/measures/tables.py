@@ -84,4 +84,6 @@ def _gpu_lists(bits: Ints) -> NDArray[Any]:
 
 
 def _or_missing(values: NDArray[Any], row: Ints) -> NDArray[Any]:
-    return np.where(row < 0, None, values)
+    values = values.copy()
+    values[row < 0] = None
+    return values

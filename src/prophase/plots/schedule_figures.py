@@ -1,0 +1,112 @@
+"""Every figure of a schedule, by name, in the order they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from prophase.plots.cluster_states import queue_over_time, states_by_type, states_over_time
+from prophase.plots.durations import curves
+from prophase.plots.gantt import gantt
+from prophase.plots.style import save
+from prophase.sim import Schedule
+from prophase.sim.measures.curves import queue_curves, state_curves
+from prophase.sim.measures.groups import groups_of
+from prophase.sim.signatures import Floats
+from prophase.trace.describe.distribution import Curve, curve_of
+
+_MOST_CURVES = 7
+#: with so few jobs a smooth line would claim too much
+_FEW = 100
+
+
+@dataclass(frozen=True)
+class ScheduleFigure:
+    """A figure, its name, and what it shows."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+def schedule_figures(
+    schedule: Schedule, *, by: str | None = None, clock: str = ""
+) -> Iterator[ScheduleFigure]:
+    """Yield the figures that the schedule has numbers for, one at a time.
+
+    Parameters
+    ----------
+    by : str, optional
+        Classes that waits and bars are told apart by; length and GPUs if not given.
+    clock : str
+        What the trace's seconds count from: decides between dates and days.
+    """
+    states = state_curves(schedule)
+    if states:
+        yield ScheduleFigure(
+            "states",
+            f"{states[0].unit} in use and idle, averaged over {len(states[0].used):,} bins of "
+            "time.",
+            states_over_time(states[0], clock),
+        )
+    if len(states) > 2:
+        yield ScheduleFigure(
+            "states-by-type",
+            "The same by GPU type, most GPUs first; every type has a scale of its own.",
+            states_by_type(states[1:], clock),
+        )
+    if np.nanmax(schedule.wait_s, initial=0.0) > 0:
+        jobs, gpus = queue_curves(schedule)
+        yield ScheduleFigure(
+            "queue",
+            "Jobs that wait, between attempts too, and the GPUs they ask for.",
+            queue_over_time(jobs, gpus, schedule.edges, clock),
+        )
+        yield _waits(schedule, by or "class")
+    drawn = gantt(schedule, clock, by=by or "class")
+    if drawn is not None:
+        yield ScheduleFigure(
+            "nodes", "When each node was busy: dark is full, light is idle.", drawn
+        )
+
+
+def write_schedule_figures(
+    schedule: Schedule, folder: Path, *, by: str | None = None, clock: str = ""
+) -> list[str]:
+    """Write every figure as PNG and SVG and return their names."""
+    names = []
+    for item in schedule_figures(schedule, by=by, clock=clock):
+        save(item.figure, folder, item.name)
+        names.append(item.name)
+    return names
+
+
+def _waits(schedule: Schedule, by: str) -> ScheduleFigure:
+    """Draw the distribution of waits, of all jobs and of the largest classes."""
+    rows = {"all jobs": np.arange(len(schedule.workload))}
+    classes = sorted(groups_of(schedule.workload, by).rows(), key=lambda pair: -len(pair[1]))
+    if len(classes) > 1:
+        rows |= dict(classes[:_MOST_CURVES])
+    longest = float(np.nanmax(schedule.wait_s))
+    found = {name: _cdf(schedule.wait_s[some], longest) for name, some in rows.items()}
+    return ScheduleFigure(
+        "waits",
+        "Share of jobs that waited at most so long; where a line comes in on the left is the "
+        "share that did not wait at all. Jobs per class in brackets.",
+        curves(found, what="wait", title=f"Waits by {by}" if len(found) > 1 else "Waits"),
+    )
+
+
+def _cdf(waits: Floats, longest: float) -> Curve:
+    """Return the distribution of waits up to the longest of all classes, few jobs as steps."""
+    known = np.sort(waits[np.isfinite(waits)])
+    if known.size > _FEW:
+        curve = curve_of(known)
+        return Curve((*curve.shares, 1.0), (*curve.values, longest), curve.count)
+    steps = np.repeat(np.arange(known.size + 1) / max(known.size, 1), 2)[1:]
+    values = np.r_[np.repeat(known, 2), longest]
+    return Curve(tuple(steps.tolist()), tuple(values.tolist()), known.size)

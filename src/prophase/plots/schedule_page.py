@@ -1,0 +1,136 @@
+"""The page of a schedule: its numbers, its classes, and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from prophase import __version__
+from prophase.plots.page import Block, Bullets, Callout, Facts, Page, Picture, Section, Table
+from prophase.plots.schedule_figures import schedule_figures
+from prophase.sim import Schedule
+from prophase.trace.describe.words import say_number, say_seconds, say_share
+
+_MOST_CLASSES = 200
+#: table of the page -> beginnings of the measures it shows
+_TABLES = {
+    "Waits": ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "waited"),
+    "Completion": ("mean_jct", "p50_jct", "p90_jct", "p99_jct", "makespan"),
+    "Bounded slowdown": ("mean_bounded", "p50_bounded", "p90_bounded", "p99_bounded"),
+    "Attempts": ("attempts", "restarts", "unfinished_jobs"),
+    "Utilisation": ("gpu_util", "cpu_util", "memory_util", "fragmentation", "mean_fragmented"),
+    "GPU-hours": ("gpu_hours",),
+    "Core-hours": ("core_hours",),
+    "GiB-hours": ("gib_hours",),
+    "Users": ("fairness",),
+    "Cost": ("cost",),
+}
+_CLASS_COLUMNS = (
+    "jobs", "mean_wait_s", "p50_wait_s", "p90_wait_s", "p99_wait_s", "mean_jct_s",
+    "mean_bounded_slowdown", "waited_pct", "mean_waiting_jobs", "gpu_hours_allocated",
+    "restarts", "cost",
+)  # fmt: skip
+
+
+def schedule_page(
+    schedule: Schedule,
+    metrics: Mapping[str, Any] | None = None,
+    *,
+    clock: str = "",
+    about: Mapping[str, str] | None = None,
+) -> Page:
+    """Return the page that shows a schedule.
+
+    Parameters
+    ----------
+    metrics : mapping, optional
+        From ``Schedule.metrics``; measured by class if not given.
+    clock : str
+        What the trace's seconds count from.
+    about : mapping, optional
+        What to say at the end of the page: data hash, command.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from prophase.plots.page import render
+    >>> from prophase.sim import Cluster, Workload, simulate
+    >>> jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": 0.0, "duration_s": 60.0})
+    >>> jobs["request_gpus"] = 1.0
+    >>> page = schedule_page(simulate(Workload.from_jobs(jobs), Cluster.parse("1x1")))
+    >>> "The queue over time" in render(page)
+    True
+    """
+    found = schedule.metrics(by="class") if metrics is None else metrics
+    by = found.get("by")
+    pictures = [
+        Picture(item.figure, item.caption)
+        for item in schedule_figures(schedule, by=by, clock=clock)
+    ]
+    calm = not np.nanmax(schedule.wait_s, initial=0.0) > 0
+    still: list[Block] = [Callout("No job waited.", "good")] if calm else []
+    sections = [Section("Over time", [*still, *pictures]), Section("Numbers", _tables(found))]
+    if found.get("classes"):
+        sections.append(Section(f"By {by}", _classes(found["classes"], str(by))))
+    if schedule.notes:
+        sections.append(Section("Remarks", [Bullets(schedule.notes)]))
+    policy = f"order {schedule.order}, place {schedule.place}, queue {schedule.queue}"
+    cluster = f"{len(schedule.cluster):,} nodes, {schedule.cluster.gpus:,} GPUs"
+    return Page(
+        title="Schedule",
+        subtitle=f"{len(schedule.workload):,} jobs on {cluster}; {policy}",
+        lead=[Facts(_facts(found))],
+        sections=sections,
+        about={"version": f"prophase {__version__}", **(about or {})},
+    )
+
+
+def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    facts = [
+        ("jobs", f"{found['jobs']:,}"),
+        ("mean wait", say_seconds(found["mean_wait_s"])),
+        ("p99 wait", say_seconds(found["p99_wait_s"])),
+        ("mean completion time", say_seconds(found["mean_jct_s"])),
+        ("makespan", say_seconds(found["makespan_s"])),
+    ]
+    for name, words in (("gpu", "GPU"), ("cpu", "CPU"), ("memory", "memory")):
+        share = found[f"{name}_utilisation_pct"]
+        if share is not None:
+            facts.append((f"{words} utilisation", say_share(share / 100)))
+    if found.get("fragmentation_of_idle_pct") is not None:
+        facts.append(("idle, but of no use", say_share(found["fragmentation_of_idle_pct"] / 100)))
+    if "cost" in found:
+        money = f"{say_number(found['cost']['allocated'])} {found['cost']['currency'] or ''}"
+        facts.append(("cost of what jobs held", money.strip()))
+    return facts
+
+
+def _tables(found: Mapping[str, Any]) -> list[Block]:
+    blocks: list[Block] = []
+    for caption, beginnings in _TABLES.items():
+        rows: list[dict[str, Any]] = []
+        for name, value in found.items():
+            if name.startswith(beginnings):
+                inner = value if isinstance(value, Mapping) else {name: value}
+                rows += [{"measure": what, "value": number} for what, number in inner.items()]
+        known = [row for row in rows if row["value"] is not None]
+        if known:
+            blocks.append(Table(known, caption))
+    return blocks
+
+
+def _classes(classes: list[dict[str, Any]], by: str) -> list[Block]:
+    shown = [
+        {by: row[by], **{name: row[name] for name in _CLASS_COLUMNS if name in row}}
+        for row in classes[:_MOST_CLASSES]
+    ]
+    blocks: list[Block] = [Table(shown, f"Jobs by {by}; times in seconds")]
+    if len(classes) > len(shown):
+        blocks.append(
+            Bullets(
+                [f"{len(classes) - len(shown):,} smaller classes are not shown; JSON has them."]
+            )
+        )
+    return blocks
