@@ -3,6 +3,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,7 +27,7 @@ def test_an_import_makes_a_workspace_and_counts_its_rows(prophase, dump):
     done = prophase("import", "philly", dump, "--workspace", "ws")
     assert done.returncode == 0, done.stderr
     assert "kept" in done.stdout
-    assert "Making a workspace" in done.stderr
+    assert "Made a workspace" in done.stderr
     shown = prophase("show", "ws")
     assert "philly" in shown.stdout
 
@@ -49,13 +52,13 @@ def test_the_list_of_sources_names_every_reader(prophase):
     assert [row["source"] for row in json.loads(listed.stdout)] == list(all_readers())
 
 
-def test_a_damaged_file_is_refused_with_line_and_value_and_leaves_no_tables(prophase, dump):
+def test_a_damaged_file_is_refused_with_line_and_value_and_leaves_nothing(prophase, dump):
     dump.write_text(ROWS.replace("2951.0", "long"))
     done = prophase("import", "philly", dump, "-w", "ws")
     assert done.returncode == 1
     assert "philly.csv line 3: duration is 'long', which is not a number" in done.stderr
     assert "--max-bad" in done.stderr
-    assert "No tables yet" in prophase("show", "ws").stdout
+    assert not (dump.parent / "ws").exists()
     assert prophase("import", "philly", dump, "-w", "ws", "--max-bad", "50%").returncode == 0
 
 
@@ -108,3 +111,83 @@ def test_a_workspace_cannot_be_made_in_place_of_a_file(prophase, tmp_path):
     refused = prophase("import", "csv", "jobs.csv", "--workspace", "jobs.csv")
     assert refused.returncode == 1
     assert "jobs.csv: is a file, not a folder." in refused.stderr
+
+
+@pytest.mark.parametrize("folder", ["ws", "deep/er/ws"])
+def test_a_failed_import_leaves_no_new_folder_behind(prophase_here, tmp_path, folder):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    assert prophase_here("import", "csv", "x.csv", "--workspace", folder).returncode == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_a_failed_import_leaves_an_existing_folder_as_it_was(prophase_here, tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "notes.txt").write_text("mine")
+    assert prophase_here("import", "csv", "x.csv", "--workspace", "ws").returncode == 1
+    assert [path.name for path in (tmp_path / "ws").iterdir()] == ["notes.txt"]
+
+
+KILLED_BEFORE_THE_SWITCH = """
+import os, signal, sys
+from prophase.trace import importing
+importing._commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+sys.argv = ["prophase", "import", "philly", sys.argv[1], "--workspace", "ws"]
+from prophase.cli.main import run
+run()
+"""
+
+
+def test_an_import_that_was_killed_does_not_stand_in_the_way_of_the_next(
+    prophase_here, dump, tmp_path
+):
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_BEFORE_THE_SWITCH, str(dump)], cwd=tmp_path, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert "is not a Prophase workspace" in prophase_here("show", "ws").stderr
+    again = prophase_here("import", "philly", dump, "--workspace", "ws")
+    assert again.returncode == 0, again.stderr
+    assert "philly" in prophase_here("show", "ws").stdout
+    assert [path.name for path in (tmp_path / "ws" / ".cache").iterdir()] == ["lock"]
+
+
+def test_another_keep_rule_makes_other_data(prophase_here, dump):
+    dump.write_text(ROWS + "2017-10-10 07:01:55,1.0,0,0.0,a\n")
+    assert prophase_here("import", "philly", dump, "-w", "ws").returncode == 0
+    asked = ("import", "philly", dump, "-w", "ws", "--keep", "gpu")
+    refused = prophase_here(*asked)
+    assert refused.returncode == 1
+    assert "--replace" in refused.stderr
+    assert prophase_here(*asked, "--replace").returncode == 0
+    assert prophase_here(*asked).returncode == 0
+
+
+def test_another_share_of_damage_makes_other_data(prophase_here, dump):
+    dump.write_text(ROWS + "2017-10-10 07:01:55,long,1,0.0,a\n")
+    asked = ("import", "philly", dump, "-w", "ws", "--max-bad")
+    assert prophase_here(*asked, "40%").returncode == 0
+    assert prophase_here(*asked, "0.4").returncode == 0
+    assert "--replace" in prophase_here(*asked, "50%").stderr
+    assert prophase_here(*asked, "50%", "--replace").returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+@pytest.mark.parametrize(
+    "command", [("import", "philly"), ("import", "csv"), ("describe",), ("lint",)]
+)
+def test_utf_16_is_named_with_the_command_that_converts_it(prophase_here, dump, encoding, command):
+    dump.write_text(ROWS, encoding=encoding)
+    done = prophase_here(*command, dump)
+    assert done.returncode == 1
+    assert "philly.csv: is UTF-16 text" in done.stderr
+    assert "iconv -f UTF-16" in done.stderr
+
+
+def test_show_names_a_mistake_in_the_settings(prophase_here, tmp_path):
+    prophase_here("init", "ws")
+    (tmp_path / "ws" / "prophase.toml").write_text("engine = duckdb\n")
+    done = prophase_here("show", "ws")
+    assert done.returncode == 1
+    assert "ws/prophase.toml: is not valid TOML" in done.stderr
+    assert done.stdout == ""

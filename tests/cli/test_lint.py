@@ -83,3 +83,34 @@ def test_asking_wrongly_leaves_with_2(prophase_here, dump):
     assert prophase_here("lint", dump, "--source", "phily").returncode == 2
     assert prophase_here("lint", dump, "--inputs", "queu").returncode == 2
     assert prophase_here("lint", dump, "--option", "x").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "said"),
+    [
+        ("jobs.csv", "usage.csv", "the other side (--test) has no jobs"),
+        ("usage.csv", "jobs.csv", "the trace has no jobs"),
+        ("usage.csv", "usage.csv", "the trace and the other side (--test) have no jobs"),
+    ],
+)
+def test_a_side_without_jobs_is_not_taken_for_one_without_leakage(
+    prophase_here, tmp_path, train, test, said
+):
+    (tmp_path / "jobs.csv").write_text("job_id,submit_s,duration_s\na,0,1\nb,1,2\n")
+    (tmp_path / "usage.csv").write_text("series_id,time_s,cpu_cores\na,0,1\na,1,2\n")
+    words = f"Leakage between the sides was not checked: {said}."
+    assert words in prophase_here("lint", train, "--test", test).stdout
+    report = json.loads(prophase_here("lint", train, "--test", test, "-f", "json").stdout)
+    assert report["checked"]["not_checked"] == [words]
+
+
+def test_two_sides_with_jobs_are_checked(prophase_here, dump):
+    said = prophase_here("lint", dump, "--test", dump)
+    assert "not checked" not in said.stdout
+    assert "split-shares-jobs" in said.stdout
+
+
+def test_one_of_a_kind_is_counted_in_the_singular(prophase_here, tmp_path):
+    (tmp_path / "jobs.csv").write_text("job_id,submit_s,duration_s\na,0,1\n")
+    said = prophase_here("lint", "jobs.csv").stdout
+    assert "1 row of jobs, 1 file." in said

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -47,3 +51,25 @@ def test_shell_completion_can_be_shown(prophase):
     done = prophase("--show-completion", "bash")
     assert done.returncode == 0
     assert "_PROPHASE_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("import", "list"),
+        ("import", "list", "-f", "csv"),
+        ("import", "list", "-f", "json"),
+        ("import", "--help"),
+    ],
+)
+def test_a_reader_that_has_gone_ends_the_command_quietly(arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [Path(sys.executable).parent / "prophase", *arguments],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")

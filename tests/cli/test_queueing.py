@@ -113,7 +113,7 @@ def test_a_trace_is_answered_with_exact_waits_and_what_fails(prophase_here, trac
     assert "exact, strictly first come first served" in done.stdout
     assert "holds: Poisson arrivals" in done.stdout
     assert "FAILS: one server each" in done.stdout
-    assert "Left out: 1 jobs that ask for no gpus." in done.stdout
+    assert "Left out: 1 job asking for no gpus." in done.stdout
     document = json.loads(
         prophase_here(
             "queueing", "trace", trace, "--source", "csv", "--servers", "20", "-f", "json"

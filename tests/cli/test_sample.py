@@ -104,3 +104,9 @@ def test_another_sample_does_not_overwrite_without_replace(prophase_here, worksp
         == 0
     )
     assert len(Workspace(out).read("jobs")) == 20
+
+
+def test_a_single_job_is_counted_in_the_singular(prophase_here, tmp_path):
+    (tmp_path / "jobs.csv").write_text("job_id,user,submit_s\na,u,0\n")
+    done = prophase_here("sample", "jobs.csv", "--by", "user", "--size", "1", "--out", "small")
+    assert "Wrote 1 job to small." in done.stdout

@@ -73,7 +73,7 @@ def test_true_waits_are_a_column_of_their_own_over_the_jobs_that_have_one():
     found = beside_theory(jobs, np.full(1000, 300.0), 10)
     true = view(found, "trace")
     assert (true.wait_mean_s, true.wait_p99_s) == (100.0, 100.0)
-    assert true.note == "1 jobs without a recorded wait"
+    assert true.note == "1 job without a recorded wait"
     assert any("3 times as long as the trace did" in line for line in found.verdict)
     alike = beside_theory(jobs, np.full(1000, 110.0), 10)
     assert "within a factor of 1.5 of the trace's" in alike.verdict[-1]
@@ -94,7 +94,7 @@ def test_jobs_that_ask_for_no_gpu_are_left_out_of_every_column():
     found = beside_theory(jobs, waits, 10)
     assert found.jobs == 500
     assert view(found, "simulation").wait_mean_s == 7.0
-    assert found.left_out == {"that ask for no gpus": 500}
+    assert found.left_out == {"asking for no gpus": 500}
 
 
 def test_cores_are_the_servers_where_no_job_asks_for_gpus():

@@ -109,6 +109,18 @@ def test_other_data_needs_replace_or_append(dump, workspace, tmp_path):
     assert len(workspace.read("jobs")) == 1
 
 
+def test_the_same_dump_is_not_appended_twice_by_other_rules(dump, workspace):
+    import_trace("philly", dump, workspace)
+    with pytest.raises(WorkspaceError, match="already in the jobs table"):
+        import_trace("philly", dump, workspace, mode="append", keep=["gpu"])
+
+
+def test_rules_that_left_nothing_out_do_not_change_the_hash(dump):
+    plain = open_trace(dump, source="philly").data_hash
+    assert open_trace(dump, source="philly", max_bad=1.0).data_hash == plain
+    assert open_trace(dump, source="philly", keep=["gpu"]).data_hash != plain
+
+
 def test_a_finished_import_leaves_no_scratch_behind(dump, workspace):
     import_trace("philly", dump, workspace)
     assert [p.name for p in (workspace.folder / ".cache").iterdir()] == ["lock"]

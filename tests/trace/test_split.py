@@ -164,10 +164,10 @@ def test_rows_between_the_sides_are_counted_by_reason() -> None:
     assert split.test.tolist() == [3]
     assert split.left_out.tolist() == [1, 2, 4, 5]
     assert split.notes == (
-        "1 rows arrived before the cut and had not ended by then.",
-        "1 rows arrived before the cut and have no known end.",
-        "1 rows ended before they arrived, by their clock.",
-        "1 rows have no time of arrival.",
+        "1 row arrived before the cut and had not ended by then.",
+        "1 row arrived before the cut, with no known end.",
+        "1 row ended before arriving, by the clock.",
+        "1 row without a time of arrival.",
     )
 
 
@@ -197,7 +197,7 @@ def test_single_rows_without_a_submit_time_are_counted() -> None:
     )
     split = split_by_time(jobs, cut=7.0)
     assert split.test.tolist() == [1, 2]
-    assert split.notes == ("1 rows have no submit time: their start counts as arrival.",)
+    assert split.notes == ("1 row has no submit time: the start counts as arrival.",)
 
 
 def test_without_a_clock_the_order_of_submission_decides_and_the_notes_say_so() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, say, typed_command
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.trace.describe import Description
@@ -53,7 +54,7 @@ def command(
         format,
         document=finite({"lint": found, "use_of_request": waste, "replay": schedules}),
         remarks=[
-            f"lint: {found['errors']} errors, {found['warnings']} warnings",
+            f"lint: {counted(found['errors'], 'error')}, {counted(found['warnings'], 'warning')}",
             *(f"use of what was asked for: {name} {pct:.0f} %" for name, pct in waste.items()),
             f"report: {page}",
             "",
@@ -73,7 +74,8 @@ def _refuse_other_tables(folder: Path) -> None:
     for entry in held:
         if entry.source != _SOURCE:
             raise WorkspaceError(
-                f"{folder}: already has {entry.name} from {entry.source} ({entry.rows:,} rows), "
+                f"{folder}: already has {entry.name} from {entry.source} "
+                f"({counted(entry.rows, 'row')}), "
                 "which the demo would replace. Choose a new folder: prophase demo FOLDER"
             )
 

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, text_table
+from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.trace.describe import Description
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
-    source: Annotated[
-        str | None,
-        typer.Option(help="Reader to use; without it the files are recognised by their columns."),
-    ] = None,
+    path: TraceArgument,
+    source: SourceOption = None,
     short_below: Annotated[
         str, typer.Option(help="Jobs that ran for less are short, e.g. 600, 30min, 1h.")
     ] = "1h",
@@ -152,4 +151,4 @@ def _write_figures(found: Description, folder: Path) -> list[str]:
     from prophase.plots.trace_figures import write_figures
 
     names = write_figures(found, folder)
-    return [f"Wrote {len(names)} figures to {folder}: {', '.join(names)}."]
+    return [f"Wrote {counted(len(names), 'figure')} to {folder}: {', '.join(names)}."]

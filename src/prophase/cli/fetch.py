@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, say
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.trace.fetch.catalogue import PublicTrace, RemoteFile
@@ -97,7 +98,7 @@ def _plan(trace: PublicTrace, folder: Path, only: list[str], format: Format) -> 
         for file in chosen
     ]
     left = len(trace.files) - len(chosen)
-    remarks = [f"{left:,} more files can be had with --only."] if left else []
+    remarks = [f"{counted(left, 'more file')} can be had with --only."] if left else []
     remarks.append(f"Nothing was fetched. Without --dry-run these go to {folder}.")
     emit(rows, format, remarks=remarks)
 

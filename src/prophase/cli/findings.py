@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, text_table
+from prophase.cli.trace_options import SourceOption, TraceArgument
 
 if TYPE_CHECKING:
     from prophase.trace.findings import Finding
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
-    source: Annotated[
-        str | None,
-        typer.Option(help="Reader to use; without it the files are recognised by their columns."),
-    ] = None,
+    path: TraceArgument,
+    source: SourceOption = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Only this finding, e.g. recurring; repeatable.")
     ] = None,

@@ -20,6 +20,7 @@ from prophase.cli.output import (
     say,
     typed_command,
 )
+from prophase.cli.trace_options import ReaderOption, ReplaceOption, named_values
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -37,10 +38,7 @@ def command(
     max_bad: Annotated[
         str, typer.Option(help="Share of damaged rows that may be left out before it is an error.")
     ] = "1%",
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", help="Setting of the reader as NAME=VALUE; repeatable."),
-    ] = None,
+    option: ReaderOption = None,
     mapping: Annotated[
         Path | None, typer.Option("--map", help="csv only: TOML file that maps columns and units.")
     ] = None,
@@ -51,9 +49,7 @@ def command(
         str | None, typer.Option(help="sacct only: column names of a dump without a header.")
     ] = None,
     engine: Annotated[str | None, typer.Option(help="duckdb, or spark with its extra.")] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace tables of that name.")
-    ] = False,
+    replace: ReplaceOption = False,
     append: Annotated[
         bool, typer.Option("--append", help="Add rows to tables of that name.")
     ] = False,
@@ -92,14 +88,15 @@ def command(
         raise ParameterError("--replace and --append exclude each other.")
     reader_named(source)
     files_below(path)
-    if not Workspace.is_at(workspace):
-        say(f"Making a workspace in {workspace.resolve()}.")
-    options = _options(option or [], {"map": mapping, "columns": columns})
+    new = not Workspace.is_at(workspace)
+    named = {"map": mapping, "columns": columns}
+    options = {name: str(value) for name, value in named.items() if value is not None}
+    options |= named_values(option)
     with _said_when_interrupted(), progress_bar() as progress:
         report = import_trace(
             source,
             path,
-            Workspace.create(workspace),
+            Workspace.prepare(workspace),
             engine=engine,
             options=options,
             keep=keep or [],
@@ -108,6 +105,8 @@ def command(
             command=typed_command(),
             progress=progress,
         )
+    if new:
+        say(f"Made a workspace in {workspace.resolve()}.")
     emit(
         _rows(report),
         format,
@@ -145,16 +144,6 @@ def _rows(report: ImportReport) -> list[dict[str, Any]]:
         ]
         rows.append({"table": name, "what": "kept", "rows": count.kept})
     return rows
-
-
-def _options(pairs: list[str], named: dict[str, object]) -> dict[str, str]:
-    options = {key: str(value) for key, value in named.items() if value is not None}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise ParameterError(f"--option {pair!r}: write it as NAME=VALUE.")
-        options[key] = value
-    return options
 
 
 def _known_sources() -> list[dict[str, Any]]:

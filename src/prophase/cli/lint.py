@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
-from prophase.errors import ParameterError
+from prophase.cli.trace_options import (
+    ReaderOption,
+    SourceOption,
+    TraceArgument,
+    named_values,
+)
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.trace.lint import Finding, LintReport
@@ -22,20 +28,15 @@ _EXAMPLES = 3
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A workspace, or the file or folder of a dump.")],
-    source: Annotated[
-        str | None, typer.Option(help="Name of the source; recognised by its columns if left out.")
-    ] = None,
+    path: TraceArgument,
+    source: SourceOption = None,
     test: Annotated[
         Path | None, typer.Option(help="Other side of a split; finds what leaks between the two.")
     ] = None,
     inputs: Annotated[
         str | None, typer.Option(help="Columns a prediction will use, separated by commas.")
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", help="Setting of the reader as NAME=VALUE; repeatable."),
-    ] = None,
+    option: ReaderOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Find, explain and count what is wrong with a trace.
@@ -58,7 +59,7 @@ def command(
         source=source,
         test=test,
         inputs=_names(inputs),
-        options=_options(option or []),
+        options=named_values(option),
     )
     if format is Format.table:
         for line in as_text(report, path):
@@ -84,7 +85,7 @@ def as_text(report: LintReport, path: Path) -> Iterator[str]:
 def _paragraph(finding: Finding, name_width: int) -> Iterator[str]:
     from prophase.trace.lint.finding import percentage
 
-    count = f"{_some(finding.rows, 'row')} ({percentage(finding.share)})" if finding.rows else ""
+    count = f"{counted(finding.rows, 'row')} ({percentage(finding.share)})" if finding.rows else ""
     head = f"{finding.severity:<7}  {finding.check:<{name_width}}  {finding.place}  {count}"
     yield head.rstrip()
     if finding.where:
@@ -105,19 +106,19 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _summary(report: LintReport) -> str:
+    from prophase.trace.lint.finding import SEVERITIES
+
     checked = report.checked
-    what = [f"{rows:,} rows of {name}" for name, rows in checked["tables"].items()]
-    what += [_some(len(checked["files"]), "file")] if checked["files"] else []
-    errors, warnings, remarks = (report.count(s) for s in ("error", "warning", "info"))
-    counts = f"{_some(errors, 'error')}, {_some(warnings, 'warning')}, {_some(remarks, 'remark')}"
-    return f"{counts} from {len(checked['checks'])} checks on {', '.join(what) or 'nothing'}."
-
-
-def _some(count: int, word: str) -> str:
-    return f"{count:,} {word}" + "s" * (count != 1)
+    what = [f"{counted(rows, 'row')} of {name}" for name, rows in checked["tables"].items()]
+    what += [counted(len(checked["files"]), "file")] if checked["files"] else []
+    words = {"error": "error", "warning": "warning", "info": "remark"}
+    counts = ", ".join(counted(report.count(s), words[s]) for s in SEVERITIES)
+    checks = counted(len(checked["checks"]), "check")
+    return f"{counts} from {checks} on {', '.join(what) or 'nothing'}."
 
 
 def _left_out(report: LintReport) -> Iterator[str]:
+    yield from report.checked["not_checked"]
     if not report.checked["source"] and not report.checked["tables"]:
         yield (
             "No reader recognises these files, so only the files themselves were checked. "
@@ -125,7 +126,7 @@ def _left_out(report: LintReport) -> Iterator[str]:
         )
     skipped = len(report.checked["checks_without_data"])
     if skipped:
-        yield f"{skipped} checks had nothing to look at (--format json names them)."
+        yield f"{counted(skipped, 'check')} had nothing to look at (--format json names them)."
 
 
 def _next_step(report: LintReport, path: Path) -> str:
@@ -157,13 +158,3 @@ def _rows(report: LintReport) -> list[dict[str, Any]]:
 
 def _names(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def _options(pairs: list[str]) -> dict[str, str]:
-    options = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise ParameterError(f"--option {pair!r}: write it as NAME=VALUE.")
-        options[key] = value
-    return options

@@ -62,6 +62,20 @@ for _name, _module in COMMANDS.items():
 
 def run() -> None:
     """Run the command line and leave with 0 (done), 1 (found a problem) or 2 (asked wrongly)."""
+    try:
+        try:
+            _answer()
+        finally:
+            # here and not when Python shuts down, where a broken pipe could not be caught
+            sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as end:
+        # the reader of our output has gone, as in: prophase show | head
+        if not any(isinstance(error, BrokenPipeError) for error in (end, end.__context__)):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _answer() -> None:
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
@@ -71,6 +85,3 @@ def run() -> None:
             raise
         typer.echo(f"prophase: {error}", err=True)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # the reader of our output has gone, as in: prophase show | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

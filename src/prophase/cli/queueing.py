@@ -10,6 +10,7 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, format_cell
 from prophase.errors import ParameterError, not_among
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.sim.queueing import JobClass, LossAnswer, QueueAnswer
@@ -269,7 +270,7 @@ def _trace(
     document = finite(found.to_dict()) | {"resource": resource, "left_out": dict(taken.left_out)}
     rows = [{k: v for k, v in row.items() if k != "note"} for row in document["rows"]]
     remarks = [
-        f"{found.jobs:,} jobs, {found.arrivals_per_s * 3600:.4g} per hour, "
+        f"{counted(found.jobs, 'job')}, {found.arrivals_per_s * 3600:.4g} per hour, "
         f"mean {format_cell(found.service_mean_s)} s; utilisation {found.utilisation:.3g} of "
         f"{servers:,} {resource}.",
         *(f"{'holds' if a.holds else 'FAILS'}: {a.name}: {a.words}." for a in found.assumptions),
@@ -278,7 +279,9 @@ def _trace(
     if found.wait_mean_low_s is not None and found.wait_mean_high_s is not None:
         low, high = format_cell(found.wait_mean_low_s), format_cell(found.wait_mean_high_s)
         remarks.insert(1, f"Exact mean wait, 95 % interval over days: {low} to {high} s.")
-    remarks += [f"Left out: {count:,} jobs {why}." for why, count in taken.left_out.items()]
+    remarks += [
+        f"Left out: {counted(count, 'job')} {why}." for why, count in taken.left_out.items()
+    ]
     emit(rows, format, document=document, remarks=remarks)
 
 

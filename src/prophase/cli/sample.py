@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, typed_command
+from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgument
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A workspace, or files of a known source.")],
+    path: TraceArgument,
     by: Annotated[str, typer.Option(help="Column whose values keep their shares.")] = "workload",
     size: Annotated[
         int | None, typer.Option(help="Rows wanted; without it, Cochran's size (95 %, 5 points).")
@@ -25,10 +27,8 @@ def command(
     out: Annotated[
         Path | None, typer.Option(help="Workspace to write the sample to; else only counts.")
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(help="Name of the source, if it is not a workspace.")
-    ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace the tables in OUT.")] = False,
+    source: SourceOption = None,
+    replace: ReplaceOption = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Draw a stratified sample of the jobs: every stratum keeps its share.
@@ -51,7 +51,7 @@ def command(
         if "usage" in frames:
             frames["usage"], note = _usage_of(frames["usage"], jobs)
             remarks.append(note)
-        Workspace.create(out).store_frames(
+        Workspace.prepare(out).store_frames(
             frames,
             source=origin["source"],
             source_hash=combined_hash([origin["hash"], "sample", by, size, seed]),
@@ -61,7 +61,7 @@ def command(
             replace=replace,
         )
         following = f"Next: prophase describe {as_typed(out)}"
-        remarks.append(f"Wrote {len(jobs):,} jobs to {out}. {following}")
+        remarks.append(f"Wrote {counted(len(jobs), 'job')} to {out}. {following}")
     else:
         remarks.append("Nothing was written. Add --out FOLDER to keep the sample.")
     emit(_rows(sample, by), format, remarks=remarks)

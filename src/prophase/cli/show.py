@@ -28,6 +28,8 @@ def command(
     from prophase.trace.workspace import Workspace
 
     held = Workspace(workspace)
+    # not shown, but a mistake in them would hit the next command
+    _ = held.settings
     if table is not None:
         emit(_columns(held, table), format)
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, typed_command
+from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class By(StrEnum):
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A workspace, or files of a known source.")],
+    path: TraceArgument,
     by: Annotated[By, typer.Option(help="What keeps the two sides apart.")] = By.time,
     test_share: Annotated[str, typer.Option(help="Share of rows to be judged on.")] = "20%",
     cut: Annotated[
@@ -40,10 +41,8 @@ def command(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the workspaces OUT/train and OUT/test.")
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(help="Name of the source, if it is not a workspace.")
-    ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace the tables in OUT.")] = False,
+    source: SourceOption = None,
+    replace: ReplaceOption = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Divide the jobs into a train and a test side, and count what is on neither.
@@ -121,7 +120,7 @@ def _store(trace: Trace, split: Split, out: Path, seed: int, replace: bool) -> N
 
     nodes = {"nodes": trace.nodes} if "nodes" in trace.tables else {}
     for side, rows in (("train", split.train), ("test", split.test)):
-        Workspace.create(out / side).store_frames(
+        Workspace.prepare(out / side).store_frames(
             {"jobs": trace.jobs.iloc[rows], **nodes},
             source=trace.source,
             source_hash=combined_hash([trace.data_hash, split.rule, side]),

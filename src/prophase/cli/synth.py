@@ -17,6 +17,7 @@ from prophase.cli.output import (
     say,
     typed_command,
 )
+from prophase.cli.trace_options import ReplaceOption, named_values
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ def command(
     seed: Annotated[
         int | None, typer.Option(help="Seed; the workspace's own, or 0, if not given.")
     ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace tables of that name.")
-    ] = False,
+    replace: ReplaceOption = False,
     csv: Annotated[
         Path | None, typer.Option("--csv", help="Folder to write the tables to as CSV.")
     ] = None,
@@ -97,7 +96,7 @@ def command(
     named = {"jobs": jobs, "days": days, "series": series, "samples": samples, "kind": kind,
              "like": like, "scale": scale}  # fmt: skip
     options = {key: str(value) for key, value in named.items() if value is not None}
-    options |= _given(option or [])
+    options |= named_values(option)
     used_seed = _seed(seed, out)
     trace = generator.make_from_text(options, random_state=used_seed)
     files = _export(trace, csv, raw, compress=compress, seed=used_seed)
@@ -116,16 +115,6 @@ def command(
             *_next(out),
         ],
     )
-
-
-def _given(pairs: list[str]) -> dict[str, str]:
-    given = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise ParameterError(f"--option {pair!r}: write it as NAME=VALUE.")
-        given[key] = value
-    return given
 
 
 def _seed(seed: int | None, out: Path | None) -> int:

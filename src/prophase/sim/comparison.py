@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from prophase.errors import InputError
+from prophase.plural import counted
 from prophase.sim.cluster import Cluster
 from prophase.sim.queueing import (
     QueueAnswer,
@@ -159,7 +160,9 @@ def beside_theory(
     if "wait_s" in jobs and jobs.loc[taken.rows, "wait_s"].notna().any():
         true = jobs.loc[taken.rows, "wait_s"].to_numpy(np.float64, na_value=np.nan)[order]
         known = ~np.isnan(true)
-        note = "" if known.all() else f"{int((~known).sum()):,} jobs without a recorded wait"
+        note = (
+            "" if known.all() else f"{counted(int((~known).sum()), 'job')} without a recorded wait"
+        )
         columns.insert(0, column("trace", true[known], known, note))
     exact = exact_waits(submit, duration, servers, need=None if (need == 1).all() else need)
     columns.append(column("one_pool", exact, note="exact, strictly first come first served"))

@@ -179,6 +179,18 @@ def first_lines(path: Path, count: int = 2, *, shown: Path | None = None) -> lis
     return decoded(head, shown, cut=len(head) == block).splitlines()[:count]
 
 
+def refuse_no_text(path: Path) -> None:
+    """Stop at a file that is empty, binary or in another encoding; archives are not opened."""
+    if path.is_file() and not path.name.endswith(_ARCHIVES):
+        try:
+            with open_bytes(path) as stream:
+                head = stream.read(_CHUNK)
+        except (EOFError, zlib.error, lzma.LZMAError, OSError):
+            # told better where the file is unpacked
+            return
+        decoded(head, path, cut=len(head) == _CHUNK)
+
+
 def decoded(head: bytes, shown: Path, *, cut: bool) -> str:
     """Return the beginning of a file as text, or refuse it if it is empty or not UTF-8.
 

@@ -81,7 +81,7 @@ def _commit(workspace: Workspace, staged: Staged, mode: Mode, command: str, scra
     held = workspace.tables
     appended = [name for name in parts if name in held] if mode == "append" else []
     for name in appended:
-        if report.source_hash in held[name].source_hash.split("+"):
+        if report.dump_hash in (held[name].dump_hash or held[name].source_hash).split("+"):
             raise WorkspaceError(
                 f"{workspace.folder}: this dump is already in the {name} table. Nothing was added."
             )
@@ -94,6 +94,7 @@ def _commit(workspace: Workspace, staged: Staged, mode: Mode, command: str, scra
         command=command,
         clock=report.clock,
         report=report.to_dict(),
+        dump_hash=report.dump_hash,
         appended=appended,
     )
 

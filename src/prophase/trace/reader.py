@@ -99,6 +99,7 @@ def guess_reader(root: Path) -> Reader:
         if reader.first_line and any(re.match(reader.first_line, line) for line in lines)
     ]
     if not scored:
+        files.refuse_no_text(root)
         raise ParameterError(
             f"{root}: no reader recognises these files. Name the source with --source "
             f"({', '.join(all_readers())}); for your own columns use csv with a mapping."

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
+from prophase.plural import counted
 
 #: how rows without a value in the column are called
 MISSING = "(missing)"
@@ -163,11 +164,13 @@ def _notes(size: int | None, wanted: int, drawn: Mapping[str, int]) -> tuple[str
     total = sum(drawn.values())
     if size is None:
         notes.append(
-            f"No size was given: {wanted:,} rows estimate any share within 5 points, 95 % of the "
-            "time (Cochran)."
+            f"No size was given: {counted(wanted, 'row')} estimate any share within 5 points, "
+            "95 % of the time (Cochran)."
         )
     if total != wanted:
-        notes.append(f"{total:,} rows instead of {wanted:,}, because each stratum is rounded.")
+        notes.append(
+            f"{counted(total, 'row')} instead of {wanted:,}, because each stratum is rounded."
+        )
     lost = [name for name, count in drawn.items() if count == 0]
     if lost:
         shown = ", ".join(lost[:5]) + (" ..." if len(lost) > 5 else "")

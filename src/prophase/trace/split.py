@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.plural import counted
 
 Rows = NDArray[np.intp]
 
@@ -214,8 +215,8 @@ def _ends(
         )
     stand_in = int((np.isnan(end) & ~np.isnan(earliest)).sum())
     note = (
-        f"{stand_in:,} rows have no start and no end: their submission plus run time, the "
-        "earliest they can have ended, stands in."
+        f"{counted(stand_in, 'row has', 'rows have')} no start and no end: submission plus run "
+        "time, the earliest possible end, stands in."
     )
     return earliest, (note,) if stand_in else ()
 
@@ -226,7 +227,8 @@ def _arrival_notes(submit: NDArray[np.float64], arrival: NDArray[np.float64]) ->
         return ()
     if np.isnan(submit).all():
         return ("There are no submit times: the start of a row counts as its arrival.",)
-    return (f"{stand_in:,} rows have no submit time: their start counts as arrival.",)
+    rows = counted(stand_in, "row has", "rows have")
+    return (f"{rows} no submit time: the start counts as arrival.",)
 
 
 def _divide(clock: _Clock, cut: float, until: float) -> Split:
@@ -237,12 +239,14 @@ def _divide(clock: _Clock, cut: float, until: float) -> Split:
     test = (arrival >= cut) & (arrival < until) & ~contradict
     reasons = {
         "arrived before the cut and had not ended by then": (arrival < cut) & (end >= cut),
-        "arrived before the cut and have no known end": (arrival < cut) & np.isnan(end),
-        "arrive after this fold": (arrival >= until) & ~contradict,
-        "ended before they arrived, by their clock": contradict,
-        "have no time of arrival": np.isnan(arrival) & ~train,
+        "arrived before the cut, with no known end": (arrival < cut) & np.isnan(end),
+        "arrived after this fold": (arrival >= until) & ~contradict,
+        "ended before arriving, by the clock": contradict,
+        "without a time of arrival": np.isnan(arrival) & ~train,
     }
-    notes = [f"{int(rows.sum()):,} rows {why}." for why, rows in reasons.items() if rows.any()]
+    notes = [
+        f"{counted(int(rows.sum()), 'row')} {why}." for why, rows in reasons.items() if rows.any()
+    ]
     split = Split(
         train=np.flatnonzero(train),
         test=np.flatnonzero(test),
@@ -282,12 +286,13 @@ def _by_group(keys: pd.Series, test_share: float, random_state: int, rule: str) 
     chosen[order[:count]] = True
     in_test = known & chosen[codes]
     missing = int((~known).sum())
+    note = f"{counted(missing, 'row')} without {rule.split()[1]} left out."
     split = Split(
         train=np.flatnonzero(known & ~in_test),
         test=np.flatnonzero(in_test),
         left_out=np.flatnonzero(~known),
         rule=f"{rule}, seed {random_state}",
-        notes=(f"{missing:,} rows have no {rule.split()[1]} and are left out.",) if missing else (),
+        notes=(note,) if missing else (),
     )
     if abs(split.test_share - test_share) <= 0.05:
         return split

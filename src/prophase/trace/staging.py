@@ -53,7 +53,10 @@ class ImportReport:
     source: str
     path: str
     engine: str
+    #: of the bytes, the reader, its options and the rules that left rows out
     source_hash: str
+    #: the same without the rules
+    dump_hash: str
     files: Mapping[str, str]
     tables: Mapping[str, TableCount]
     notes: Sequence[str] = ()
@@ -115,19 +118,27 @@ def stage(
     finally:
         running.close()
     hashes = dump.hashes()
+    dumped = [reader.name, *sorted(hashes.values()), *sorted_options(options)]
     report = ImportReport(
         source=reader.name,
         path=str(path),
         engine=engine,
-        source_hash=files.combined_hash(
-            [reader.name, *sorted(hashes.values()), *sorted_options(options)]
-        ),
+        source_hash=files.combined_hash([*dumped, *_rules_applied(keep, max_bad, counts)]),
+        dump_hash=files.combined_hash(dumped),
         files=hashes,
         tables=counts,
         notes=tuple(dump.notes),
         clock=dump.clock or reader.clock,
     )
     return Staged(parts, report)
+
+
+def _rules_applied(
+    keep: Sequence[str], max_bad: float, counts: Mapping[str, TableCount]
+) -> list[str]:
+    """Return what decided about the rows, as text; without damage no share of it was needed."""
+    damaged = any(count.bad for count in counts.values())
+    return [f"keep {name}" for name in sorted(set(keep))] + [f"max_bad {max_bad:g}"] * damaged
 
 
 def _stage_table(

@@ -16,7 +16,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 
 from prophase import __version__
 from prophase.errors import WorkspaceError, not_among, storage_error
+from prophase.plural import counted
 from prophase.trace.files import file_hash
 
 #: what to do with a table that the workspace already has
@@ -55,21 +56,24 @@ class TableEntry:
     columns: tuple[str, ...]
     table_hash: str
     source: str
+    #: of the dump's bytes, the reader and all that decides which rows are here
     source_hash: str
     command: str
     made_at: str
     clock: str = "relative"
     seed: int | None = None
     version: str = __version__
+    #: of the dump alone, whatever was kept of it; tables that were not imported have none
+    dump_hash: str = ""
     report: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Workspace:
     """Tables and settings below one folder."""
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, *, must_exist: bool = True) -> None:
         self.folder = Path(folder)
-        if not (self.folder / SETTINGS).is_file():
+        if must_exist and not self.is_at(self.folder):
             raise WorkspaceError(
                 f"{self.folder}: is not a Prophase workspace (it has no {SETTINGS}). "
                 f"Make one with: prophase init {self.folder}"
@@ -78,14 +82,18 @@ class Workspace:
     @classmethod
     def create(cls, folder: Path | str) -> Self:
         """Make the folder a workspace; one that already is stays as it is."""
-        folder = Path(folder)
+        made = cls.prepare(folder)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if not (folder / SETTINGS).exists():
-                (folder / SETTINGS).write_text(_DEFAULT_SETTINGS, encoding="utf-8")
+            made.folder.mkdir(parents=True, exist_ok=True)
+            made._write_settings()
         except OSError as cause:
-            raise storage_error(cause, folder) from cause
-        return cls(folder)
+            raise storage_error(cause, made.folder) from cause
+        return made
+
+    @classmethod
+    def prepare(cls, folder: Path | str) -> Self:
+        """Return the workspace at a folder; if it is none yet, the first table makes it one."""
+        return cls(folder, must_exist=False)
 
     @staticmethod
     def is_at(folder: Path | str) -> bool:
@@ -95,8 +103,8 @@ class Workspace:
     def settings(self) -> dict[str, Any]:
         path = self.folder / SETTINGS
         try:
-            return tomllib.loads(path.read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as cause:
+            return tomllib.loads(path.read_text("utf-8") if path.exists() else _DEFAULT_SETTINGS)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
             raise WorkspaceError(
                 f"{path}: is not valid TOML: {cause}. Correct that line."
             ) from cause
@@ -159,7 +167,7 @@ class Workspace:
             entry = held[clash[0]]
             raise WorkspaceError(
                 f"{self.folder}: already has {', '.join(clash)} from {entry.source} "
-                f"({entry.rows:,} rows). Add --replace to put the new rows in their place"
+                f"({counted(entry.rows, 'row')}). Add --replace to put the new rows in their place"
                 + (", or --append to add them." if appendable else ", or choose another folder.")
             )
 
@@ -173,6 +181,7 @@ class Workspace:
         clock: str = "relative",
         seed: int | None = None,
         report: Mapping[str, Any] | None = None,
+        dump_hash: str = "",
         appended: Sequence[str] = (),
     ) -> None:
         """Move finished Parquet files in and switch to them in one step; old files go then."""
@@ -194,6 +203,9 @@ class Workspace:
                 made_at=now,
                 clock=clock,
                 seed=seed,
+                dump_hash=f"{before.dump_hash or before.source_hash}+{dump_hash}"
+                if before
+                else dump_hash,
                 report=report or {},
             )
         self._switch(entries, parts)
@@ -228,6 +240,10 @@ class Workspace:
                 seed=seed,
             )
 
+    def _write_settings(self) -> None:
+        if not (self.folder / SETTINGS).exists():
+            (self.folder / SETTINGS).write_text(_DEFAULT_SETTINGS, encoding="utf-8")
+
     def _switch(self, entries: Mapping[str, TableEntry], staged: Mapping[str, Path]) -> None:
         before = self.tables
         after = {**before, **entries}
@@ -237,6 +253,7 @@ class Workspace:
             for name, part in staged.items():
                 part.replace(self.folder / entries[name].file)
             listing = {"version": __version__, "tables": {n: asdict(e) for n, e in after.items()}}
+            self._write_settings()
             fresh.write_text(json.dumps(listing, indent=1, default=str) + "\n", encoding="utf-8")
             fresh.replace(self.folder / INDEX)
         except OSError as cause:
@@ -257,10 +274,12 @@ class Workspace:
         """Hold the workspace for one writer and return its cache folder."""
         cache = self.folder / ".cache"
         try:
+            new = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
+            self.folder.mkdir(parents=True, exist_ok=True)
             cache.mkdir(exist_ok=True)
             handle = (cache / "lock").open("w")
         except OSError as cause:
-            raise storage_error(cause, cache) from cause
+            raise storage_error(cause, self.folder) from cause
         with handle:
             try:
                 flock(handle, LOCK_EX | LOCK_NB)
@@ -269,7 +288,20 @@ class Workspace:
                     f"{self.folder}: another command is writing to this workspace. "
                     "Wait until it has finished."
                 ) from cause
-            yield cache
+            try:
+                yield cache
+            finally:
+                if not self.is_at(self.folder):
+                    _remove_traces(cache, new)
+
+
+def _remove_traces(cache: Path, new: Sequence[Path]) -> None:
+    """Remove what a writer without success made; parts kept for the next try stay."""
+    if [path.name for path in cache.iterdir()] == ["lock"]:
+        (cache / "lock").unlink()
+        with suppress(OSError):
+            for folder in (cache, *new):
+                folder.rmdir()
 
 
 def _is_whole(path: Path) -> bool:

@@ -74,7 +74,7 @@ def test_jobs_without_times_or_requests_are_left_out_and_counted():
     )
     found = customers_of(table, 4)
     assert found.need.tolist() == [2.0, 0.5]
-    assert found.left_out == {"without submit time or duration": 1, "that ask for no gpus": 1}
+    assert found.left_out == {"without submit time or duration": 1, "asking for no gpus": 1}
     with pytest.raises(InputError, match=r"1 jobs need more than 1 gpus .* e.g. a"):
         customers_of(table, 1)
     with pytest.raises(InputError, match="--resource jobs"):

@@ -60,7 +60,7 @@ def customers_of(jobs: pd.DataFrame, servers: int, resource: str = "gpus") -> Cu
     kept = timed & (need > 0)
     left_out = {
         "without submit time or duration": int((~timed).sum()),
-        f"that ask for no {resource}": int((timed & ~kept).sum()),
+        f"asking for no {resource}": int((timed & ~kept).sum()),
     }
     too_large = kept & (need > servers)
     if too_large.any():

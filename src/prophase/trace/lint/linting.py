@@ -136,8 +136,19 @@ def _run(subject: Subject, data_hash: str) -> LintReport:
         "inputs": list(subject.inputs),
         "checks": [one.name for one in ran],
         "checks_without_data": [one.name for one in checks if one not in ran],
+        "not_checked": _not_checked(subject),
     }
     return LintReport(findings, checked, data_hash)
+
+
+def _not_checked(subject: Subject) -> list[str]:
+    """Say what was asked for and could not be looked at: silence would pass for a clean bill."""
+    sides = {"the trace": subject.tables, "the other side (--test)": subject.test}
+    empty = [name for name, tables in sides.items() if not len(tables.get("jobs", ()))]
+    if not subject.test or not empty:
+        return []
+    verb = "have" if len(empty) > 1 else "has"
+    return [f"Leakage between the sides was not checked: {' and '.join(empty)} {verb} no jobs."]
 
 
 def _reader_of(root: Path, source: str | None) -> Reader | None:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import ibis
 
 from prophase.errors import FormatError, ParameterError
+from prophase.plural import counted
 from prophase.trace.dump import Dump, having, header_of, stack
 from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Reader, Tables
@@ -129,7 +130,10 @@ def _jobs(dump: Dump, rows: ibis.Table) -> ibis.Table:
     ).fillna(0)
     steps, arrays, clusters = (int(seen[name].iloc[0]) for name in ("steps", "arrays", "clusters"))
     if arrays:
-        dump.note(f"{arrays:,} rows stand for array tasks that had not started, one row per array.")
+        dump.note(
+            f"{counted(arrays, 'row stands', 'rows stand')} for array tasks that had not started, "
+            "one row per array."
+        )
     folded = dict.fromkeys(_FOLDED, ibis.null("float64"))
     if steps:
         rows = dump.join_one(rows, _folded(rows), ["_key"], name="steps")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prophase.plural import counted
 from prophase.trace.describe.laws.exponential import Exponential
 from prophase.trace.describe.laws.gamma import Gamma
 from prophase.trace.describe.laws.hyperexponential import Hyperexponential2, Hyperexponential3
@@ -122,8 +123,7 @@ def fit_service(
     distinct = np.unique(positive).size
     if distinct < _LEAST_DISTINCT:
         return NotComputable(
-            f"the {what} take {distinct} distinct value{'s' * (distinct > 1)}; "
-            "no continuous law applies"
+            f"the {what} take {counted(distinct, 'distinct value')}; no continuous law applies"
         )
     random = np.random.default_rng(random_state)
     fitted = positive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from prophase.plural import counted
 from prophase.trace.describe.clock import Span
 from prophase.trace.describe.counts import Counts, MissingColumn
 from prophase.trace.describe.inventory import Inventory
@@ -29,10 +30,10 @@ def tell_counts(counts: Counts | NotComputable, span: Span | NotComputable) -> C
     if isinstance(counts, NotComputable):
         return Chapter("counts", "What is in it", silent=counts.reason)
     kinds = [
-        f"{n:,} {_PLURAL[name] if n != 1 else _PLURAL[name].removesuffix('s')}"
+        counted(n, _PLURAL[name].removesuffix("s"), _PLURAL[name])
         for name, n in counts.distinct.items()
     ]
-    said = [f"{counts.jobs:,} jobs" + (f" of {listed(kinds, most=8)}." if kinds else ".")]
+    said = [counted(counts.jobs, "job") + (f" of {listed(kinds, most=8)}." if kinds else ".")]
     if isinstance(span, Span):
         said.append(
             f"From {span.first} to {span.last}: {say_seconds(span.days * 86400)}. "
@@ -110,7 +111,7 @@ def tell_nodes(nodes: Inventory | NotComputable) -> Chapter:
         )
         if math.isfinite(value)
     ]
-    said = f"{nodes.nodes:,} nodes of {len(nodes.types)} kinds"
+    said = f"{counted(nodes.nodes, 'node')} of {counted(len(nodes.types), 'kind')}"
     rows = tuple(
         {
             "gpu_type": kind.gpu_type or "-",
@@ -122,7 +123,8 @@ def tell_nodes(nodes: Inventory | NotComputable) -> Chapter:
         for kind in nodes.types[:20]
     )
     rest = len(nodes.types) - len(rows)
-    caption = "Node kinds, per node" + (f" ({rest} rarer kinds left out)" if rest else "")
+    caption = "Node kinds, per node"
+    caption += f" ({counted(rest, 'rarer kind')} left out)" if rest else ""
     return Chapter(
         "nodes",
         "Nodes",
@@ -136,7 +138,7 @@ def tell_usage(usage: UsageSeries | NotComputable) -> Chapter:
     if isinstance(usage, NotComputable):
         return Chapter("usage", "Usage series", silent=usage.reason)
     said = [
-        f"{usage.series:,} series with {usage.samples:,} samples, "
+        f"{usage.series:,} series with {counted(usage.samples, 'sample')}, "
         f"{say_number(usage.samples_per_series.at('p50'))} in the median series, "
         f"which is {say_seconds(usage.length_s.at('p50'))} long."
     ]
@@ -146,8 +148,8 @@ def tell_usage(usage: UsageSeries | NotComputable) -> Chapter:
             f"{say_share(usage.irregular_share)} of the steps differ from it by more than a tenth."
         )
         said.append(
-            f"{usage.gaps:,} steps are gaps (longer than one and a half usual steps), in "
-            f"{usage.series_with_gaps:,} series; the longest is "
+            f"{counted(usage.gaps, 'step is a gap', 'steps are gaps')} (longer than one and a half "
+            f"usual steps), in {usage.series_with_gaps:,} series; the longest is "
             f"{say_seconds(usage.longest_gap_s)}."
             if usage.gaps
             else "There are no gaps."

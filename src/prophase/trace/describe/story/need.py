@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from prophase.plural import counted
 from prophase.trace.describe.distribution import Distribution
 from prophase.trace.describe.laws import ArrivalLaws, ServiceLaws
 from prophase.trace.describe.part import NotComputable
@@ -59,7 +60,7 @@ def tell_utilisation(utilisation: Utilisation | NotComputable) -> Chapter:
 
 def _sentence(resource: RequestUse) -> str:
     left_out = (
-        f" ({resource.without:,} jobs without request, use or duration are left out)"
+        f" ({counted(resource.without, 'job')} without request, use or duration left out)"
         if resource.without
         else ""
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from prophase.plural import counted
 from prophase.trace.describe.arrivals import Arrivals
 from prophase.trace.describe.classes import Classes
 from prophase.trace.describe.clock import WEEKDAYS, knows_weekdays
@@ -109,7 +110,7 @@ def tell_durations(durations: Times | NotComputable) -> Chapter:
     zeros = durations.values.zeros
     if zeros:
         share = say_share(zeros / durations.values.count)
-        zero = f"{zeros:,} job{'s' * (zeros > 1)} ({share}) ran for 0 s."
+        zero = f"{counted(zeros, 'job')} ({share}) ran for 0 s."
         chapter = replace(chapter, sentences=(*chapter.sentences, zero))
     return chapter
 

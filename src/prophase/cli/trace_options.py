@@ -1,0 +1,38 @@
+"""Options of commands that take a trace: where it is, who reads it, what may be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prophase.errors import ParameterError
+
+TraceArgument = Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")]
+SourceOption = Annotated[
+    str | None, typer.Option(help="Reader to use; recognised by the columns if left out.")
+]
+ReaderOption = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", help="Setting of the reader as NAME=VALUE; repeatable."),
+]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace tables of that name.")]
+
+
+def named_values(pairs: Iterable[str] | None) -> dict[str, str]:
+    """Return the values of ``--option NAME=VALUE``, by name.
+
+    Examples
+    --------
+    >>> named_values(["columns=JobID|State", "map="])
+    {'columns': 'JobID|State', 'map': ''}
+    """
+    found = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"--option {pair!r}: write it as NAME=VALUE.")
+        found[name] = value
+    return found

@@ -1,0 +1,21 @@
+"""Counts as people say them."""
+
+from __future__ import annotations
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a count with its word, in the singular if there is one.
+
+    Parameters
+    ----------
+    one : str
+        What stands behind a one, with its verb if a verb follows: ``"row has"``.
+    many : str, optional
+        What stands behind other counts, if it is not ``one`` with an s.
+
+    Examples
+    --------
+    >>> counted(1, "job"), counted(1200, "job"), counted(2, "row has", "rows have")
+    ('1 job', '1,200 jobs', '2 rows have')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
