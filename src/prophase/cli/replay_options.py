@@ -1,0 +1,97 @@
+"""Options of commands that replay a trace: which cluster, which policy, any other setting."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.errors import InputError, ParameterError, not_among
+
+if TYPE_CHECKING:
+    from prophase.sim import Cluster
+    from prophase.trace.loading import Trace
+
+SourceOption = Annotated[
+    str | None, typer.Option(help="Reader to use; recognised by the columns if left out.")
+]
+NodesOption = Annotated[
+    Path | None,
+    typer.Option(help="Node list: a workspace, a file of the same source, or a slurm.conf."),
+]
+ClusterOption = Annotated[
+    str | None, typer.Option(help="Cluster in short: nodes x GPUs, e.g. '50x8 V100, 20x2 T4'.")
+]
+OrderOption = Annotated[
+    str, typer.Option(help="Who goes first: a policy, or column:NAME, smallest first.")
+]
+PlaceOption = Annotated[str, typer.Option(help="Which node a job goes to.")]
+QueueOption = Annotated[
+    str, typer.Option(help="Behind a job that does not fit: skip, strict, easy ...")
+]
+EstimateOption = Annotated[
+    str, typer.Option(help="Column with the run times that backfilling plans with.")
+]
+LeaveOutOption = Annotated[
+    bool,
+    typer.Option("--leave-out-unfit", help="Leave out jobs that fit on no node, and count them."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any other setting of simulate(), several times if need be.",
+    ),
+]
+#: what these commands decide themselves
+_TAKEN = ("workload", "cluster")
+
+
+def named_cluster(
+    trace: Trace, path: Path, source: str | None, nodes: Path | None, cluster: str | None
+) -> Cluster:
+    """Return the cluster that the options or the trace describe."""
+    from prophase.sim import Cluster
+    from prophase.trace.loading import open_trace
+
+    if cluster is not None:
+        return Cluster.parse(cluster)
+    if nodes is not None:
+        reader = "sacct" if nodes.suffix == ".conf" else source
+        return Cluster.from_nodes(open_trace(nodes, source=reader).nodes)
+    if "nodes" in trace.tables:
+        return Cluster.from_nodes(trace.nodes)
+    raise InputError(
+        f"{path}: has no node table. Name the cluster with --cluster 100x8 or --nodes FILE."
+    )
+
+
+def other_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
+    """Read ``--set name=value``: numbers, true and false, lists as in TOML, else text.
+
+    Examples
+    --------
+    >>> other_settings(["seed=7", "place=first_fit"])
+    {'seed': 7, 'place': 'first_fit'}
+    """
+    from prophase.sim import simulate
+
+    known = [name for name in inspect.signature(simulate).parameters if name not in _TAKEN]
+    found: dict[str, Any] = {}
+    for pair in pairs or ():
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ParameterError(f"--set {pair}: write NAME=VALUE.")
+        if name not in known:
+            said = f"--set {pair}: simulate() has no setting {name!r}."
+            raise ParameterError(not_among(said, name, known, heading="Settings"))
+        try:
+            found[name] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name] = text
+    return found

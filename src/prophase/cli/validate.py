@@ -1,0 +1,248 @@
+"""prophase validate: does the simulation do what the cluster did?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, format_cell, progress_bar, say
+from prophase.cli.replay_options import (
+    ClusterOption,
+    EstimateOption,
+    LeaveOutOption,
+    NodesOption,
+    OrderOption,
+    PlaceOption,
+    QueueOption,
+    SetOption,
+    SourceOption,
+    named_cluster,
+    other_settings,
+)
+from prophase.errors import InputError, ParameterError, storage_error
+
+if TYPE_CHECKING:
+    from prophase.sim.validation import Validation
+
+_COLUMNS = (
+    "class jobs observed_mean_s simulated_mean_s error_pct p50_observed_s p50_simulated_s "
+    "p90_observed_s p90_simulated_s ks rank_correlation valid"
+).split()
+
+
+def command(
+    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
+    source: SourceOption = None,
+    nodes: NodesOption = None,
+    cluster: ClusterOption = None,
+    order: OrderOption = "fifo",
+    place: PlaceOption = "best_fit",
+    queue: QueueOption = "skip",
+    estimate: EstimateOption = "time_limit_s",
+    settings: SetOption = None,
+    leave_out_unfit: LeaveOutOption = False,
+    by: Annotated[
+        str, typer.Option(help="Classes: class, gpus, or a column such as queue.")
+    ] = "class",
+    score_first: Annotated[
+        int | None, typer.Option(min=1, help="Score only the jobs submitted first.")
+    ] = None,
+    score_ids: Annotated[
+        Path | None, typer.Option(help="Score only these jobs: a file with one job_id per line.")
+    ] = None,
+    warm_up: Annotated[
+        str, typer.Option(help="Jobs submitted this early are not scored, e.g. 1d.")
+    ] = "0s",
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Change a limit, e.g. mean_error=0.2."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of random policies and of the bootstrap.")] = 0,
+    jobs_out: Annotated[
+        Path | None, typer.Option("--out", help="Write observed and simulated waits as .csv.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write everything as one self-contained page.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Write the figures into this folder, as PNG and SVG.")
+    ] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Replay a trace whose waits are known, and say what the simulation is valid for.
+
+    The replay sees when jobs were submitted, what they asked for and how long they ran; never
+    when they started. Every class of jobs gets a verdict by stated limits (--limit: mean_error,
+    quantile_error, ks, rank_correlation, least_jobs, negligible_s).
+
+    Examples:
+
+    `prophase validate ws --cluster 100x8 --queue easy`
+
+    `prophase validate log.swf --source swf --cluster 128x0 --by queue --warm-up 1d`
+
+    `prophase validate run/ --nodes slurm.conf --score-first 250 --page report.html`
+    """
+    from prophase.sim import Workload, simulate
+    from prophase.sim.measures.groups import groups_of
+    from prophase.sim.validation import Thresholds, validate, without_outcomes
+    from prophase.trace.describe.words import parse_seconds
+    from prophase.trace.loading import open_trace
+
+    limits = Thresholds.parse(_pairs(limit))
+    warm_up_s = parse_seconds(warm_up, name="--warm-up")
+    wanted = _read_ids(score_ids)
+    policy = {
+        "order": order,
+        "place": place,
+        "queue": queue,
+        "estimate": estimate,
+        "leave_out_unfit": leave_out_unfit,
+        "seed": seed,
+        **other_settings(settings),
+    }
+    with progress_bar() as progress:
+        progress("reading the trace", None)
+        trace = open_trace(path, source=source)
+        machines = named_cluster(trace, path, source, nodes, cluster)
+        workload = Workload.from_jobs(without_outcomes(trace.jobs))
+        groups_of(workload, by)  # a wrong name is told before the work begins
+        progress("replaying it", None)
+        schedule = simulate(workload, machines, **policy)
+        progress("comparing waits", None)
+        found = validate(
+            trace.jobs,
+            schedule,
+            by=by,
+            score_first=score_first,
+            score_ids=wanted,
+            warm_up_s=warm_up_s,
+            thresholds=limits,
+            random_state=seed,
+        )
+        written = _write(found, jobs_out, page, figures)
+    document = {
+        "nodes": len(machines),
+        "gpus": machines.gpus,
+        "policy": policy,
+        **found.to_dict(),
+        "data_hash": trace.data_hash,
+    }
+    rows = found.rows()
+    if format is Format.table:
+        rows = [{name: row[name] for name in _COLUMNS if name in row} for row in rows]
+    emit(rows, format, document=finite(document))
+    if format is Format.table:
+        _print_rest(found)
+    for line in written:
+        say(line)
+
+
+def _print_rest(found: Validation) -> None:
+    total = next(iter(found.scores.values()), None)
+    if total is not None:
+        typer.echo("\nGuesses that learn nothing, on all jobs\n")
+        guesses = [
+            ("simulation", total.mae_s, total.ks.value),
+            ("nobody waits", total.mae_zero_s, total.ks_zero),
+            ("observed median", total.mae_median_s, total.ks_median),
+        ]
+        emit(
+            [{"guess": name, "mean_absolute_error_s": mae, "ks": ks} for name, mae, ks in guesses],
+            Format.table,
+        )
+        typer.echo("\n" + "\n".join(_intervals(found)))
+    if found.theory is not None:
+        typer.echo(
+            f"\nTrace, simulation and formulas: {found.theory.jobs:,} jobs on one pool of "
+            f"{found.theory.servers:,} {found.theory.resource}\n"
+        )
+        told = [f"{one.view}: {one.note}." for one in found.theory.columns if one.note]
+        emit(found.theory.rows(), Format.table, remarks=[*told, *found.theory.verdict])
+    else:
+        typer.echo(f"\nFormulas: not computable: {found.theory_missing}")
+    for reason, count in found.left_out.items():
+        typer.echo(f"Not scored: {count:,} jobs, {reason}.")
+    for note in found.notes:
+        typer.echo(note)
+    typer.echo("")
+    for verdict in found.verdicts:
+        typer.echo(f"{verdict.name}: {verdict.words}.")
+
+
+def _intervals(found: Validation) -> list[str]:
+    """Say how sure the numbers of all jobs are."""
+    total = next(iter(found.scores.values()))
+    lines = []
+    bias = total.bias_s
+    if bias.low is not None and bias.high is not None:
+        lines.append(
+            f"95 % intervals over {total.days} days: bias {format_cell(bias.low)} to "
+            f"{format_cell(bias.high)} s, KS {total.ks.low:.2f} to {total.ks.high:.2f}"
+            + (
+                f", rank correlation {total.rank_correlation.low:.2f} to "
+                f"{total.rank_correlation.high:.2f}."
+                if total.rank_correlation
+                else "."
+            )
+        )
+    else:
+        lines.append(f"No intervals: the jobs are of {total.days} days, at least 4 are needed.")
+    lines += [
+        f"Busy {name}: {observed:.1%} observed, {simulated:.1%} simulated."
+        for name, (observed, simulated) in found.utilisation.items()
+    ]
+    return lines
+
+
+def _write(
+    found: Validation, jobs_out: Path | None, page: Path | None, figures: Path | None
+) -> list[str]:
+    written = []
+    if jobs_out is not None:
+        try:
+            found.jobs.to_csv(jobs_out, index=False)
+        except OSError as cause:
+            raise storage_error(cause, jobs_out) from cause
+        written.append(f"Wrote {len(found.jobs):,} jobs to {jobs_out}.")
+    if page is not None:
+        from prophase.cli.output import typed_command
+        from prophase.plots.page import write_page
+        from prophase.plots.validation import validation_page
+
+        write_page(validation_page(found, command=typed_command()), page)
+        written.append(f"Wrote {page}.")
+    if figures is not None:
+        from prophase.plots.style import save
+        from prophase.plots.validation import validation_figures
+
+        names = []
+        for name, _, figure in validation_figures(found):
+            save(figure, figures, name)
+            names.append(name)
+        written.append(f"Wrote {len(names)} figures to {figures}: {', '.join(names)}.")
+    return written
+
+
+def _pairs(texts: list[str] | None) -> dict[str, str]:
+    pairs: dict[str, Any] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ParameterError(f"--limit {text}: write NAME=VALUE, such as ks=0.2.")
+        pairs[name] = value
+    return pairs
+
+
+def _read_ids(path: Path | None) -> list[str] | None:
+    if path is None:
+        return None
+    try:
+        ids = path.read_text(encoding="utf-8").split()
+    except OSError as cause:
+        raise storage_error(cause, path) from cause
+    if not ids:
+        raise InputError(f"{path}: names no jobs. Write one job_id per line.")
+    return ids
