@@ -19,7 +19,9 @@ def job_costs(schedule: Schedule, prices: Prices) -> Floats:
     """Return what each job held, over all its attempts, in money."""
     held, jobs = schedule.occupancy, len(schedule.workload)
     hours = held.length_s / _HOUR_S
-    by_gpu = held.instance_gpus * hours[held.attempt] * _gpu_prices(schedule, prices)[held.gpu_type]
+    by_gpu = (
+        held.instance_gpus * hours[held.attempt] * prices.per_type(schedule.cluster)[held.gpu_type]
+    )
     others = (held.cores * prices.core_hour + held.memory_gib * prices.gib_hour) * hours
     cost: Floats = np.bincount(held.job[held.attempt], by_gpu, jobs).astype(np.float64)
     cost += np.bincount(held.job, others, jobs)
@@ -40,7 +42,7 @@ def costs(
     """
     edges, capacity = schedule.edges, schedule.capacity
     hours = (edges[-1] - edges[0]) / _HOUR_S
-    owned = float(capacity.gpus.mean(axis=1) @ _gpu_prices(schedule, prices)) * hours
+    owned = float(capacity.gpus.mean(axis=1) @ prices.per_type(schedule.cluster)) * hours
     unknown = []
     for name, price, amount in (
         ("cores", prices.core_hour, capacity.cores),
@@ -60,14 +62,3 @@ def costs(
     if unknown:
         found["owned_without"] = f"{' and '.join(unknown)}: the nodes do not state them"
     return found
-
-
-def _gpu_prices(schedule: Schedule, prices: Prices) -> Floats:
-    """Return the price per GPU type as the cluster numbers them; types without a GPU are free."""
-    gpus = schedule.gpus_by_type
-    return np.array(
-        [
-            prices.of_gpu(kind) if gpus[number] else 0.0
-            for number, kind in enumerate(schedule.cluster.gpu_types)
-        ]
-    )

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 
 from prophase.errors import FormatError, InputError, MissingFileError, not_among
+from prophase.sim.cluster import Cluster
+from prophase.sim.signatures import GPU_TYPE, GPUS, Floats
 
 _OTHER = "default"
 _FORM = (
@@ -52,6 +55,16 @@ class Prices:
             )
             raise InputError(not_among(said, kind, self.gpu_hour))
         return price
+
+    def per_type(self, cluster: Cluster) -> Floats:
+        """Return the price per GPU type as the cluster numbers them, or say which is missing.
+
+        A type without a GPU, such as that of CPU nodes, needs no price.
+        """
+        matrix = cluster.matrix
+        needed = set(matrix[matrix[:, GPUS] > 0, GPU_TYPE].tolist())
+        named = enumerate(cluster.gpu_types)
+        return np.array([self.of_gpu(kind) if n in needed else 0.0 for n, kind in named])
 
     @classmethod
     def take(cls, prices: Prices | Mapping[str, Any] | str | Path) -> Prices:

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pandas as pd
+
+from prophase.sim import Cluster, Workload, simulate
+from prophase.sim.attempts import FINISHED, PREEMPTED
+
+
+def test_the_table_of_attempts_names_every_node_and_gpu_of_a_gang():
+    jobs = pd.DataFrame({"job_id": ["a"], "submit_s": 0.0, "duration_s": 10.0})
+    jobs["request_gpus"], jobs["instances"] = 2.0, 3.0
+    table = simulate(Workload.from_jobs(jobs), Cluster.parse("3x2")).attempt_table
+    assert table["instance"].tolist() == [0, 1, 2]
+    assert sorted(table["node_id"]) == ["GPU-0-node-0", "GPU-0-node-1", "GPU-0-node-2"]
+    assert table["gpu_ids"].tolist() == ["0 1"] * 3
+    assert table["attempt"].tolist() == [0, 0, 0]
+    assert set(table["outcome"]) == {"finished"}
+
+
+def test_attempts_are_numbered_per_job_and_the_job_shows_its_first(by_hand):
+    jobs = {"submit_s": [0.0, 0.0], "duration_s": [10.0, 5.0], "request_gpus": [1.0, 1.0]}
+    run = [(0, 0, 4, PREEMPTED, 1, 0), (1, 4, 9, FINISHED, 0, 0), (0, 9, 16, FINISHED, 0, 1)]
+    schedule = by_hand(jobs, run, "2x1")
+    table = schedule.attempt_table
+    assert table[["job_id", "attempt", "outcome"]].to_numpy().tolist() == [
+        ["j0", 0, "preempted"],
+        ["j1", 0, "finished"],
+        ["j0", 1, "finished"],
+    ]
+    jobs_table = schedule.table
+    assert jobs_table["attempts"].tolist() == [2, 1]
+    assert jobs_table["node_id"].tolist() == ["GPU-0-node-0", "GPU-0-node-0"]
+    assert jobs_table["finished"].all()
