@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -51,6 +51,12 @@ class Cluster:
     def gpus(self) -> int:
         """GPUs of the whole cluster."""
         return int(self.matrix[:, GPUS].sum())
+
+    def first(self, count: int) -> Self:
+        """Return the first nodes alone."""
+        if count >= len(self):
+            return self
+        return replace(self, nodes=self.nodes.iloc[:count], matrix=self.matrix[:count])
 
     @classmethod
     def from_nodes(cls, nodes: pd.DataFrame) -> Self:

@@ -15,10 +15,8 @@ from prophase.sim.loop import grow_forest
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.shapes import distinct_rows
 from prophase.sim.signatures import (
-    ASK_CPU,
     ASK_GPUS,
     ASK_INSTANCES,
-    ASK_MEMORY,
     ASK_MILLI,
     CPU,
     GPUS,
@@ -74,7 +72,7 @@ class LiveSetting:
     #: per owner, row 0 being everybody: weight, and the row above (-1 for row 0)
     owner_share: Floats | None = None
     owner_parent: Ints | None = None
-    #: charge per second of a job for what it holds; by default its GPUs, else its cores
+    #: charge per second of a job for what it holds
     charge: Floats | None = None
     #: limits per quota (columns as in kernels.live.rules) and the quotas of each job, -1 for none
     quotas: Ints | None = None
@@ -184,9 +182,7 @@ def _job_matrix(
     gpus = asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / 1000 * instances
     jobs[:, JOB_SUBMIT], jobs[:, JOB_KEY], jobs[:, JOB_GPUS] = submit_s, key, gpus
     jobs[:, JOB_ESTIMATE] = duration_s if setting.estimate_s is None else setting.estimate_s
-    cores = asks[:, ASK_CPU] / 1000 * instances
-    usual = gpus if (gpus > 0).any() else cores
-    jobs[:, JOB_CHARGE] = usual if setting.charge is None else setting.charge
+    jobs[:, JOB_CHARGE] = 0.0 if setting.charge is None else setting.charge
     jobs[:, JOB_USER] = 0 if setting.user is None else setting.user
     jobs[:, JOB_KIND] = 0 if setting.kind is None else setting.kind
     for column in (JOB_PRIORITY, JOB_SIZE, JOB_PARTITION, JOB_QOS):

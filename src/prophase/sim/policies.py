@@ -3,6 +3,11 @@
 A place policy's file may also hold ``choose_gpu`` (compiled to ``CHOOSE_GPU``), ``prepare``
 (returns the policy's facts), ``PURE = False`` (its scores change without a node changing) and
 ``FILL = True`` (a gang packs a node full before it takes the next).
+
+An order is either plain NumPy, a key per job of the workload, or *moves*: compiled to ``KEY``,
+with ``refresh`` (compiled to ``REFRESH``), ``prepare`` (returns its facts), ``RESORT = True``
+(a start changes keys), ``REKEY_S`` (seconds between two looks at keys) and ``CHARGE`` (what
+usage is counted in) beside it.
 """
 
 from __future__ import annotations
@@ -21,7 +26,6 @@ from prophase.sim import place as places_folder
 from prophase.sim.cluster import Cluster
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.signatures import Floats, Ints
-from prophase.sim.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,39 @@ class PlacePolicy:
     fill: bool
 
 
+@dataclass(frozen=True)
+class OrderPolicy:
+    """Who goes first, and what finding that out needs."""
+
+    name: str
+    #: a function of the workload and options, or, if it moves, compiled to ``KEY``
+    key: Callable[..., Any]
+    moves: bool
+    refresh: Callable[..., None] | None = None
+    #: (workload, cluster, owners, options) -> facts
+    prepare: Callable[..., Floats] | None = None
+    resort: bool = False
+    rekey_s: float = 0.0
+    #: what usage is counted in: "gpus", "cores", or "auto" for GPUs where there are any
+    charge: str = "auto"
+
+
 @cache
-def order_policies() -> dict[str, Callable[[Workload], Floats]]:
+def order_policies() -> dict[str, OrderPolicy]:
     """Return every order policy by name."""
-    return {name: getattr(module, name) for name, module in _files(orders_folder)}
+    return {
+        name: OrderPolicy(
+            name,
+            getattr(module, name),
+            hasattr(getattr(module, name), "py_func"),
+            getattr(module, "refresh", None),
+            getattr(module, "prepare", None),
+            getattr(module, "RESORT", False),
+            getattr(module, "REKEY_S", 0.0),
+            getattr(module, "CHARGE", "auto"),
+        )
+        for name, module in _files(orders_folder)
+    }
 
 
 @cache

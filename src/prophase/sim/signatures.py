@@ -35,7 +35,12 @@ ASK_CPU, ASK_MEMORY, ASK_GPUS, ASK_MILLI = range(4)
 ASK_TYPES, ASK_FEATURES, ASK_INSTANCES = range(4, 7)
 #: what one instance adds to HELD
 ASK_HELD = 7
-ASK_COLUMNS = 8
+#: instances of the gang that still have to be placed while it is placed; only for policies
+#: that are not pure, since scores are kept
+ASK_LEFT = 8
+#: 1 if the job says that it needs a high-end GPU (attr_high_end)
+ASK_HIGH_END = 9
+ASK_COLUMNS = 10
 
 INT_LINE = types.Array(types.int64, 1, "C")
 INT_GRID = types.Array(types.int64, 2, "C")
@@ -49,8 +54,8 @@ CHOOSE_GPU = types.int64(INT_GRID, types.int64, INT_GRID, types.int64, FLOAT_GRI
 SCORE_FUNCTION, CHOICE_FUNCTION = types.FunctionType(SCORE), types.FunctionType(CHOOSE_GPU)
 INT, FLAG = types.int64, types.boolean
 
-#: HELD counts: 16 bits for shared pods, then 5 bits for each number of GPUs
-_SHARED_BITS, _COUNT_BITS, _MOST_GPUS = 16, 5, 9
+#: HELD counts: 16 bits for shared pods, then 6 bits for each number of GPUs; 8 and more are one
+_SHARED_BITS, _COUNT_BITS, _MOST_GPUS = 16, 6, 8
 
 
 def held_unit(gpus: Ints, milli: Ints) -> Ints:
@@ -58,6 +63,7 @@ def held_unit(gpus: Ints, milli: Ints) -> Ints:
     place = _SHARED_BITS + _COUNT_BITS * (np.minimum(gpus, _MOST_GPUS) - 1)
     whole = np.left_shift(1, np.maximum(place, 0))
     return np.where(gpus == 0, 0, np.where(milli < 1000, 1, whole)).astype(np.int64)
+
 
 #: columns of the live loop's job matrix. Known at submission: the time, the order's own key, the
 #: believed run time, GPUs (of all instances), charge per second, priority, share of the cluster,

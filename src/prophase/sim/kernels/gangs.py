@@ -8,6 +8,7 @@ from prophase.sim.kernels.nodes import fits, give_back, take
 from prophase.sim.kernels.trees import best_node
 from prophase.sim.signatures import (
     ASK_INSTANCES,
+    ASK_LEFT,
     CHOICE_FUNCTION,
     FLAG,
     FLOAT_GRID,
@@ -81,6 +82,7 @@ def place_gang(
     """Place every instance of a shape, or none; return (1 or 0, the grown count of changes)."""
     wanted, done, node = asks[shape, ASK_INSTANCES], 0, -1
     while done < wanted:
+        asks[shape, ASK_LEFT] = wanted - done
         if not (fill and node >= 0 and fits(nodes, node, asks, shape, pooled)):
             node = best_node(
                 score, nodes, asks, shape, facts, pooled, scores, winners, shapes, log, changes

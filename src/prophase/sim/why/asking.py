@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import FunctionType
 
 import numpy as np
 
+from prophase.sim.fitting import with_types
 from prophase.sim.policies import order_policies
-from prophase.sim.replaying import _with_types
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import ASK_FEATURES, ASK_TYPES, Floats, Ints
 
@@ -47,7 +46,7 @@ def attempts_as_waits(schedule: Schedule) -> Waits:
     in_turn = np.lexsort((start_s, job))
     again = np.flatnonzero(job[in_turn][1:] == job[in_turn][:-1]) + 1
     ready_s[in_turn[again]] = end_s[in_turn[again - 1]]
-    asks = _with_types(workload, schedule.cluster)[job]
+    asks = with_types(workload, schedule.cluster)[job]
     if attempts.asks is not None:
         climbed = attempts.asks[began].copy()
         climbed[:, [ASK_TYPES, ASK_FEATURES]] = asks[:, [ASK_TYPES, ASK_FEATURES]]
@@ -76,6 +75,6 @@ def _places(schedule: Schedule, job: Ints, start_s: Floats) -> list[Floats]:
     if name.startswith("column:"):
         return [workload.submit_s[job], workload.key(name.removeprefix("column:"))[job]]
     policy = order_policies().get(name)
-    if not isinstance(policy, FunctionType):
+    if policy is None or policy.moves:
         return [start_s]
-    return [workload.submit_s[job], np.asarray(policy(workload), np.float64)[job]]
+    return [workload.submit_s[job], np.asarray(policy.key(workload), np.float64)[job]]

@@ -78,9 +78,7 @@ def begin(
     hold(owners, user, charge, asks, shape, whole, 1, now, rules[RULE_HALF_LIFE])
     if rules[RULE_NEIGHBOURS] != 0:
         move_tenant(tenants, slots, placed, row, instances, job, True)
-    speed = speed_of(
-        jobs, job, nodes, placed, row, instances, tenants, slots, rules, speeds, pairs
-    )
+    speed = speed_of(jobs, job, nodes, placed, row, instances, tenants, slots, rules, speeds, pairs)
     jobs[job, JOB_STARTED] = jobs[job, JOB_LOOKED] = now
     jobs[job, JOB_LEFT] = jobs[job, JOB_REMAINING]
     jobs[job, JOB_DONE] = 0.0
@@ -106,9 +104,7 @@ def stop(
     shape = shape_of[job]
     instances = asks[shape, ASK_INSTANCES]
     row = row_of[job]
-    counts[CHANGES] = free_rows(
-        nodes, asks, shape, placed, row, instances, log, counts[CHANGES]
-    )
+    counts[CHANGES] = free_rows(nodes, asks, shape, placed, row, instances, log, counts[CHANGES])
     for place in range(row, row + instances):
         busy[placed[place, ON_NODE]] -= 1
         idle_since[placed[place, ON_NODE]] = now

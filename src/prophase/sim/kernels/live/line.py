@@ -40,7 +40,8 @@ def find_keys(
         return
     for owner in range(owners.shape[0]):
         look_at_usage(owners, owner, now, rules[RULE_HALF_LIFE])
-    refresh(owners, now, order_facts)
+    if fresh:
+        refresh(owners, now, order_facts)
     for place in range(counts[WAITING]):
         if fresh or np.isnan(keys[line[place]]):
             keys[line[place]] = key(jobs, line[place], owners, now, order_facts)

@@ -32,6 +32,7 @@ from prophase.sim.kernels.live.rules import (
     RETURN,
     ROWS,
     RULE_BOOT,
+    RULE_CLOCK,
     RULE_ELASTIC,
     RULE_IDLE,
     RULE_PLAN_ON_TICK,
@@ -169,13 +170,13 @@ def replay_live(
     ready_at, wanted_nodes = np.full(machines, np.inf), np.zeros(machines, np.bool_)
     power_times, power = np.zeros((1, 1)), np.zeros((1, 2), np.int64)
     scales = rules[RULE_ELASTIC] < machines
-    origin = jobs[0, JOB_SUBMIT]
+    origin = jobs[0, JOB_SUBMIT] - rules[RULE_CLOCK]
     for node in range(int(rules[RULE_ELASTIC]), machines):
         elastic[node] = STOPPED
         switch(nodes, node, reasons_off, True, log, counts)
     arrived = outage = 0
-    rekeyed = -np.inf
-    now = origin
+    rekeyed = -1.0
+    now = jobs[0, JOB_SUBMIT]
     stalled = False
     while arrived < count or counts[RUNNING] > 0 or counts[WAITING] > 0:
         upcoming = due[heap[0]] if counts[ALARMS] > 0 else np.inf
@@ -258,9 +259,10 @@ def replay_live(
             queue_rule = int(rules[RULE_QUEUE])
             if rules[RULE_PLAN_ON_TICK] != 0 and not ticks:
                 queue_rule = STRICT
-            fresh = rules[RULE_REKEY] == 0 or now >= rekeyed + rules[RULE_REKEY]
-            if fresh:
-                rekeyed = now
+            fresh = True
+            if rules[RULE_REKEY] > 0:
+                looks = np.floor((now - origin) / rules[RULE_REKEY])
+                fresh, rekeyed = looks > rekeyed, looks
             turns, evicted = 0, 1
             stalled = queue_rule == int(rules[RULE_QUEUE])
             while turns < 2 and evicted > 0:

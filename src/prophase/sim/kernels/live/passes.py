@@ -50,7 +50,8 @@ def look_over_line(
     fill, jobs, shape_of, rung_of, row_of, attempt_of, owners, quotas, quota_of, whole, nodes,
     scratch, sweep, seen, low, asks, placed, record, times, runners, runner_spot, tenants, slots,
     busy, idle_since, rules, speeds, pairs, due, heap, spot, line, keys, scores, winners, shapes,
-    log, failed_at, unmoved_at, queued, user_seen, victims, plan_times, plan_events, planned, reserving, counts,
+    log, failed_at, unmoved_at, queued, user_seen, victims, plan_times, plan_events, planned,
+    reserving, counts,
 ):  # fmt: skip
     """Start whoever may start now, first in the order first; return (started, evicted)."""
     find_keys(
@@ -72,7 +73,7 @@ def look_over_line(
         shape = shape_of[job]
         if not within_quota(quotas, quota_of, job, asks, shape):
             continue
-        if rules[RULE_PER_USER] > 0 and (queue_rule == EASY or queue_rule == CONSERVATIVE):
+        if rules[RULE_PER_USER] > 0 and queue_rule >= EASY:
             user = int(jobs[job, JOB_USER])
             user_seen[user] += 1
             if user_seen[user] > rules[RULE_PER_USER]:
@@ -166,7 +167,7 @@ def look_over_line(
                 if instant < np.inf and reservations < rules[RULE_DEPTH]:
                     plan_size = enter_reservation(
                         plan_times, plan_events, plan_size, instant, instant + span, kind, planned,
-                        asks[kind, ASK_INSTANCES],
+                        asks[kind, ASK_INSTANCES], rules,
                     )  # fmt: skip
                     reservations += 1
             to_reserve = 0
@@ -177,10 +178,13 @@ def look_over_line(
                 placed[first + row, ON_NODE], placed[first + row, ON_GPUS] = node, bits
                 log[counts[CHANGES] % log.size] = node
                 counts[CHANGES] += 1
-        elif not fits_now and queue_rule == CONSERVATIVE:
-            if reservations + to_reserve < rules[RULE_DEPTH]:
-                reserving[to_reserve] = job
-                to_reserve += 1
+        elif (
+            not fits_now
+            and queue_rule == CONSERVATIVE
+            and reservations + to_reserve < rules[RULE_DEPTH]
+        ):
+            reserving[to_reserve] = job
+            to_reserve += 1
         if fits_now:
             begin(
                 job, now, jobs, shape_of, rung_of, row_of, attempt_of, owners, quotas, quota_of,

@@ -13,10 +13,11 @@ from numba import njit
 
 from prophase.sim.kernels.gangs import ON_GPUS, ON_NODE
 from prophase.sim.kernels.heaps import pop_end, push_end
-from prophase.sim.kernels.live.rules import RUNNING
+from prophase.sim.kernels.live.rules import OFF, RULE_RESOLUTION, RULE_WHOLE_NODES, RUNNING
 from prophase.sim.kernels.nodes import fits, give_back, occupy, room, take
 from prophase.sim.signatures import (
     ASK_INSTANCES,
+    ASK_LEFT,
     FREE_CPU,
     FREE_GPU,
     FREE_MEMORY,
@@ -26,7 +27,8 @@ from prophase.sim.signatures import (
     JOB_BELIEVED,
 )
 
-#: columns of a plan's event: 1 gives back, -1 takes; where, what, and which GPUs
+#: columns of a plan's event: 1 gives back, -1 takes (2 and -2: the whole node); where, what, and
+#: which GPUs
 SIGN, EVENT_NODE, EVENT_SHAPE, EVENT_GPUS = range(4)
 
 
@@ -106,19 +108,29 @@ def enter(times, events, size, time, sign, node, shape, bits):
 
 
 @njit(cache=True)
-def enter_reservation(times, events, size, begin, end, shape, planned, instances):
+def enter_reservation(times, events, size, begin, end, shape, planned, instances, rules):
     """Put a reserved job into the plan; return its new length."""
+    sign = 2 if rules[RULE_WHOLE_NODES] != 0 else 1
+    step = rules[RULE_RESOLUTION]
+    if step > 0:
+        begin, end = np.floor(begin / step) * step, np.floor(end / step) * step
     for row in range(instances):
         node, bits = planned[row, ON_NODE], planned[row, ON_GPUS]
-        size = enter(times, events, size, begin, -1, node, shape, bits)
-        size = enter(times, events, size, end, 1, node, shape, bits)
+        if sign == 2 and row > 0 and node == planned[row - 1, ON_NODE]:
+            continue
+        size = enter(times, events, size, begin, -sign, node, shape, bits)
+        size = enter(times, events, size, end, sign, node, shape, bits)
     return size
 
 
 @njit(cache=True)
 def _apply(nodes, asks, event):
     node, shape, bits = event[EVENT_NODE], event[EVENT_SHAPE], event[EVENT_GPUS]
-    if event[SIGN] > 0:
+    if event[SIGN] == 2:
+        nodes[node, FREE_MEMORY] += OFF
+    elif event[SIGN] == -2:
+        nodes[node, FREE_MEMORY] -= OFF
+    elif event[SIGN] == 1:
         give_back(nodes, node, asks, shape, bits)
     else:
         occupy(nodes, node, asks, shape, bits)
@@ -143,6 +155,7 @@ def _place_on(score, choose_gpu, facts, nodes, asks, shape, fill, planned):
     """Choose nodes and GPUs for all instances as the place policy would; tell if it worked."""
     node = -1
     for row in range(asks[shape, ASK_INSTANCES]):
+        asks[shape, ASK_LEFT] = asks[shape, ASK_INSTANCES] - row
         if not (fill and node >= 0 and fits(nodes, node, asks, shape, False)):
             node, highest = -1, -np.inf
             for one in range(nodes.shape[0]):

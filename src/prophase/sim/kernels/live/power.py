@@ -45,7 +45,9 @@ def next_idle(rules, nodes, elastic, busy, idle_since):
 
 
 @njit(cache=True)
-def nodes_to_boot(rules, nodes, scratch, asks, shape_of, line, counts, elastic, reasons_off, wanted_nodes):
+def nodes_to_boot(
+    rules, nodes, scratch, asks, shape_of, line, counts, elastic, reasons_off, wanted_nodes
+):
     """Mark the stopped nodes that waiting jobs need beyond those already booting.
 
     Waiting jobs are packed, in the order of the queue, on empty nodes: first those that are

@@ -7,6 +7,8 @@ STRICT, SKIP, EASY, CONSERVATIVE = range(4)
 
 (
     RULE_QUEUE,
+    #: seconds before the first submission at which the scheduler's clock began
+    RULE_CLOCK,
     #: seconds between passes made by the clock (0: none); do only those passes backfill?
     RULE_TICK,
     RULE_PLAN_ON_TICK,
@@ -14,6 +16,9 @@ STRICT, SKIP, EASY, CONSERVATIVE = range(4)
     RULE_DEPTH,
     RULE_PER_USER,
     RULE_WINDOW,
+    #: does a reservation keep whole nodes, and to which seconds are its times rounded down?
+    RULE_WHOLE_NODES,
+    RULE_RESOLUTION,
     #: do keys move; seconds between two looks at them (0: every pass); anew after each start?
     RULE_MOVES,
     RULE_REKEY,
@@ -31,8 +36,8 @@ STRICT, SKIP, EASY, CONSERVATIVE = range(4)
     RULE_ELASTIC,
     RULE_BOOT,
     RULE_IDLE,
-) = range(19)
-RULES = 19
+) = range(22)
+RULES = 22
 
 #: what an event does to a node: stops what runs there, lets it run out, brings the node back
 LOSE, DRAIN, RETURN = range(3)

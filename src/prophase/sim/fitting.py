@@ -1,0 +1,86 @@
+"""Which jobs can run on a cluster at all."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase.errors import InputError
+from prophase.sim.cluster import Cluster
+from prophase.sim.shapes import distinct_rows
+from prophase.sim.signatures import (
+    ASK_CPU,
+    ASK_FEATURES,
+    ASK_GPUS,
+    ASK_INSTANCES,
+    ASK_MEMORY,
+    ASK_TYPES,
+    CPU,
+    FEATURES,
+    GPU_TYPE,
+    GPUS,
+    MEMORY,
+    Ints,
+)
+from prophase.sim.workload import Workload, name_some
+
+_KNOWN_ELSEWHERE = 1 << 62
+
+
+def never_fit(asks: Ints, cluster: Cluster) -> NDArray[np.bool_]:
+    """Tell which jobs not even the empty cluster could run."""
+    shapes, shape_of = distinct_rows(asks)
+    room = np.array([_room(shape, cluster.matrix) for shape in shapes])
+    stuck: NDArray[np.bool_] = (room < shapes[:, ASK_INSTANCES])[shape_of]
+    return stuck
+
+
+def _room(shape: Ints, nodes: Ints) -> int:
+    """Count the instances of a shape that the empty cluster holds."""
+    with np.errstate(divide="ignore"):
+        held = [
+            np.where(need > 0, nodes[:, has] // max(int(need), 1), 1 << 40)
+            for need, has in (
+                (shape[ASK_CPU], CPU),
+                (shape[ASK_MEMORY], MEMORY),
+                (shape[ASK_GPUS], GPUS),
+            )
+        ]
+    fitting = np.minimum.reduce(held)
+    allowed = (shape[ASK_TYPES] == 0) | (shape[ASK_TYPES] >> nodes[:, GPU_TYPE] & 1 == 1)
+    featured = (shape[ASK_FEATURES] & ~nodes[:, FEATURES]) == 0
+    return int(np.minimum(fitting, 1 << 30)[allowed & featured].sum())
+
+
+def with_types(workload: Workload, cluster: Cluster) -> Ints:
+    """Fill in which GPU types and node features each job accepts, as this cluster numbers them."""
+    asks = workload.asks.copy()
+    for column, target, known in (
+        ("gpu_type", ASK_TYPES, cluster.gpu_types),
+        ("attr_features", ASK_FEATURES, cluster.features),
+    ):
+        if column not in workload.jobs:
+            continue
+        texts = workload.jobs[column].fillna("").astype(str)
+        bits = {
+            text: sum(
+                1 << known.index(word) if word in known else _KNOWN_ELSEWHERE
+                for word in set(filter(None, text.split("|")))
+            )
+            for text in texts.unique()
+        }
+        asks[:, target] = texts.map(bits).to_numpy(np.int64)
+    return asks
+
+
+def keep_fitting(
+    workload: Workload, asks: Ints, stuck: NDArray[np.bool_], why: str, *, leave_out: bool
+) -> tuple[Workload, Ints]:
+    """Leave out the jobs that can never run, or refuse the workload and name them."""
+    if stuck.any() and not leave_out:
+        ids = workload.jobs.loc[stuck, "job_id"]
+        raise InputError(
+            f"{int(stuck.sum()):,} of {len(workload):,} jobs {why}: {name_some(ids)}. Add what "
+            "they need, or leave these jobs out (--leave-out-unfit)."
+        )
+    return workload.without(stuck, why), asks[~stuck]

@@ -1,0 +1,101 @@
+"""Who jobs belong to: users, the accounts above them, and the shares they own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.sim.signatures import Floats, Ints
+from prophase.sim.workload import Workload
+
+EVERYBODY = ""
+
+
+@dataclass(frozen=True)
+class Owners:
+    """A tree: row 0 is everybody, below are accounts if there are any, below them users."""
+
+    names: tuple[str, ...]
+    share: Floats
+    parent: Ints
+    is_user: Ints
+    #: row of each job's user
+    of_job: Ints
+
+
+def owners_of(workload: Workload, shares: pd.DataFrame | None = None) -> Owners:
+    """Build the tree from a table of shares, or from the jobs' users with equal shares.
+
+    Parameters
+    ----------
+    shares : DataFrame, optional
+        ``user``, ``share``, and ``account``; a row without a user gives an account's own share
+        (1 if there is none). Users of the trace that are not listed join with share 1, below
+        everybody. Without a table every user is directly below everybody.
+    """
+    jobs = workload.jobs
+    users = (
+        jobs["user"].fillna("").astype(str)
+        if "user" in jobs
+        else pd.Series(np.full(len(jobs), "somebody"), index=jobs.index)
+    )
+    names, share, parent, is_user = [EVERYBODY], [1.0], [-1], [0]
+    place: dict[tuple[str, str], int] = {}
+    if shares is not None:
+        table = _checked(shares)
+        for account, own in table[table["user"] == ""][["account", "share"]].to_numpy():
+            place["account", account] = len(names)
+            names.append(account)
+            share.append(float(own))
+            parent.append(0)
+            is_user.append(0)
+        for account, user, own in table[table["user"] != ""][
+            ["account", "user", "share"]
+        ].to_numpy():
+            if account and ("account", account) not in place:
+                place["account", account] = len(names)
+                names.append(account)
+                share.append(1.0)
+                parent.append(0)
+                is_user.append(0)
+            place["user", user] = len(names)
+            names.append(user)
+            share.append(float(own))
+            parent.append(place["account", account] if account else 0)
+            is_user.append(1)
+    for user in users.unique():
+        if ("user", user) not in place:
+            place["user", user] = len(names)
+            names.append(user)
+            share.append(1.0)
+            parent.append(0)
+            is_user.append(1)
+    return Owners(
+        tuple(names),
+        np.array(share),
+        np.array(parent, np.int64),
+        np.array(is_user, np.int64),
+        users.map({user: place["user", user] for user in users.unique()}).to_numpy(np.int64),
+    )
+
+
+def _checked(shares: pd.DataFrame) -> pd.DataFrame:
+    if not {"user", "share"} <= set(shares.columns):
+        raise InputError(
+            "the table of shares needs the columns user and share (and account). "
+            f"It has: {', '.join(map(str, shares.columns))}."
+        )
+    table = shares.assign(
+        user=shares["user"].fillna("").astype(str),
+        account=shares["account"].fillna("").astype(str) if "account" in shares else "",
+    )
+    if not (table["share"] > 0).all():
+        raise InputError("the table of shares has a share that is not above 0.")
+    named = table[table["user"] != ""]
+    if named["user"].duplicated().any():
+        twice = named.loc[named["user"].duplicated(), "user"].iloc[0]
+        raise InputError(f"the table of shares names user {twice!r} twice.")
+    return table

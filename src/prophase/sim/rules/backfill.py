@@ -1,0 +1,61 @@
+"""How far a backfilling queue plans ahead, and how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prophase.sim.kernels.live import rules as r
+from prophase.sim.rules.numbers import at_least
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """Limits of backfilling; the default plans at every event, without limits.
+
+    Attributes
+    ----------
+    every_s : float
+        Backfill only every so many seconds; in between, jobs start strictly in order. 0: always.
+    depth : float
+        Reservations made in one pass.
+    per_user : int
+        Jobs of one user looked at in one pass; 0: all.
+    window_s : float
+        How far ahead reservations are made.
+    whole_nodes : bool
+        A reservation keeps its nodes to itself even where it needs a part of them, as Slurm's does.
+    resolution_s : float
+        Reservations are rounded down to this; 0: exact.
+    clock_s : float
+        The scheduler's clock began so many seconds before the first submission: it sets when the
+        passes of ``every_s`` are, and when moving orders look at their keys.
+    """
+
+    every_s: float = 0.0
+    depth: float = float("inf")
+    per_user: int = 0
+    window_s: float = float("inf")
+    whole_nodes: bool = False
+    resolution_s: float = 0.0
+    clock_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        at_least("backfill every_s", self.every_s, 0)
+        at_least("backfill depth", self.depth, 1, finite=False)
+        at_least("backfill per_user", self.per_user, 0)
+        at_least("backfill window_s", self.window_s, 1, finite=False)
+        at_least("backfill resolution_s", self.resolution_s, 0)
+        at_least("backfill clock_s", self.clock_s, 0)
+
+    def rules(self) -> dict[int, float]:
+        """Return the numbers the loop is set by."""
+        return {
+            r.RULE_CLOCK: self.clock_s,
+            r.RULE_TICK: self.every_s,
+            r.RULE_PLAN_ON_TICK: float(self.every_s > 0),
+            r.RULE_DEPTH: self.depth,
+            r.RULE_PER_USER: self.per_user,
+            r.RULE_WINDOW: self.window_s,
+            r.RULE_WHOLE_NODES: float(self.whole_nodes),
+            r.RULE_RESOLUTION: self.resolution_s,
+        }

@@ -1,0 +1,35 @@
+"""All rules of one replay together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import pandas as pd
+
+from prophase.sim.rules.autoscaling import Autoscaler
+from prophase.sim.rules.backfill import Backfill
+from prophase.sim.rules.ladder import Ladder
+from prophase.sim.rules.outages import Failures
+from prophase.sim.rules.preemption import Preemption
+from prophase.sim.rules.sharing import Sharing, Speeds
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a cluster does beyond starting jobs in turn; None: it does not."""
+
+    backfill: Backfill | None = None
+    preempt: Preemption | None = None
+    share: Sharing | None = None
+    speeds: Speeds | None = None
+    scaling: Autoscaler | None = None
+    calendar: pd.DataFrame | None = None
+    failures: Failures | None = None
+    ladder: Ladder | None = None
+    quotas: pd.DataFrame | None = None
+
+    def any(self) -> bool:
+        """Tell whether there is a rule that only the live loop can follow."""
+        return any(
+            getattr(self, field.name) is not None for field in fields(self) if field.name != "share"
+        ) or (self.share is not None and self.share.slows)
