@@ -37,6 +37,7 @@ def test_nodes_have_their_own_words_and_those_of_the_default(folder: Path) -> No
     assert nodes.loc["g1", "gpu_type"] == "a100"
     assert nodes.loc["n01", "features"] == "IB|CPU-N"
     assert nodes.loc["n02", "attr_switch"] == "leaf"
+    assert nodes.loc["n02", "attr_switch_rank"] == 0
     assert nodes["attr_partitions"].tolist() == ["normal|gpu", "normal", "normal"]
     assert nodes["attr_weight"].tolist() == [5, 1, 1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -11,7 +12,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import pandas as pd
 
 from prophase.errors import InputError, MissingFileError, ParameterError, not_among
-from prophase.sim.rules.durations import seconds
+from prophase.trace.describe.words import parse_seconds
 
 _Rule = TypeVar("_Rule")
 
@@ -103,14 +104,11 @@ def _value(name: str, hint: Any, text: str) -> object:
             raise ValueError("write true or false.")
         return text.lower() in ("true", "on", "1", "yes")
     if name.endswith("_s"):
-        return seconds(text)
+        return span(text, name)
     return int(text) if hint is int else float(text) if hint is float else text
 
 
 def span(value: float | str, name: str) -> float:
-    """Return a span of time in seconds."""
-    try:
-        found = seconds(str(value))
-    except ValueError as cause:
-        raise ParameterError(f"{name}: {cause}") from cause
-    return found
+    """Return a span of time in seconds: a number, ``'10min'``, ``'inf'``."""
+    text = str(value).strip()
+    return math.inf if text == "inf" else parse_seconds(text, name=name)

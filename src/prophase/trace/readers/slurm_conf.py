@@ -1,7 +1,7 @@
 """The nodes of a Slurm cluster, as ``slurm.conf`` and ``topology.conf`` describe them.
 
-One node is one row; ``attr_switch`` names its leaf switch, ``attr_partitions`` the partitions
-it belongs to, ``attr_weight`` its weight. Settings that are no nodes stay text: ``settings``.
+One node is one row; ``attr_switch`` names its leaf switch (``attr_switch_rank`` counts the
+switches in the order of the file), ``attr_partitions`` the partitions it belongs to, ``attr_weight`` its weight. Settings that are no nodes stay text: ``settings``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _GPU = re.compile(r"(?:^|,)gpu(?::([^:,(]*[A-Za-z][^:,(]*))?(?::(\d+))?")
 #: words that open a line about things, not a setting of the whole cluster
 _THINGS = ("nodename", "partitionname", "switchname", "frontendname", "downnodes", "nodeset")
 _COLUMNS = (
-    "node_id cpu_cores memory_gib gpus gpu_type features attr_switch attr_partitions attr_weight"
+    "node_id cpu_cores memory_gib gpus gpu_type features attr_switch attr_switch_rank "
+    "attr_partitions attr_weight"
 ).split()
 
 
@@ -118,7 +119,7 @@ def nodes_table(dump: Dump, found: Sequence[SourceFile], conf: SlurmConf) -> ibi
             f"{found[0].origin}: a number of CPUs, sockets or MB is none: {cause}."
         ) from cause
     sheet = dump.sheet_of_rows(found[0], _COLUMNS, rows)
-    numbers = {"cpu_cores", "memory_gib", "gpus", "attr_weight"}
+    numbers = {"cpu_cores", "memory_gib", "gpus", "attr_switch_rank", "attr_weight"}
     return sheet.select(
         **{name: sheet.number(name) if name in numbers else sheet.text(name) for name in _COLUMNS}
     )
@@ -141,6 +142,7 @@ def _node(conf: SlurmConf, name: str, switch: str) -> list[object]:
         (gpu[1] or "GPU") if gpu else "",
         "|".join(filter(None, features.split(","))),
         switch,
+        list(conf.switches).index(switch) if switch else "",
         "|".join(homes),
         words.get("weight", 1),
     ]
