@@ -218,7 +218,7 @@ def cases(draw):
     return machines, sorted(jobs, key=lambda job: job["submit"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     case=cases(),
     queue=st.sampled_from(["skip", "strict", "easy"]),

@@ -291,6 +291,7 @@ def _hold(asks, shape, owners_of, held, sign):
         INT_GRID,
         *(types.float64,) * 3,
         *(FLOAT_GRID,) * 4,
+        FLOAT_LINE,
     ),
     cache=True,
 )
@@ -328,13 +329,14 @@ def sweep(
     blame,
     idle,
     stranded,
+    behind,
 ):
     """Fill seconds waited per job and cause, seconds blamed on jobs, idle and stranded GPUs.
 
     Attempts come as rows; ``by_ready``, ``by_start`` and ``by_end`` list by time those that wait,
     that start, and that free something. ``blame`` has one more row than there are jobs, for
-    waits that no waiting job explains. ``switch_node`` is the node that leaves, or -1 - node for
-    one that comes back.
+    waits that no waiting job explains; ``behind`` is the same by what the job in the way lacked.
+    ``switch_node`` is the node that leaves, or -1 - node for one that comes back.
     """
     shapes, machines = asks.shape[0], nodes.shape[0]
     attempt_of_rank = np.empty(rank_of.size, np.int64)
@@ -363,7 +365,7 @@ def sweep(
             break
         length = then - now
         if length > 0 and now > -np.inf:
-            blocker, first = blame.shape[0] - 1, rank_of.size
+            blocker, first, lacked = blame.shape[0] - 1, rank_of.size, ORDER
             for place in range(busy):
                 shape = active[place]
                 cause = _judge(
@@ -389,11 +391,12 @@ def sweep(
                         dequeue(queue, state, shape)
                         head = queue[state[shape, QUEUE_FIRST]]
                     if head < first:
-                        first, blocker = head, job_of[attempt_of_rank[head]]
+                        first, blocker, lacked = head, job_of[attempt_of_rank[head]], cause
             for place in range(busy):
                 shape = active[place]
                 if state[shape, CAUSE] == ORDER:
                     short = state[shape, SHORT_WAITING]
+                    behind[lacked] += length * state[shape, WAITING]
                     blame[blocker, 0] += length * short
                     blame[blocker, 1] += length * (state[shape, WAITING] - short)
             begin, last = max(now, since), min(then, until)

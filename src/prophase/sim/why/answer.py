@@ -14,7 +14,7 @@ from prophase.sim.measures.groups import groups_of
 from prophase.sim.replaying import simulate
 from prophase.sim.why.causes import NAMES
 from prophase.sim.why.effects import Effect, effects_of_removal
-from prophase.sim.why.holding_up import culprits, victims
+from prophase.sim.why.holding_up import culprits, lacking, victims
 from prophase.sim.why.limits import Limits
 from prophase.sim.why.shares import class_rows, share_rows
 from prophase.sim.why.splitting import WaitSplit, split_waits
@@ -36,6 +36,7 @@ class Why:
     classes: list[dict[str, Any]]
     held_up: list[dict[str, Any]]
     held_up_by: list[dict[str, Any]]
+    held_up_for: list[dict[str, Any]]
     idle: list[dict[str, Any]]
     idle_hours: list[dict[str, Any]]
     stranded: list[dict[str, Any]]
@@ -62,8 +63,9 @@ class Why:
             for number, effect in enumerate(mine or [None]):
                 row = {key: cause[key] for key in ("cause", "wait_h", "share_pct")}
                 row["share_95"] = _between(cause["share_low_pct"], cause["share_high_pct"])
+                row["at_root_pct"] = cause["at_root_pct"]
                 if number:
-                    row |= {"wait_h": None, "share_pct": None, "share_95": None}
+                    row |= dict.fromkeys(("wait_h", "share_pct", "share_95", "at_root_pct"))
                 if effect is not None:
                     between = _between(effect.low_pct, effect.high_pct)
                     row["without_it"] = effect.change
@@ -88,6 +90,7 @@ class Why:
             "classes": self.classes,
             "held_up": self.held_up,
             "held_up_by": self.held_up_by,
+            "held_up_for": self.held_up_for,
             "idle": self.idle,
             "idle_hours": self.idle_hours,
             "stranded": self.stranded,
@@ -123,7 +126,7 @@ def why(
     remove : bool, default=True
         Replay once more for each cause, without it.
     limits : Limits, optional
-        Quotas that held in the replay.
+        Quotas that held in the replay; taken from the setting ``quotas`` if there is one.
     settings
         As for :func:`prophase.sim.simulate`.
 
@@ -145,6 +148,8 @@ def why(
     if progress:
         progress("splitting the waits", None)
     shift = _DAYS_AFTER_MONDAY * DAY_S + utc_offset_s(clock) if knows_weekdays(clock) else 0.0
+    if limits is None and settings.get("quotas") is not None:
+        limits = Limits.of(settings["quotas"], schedule.workload)
     split = split_waits(schedule, limits=limits, short_below_s=short_below_s, week_shift_s=shift)
     jobs = schedule.workload.jobs
     known = "user" in jobs and jobs["user"].notna().any()
@@ -153,11 +158,12 @@ def why(
     effects = effects_of_removal(schedule, cluster, settings, progress) if remove and waits else []
     return Why(
         split,
-        share_rows(schedule.workload.submit_s, split.cause_s, split.fine_s),
+        share_rows(split),
         effects,
         class_rows(groups_of(schedule.workload, by), split.cause_s),
         victims(split),
         culprits(split, blame),
+        lacking(split),
         idle_rows(split),
         idle_by_hour(split, clock),
         stranded_rows(split),
@@ -175,7 +181,7 @@ def _notes(split: WaitSplit, effects: list[Effect], waits: bool) -> list[str]:
         notes.append(f"{split.never_started:,} jobs never start and are left out.")
     if not split.limited:
         notes.append("Quotas: none are modelled, so none keep anybody waiting.")
-    notes += [f"{one.change}: not run, {one.skipped}." for one in effects if one.skipped]
+    notes += [f"Not run: {one.change} ({one.skipped})." for one in effects if one.skipped]
     if not {"cpu_cores", "memory_gib"} & set(schedule.cluster.nodes):
         notes.append("The nodes state neither CPU nor memory: these cannot be short.")
     return notes

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from prophase.errors import ParameterError
 from prophase.sim.cluster import Cluster
 from prophase.sim.replaying import simulate
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import Floats
-from prophase.sim.statistics import bootstrap_days
+from prophase.sim.why.intervals import ratio_intervals
 from prophase.sim.why.removing import REMOVALS, World
 
 
@@ -49,9 +48,7 @@ def effects_of_removal(
         What the schedule was made with, as for :func:`prophase.sim.simulate`.
     """
     found = []
-    for number, (cause, remove) in enumerate(REMOVALS):
-        words = (remove.__doc__ or "").rstrip(".").split("\n")[0]
-        words = words[0].lower() + words[1:] if not words.startswith("GPU") else words
+    for number, (cause, words, remove) in enumerate(REMOVALS):
         if progress:
             progress(f"without {cause}: {words}", 100 * number / len(REMOVALS))
         world = remove(World(schedule.workload, cluster, settings))
@@ -79,13 +76,9 @@ def _compare(cause: str, words: str, schedule: Schedule, waits: Floats) -> Effec
     known = np.isfinite(before) & np.isfinite(waits)
     total = float(before[known].sum())
     difference = waits[known] - before[known]
-    to_percent = 100 * int(known.sum()) / total
-    low = high = None
-    try:
-        interval = bootstrap_days(schedule.workload.submit_s[known], difference)
-        low, high = interval.low * to_percent, interval.high * to_percent
-    except ParameterError:
-        # a trace of one day
-        pass
+    between = ratio_intervals(
+        schedule.workload.submit_s[known], 100 * difference[:, None], before[known]
+    )
+    low, high = (None, None) if between is None else (max(-100.0, between[0][0]), between[1][0])
     change = float(difference.sum()) * 100 / total
     return Effect(cause, words, "", float(waits[known].sum()), change, low, high)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from prophase.sim.measures.groups import Groups
-from prophase.sim.why.causes import NAMES
+from prophase.sim.why.causes import NAMES, by_cause, whole_percent
 from prophase.sim.why.splitting import WaitSplit
 
 _ORDER = NAMES.index("order")
@@ -68,6 +68,21 @@ def culprits(split: WaitSplit, groups: Groups, most: int = 10) -> list[dict[str,
             }
         )
     return rows
+
+
+def lacking(split: WaitSplit) -> list[dict[str, Any]]:
+    """Return what the jobs in the way lacked themselves, as shares of what others lost."""
+    seconds = by_cause(split.behind_s)
+    if not seconds.sum():
+        return []
+    shares = whole_percent(seconds)
+    # a wait with no job in the way is booked under its own name
+    names = [name if name != "order" else "no waiting job" for name in NAMES]
+    return [
+        {"lacked": name, "others_lost_h": float(lost) / 3600, "share_pct": float(share)}
+        for name, lost, share in zip(names, seconds, shares, strict=True)
+        if lost
+    ]
 
 
 def _with_rest(

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import pandas as pd
 
+from prophase.sim.rules.quotas import quota_matrix
 from prophase.sim.signatures import Ints
+from prophase.sim.workload import Workload
 
 NO_LIMIT = 1 << 60
+_KINDS = 4
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,12 @@ class Limits:
     most: Ints
 
     @classmethod
+    def of(cls, quotas: pd.DataFrame, workload: Workload) -> Self:
+        """Take a quota table as the replay does."""
+        most, owners_of = quota_matrix(quotas, workload)
+        return cls(owners_of, np.ascontiguousarray(most[:, :_KINDS]))
+
+    @classmethod
     def none(cls, jobs: int) -> Self:
         """Return no limits at all."""
-        return cls(np.full((jobs, 1), -1, np.int64), np.full((1, 4), NO_LIMIT, np.int64))
+        return cls(np.full((jobs, 1), -1, np.int64), np.full((1, _KINDS), NO_LIMIT, np.int64))

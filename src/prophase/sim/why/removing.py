@@ -16,11 +16,13 @@ import pandas as pd
 from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import (
     ASK_CPU,
+    ASK_FEATURES,
     ASK_GPUS,
     ASK_HELD,
     ASK_INSTANCES,
     ASK_MEMORY,
     ASK_MILLI,
+    ASK_TYPES,
     Ints,
     held_unit,
 )
@@ -28,6 +30,11 @@ from prophase.sim.workload import Workload
 
 #: a node's GPUs are the bits of one number
 _MOST_GPUS = 63
+#: settings that name nodes or count them
+_ABOUT_NODES = ("calendar", "failures", "scaling")
+
+
+_SHORTEST = {"order": "shortest", "order_options": None}
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,10 @@ def any_type(world: World) -> World | str:
     named = [c for c in ("gpu_type", "attr_features") if c in world.workload.jobs]
     if not named or not world.workload.jobs[named].notna().any(axis=None):
         return "no job names a GPU type or a node feature"
+    asks = world.workload.asks.copy()
+    asks[:, ASK_TYPES] = asks[:, ASK_FEATURES] = 0
     jobs = world.workload.jobs.drop(columns=named)
-    return replace(world, workload=replace(world.workload, jobs=jobs))
+    return replace(world, workload=replace(world.workload, jobs=jobs, asks=asks))
 
 
 def one_by_one(world: World) -> World | str:
@@ -96,40 +105,43 @@ def no_pieces(world: World) -> World | str:
     asks[:, ASK_MEMORY] //= gpus
     asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
     workload = replace(world.workload, asks=asks)
-    return replace(world, workload=workload, cluster=_merged(world.cluster))
+    # rules about single nodes need them
+    alone = any(world.settings.get(name) is not None for name in _ABOUT_NODES)
+    cluster = world.cluster if alone else _merged(world.cluster)
+    return replace(world, workload=workload, cluster=cluster)
 
 
 def let_others_pass(world: World) -> World | str:
     """Whoever fits may start."""
     if world.settings.get("queue", "skip") == "skip":
         return "whoever fits may start already"
-    return replace(world, settings={**world.settings, "queue": "skip"})
+    return replace(world, settings={**world.settings, "queue": "skip", "backfill": None})
 
 
 def shortest_first(world: World) -> World | str:
     """The shortest job goes first (true run times)."""
     if world.settings.get("order") == "shortest":
         return "the shortest job goes first already"
-    return replace(world, settings={**world.settings, "order": "shortest"})
+    return replace(world, settings={**world.settings, **_SHORTEST})
 
 
 def no_quotas(world: World) -> World | str:
     """No limits per user or queue."""
-    if not world.settings.get("quotas"):
+    if world.settings.get("quotas") is None:
         return "there are no quotas"
     return replace(world, settings={**world.settings, "quotas": None})
 
 
-#: cause -> ways to remove it
-REMOVALS: tuple[tuple[str, Callable[[World], World | str]], ...] = (
-    ("quota", no_quotas),
-    ("capacity", twice_the_nodes),
-    ("gpu_type", any_type),
-    ("gang", one_by_one),
-    ("cpu_memory", plenty_of_cpu),
-    ("fragmentation", no_pieces),
-    ("order", let_others_pass),
-    ("order", shortest_first),
+#: cause, how it is removed in words, and the function that does it
+REMOVALS: tuple[tuple[str, str, Callable[[World], World | str]], ...] = (
+    ("quota", "no quotas", no_quotas),
+    ("capacity", "every node twice", twice_the_nodes),
+    ("gpu_type", "any GPU type and node", any_type),
+    ("gang", "instances start one by one", one_by_one),
+    ("cpu_memory", "GPU jobs need only GPUs", plenty_of_cpu),
+    ("fragmentation", "GPUs of all nodes pooled", no_pieces),
+    ("order", "whoever fits may start", let_others_pass),
+    ("order", "shortest job first", shortest_first),
 )
 
 

@@ -4,43 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from scipy.special import stdtrit
-
 from prophase.sim.measures.groups import Groups
 from prophase.sim.signatures import Floats
-from prophase.sim.why.causes import CAUSES, NAMES, WORDS, whole_percent
+from prophase.sim.why.causes import CAUSES, NAMES, WORDS, by_cause, whole_percent
+from prophase.sim.why.intervals import ratio_intervals
+from prophase.sim.why.splitting import WaitSplit
 
-_DAY_S, _DRAWS, _LEVEL = 86400.0, 1000, 0.95
 
+def share_rows(split: WaitSplit) -> list[dict[str, Any]]:
+    """Return one row per cause: hours waited, share of all waiting, its interval.
 
-def share_intervals(submit_s: Floats, cause_s: Floats) -> tuple[Floats, Floats] | None:
-    """Return 95 % intervals of the causes' shares in percent, from days drawn again.
-
-    None where jobs of fewer than two days waited.
+    ``at_root_pct`` books the waiting of jobs that the queue held up on what the job in the way
+    lacked; what is left under order had no waiting job in its way.
     """
-    waited = cause_s.sum(axis=1) > 0
-    day = np.floor(submit_s[waited] / _DAY_S)
-    names, place = np.unique(day, return_inverse=True)
-    if len(names) < 2:
-        return None
-    sums = np.stack([np.bincount(place, column) for column in cause_s[waited].T], axis=1)
-    drawn = np.random.default_rng(0).integers(len(names), size=(_DRAWS, len(names)))
-    totals = sums[drawn].sum(axis=1)
-    shares = 100 * totals / totals.sum(axis=1, keepdims=True)
-    low, high = np.quantile(shares, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0)
-    middle = 100 * sums.sum(axis=0) / sums.sum()
-    # few days spread too little under the bootstrap: widen as t does over the normal law
-    widen = float(stdtrit(len(names) - 1, (1 + _LEVEL) / 2) / stdtrit(1e9, (1 + _LEVEL) / 2))
-    low, high = middle - (middle - low) * widen, middle + (high - middle) * widen
-    return np.clip(low, 0, 100), np.clip(high, 0, 100)
-
-
-def share_rows(submit_s: Floats, cause_s: Floats, fine_s: Floats) -> list[dict[str, Any]]:
-    """Return one row per cause: hours waited, share of all waiting, its interval."""
+    submit_s, cause_s, fine_s = split.schedule.workload.submit_s, split.cause_s, split.fine_s
     seconds = cause_s.sum(axis=0)
+    root = by_cause(split.behind_s)
+    root[:-1] += seconds[:-1]
+    at_root = whole_percent(root, digits=2)
     percent = whole_percent(seconds, digits=2)
-    between = share_intervals(submit_s, cause_s)
+    between = ratio_intervals(submit_s, 100 * cause_s, cause_s.sum(axis=1))
     fine = fine_s.sum(axis=0)
     rows = []
     for number, cause in enumerate(CAUSES):
@@ -50,8 +33,9 @@ def share_rows(submit_s: Floats, cause_s: Floats, fine_s: Floats) -> list[dict[s
                 "cause": cause.name,
                 "wait_h": float(seconds[number]) / 3600,
                 "share_pct": float(percent[number]),
-                "share_low_pct": None if between is None else float(between[0][number]),
-                "share_high_pct": None if between is None else float(between[1][number]),
+                "share_low_pct": None if between is None else max(0.0, between[0][number]),
+                "share_high_pct": None if between is None else min(100.0, between[1][number]),
+                "at_root_pct": float(at_root[number]),
                 "resources_h": by,
                 "words": WORDS[cause.name],
             }

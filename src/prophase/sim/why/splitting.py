@@ -44,6 +44,8 @@ class WaitSplit:
     blame_s : array of shape (jobs + 1, 2)
         Seconds of waiting that each job, first of those that did not fit, was held
         responsible for: of short and of long jobs. The last row is nobody's.
+    behind_s : array of shape (10,)
+        The same seconds by what the job in the way lacked itself; nobody's under ``ORDER``.
     idle_gpu_h : array of shape (GPU types, 2, 168)
         Free GPU-hours by hour of the week, without and with GPU jobs waiting.
     stranded_gpu_h : array of shape (GPU types, 2, 2)
@@ -56,6 +58,7 @@ class WaitSplit:
     schedule: Schedule
     fine_s: Floats
     blame_s: Floats
+    behind_s: Floats
     idle_gpu_h: Floats
     stranded_gpu_h: Floats
     references: Ints
@@ -117,6 +120,7 @@ def split_waits(
     references = _references(workload.asks)
     kinds = len(schedule.cluster.gpu_types)
     fine_s, blame_s = np.zeros((jobs, reasons.CAUSES)), np.zeros((jobs + 1, 2))
+    behind_s = np.zeros(reasons.CAUSES)
     idle, stranded = np.zeros((kinds, 2 * _HOURS_OF_WEEK)), np.zeros((kinds, 4))
     switch_s, switch_node = _switches(schedule)
     reasons.sweep(
@@ -154,11 +158,13 @@ def split_waits(
         blame_s,
         idle,
         stranded,
+        behind_s,
     )
     return WaitSplit(
         schedule,
         _exact(fine_s, waits.seconds(jobs)),
         blame_s,
+        behind_s,
         idle.reshape(kinds, 2, _HOURS_OF_WEEK) / _MILLI_SECONDS_PER_GPU_HOUR,
         stranded.reshape(kinds, 2, 2) / _MILLI_SECONDS_PER_GPU_HOUR,
         references,

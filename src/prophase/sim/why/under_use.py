@@ -81,7 +81,10 @@ def idle_by_hour(split: WaitSplit, clock: str) -> list[dict[str, Any]]:
 def stranded_rows(split: WaitSplit) -> list[dict[str, Any]]:
     """Return GPU-hours free on nodes whose CPU or memory cannot take a GPU job."""
     idle = split.idle_gpu_h.sum(axis=(1, 2))
-    rows = []
+    rows: list[dict[str, Any]] = []
+    if not split.references.any():
+        # GPU jobs that ask for nothing beside fit beside anything
+        return rows
     for kind, name in enumerate(split.schedule.cluster.gpu_types):
         if not idle[kind]:
             continue

@@ -1,0 +1,232 @@
+"""Figures and page of ``prophase why``: causes beside effects, classes, who blocks, idle hours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from prophase.plots.page import Block, Bullets, Facts, Page, Paragraph, Picture, Section, Table
+from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, legend_below, short
+from prophase.sim.why.answer import Why
+from prophase.sim.why.causes import NAMES, WORDS
+from prophase.trace.describe.clock import WEEKDAYS, knows_weekdays
+
+_LABELS = {name: name.replace("_", " ") for name in NAMES} | {
+    "gpu_type": "GPU type",
+    "cpu_memory": "CPU, memory",
+}
+_COLOUR = dict(zip(NAMES, (*COLOURS[6:7], *COLOURS[:6]), strict=True))
+_MOST_CLASSES, _MOST_TYPES = 12, 6
+#: percent below which a bar cannot be seen
+_LEAST_SHARE = 0.2
+
+
+def causes_figure(why: Why) -> Figure:
+    """Draw the share of each cause, and what total waiting loses when the cause is removed."""
+    rows = [row for row in why.side_by_side() if row["share_pct"] or row.get("change_pct")]
+    effects = {effect.change: effect for effect in why.effects if effect.change_pct is not None}
+
+    def paint(axes: Axes) -> None:
+        for place, row in enumerate(rows):
+            if row["share_pct"] is not None:
+                colour = _COLOUR[row["cause"]]
+                axes.barh(place - 0.16, row["at_root_pct"], 0.5, color=colour, alpha=0.3)
+                axes.barh(place - 0.16, row["share_pct"], 0.3, color=colour)
+            effect = effects.get(row.get("without_it", ""))
+            if effect is None or effect.change_pct is None:
+                continue
+            saved = -effect.change_pct
+            if effect.low_pct is not None and effect.high_pct is not None:
+                ends = [-effect.high_pct, -effect.low_pct]
+                axes.plot(ends, [place + 0.25] * 2, color=MUTED, linewidth=1.2)
+            axes.plot(saved, place + 0.25, "o", color=INK, markersize=5)
+        axes.plot([], [], "o", color=INK, markersize=5, label="saved without it, 95 %")
+        axes.bar(0, 0, color=MUTED, label="share of waiting")
+        axes.bar(0, 0, color=MUTED, alpha=0.3, label="with jobs held up behind")
+        axes.axvline(0, color=MUTED, linewidth=1)
+        axes.set_yticks(range(len(rows)), [_row_label(row) for row in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlabel("% of all waiting")
+        axes.grid(visible=False, axis="y")
+        lows = [-effect.change_pct for effect in effects.values() if effect.change_pct is not None]
+        axes.set_xlim(max(-60.0, min([0.0, *lows]) * 1.1), 104)
+        legend_below(axes)
+
+    height = 1.5 + 0.5 * max(1, len(rows))
+    return draw(paint, title="Why jobs wait", height_in=height, width_in=7.0)
+
+
+def classes_figure(why: Why) -> Figure:
+    """Draw the causes of each class of jobs as parts of its waiting."""
+    waiting = [row for row in why.classes if row["wait_h"]][:_MOST_CLASSES]
+
+    def paint(axes: Axes) -> None:
+        for place, row in enumerate(waiting):
+            left = 0.0
+            for name in NAMES:
+                share = row[f"{name}_pct"]
+                axes.barh(place, share, 0.7, left=left, color=_COLOUR[name])
+                left += share
+        for name in NAMES:
+            if any(row[f"{name}_pct"] for row in waiting):
+                axes.bar(0, 0, color=_COLOUR[name], label=_LABELS[name])
+        labels = [
+            f"{short(str(next(iter(row.values()))))}\n{row['wait_h']:,.0f} h" for row in waiting
+        ]
+        axes.set_yticks(range(len(waiting)), labels)
+        axes.set_ylim(len(waiting) - 0.4, -0.6)
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("% of the waiting of the class")
+        axes.grid(visible=False, axis="y")
+        legend_below(axes)
+
+    height = 1.5 + 0.45 * max(1, len(waiting))
+    return draw(paint, title="By class of jobs", height_in=height)
+
+
+def blockers_figure(why: Why) -> Figure:
+    """Draw whose jobs held up others, and how long."""
+    by = next(iter(why.held_up_by[0]))
+    rows = [row for row in why.held_up_by if row["share_pct"] >= _LEAST_SHARE]
+
+    def paint(axes: Axes) -> None:
+        places = np.arange(len(rows))
+        lost = [[row[f"{kind}_jobs_lost_h"] for row in rows] for kind in ("short", "long")]
+        axes.barh(places, lost[0], 0.7, color=COLOURS[1], label="short jobs")
+        axes.barh(places, lost[1], 0.7, left=lost[0], color=COLOURS[0], label="long jobs")
+        axes.set_yticks(places, [_named(by, row[by]) for row in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlabel("hours that others waited although they would have fitted")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_formatter(lambda at, _: f"{at:,.0f}" if at >= 1 else f"{at:g}")
+        axes.grid(visible=False, axis="y")
+        legend_below(axes)
+
+    return draw(paint, title="Who holds others up", height_in=1.5 + 0.35 * len(rows))
+
+
+def idle_figure(why: Why, gpu_type: str) -> Figure:
+    """Draw mean idle GPUs of a type at every hour of the week."""
+    rows = [row for row in why.idle_hours if row["gpu_type"] == gpu_type]
+    values = [np.nan if row["mean_idle_gpus"] is None else row["mean_idle_gpus"] for row in rows]
+    grid = np.array(values).reshape(7, 24)
+    gpus = next(row["gpus"] for row in why.idle if row["gpu_type"] == gpu_type)
+    known = knows_weekdays(why.clock)
+
+    def paint(axes: Axes) -> None:
+        axes.grid(visible=False)
+        mesh = axes.pcolormesh(
+            np.arange(25), np.arange(8), grid, cmap="Blues", vmin=0, edgecolor=PAPER
+        )
+        axes.set_ylim(7, 0)
+        axes.set_yticks(
+            np.arange(7) + 0.5, WEEKDAYS if known else [f"day {n}" for n in range(1, 8)]
+        )
+        axes.set_xticks(range(0, 25, 3))
+        axes.set_xlabel("hour of the day" if known else "hour after the trace's zero")
+        axes.figure.colorbar(mesh, ax=axes, label=f"idle of {gpus:,} GPUs")
+
+    return draw(paint, title=f"Idle {_gpus(gpu_type)}", height_in=3.0)
+
+
+def figures(why: Why) -> dict[str, tuple[Figure, str]]:
+    """Return every figure that has something to show, with its caption, by name."""
+    found: dict[str, tuple[Figure, str]] = {}
+    if any(row["wait_h"] for row in why.causes):
+        found["causes"] = (
+            causes_figure(why),
+            "Bars: share of all waiting; pale: jobs held up by the queue count for what the job "
+            "in the way lacks. Dots: how much less is waited in a replay without the cause; left "
+            "of zero more is waited.",
+        )
+        found["classes"] = (classes_figure(why), "Causes within the waiting of each class.")
+    if why.held_up_by:
+        found["blockers"] = (
+            blockers_figure(why),
+            "Waiting of jobs that would have fitted, booked on the first job in the queue that "
+            "did not.",
+        )
+    largest = sorted(why.idle, key=lambda row: -row["gpus"])[:_MOST_TYPES]
+    for number, row in enumerate(largest):
+        name = row["gpu_type"]
+        found[f"idle_{number}"] = (
+            idle_figure(why, name),
+            f"Mean idle {_gpus(name)} at each hour of the week, until the last submission.",
+        )
+    return found
+
+
+def why_page(why: Why, about: Mapping[str, str]) -> Page:
+    """Return the page that shows an answer."""
+    drawn = {name: Picture(*pair) for name, pair in figures(why).items()}
+    schedule = why.split.schedule
+    total = float(why.split.fine_s.sum())
+    facts = [
+        ("jobs", f"{len(schedule.workload):,}"),
+        ("waiting", f"{total / 3600:,.0f} h"),
+        ("mean wait", f"{total / len(schedule.workload):,.0f} s"),
+        ("GPUs", f"{schedule.cluster.gpus:,}"),
+    ]
+    meanings = [f"{_LABELS[name]}: {words}." for name, words in WORDS.items()]
+    causes: list[Block] = [drawn["causes"]] if "causes" in drawn else []
+    causes += [
+        Table(why.side_by_side(), "Share of waiting, and the change without the cause"),
+        Paragraph(
+            "Shares add up to 100 %. Changes do not: a replay without one cause runs into the "
+            "others, and jobs that start earlier leave room earlier."
+        ),
+        Bullets(meanings),
+    ]
+    held: list[Block] = [drawn["blockers"]] if "blockers" in drawn else []
+    held.append(Table(why.held_up, "Lost while a job would have fitted"))
+    if why.held_up_by:
+        held.append(Table(why.held_up_by, "Whose jobs were in the way"))
+        held.append(Table(why.held_up_for, "What the jobs in the way lacked themselves"))
+    classes: list[Block] = [drawn["classes"]] if "classes" in drawn else []
+    sections = [
+        Section("Causes and effects", causes),
+        Section("By class", [*classes, Table(why.classes, "Causes in percent of the waiting")]),
+        Section("Held up by the queue", held),
+    ]
+    if why.idle:
+        maps: list[Block] = [picture for name, picture in drawn.items() if name.startswith("idle")]
+        sections.append(Section("Idle GPUs", [*maps, Table(why.idle, "Until the last submission")]))
+    if why.stranded:
+        sections.append(Section("Stranded GPUs", [_stranded_words(), Table(why.stranded)]))
+    if why.notes:
+        sections.append(Section("Notes", [Bullets(why.notes)]))
+    return Page(
+        title="Why do jobs wait?",
+        subtitle=f"{schedule.order} order, {schedule.queue} queue, {schedule.place} placement",
+        lead=[Facts(facts)],
+        sections=sections,
+        about=about,
+    )
+
+
+def _stranded_words() -> Paragraph:
+    return Paragraph(
+        "GPU-hours free on nodes that have less free CPU or memory than the smallest GPU job "
+        "(nobody could use them) or the typical one asks for."
+    )
+
+
+def _gpus(gpu_type: str) -> str:
+    """Name the GPUs of a type; a cluster without types calls it just that."""
+    return "GPUs" if gpu_type == "GPU" else f"{gpu_type} GPUs"
+
+
+def _named(by: str, value: str) -> str:
+    if value in ("all others", "no waiting job"):
+        return value
+    return f"{value} GPUs" if by == "gpus" else short(f"{by} {value}", 20)
+
+
+def _row_label(row: dict[str, Any]) -> str:
+    label = _LABELS[row["cause"]]
+    return f"{label}\n{short(row['without_it'], 34)}" if row.get("without_it") else label
