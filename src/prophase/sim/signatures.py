@@ -60,9 +60,11 @@ _SHARED_BITS, _COUNT_BITS, _MOST_GPUS = 16, 6, 8
 
 def held_unit(gpus: Ints, milli: Ints) -> Ints:
     """Return what one instance of each request adds to HELD; nothing without a GPU."""
-    place = _SHARED_BITS + _COUNT_BITS * (np.minimum(gpus, _MOST_GPUS) - 1)
-    whole = np.left_shift(1, np.maximum(place, 0))
-    return np.where(gpus == 0, 0, np.where(milli < 1000, 1, whole)).astype(np.int64)
+    kinds = np.arange(1, _MOST_GPUS + 1)
+    whole = np.append(0, np.left_shift(1, _SHARED_BITS + _COUNT_BITS * (kinds - 1)))
+    unit: Ints = whole[np.minimum(gpus, _MOST_GPUS)]
+    unit[(gpus > 0) & (milli < 1000)] = 1
+    return unit
 
 
 #: columns of the live loop's job matrix. Known at submission: the time, the order's own key, the

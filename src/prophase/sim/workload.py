@@ -15,6 +15,7 @@ from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,
     ASK_HELD,
+    ASK_HIGH_END,
     ASK_INSTANCES,
     ASK_MEMORY,
     ASK_MILLI,
@@ -65,31 +66,37 @@ class Workload:
             raise InputError(
                 "the job table has neither submit_s nor start_s: no arrivals to replay."
             )
+        submit = jobs[clock].to_numpy(np.float64, na_value=np.nan)
+        duration = jobs["duration_s"].to_numpy(np.float64, na_value=np.nan)
         unknown = {
-            f"no {clock}": jobs[clock].isna(),
-            "no duration_s": jobs[clock].notna() & jobs["duration_s"].isna(),
+            f"no {clock}": np.isnan(submit),
+            "no duration_s": ~np.isnan(submit) & np.isnan(duration),
         }
         left_out = {reason: int(mask.sum()) for reason, mask in unknown.items() if mask.any()}
-        usable = jobs[jobs[clock].notna() & jobs["duration_s"].notna()]
-        usable = usable.sort_values([clock, "job_id"], kind="stable").reset_index(drop=True)
-        asks = _asks(usable)
-        return cls(
-            usable,
-            usable[clock].to_numpy(np.float64),
-            usable["duration_s"].to_numpy(np.float64),
-            asks,
-            left_out,
-        )
+        if left_out:
+            jobs = jobs[~np.isnan(submit) & ~np.isnan(duration)]
+            submit = jobs[clock].to_numpy(np.float64)
+        rows = _rows_in_time(submit, jobs["job_id"])
+        # a table that is in order already is not copied
+        jobs = (jobs if rows is None else jobs.take(rows)).reset_index(drop=True)
+        duration = jobs["duration_s"].to_numpy(np.float64)
+        if (duration < 0).any():
+            ids = jobs.loc[duration < 0, "job_id"]
+            raise InputError(
+                f"{len(ids):,} jobs have a negative run time (duration_s): {name_some(ids)}. "
+                "Correct these rows or leave them out."
+            )
+        return cls(jobs, jobs[clock].to_numpy(np.float64), duration, _asks(jobs), left_out)
 
     def spread_over(self, node_gpus: int) -> tuple[Self, int]:
         """Turn single jobs wider than a node into gangs of equal parts; return how many.
 
         A log that says "16 GPUs" on nodes of eight means two nodes of eight.
         """
-        if node_gpus < 1:
+        wide = (self.asks[:, ASK_INSTANCES] == 1) & (self.asks[:, ASK_GPUS] > node_gpus)
+        if node_gpus < 1 or not wide.any():
             return self, 0
-        asks = self.asks.copy()
-        wide = (asks[:, ASK_INSTANCES] == 1) & (asks[:, ASK_GPUS] > node_gpus)
+        asks = self.asks.copy(order="K")
         for gpus in np.unique(asks[wide, ASK_GPUS]):
             rows = wide & (asks[:, ASK_GPUS] == gpus)
             each = max(part for part in range(1, node_gpus + 1) if gpus % part == 0)
@@ -129,26 +136,56 @@ class Workload:
         return self.jobs[column].to_numpy(np.float64, na_value=np.inf)
 
 
+def _rows_in_time(submit: Floats, ids: pd.Series) -> Ints | None:
+    """Return the rows by time, then by job; None if they are in that order already."""
+    in_order = bool((submit[1:] >= submit[:-1]).all())
+    rows = np.arange(len(submit)) if in_order else np.argsort(submit, kind="stable")
+    times = submit if in_order else submit[rows]
+    equal = times[1:] == times[:-1]
+    tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+    if tied.size:
+        among = rows[tied]
+        tie = pd.DataFrame({"at": submit[among], "id": ids.iloc[among].array})
+        rows[tied] = among[tie.sort_values(["at", "id"], kind="stable").index]
+        in_order = in_order and bool((rows[tied] == tied).all())
+    return None if in_order else rows
+
+
 def _asks(jobs: pd.DataFrame) -> Ints:
-    asks = np.zeros((len(jobs), ASK_COLUMNS), np.int64)
+    # column by column: what nobody asks for stays untouched, and takes no memory
+    asks = np.zeros((len(jobs), ASK_COLUMNS), np.int64, order="F")
     gpus = _column(jobs, "request_gpus")
-    # a whole number of GPUs, or a share of one; 2.5 GPUs are three GPUs of which a part is used
-    asks[:, ASK_GPUS] = np.ceil(gpus)
-    shared = (gpus > 0) & (gpus < 1)
-    asks[:, ASK_MILLI] = np.where(shared, np.maximum(np.round(gpus * _MILLI), 1), _MILLI)
-    asks[gpus == 0, ASK_MILLI] = 0
-    asks[:, ASK_CPU] = np.ceil(_column(jobs, "request_cpu_cores") * _MILLI - 1e-6)
-    asks[:, ASK_MEMORY] = np.ceil(_column(jobs, "request_memory_gib") * _MIB_PER_GIB - 1e-6)
-    asks[:, ASK_INSTANCES] = np.maximum(_column(jobs, "instances", default=1.0), 1)
-    asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
+    asks[:, ASK_INSTANCES] = 1
+    if gpus is not None:
+        # a whole number of GPUs, or a share of one; 2.5 GPUs are three of which a part is used
+        shared = (gpus > 0) & (gpus < 1)
+        asks[:, ASK_GPUS] = np.ceil(gpus)
+        asks[gpus > 0, ASK_MILLI] = _MILLI
+        asks[shared, ASK_MILLI] = np.maximum(np.round(gpus[shared] * _MILLI), 1)
+        asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
+    for name, column, unit in (
+        ("request_cpu_cores", ASK_CPU, _MILLI),
+        ("request_memory_gib", ASK_MEMORY, _MIB_PER_GIB),
+    ):
+        if (values := _column(jobs, name)) is not None:
+            asks[:, column] = np.ceil(values * unit - 1e-6)
+    if (instances := _column(jobs, "instances")) is not None:
+        asks[:, ASK_INSTANCES] = np.maximum(instances, 1)
+    if (high_end := _column(jobs, "attr_high_end")) is not None:
+        asks[:, ASK_HIGH_END] = high_end > 0
     return asks
 
 
-def _column(jobs: pd.DataFrame, name: str, default: float = 0.0) -> Floats:
-    """Return a request; one that is not known asks for nothing."""
+def _column(jobs: pd.DataFrame, name: str) -> Floats | None:
+    """Return a request, 0 where it is not known, or None if the table does not have it."""
     if name not in jobs:
-        return np.full(len(jobs), default)
-    return jobs[name].fillna(default).to_numpy(np.float64)
+        return None
+    try:
+        values = jobs[name].to_numpy(np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as cause:
+        raise InputError(f"the column {name} of the job table is not all numbers.") from cause
+    missing = np.isnan(values)
+    return np.where(missing, 0.0, values) if missing.any() else values
 
 
 def name_some(ids: pd.Series) -> str:

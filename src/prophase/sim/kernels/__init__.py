@@ -1,8 +1,8 @@
 """Compiled loops over plain arrays. They check nothing; their callers have.
 
 Numba keeps compiled code on disk and looks only at a function's own file to see whether it
-is still good. These files call each other, so a change in one makes all of them compile
-again.
+is still good. These files call each other, and policies call them, so a change in one makes
+all of them compile again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def _forget_stale_code() -> None:
     """Remove compiled code that is older than the newest source it may contain."""
     sources = [*_FOLDER.rglob("*.py"), _FOLDER.parent / "signatures.py"]
     newest = max(path.stat().st_mtime for path in sources)
-    for compiled in _FOLDER.rglob("__pycache__/*.nb[ic]"):
+    for compiled in _FOLDER.parent.rglob("__pycache__/*.nb[ic]"):
         try:
             if compiled.stat().st_mtime < newest:
                 compiled.unlink()

@@ -6,17 +6,15 @@ import math
 
 from numba import njit
 
+from prophase.sim.kernels.sitting import company, gpus_touched
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,
-    ASK_HELD,
     ASK_MILLI,
     FREE_CPU,
     FREE_GPU,
-    FREE_SHARE,
     FREE_WHOLE,
     GPUS,
-    HELD,
     SCORE,
     Floats,
     Ints,
@@ -48,41 +46,21 @@ def dot_product(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -
 @njit(SCORE, cache=True)
 def gpu_clustering(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
     """Keep pods of one kind (shared, 1 GPU, 2 GPUs ...) together, fuller nodes first."""
-    kind = asks[shape, ASK_HELD]
-    if kind == 0:
+    if asks[shape, ASK_GPUS] == 0:
         return 0.0
-    held = nodes[node, HELD]
-    # the bits of this kind's count: 16 for shared pods, 5 for the others
-    own = kind * 65535 if kind == 1 else kind * 31
     fullness = 25 * (LARGEST_GPU - nodes[node, FREE_GPU]) // LARGEST_GPU
-    if held == 0:
-        return float(fullness + 25)
-    if held & own == held:
-        return float(fullness + 75)
-    if held & own:
-        return float(fullness + 50)
-    return float(fullness)
+    return float(fullness + 25 * company(nodes, node, asks, shape))
 
 
 @njit(SCORE, cache=True)
 def gpu_packing(nodes: Ints, node: int, asks: Ints, shape: int, facts: Floats) -> float:
     """Fill GPUs that are in use before free ones, and nodes in use before empty ones."""
-    wanted, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
-    if wanted == 0:
+    if asks[shape, ASK_GPUS] == 0:
         return 0.0
     gpus = nodes[node, GPUS]
     if nodes[node, FREE_WHOLE] == gpus:
         return float(max(33 - gpus, gpus))
-    free_touched, share_touched, bits = 0, 0, 0
-    for _ in range(wanted):
-        chosen, least = -1, 1 << 30
-        for gpu in range(gpus):
-            free = nodes[node, FREE_SHARE + gpu]
-            if milli <= free < least and not (bits >> gpu) & 1:
-                chosen, least = gpu, free
-        bits |= 1 << chosen
-        share_touched += least
-        free_touched += least == 1000
-    if free_touched:
-        return float(max(50 - free_touched, 33))
-    return float(max(100 - share_touched // 100, 50))
+    idle, free_milli = gpus_touched(nodes, node, asks, shape)
+    if idle:
+        return float(max(50 - idle, 33))
+    return float(max(100 - free_milli // 100, 50))
