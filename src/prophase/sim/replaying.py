@@ -19,6 +19,7 @@ from prophase.sim.rules.autoscaling import Autoscaler
 from prophase.sim.rules.backfill import Backfill
 from prophase.sim.rules.bundle import Rules
 from prophase.sim.rules.ladder import Ladder
+from prophase.sim.rules.measured import as_sharing, as_speeds
 from prophase.sim.rules.outages import Failures
 from prophase.sim.rules.preemption import Preemption
 from prophase.sim.rules.reading import as_rule, as_table, span
@@ -116,8 +117,8 @@ def simulate(
     rules = Rules(
         as_rule(Backfill, backfill, "backfill"),
         as_rule(Preemption, preempt, "preempt"),
-        as_rule(Sharing, share, "share"),
-        as_rule(Speeds, speeds, "speeds"),
+        as_sharing(share),
+        as_speeds(speeds, workload),
         as_rule(Autoscaler, scaling, "scaling"),
         as_table(calendar, "calendar"),
         as_rule(Failures, failures, "failures"),

@@ -88,8 +88,7 @@ class Speeds:
         ``gpu_type`` and ``speed``, and ``kind`` if kinds differ; ``*`` or an empty kind holds for
         all others. Types that are not listed run at speed 1.
     reference : str, optional
-        The GPU type the trace's run times were measured on, where a job does not name its own
-        (``gpu_type``): speeds are divided by that type's.
+        The GPU type the trace's run times were measured on: speeds are divided by that type's.
     """
 
     table: pd.DataFrame
@@ -105,20 +104,25 @@ class Speeds:
 
     def matrix(self, kinds: list[str], gpu_types: tuple[str, ...]) -> Floats:
         """Return the speed of each kind on each GPU type of the cluster."""
-        speed = np.ones((len(kinds), len(gpu_types)))
-        for row, kind in enumerate(kinds):
-            base = self._speed(kind, self.reference) if self.reference else 1.0
-            for column, gpu_type in enumerate(gpu_types):
-                speed[row, column] = self._speed(kind, gpu_type) / base
-        return speed
+        named = self.table["kind"].fillna("*").astype(str) if "kind" in self.table else "*"
+        rows = self.table.assign(kind=named)
+        known = {
+            (str(kind), str(gpu_type)): float(speed)
+            for kind, gpu_type, speed in rows[["kind", "gpu_type", "speed"]].to_numpy()
+        }
 
-    def _speed(self, kind: str, gpu_type: str) -> float:
-        rows = self.table[self.table["gpu_type"].astype(str) == gpu_type]
-        if "kind" in rows:
-            named = rows["kind"].fillna("*").astype(str)
-            own = rows[named == kind]
-            rows = own if len(own) else rows[named.isin(["*", ""])]
-        return float(rows["speed"].iloc[0]) if len(rows) else 1.0
+        def speed(kind: str, gpu_type: str) -> float:
+            return known.get((kind, gpu_type), known.get(("*", gpu_type), 1.0))
+
+        return np.array(
+            [
+                [
+                    speed(kind, gpu_type) / (speed(kind, self.reference) if self.reference else 1.0)
+                    for gpu_type in gpu_types
+                ]
+                for kind in kinds
+            ]
+        )
 
 
 def kinds_of(workload: Workload, column: str) -> tuple[Ints, list[str]]:
