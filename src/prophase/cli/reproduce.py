@@ -1,0 +1,120 @@
+"""prophase reproduce: run published experiments again and say whether the numbers come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.errors import ParameterError, nearest
+
+Rows = list[dict[str, Any]]
+Progress = Callable[[int, int], None]
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="What to reproduce: openb or pai-sim.")],
+    data: Annotated[Path, typer.Option(help="Folder with the inputs and published results.")],
+    lists: Annotated[
+        str | None, typer.Option(help="openb: pod lists, e.g. default,gpuspec20; or all.")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="openb: seeds of the arrival orders. [default: 42,43,44]")
+    ] = None,
+    workers: Annotated[
+        str,
+        typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
+    ] = "0",
+    format: FormatOption = Format.table,
+) -> None:
+    """Repeat published experiments and put our numbers beside the published ones.
+
+    Leaves with 1 if something differs.
+
+    Examples:
+
+    `prophase reproduce openb --data openb --lists default,gpuspec20 --seeds 42,43`
+
+    `prophase reproduce pai-sim --data pai_sim`
+    """
+    from prophase.sim.sweeping.workers import parse_workers
+
+    if name not in SOURCES:
+        raise ParameterError(
+            f"{name!r} is nothing we can reproduce. {nearest(name, SOURCES)} "
+            f"Known: {', '.join(SOURCES)}."
+        )
+    run, columns, remarks = SOURCES[name]
+    options = {key: value for key, value in (("lists", lists), ("seeds", seeds)) if value}
+    with progress_bar() as progress:
+        rows = run(
+            data,
+            options,
+            parse_workers(workers),
+            lambda done, total: progress(f"{done} of {total} runs", 100 * done / total),
+        )
+    differing = sum(row["verdict"] == "DIFFERS" for row in rows)
+    verdict = (
+        f"{differing} of {len(rows)} rows differ from what was published."
+        if differing
+        else "Everything that has published numbers agrees with them."
+    )
+    shown = [{key: row[key] for key in row if not columns or key in columns} for row in rows]
+    emit(
+        shown if format is Format.table else rows,
+        format,
+        document=finite({"reproduced": name, "differing": differing, "rows": rows}),
+        remarks=[*remarks, verdict],
+    )
+    if differing:
+        raise typer.Exit(1)
+
+
+def _openb(data: Path, options: dict[str, str], workers: int | str, progress: Progress) -> Rows:
+    from prophase.sim.presets.openb_table import openb_table
+
+    lists = [item.strip() for item in options.get("lists", "default").split(",")]
+    if lists == ["all"]:
+        lists = sorted(
+            path.stem.removeprefix("openb_pod_list_") for path in data.glob("openb_pod_list_*.csv")
+        )
+    try:
+        seeds = [int(item) for item in options.get("seeds", "42,43,44").split(",")]
+    except ValueError as cause:
+        raise ParameterError(f"--seeds {options['seeds']}: give numbers such as 42,43.") from cause
+    return openb_table(data, lists=lists, seeds=seeds, workers=workers, progress=progress)
+
+
+def _pai_sim(data: Path, options: dict[str, str], workers: int | str, progress: Progress) -> Rows:
+    from prophase.sim.presets.pai_table import pai_table
+
+    if options:
+        raise ParameterError(f"--{next(iter(options))} has no meaning for pai-sim.")
+    return pai_table(data, workers=workers, progress=progress)
+
+
+#: name -> (what runs it, columns shown in the table or all, remarks)
+SOURCES: dict[str, tuple[Callable[..., Rows], tuple[str, ...], tuple[str, ...]]] = {
+    "openb": (
+        _openb,
+        (
+            "list",
+            "place",
+            "allocation_at_100_pct",
+            "allocation_at_100_pct_published",
+            "fragmentation_ratio_at_90_pct",
+            "fragmentation_ratio_at_90_pct_published",
+            "max_deviation_allocation",
+            "max_deviation_fragmentation_ratio",
+            "verdict",
+        ),
+        (
+            "Percent of the cluster's GPUs, mean over the seeds; max_deviation: percentage points, "
+            "over all points 0..130 % of every curve (random: of the mean curve).",
+        ),
+    ),
+    "pai-sim": (_pai_sim, (), ()),
+}

@@ -1,0 +1,241 @@
+"""prophase sweep: which policy, how large a cluster, how much load?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.errors import ParameterError, storage_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from prophase.sim import Cluster
+    from prophase.sim.sweeping import SweepResult
+    from prophase.trace.loading import Trace
+
+
+def command(
+    path: TraceArgument,
+    source: SourceOption = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(help="Node list called 'own': a workspace or a file of the same source."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Clusters, e.g. '50x8,60x8', 'own,own*0.8', or kinds joined by +: "
+            "'50x8 V100 + 20x2 T4'. [default: own, the trace's nodes]"
+        ),
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option(help="Who goes first: policies, e.g. fifo,shortest.")
+    ] = None,
+    place: Annotated[
+        str | None, typer.Option(help="Which node: policies, e.g. best_fit,fgd.")
+    ] = None,
+    queue: Annotated[
+        str | None, typer.Option(help="Behind a job that does not fit: e.g. skip,strict,easy.")
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=A,B", help="Any other setting of a replay, e.g. estimate=duration_s."
+        ),
+    ] = None,
+    load: Annotated[
+        str | None, typer.Option(help="Jobs per day against the trace, e.g. 0.8,1.0,1.2.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Resampled traces per combination. [default: 10]")
+    ] = None,
+    block_h: Annotated[
+        float | None, typer.Option(help="Hours kept together in resampling. [default: 24]")
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="TOML file with the same settings; options go first.")
+    ] = None,
+    measure: Annotated[
+        str, typer.Option(help="Measures: the first ranks, all span the Pareto front.")
+    ] = "mean_wait_s,gpus",
+    workers: Annotated[
+        str,
+        typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
+    ] = "0",
+    leave_out_unfit: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-unfit", help="Leave jobs that one of the clusters cannot run out of all."
+        ),
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder that keeps every finished cell, tables and the figure.")
+    ] = Path("sweep"),
+    format: FormatOption = Format.table,
+) -> None:
+    """Replay a trace under every combination of policies, clusters and loads, and rank them.
+
+    Each combination is replayed on the trace as recorded and on --seeds traces whose days are
+    drawn from it anew; all combinations meet the same jobs, so differences are paired. Stop it
+    at any time: the same command runs only what is missing.
+
+    Examples:
+
+    `prophase sweep ws --order fifo,shortest --cluster 50x8,60x8 --load 0.8,1.0,1.2`
+
+    `prophase sweep ws --cluster 'own,own*0.8' --place best_fit,fgd --leave-out-unfit`
+
+    `prophase sweep ws --plan sweep.toml --workers dask://10.0.0.1:8786`
+    """
+    from prophase.sim.sweeping import SweepPlan, read_plan, run_sweep
+    from prophase.sim.sweeping.workers import parse_workers
+
+    asked: dict[str, Any] = read_plan(plan) if plan else {"policies": {}}
+    for name, text in (("order", order), ("place", place), ("queue", queue)):
+        if text is not None:
+            asked["policies"][name] = _items(text)
+    for text in vary or []:
+        name, equals, values = text.partition("=")
+        if not equals:
+            raise ParameterError(f"--vary {text}: write NAME=VALUE,VALUE.")
+        asked["policies"][name.strip()] = [_value(item) for item in _items(values)]
+    if cluster is not None:
+        asked["clusters"] = _items(cluster)
+    if load is not None:
+        asked["loads"] = [_number(item) for item in _items(load)]
+    asked |= {
+        name: value for name, value in (("seeds", seeds), ("block_h", block_h)) if value is not None
+    }
+    wanted, measures = SweepPlan(**asked), _items(measure)
+    found: dict[str, int] = {}
+    with progress_bar() as progress:
+        progress("reading the trace", None)
+
+        def done(count: int, total: int) -> None:
+            found.update(count=count, total=total, before=found.get("before", count))
+            progress(f"{count:,} of {total:,} cells", 100 * count / total)
+
+        workload, own = _opened(path, source, nodes)
+        try:
+            result = run_sweep(
+                workload,
+                wanted,
+                own=own,
+                folder=out,
+                workers=parse_workers(workers),
+                leave_out_unfit=leave_out_unfit,
+                progress=done,
+            )
+        except KeyboardInterrupt:
+            say(
+                f"Stopped. {found.get('count', 0):,} of {found.get('total', 0):,} cells are kept "
+                f"in {as_typed(out)}; the same command runs the rest."
+            )
+            raise typer.Exit(1) from None
+    ranked = result.ranked(measures)
+    _write(result, ranked, measures, out)
+    _report(result, ranked, measures, out, found, wanted.seeds, format)
+
+
+def _opened(path: Path, source: str | None, nodes: Path | None) -> tuple[Any, Cluster | None]:
+    from prophase.sim import Cluster, Workload
+    from prophase.trace.loading import open_trace
+
+    trace: Trace = open_trace(path, source=source)
+    table = open_trace(nodes, source=source).nodes if nodes else trace.tables.get("nodes")
+    own = None if table is None else Cluster.from_nodes(table)
+    return Workload.from_jobs(trace.jobs), own
+
+
+def _report(
+    result: SweepResult,
+    ranked: pd.DataFrame,
+    measures: list[str],
+    out: Path,
+    found: dict[str, int],
+    seeds: int,
+    format: Format,
+) -> None:
+    from prophase.sim.sweeping.resampling import rough
+
+    varied = [name for name in result.axes if ranked[name].nunique() > 1]
+    fixed = {name: ranked[name].iloc[0] for name in result.axes if name not in varied}
+    first = measures[0]
+    shown = ["rank", *varied]
+    for name in measures:
+        ends = [f"{name}_low", f"{name}_high"]
+        shown += [name, *ends] if (ranked[ends[0]] != ranked[ends[1]]).any() else [name]
+    shown += ["behind_best", "behind_best_low", "behind_best_high", "clear", "front"]
+    if ranked[f"{first}_low"].isna().all():
+        shown = [name for name in shown if not name.endswith(("_low", "_high")) and name != "clear"]
+    rows = json.loads(ranked.to_json(orient="records"))
+    same = ", ".join(f"{name} {value}" for name, value in fixed.items())
+    remarks = [
+        f"Same in all rows: {same}." if same else "",
+        f"{first}: mean over {seeds} resampled traces ({result.blocks} blocks to draw from), with "
+        "95 % bootstrap intervals; behind_best: paired, against rank 1.",
+        "front: no other row at that load is at least as good in all of "
+        f"{', '.join(measures)} and better in one.",
+        f"{found['count'] - found['before']:,} cells replayed, {found['before']:,} taken from an "
+        "earlier run.",
+        *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
+    ]
+    remarks += [rough(result.blocks)] if rough(result.blocks) else []
+    remarks.append(f"Tables and figure: {as_typed(out)}")
+    document = {
+        "axes": list(result.axes),
+        "measures": measures,
+        "seeds": seeds,
+        "blocks": result.blocks,
+        "data_hash": result.data_hash,
+        "left_out": dict(result.left_out),
+        "rows": rows,
+    }
+    narrow = [{name: row[name] for name in shown} for row in rows]
+    emit(
+        narrow if format is Format.table else rows,
+        format,
+        document=finite(document),
+        remarks=[remark for remark in remarks if remark],
+    )
+
+
+def _write(result: SweepResult, ranked: pd.DataFrame, measures: list[str], out: Path) -> None:
+    """Write tables as CSV and Parquet, and the figure if there are two measures to draw."""
+    try:
+        for name, table in (("results", ranked), ("cells", result.cells)):
+            table.to_csv(out / f"{name}.csv", index=False)
+            table.to_parquet(out / f"{name}.parquet", index=False)
+    except OSError as cause:
+        raise storage_error(cause, out) from cause
+    if len(measures) > 1:
+        from prophase.plots.pareto import pareto_figure
+        from prophase.plots.style import save
+
+        save(pareto_figure(ranked, result.axes, measures), out, "pareto")
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as cause:
+        raise ParameterError(f"--load {text}: is not a number, such as 0.8.") from cause
+
+
+def _value(text: str) -> Any:
+    """Read a number or true/false as such, anything else as text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, int | float | str) else text

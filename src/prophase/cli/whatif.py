@@ -1,0 +1,259 @@
+"""prophase whatif: what would change with other nodes, jobs, policies or requests?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.replay_options import (
+    ClusterOption,
+    EstimateOption,
+    NodesOption,
+    OrderOption,
+    PlaceOption,
+    QueueOption,
+    SetOption,
+    named_cluster,
+    other_settings,
+)
+from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from prophase.sim.whatif import Comparison, Question, Scenario
+    from prophase.sim.whatif.target import SmallestCluster
+
+
+def command(
+    path: TraceArgument,
+    source: SourceOption = None,
+    cluster: ClusterOption = None,
+    nodes: NodesOption = None,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(help="More nodes: 16xA10 (like those there are) or '16x8 A10'; repeatable."),
+    ] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(help="Fewer nodes, e.g. 10xT4; repeatable.")
+    ] = None,
+    load: Annotated[
+        str | None, typer.Option(help="Jobs per day against the trace, e.g. 1.3 or 0.8,1.3.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="order[:place[:queue]], e.g. shortest,fifo:fgd:strict.")
+    ] = None,
+    sharing: Annotated[
+        str | None,
+        typer.Option(help="on: baseline gives whole GPUs, scenario the shares asked; off: reverse"),
+    ] = None,
+    requests: Annotated[
+        Path | None,
+        typer.Option(help="Table of requests by job_id, or by user, task ... (.csv, .parquet)."),
+    ] = None,
+    combine: Annotated[
+        bool, typer.Option("--combine", help="One more scenario: everything together.")
+    ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Fewest nodes for a promise, e.g. 'p95 wait < 15 min'."),
+    ] = None,
+    measure: Annotated[str, typer.Option(help="Measure that ranks.")] = "mean_wait_s",
+    order: OrderOption = "fifo",
+    place: PlaceOption = "best_fit",
+    queue: QueueOption = "skip",
+    estimate: EstimateOption = "time_limit_s",
+    settings: SetOption = None,
+    seeds: Annotated[int, typer.Option(help="Resampled traces per scenario.")] = 10,
+    block_h: Annotated[float, typer.Option(help="Hours kept together in resampling.")] = 24.0,
+    workers: Annotated[
+        str,
+        typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
+    ] = "0",
+    leave_out_unfit: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-unfit", help="Leave jobs that one scenario cannot run out of all."
+        ),
+    ] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Compare changes with a baseline, each on its own, on the same jobs.
+
+    Every scenario is replayed on the trace as recorded and on --seeds traces whose days are
+    drawn from it anew. Differences are paired and carry 95 % intervals.
+
+    Examples:
+
+    `prophase whatif ws --cluster 20x8 --add 4x8 --load 1.3 --policy shortest`
+
+    `prophase whatif ws --add 16xA10 --requests advised.csv --combine --leave-out-unfit`
+
+    `prophase whatif ws --cluster 20x8 --policy shortest --target 'p95 wait < 15 min'`
+    """
+    from prophase.sim import Workload
+    from prophase.sim.sweeping.workers import parse_workers
+    from prophase.sim.whatif import (
+        compare_scenarios,
+        parse_target,
+        ready,
+        scenarios_of,
+        smallest_clusters,
+    )
+    from prophase.trace.loading import open_trace
+
+    question = _question(add, remove, load, policy, sharing, requests, combine)
+    promise = parse_target(target) if target else None
+    if promise is None and question.is_empty:
+        raise ParameterError(
+            "nothing to compare with the baseline. Add an option such as --add 4x8, --load 1.3, "
+            "--policy shortest or --target 'p95 wait < 15 min'."
+        )
+    base: dict[str, Any] = {"order": order, "place": place, "queue": queue, "estimate": estimate}
+    base |= other_settings(settings)
+    run: dict[str, Any] = {
+        "seeds": seeds,
+        "block_h": block_h,
+        "workers": parse_workers(workers),
+    }
+    with progress_bar() as progress:
+        progress("reading the trace", None)
+        trace = open_trace(path, source=source)
+        workload = Workload.from_jobs(trace.jobs)
+        machines = named_cluster(trace, path, source, nodes, cluster)
+        scenarios, remarks = scenarios_of(question, workload, machines, base)
+        scenarios = ready(scenarios, leave_out_unfit=leave_out_unfit)
+
+        def shown(what: str) -> Callable[[int, int], None]:
+            return lambda done, total: progress(f"{done} of {total} {what}", 100 * done / total)
+
+        compared = compare_scenarios(scenarios, progress=shown("replays"), **run)
+        sizes = (
+            smallest_clusters(scenarios, promise, progress=shown("searches"), **run)
+            if promise
+            else None
+        )
+    _report(compared, scenarios, measure, seeds, trace.data_hash, target, sizes, remarks, format)
+
+
+def _question(
+    add: list[str] | None,
+    remove: list[str] | None,
+    load: str | None,
+    policy: str | None,
+    sharing: str | None,
+    requests: Path | None,
+    combine: bool,
+) -> Question:
+    from prophase.sim.whatif import Question, read_requests
+
+    if sharing not in (None, "on", "off"):
+        raise ParameterError(f"--sharing {sharing}: is on or off.")
+    try:
+        loads = [float(item) for item in load.split(",")] if load else []
+    except ValueError as cause:
+        raise ParameterError(f"--load {load}: is not a number, such as 1.3.") from cause
+    return Question(
+        add=tuple(add or ()),
+        remove=tuple(remove or ()),
+        loads=tuple(loads),
+        policies=tuple(item.strip() for item in policy.split(",")) if policy else (),
+        sharing=None if sharing is None else sharing == "on",
+        requests=read_requests(requests) if requests else None,
+        requests_name=requests.name if requests else "requests",
+        combine=combine,
+    )
+
+
+def _report(
+    compared: Comparison,
+    scenarios: list[Scenario],
+    measure: str,
+    seeds: int,
+    data_hash: str,
+    target: str | None,
+    sizes: list[SmallestCluster] | None,
+    remarks: list[str],
+    format: Format,
+) -> None:
+    from prophase.sim.sweeping.resampling import rough
+
+    rows = compared.ranked(measure).to_dict("records")
+    base = ", ".join(f"{k} {v}" for k, v in scenarios[0].policy.items() if k != "estimate")
+    remarks = [
+        f"Baseline: {base}. {measure}: mean over {seeds} resampled traces "
+        f"({compared.blocks} blocks to draw from); _trace: the trace as recorded.",
+        "change: against the baseline on the same jobs, with a paired 95 % interval.",
+        *remarks,
+        *(f"Left out: {count:,} jobs {why}." for why, count in compared.left_out.items()),
+    ]
+    remarks += [rough(compared.blocks)] if rough(compared.blocks) else []
+    document: dict[str, Any] = {
+        "measure": measure,
+        "seeds": seeds,
+        "blocks": compared.blocks,
+        "data_hash": data_hash,
+        "left_out": dict(compared.left_out),
+        "rows": rows,
+        "remarks": remarks,
+    }
+    size_rows = [_size_row(one) for one in sizes or []]
+    if sizes is not None:
+        document |= {"target": target, "smallest": size_rows}
+    plain = [{str(key): value for key, value in row.items()} for row in finite(rows)]
+    csv_rows = plain
+    if format is Format.csv and sizes is not None:
+        csv_rows = [row | size for row, size in _joined(plain, finite(size_rows))]
+    emit(csv_rows, format, document=finite(document), remarks=remarks)
+    if sizes is not None and format is Format.table:
+        typer.echo(f"\nFewest nodes for: {target}\n")
+        why = [
+            f"{one.scenario}: no size reaches it: {one.why_not}." for one in sizes if one.why_not
+        ]
+        shown = [{name: row[name] for name in row if name != "why_not"} for row in size_rows]
+        emit(
+            shown,
+            format,
+            remarks=[
+                *why,
+                "nodes, gpus: on the trace as recorded; nodes_mean: over resampled traces; "
+                "nodes_safe: enough on every one of them.",
+            ],
+        )
+
+
+def _size_row(one: SmallestCluster) -> dict[str, Any]:
+    interval = one.nodes_interval
+    return {
+        "scenario": one.scenario,
+        "nodes": one.nodes,
+        "gpus": one.gpus,
+        "value_s": one.value_s,
+        "nodes_mean": interval.mean if interval else None,
+        "nodes_low": interval.low if interval else None,
+        "nodes_high": interval.high if interval else None,
+        "nodes_safe": one.nodes_for_all_seeds,
+        "gpus_safe": one.gpus_for_all_seeds,
+        "why_not": one.why_not,
+    }
+
+
+def _joined(
+    rows: list[dict[str, Any]], sizes: list[dict[str, Any]]
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Put what a target needs beside each scenario, under names of its own."""
+    by_name = {size["scenario"]: size for size in sizes}
+    return [
+        (
+            row,
+            {
+                f"target_{name}": value
+                for name, value in by_name[row["scenario"]].items()
+                if name != "scenario"
+            },
+        )
+        for row in rows
+    ]

@@ -1,0 +1,178 @@
+"""What a sweep varies, and the cells that follow from it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from prophase import __version__
+from prophase.errors import FormatError, ParameterError, nearest, storage_error
+from prophase.sim.replaying import simulate
+from prophase.sim.sweeping.resampling import AS_RECORDED
+
+#: keys of a plan in a file, beside [policy]
+_KEYS = ("cluster", "load", "seeds", "block_h", "policy")
+#: arguments of ``simulate`` that are not policies
+_OTHER = {"workload", "cluster", "seed", "leave_out_unfit"}
+_STARTING = {"order": ("fifo",), "place": ("best_fit",), "queue": ("skip",)}
+
+Setting = str | float | bool
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One replay of a sweep: a policy, a cluster, a load and a seed."""
+
+    policy: tuple[tuple[str, Setting], ...]
+    cluster: str
+    load: float
+    seed: int
+
+    def key(self, data_hash: str) -> str:
+        """Return the name under which the result is stored: data, settings and version."""
+        settings = [data_hash, __version__, self.policy, self.cluster, self.load, self.seed]
+        return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:24]
+
+    @property
+    def axes(self) -> dict[str, Setting]:
+        """Return the settings as columns; seed 0 is the trace as recorded."""
+        return {**dict(self.policy), "cluster": self.cluster, "load": self.load, "seed": self.seed}
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """Every combination of policies, clusters and loads, each replayed over the same seeds.
+
+    Parameters
+    ----------
+    clusters : sequence of str
+        As ``cluster_named`` reads them, e.g. ``("50x8", "60x8")`` or ``("own", "own*0.8")``.
+    policies : mapping
+        Keyword of ``simulate`` -> values to try. Order, place and queue start from fifo,
+        best_fit and skip.
+    loads : sequence of float
+        Jobs per day against the trace.
+    seeds : int, default=10
+        Resampled traces per combination; the trace as recorded is replayed as well.
+    block_h : float, default=24
+        Hours that stay together when a trace is resampled.
+
+    Examples
+    --------
+    >>> plan = SweepPlan(["4x8", "5x8"], {"order": ["fifo", "shortest"]}, seeds=10)
+    >>> plan.combinations, len(list(plan.cells()))
+    (4, 44)
+    """
+
+    clusters: Sequence[str] = ("own",)
+    policies: Mapping[str, Sequence[Setting]] = field(default_factory=dict)
+    loads: Sequence[float] = (1.0,)
+    seeds: int = 10
+    block_h: float = 24.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "policies", {**_STARTING, **self.policies})
+        known = policy_keywords()
+        for name in self.policies:
+            if name not in known:
+                raise ParameterError(
+                    f"{name!r} is no setting of a replay. {nearest(name, known)} "
+                    f"Known: {', '.join(known)}."
+                )
+        for name, values in {
+            "cluster": self.clusters,
+            "load": self.loads,
+            **self.policies,
+        }.items():
+            if isinstance(values, str) or not len(values):
+                raise ParameterError(f"{name}: the list of values is empty. Give at least one.")
+            if any(value == "" for value in values):
+                raise ParameterError(f"{name}: one value is empty. Remove the extra comma.")
+            if len(set(values)) < len(values):
+                raise ParameterError(f"{name}: a value stands there twice: {_listed(values)}.")
+        for load in self.loads:
+            if isinstance(load, bool) or not isinstance(load, int | float) or not load > 0:
+                raise ParameterError(f"load is {load!r}, but is a number above 0, such as 0.8.")
+        if isinstance(self.seeds, bool) or not isinstance(self.seeds, int) or self.seeds < 1:
+            raise ParameterError(f"seeds is {self.seeds!r}, but is a whole number from 1; say 10.")
+
+    @property
+    def policy_settings(self) -> list[tuple[tuple[str, Setting], ...]]:
+        """Return every combination of policy values."""
+        return [
+            tuple(zip(self.policies, values, strict=True))
+            for values in product(*self.policies.values())
+        ]
+
+    @property
+    def combinations(self) -> int:
+        """Policies x clusters x loads."""
+        return len(self.policy_settings) * len(self.clusters) * len(self.loads)
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield every cell; those that replay the same jobs follow each other."""
+        for load, seed in product(self.loads, range(AS_RECORDED, self.seeds + 1)):
+            for cluster, policy in product(self.clusters, self.policy_settings):
+                yield Cell(policy, cluster, float(load), seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as a file would hold it."""
+        return {
+            "cluster": list(self.clusters),
+            "load": list(self.loads),
+            "seeds": self.seeds,
+            "block_h": self.block_h,
+            "policy": {name: list(values) for name, values in self.policies.items()},
+        }
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """Return the arguments of a ``SweepPlan`` from a TOML file.
+
+    The file has ``cluster``, ``load`` (lists or single values), ``seeds``, ``block_h``, and a
+    table ``[policy]`` with lists such as ``order = ["fifo", "shortest"]``.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
+        raise FormatError(f"{path}: is not valid TOML: {cause}.") from cause
+    except OSError as cause:
+        raise storage_error(cause, path) from cause
+    for name in raw:
+        if name not in _KEYS:
+            raise ParameterError(
+                f"{path}: {name!r} is unknown. {nearest(name, _KEYS)} Known: {', '.join(_KEYS)}."
+            )
+    policy = raw.get("policy", {})
+    if not isinstance(policy, dict):
+        raise ParameterError(f"{path}: policy is a table of lists: [policy], then order = [...].")
+    found: dict[str, Any] = {"policies": {name: _list(value) for name, value in policy.items()}}
+    for name, field_name in (("cluster", "clusters"), ("load", "loads")):
+        if name in raw:
+            found[field_name] = _list(raw[name])
+    return found | {name: raw[name] for name in ("seeds", "block_h") if name in raw}
+
+
+def policy_keywords() -> list[str]:
+    """Return the keywords of ``simulate`` that a number or a word can set."""
+    found = inspect.signature(simulate).parameters.items()
+    return [
+        name
+        for name, parameter in found
+        if name not in _OTHER and isinstance(parameter.default, str | float)
+    ]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _listed(values: Sequence[Any]) -> str:
+    return ", ".join(map(str, values))

@@ -1,0 +1,130 @@
+"""Run a sweep: only the cells that are not there yet, on as many workers as there are."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.sim.cluster import Cluster
+from prophase.sim.replaying import simulate
+from prophase.sim.schedule import Schedule
+from prophase.sim.sweeping.checking import fit_everywhere, try_policies
+from prophase.sim.sweeping.plan import Cell, SweepPlan
+from prophase.sim.sweeping.resampling import Resampler, require_blocks
+from prophase.sim.sweeping.results import SweepResult
+from prophase.sim.sweeping.sizes import cluster_named
+from prophase.sim.sweeping.store import open_store
+from prophase.sim.sweeping.workers import run_all
+from prophase.sim.workload import Workload
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every cell of a sweep needs: the traces to draw, and the clusters by name."""
+
+    draw: Resampler
+    clusters: Mapping[str, Cluster]
+
+
+def run_sweep(
+    workload: Workload,
+    plan: SweepPlan,
+    *,
+    own: Cluster | None = None,
+    folder: Path | None = None,
+    workers: int | str = 1,
+    leave_out_unfit: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> SweepResult:
+    """Replay a workload under every combination of a plan and return all results.
+
+    Every seed draws the days of the trace anew (``Resampler``); all combinations meet the same
+    jobs, so that their differences are paired. A job that one of the clusters cannot run is
+    left out of all replays, or refused.
+
+    Parameters
+    ----------
+    own : Cluster, optional
+        What the plan calls ``own``: the nodes of the trace.
+    folder : Path, optional
+        Where finished cells are kept; a second call runs only the rest.
+    workers : int or str, default=1
+        Processes, 0 for all cores, or a Dask address; see ``run_all``.
+    progress : function, optional
+        Called with the number of cells done and of all cells.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"submit_s": np.arange(600) * 600.0, "duration_s": 5000.0})
+    >>> jobs["job_id"], jobs["request_gpus"] = jobs.index.astype(str), 1.0
+    >>> result = run_sweep(Workload.from_jobs(jobs), SweepPlan(["1x8", "1x10"], seeds=2))
+    >>> result.cells.shape[0], result.ranked().loc[0, "cluster"]
+    (6, '1x10')
+    """
+    draw = Resampler(workload, plan.block_h)
+    require_blocks(draw, plan.seeds)
+    clusters = {name: cluster_named(name, own) for name in plan.clusters}
+    try_policies(workload, next(iter(clusters.values())), map(dict, plan.policy_settings))
+    kept = fit_everywhere(workload, clusters, leave_out_unfit=leave_out_unfit)
+    setting = Setting(Resampler(kept, plan.block_h), clusters)
+    data_hash = content_hash(kept, own, plan.block_h)
+    cells = {cell.key(data_hash): cell for cell in plan.cells()}
+    with open_store(folder, data_hash, plan.to_dict()) as store:
+        missing = [cell for key, cell in cells.items() if key not in store.finished]
+        done = len(cells) - len(missing)
+        report = progress or (lambda done, total: None)
+        report(done, len(cells))
+        for cell, measures in run_all(run_cell, setting, missing, workers=workers):
+            store.add(cell.key(data_hash), {**cell.axes, **measures})
+            report(done := done + 1, len(cells))
+        rows = [store.finished[key] for key in cells]
+    return SweepResult(
+        pd.DataFrame(rows),
+        axes=(*plan.policies, "cluster", "load"),
+        blocks=setting.draw.blocks,
+        data_hash=data_hash,
+        left_out=kept.left_out,
+    )
+
+
+def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
+    """Replay one cell and return its measures."""
+    workload = setting.draw(cell.seed, cell.load)
+    policy: dict[str, Any] = dict(cell.policy)
+    schedule = simulate(workload, setting.clusters[cell.cluster], seed=cell.seed, **policy)
+    return measures_of(schedule)
+
+
+def measures_of(schedule: Schedule) -> dict[str, Any]:
+    """Return what replays are compared by; without numbers that JSON does not know."""
+    found = {
+        "nodes": len(schedule.cluster),
+        "gpus": schedule.cluster.gpus,
+        **schedule.metrics(),
+        "p95_wait_s": float(np.percentile(schedule.wait_s, 95)),
+        "p95_jct_s": float(np.percentile(schedule.jct_s, 95)),
+    }
+    return {
+        name: value
+        for name, value in found.items()
+        if isinstance(value, int | float) and math.isfinite(value)
+    }
+
+
+def content_hash(workload: Workload, own: Cluster | None, block_h: float) -> str:
+    """Return a hash over everything that a replay reads."""
+    digest = hashlib.sha256(str(block_h).encode())
+    for array in (workload.submit_s, workload.duration_s, workload.asks):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    for table in (workload.jobs, own.nodes if own is not None else None):
+        if table is not None:
+            digest.update(",".join(map(str, table)).encode())
+            digest.update(pd.util.hash_pandas_object(table, index=False).to_numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,170 @@
+"""Spread calls over processes of this machine, or over a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from importlib import import_module
+from multiprocessing.connection import wait as wait_for_end
+from typing import Any, TypeVar
+
+from prophase.errors import MissingExtraError, ParameterError, ProphaseError
+
+Shared = TypeVar("Shared")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_DASK = "dask://"
+_CONNECT_S = 15
+#: what a worker process was given once, for all of its calls
+_shared: Any = None
+
+
+def run_all(
+    function: Callable[[Shared, Task], Result],
+    shared: Shared,
+    tasks: Sequence[Task],
+    *,
+    workers: int | str = 1,
+) -> Iterator[tuple[Task, Result]]:
+    """Call a function for every task and yield (task, result) as each finishes.
+
+    Parameters
+    ----------
+    function : module-level function
+        Called as ``function(shared, task)``.
+    shared : object
+        Sent to each worker once, not with every task.
+    workers : int or str, default=1
+        Processes on this machine: 1 runs here, one after the other, 0 takes all cores. Or the
+        address of a Dask scheduler, ``"dask://host:8786"``; Prophase must be installed there.
+
+    Examples
+    --------
+    >>> list(run_all(pow, 2, [3, 4]))
+    [(3, 8), (4, 16)]
+    """
+    if isinstance(workers, int) and workers < 0:
+        raise ParameterError(f"workers is {workers}; give a number of processes, or 0 for all.")
+    if isinstance(workers, str):
+        with _dask(workers, shared) as (executor, handle):
+            yield from _as_they_finish(executor, function, handle, tasks)
+        return
+    count = min(workers or os.cpu_count() or 1, len(tasks))
+    if count <= 1:
+        for task in tasks:
+            yield task, function(shared, task)
+        return
+    with _processes(count, shared) as executor:
+        yield from _as_they_finish(executor, _with_shared, function, tasks)
+
+
+def parse_workers(text: str) -> int | str:
+    """Read a number of processes or a Dask address (``dask://`` or ``tcp://``, or host:port).
+
+    Examples
+    --------
+    >>> parse_workers("4"), parse_workers("tcp://10.0.0.1:8786")
+    (4, 'dask://10.0.0.1:8786')
+    """
+    if text.isdigit():
+        return int(text)
+    address = text.removeprefix(_DASK).removeprefix("tcp://")
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise ParameterError(
+            f"workers {text!r} is not understood. Give a number of processes, or the address of "
+            "a Dask scheduler such as dask://10.0.0.1:8786."
+        )
+    return _DASK + address
+
+
+def _as_they_finish(
+    executor: Executor, function: Callable[..., Any], handle: Any, tasks: Sequence[Task]
+) -> Iterator[tuple[Task, Any]]:
+    pending: dict[Future[Any], Task] = {
+        executor.submit(function, handle, task): task for task in tasks
+    }
+    try:
+        while pending:
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield pending.pop(future), future.result()
+    except BrokenProcessPool as cause:
+        raise ProphaseError(
+            "a worker process ended before its work was done; perhaps memory ran out. Use fewer "
+            "--workers. In a script of your own, call this below: if __name__ == '__main__'."
+        ) from cause
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+@contextmanager
+def _processes(count: int, shared: Any) -> Iterator[Executor]:
+    """Start fresh processes: forked ones would inherit locks of threads that they do not have."""
+    before = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(
+        count,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_begin,
+        initargs=(shared,),
+    )
+    try:
+        yield executor
+    except BaseException:
+        # Ctrl-C or an error: do not wait for calls that nobody will read
+        executor.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+        raise
+    executor.shutdown()
+
+
+def _begin(shared: Any) -> None:
+    """Prepare a worker: it leaves Ctrl-C to its parent, and ends when the parent is gone."""
+    global _shared
+    _shared = shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for_end([parent.sentinel])
+        os._exit(1)
+
+
+def _with_shared(function: Callable[[Any, Any], Any], task: Any) -> Any:
+    return function(_shared, task)
+
+
+@contextmanager
+def _dask(address: str, shared: Any) -> Iterator[tuple[Executor, Any]]:
+    try:
+        distributed = import_module("distributed")
+    except ImportError as cause:
+        raise MissingExtraError("running on a Dask cluster", "dask") from cause
+    try:
+        client = distributed.Client("tcp://" + address.removeprefix(_DASK), timeout=_CONNECT_S)
+    except (OSError, ValueError) as cause:
+        raise ProphaseError(
+            f"no Dask scheduler answers at {address}. Start one with: dask scheduler"
+        ) from cause
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_CONNECT_S)
+        except TimeoutError as cause:
+            raise ProphaseError(
+                f"the Dask scheduler at {address} has no workers. Start some with: "
+                f"dask worker {address.removeprefix(_DASK)}"
+            ) from cause
+        handle = client.scatter(shared, broadcast=True, hash=False)
+        yield client.get_executor(), handle

@@ -1,0 +1,163 @@
+"""Scenarios: the baseline, and what would be different in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from prophase.errors import ParameterError
+from prophase.sim.cluster import Cluster
+from prophase.sim.whatif.nodes import add_nodes, remove_nodes
+from prophase.sim.whatif.requests import whole_gpus, with_requests
+from prophase.sim.workload import Workload
+
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Jobs, nodes, policy and load of one row of the answer."""
+
+    name: str
+    workload: Workload
+    cluster: Cluster
+    policy: Mapping[str, Any]
+    load: float = 1.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """What should be tried, each on its own against the baseline.
+
+    Attributes
+    ----------
+    add, remove : sequence of str
+        Nodes, as ``parse_nodes`` reads them; one scenario each.
+    loads : sequence of float
+        Jobs per day against the trace.
+    policies : sequence of str
+        ``order``, ``order:place`` or ``order:place:queue``.
+    sharing : bool, optional
+        True: the baseline gives whole GPUs only, the scenario the shares that jobs ask for.
+        False: the other way round.
+    requests : DataFrame, optional
+        Requests that replace those of the trace; see ``with_requests``.
+    combine : bool
+        One more scenario with everything at once.
+    """
+
+    add: Sequence[str] = ()
+    remove: Sequence[str] = ()
+    loads: Sequence[float] = ()
+    policies: Sequence[str] = ()
+    sharing: bool | None = None
+    requests: pd.DataFrame | None = None
+    requests_name: str = "requests"
+    combine: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to compare with the baseline."""
+        lists = (self.add, self.remove, self.loads, self.policies)
+        return not any(lists) and self.sharing is None and self.requests is None
+
+
+def scenarios_of(
+    question: Question, workload: Workload, cluster: Cluster, policy: Mapping[str, Any]
+) -> tuple[list[Scenario], list[str]]:
+    """Return the baseline and one scenario per option, and remarks on what was assumed.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"job_id": ["a"], "submit_s": [0.0], "duration_s": [1.0]})
+    >>> asked = Question(add=["2x8"], loads=[1.3], combine=True)
+    >>> cluster = Cluster.parse("4x8")
+    >>> found, _ = scenarios_of(asked, Workload.from_jobs(jobs), cluster, {"order": "fifo"})
+    >>> [one.name for one in found], found[-1].cluster.gpus, found[-1].load
+    (['baseline', 'add 2x8', 'load x 1.3', 'all together'], 48, 1.3)
+    """
+    remarks: list[str] = []
+    given = workload
+    if question.sharing is not None:
+        whole, shared = whole_gpus(workload)
+        if not shared:
+            remarks.append("No job asks for a share of a GPU, so sharing changes nothing.")
+        workload = whole if question.sharing else workload
+    start = Scenario(BASELINE, workload, cluster, policy)
+    found = [start]
+    for text in question.add:
+        larger, assumed = add_nodes(cluster, text)
+        remarks += assumed
+        found.append(replace(start, name=f"add {text}", cluster=larger))
+    for text in question.remove:
+        smaller = remove_nodes(cluster, text)
+        found.append(replace(start, name=f"remove {text}", cluster=smaller))
+    for load in question.loads:
+        if not load > 0:
+            raise ParameterError(f"load is {load}, but is a number above 0, such as 1.3.")
+        found.append(replace(start, name=f"load x {load:g}", load=load))
+    for text in question.policies:
+        found.append(replace(start, name=f"policy {text}", policy={**policy, **policy_of(text)}))
+    if question.sharing is not None:
+        word = "on" if question.sharing else "off"
+        other = given if question.sharing else whole_gpus(given)[0]
+        found.append(replace(start, name=f"sharing {word}", workload=other))
+    if question.requests is not None:
+        name = question.requests_name
+        advised, said = with_requests(start.workload, question.requests, name=name)
+        if question.sharing:
+            advised = whole_gpus(advised)[0]
+        remarks += said
+        found.append(replace(start, name=f"requests {name}", workload=advised))
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"{name!r} is asked twice.")
+    if question.combine:
+        found.append(_together(question, given, start))
+    return found, remarks
+
+
+def policy_of(text: str) -> dict[str, str]:
+    """Read ``order[:place[:queue]]``; an order may be ``column:NAME``.
+
+    Examples
+    --------
+    >>> policy_of("column:guess_s:fgd")
+    {'order': 'column:guess_s', 'place': 'fgd'}
+    """
+    parts = [part.strip() for part in text.split(":")]
+    if parts[0] == "column":
+        parts[:2] = [":".join(parts[:2])]
+    if len(parts) > 3 or not all(parts) or parts[0] == "column":
+        raise ParameterError(
+            f"policy {text!r} is not understood. Write order, order:place or order:place:queue, "
+            "such as shortest:fgd:skip."
+        )
+    return dict(zip(("order", "place", "queue"), parts, strict=False))
+
+
+def _together(question: Question, given: Workload, start: Scenario) -> Scenario:
+    for what, values in (("load", question.loads), ("policy", question.policies)):
+        if len(values) > 1:
+            raise ParameterError(
+                f"everything together has room for one {what}, not for {len(values)}. Ask for "
+                "one, or leave out --combine."
+            )
+    cluster, workload = start.cluster, start.workload
+    for text in question.remove:
+        cluster = remove_nodes(cluster, text)
+    for text in question.add:
+        cluster = add_nodes(cluster, text)[0]
+    if question.sharing is not None:
+        workload = given if question.sharing else whole_gpus(given)[0]
+    if question.requests is not None:
+        workload = with_requests(workload, question.requests)[0]
+        if question.sharing is False:
+            workload = whole_gpus(workload)[0]
+    policy = {**start.policy, **(policy_of(question.policies[0]) if question.policies else {})}
+    load = question.loads[0] if question.loads else start.load
+    return Scenario("all together", workload, cluster, policy, load)

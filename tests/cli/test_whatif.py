@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    submit = np.sort(rng.integers(0, 8 * 86400, 600))
+    table = pd.DataFrame({"timestamp": pd.Timestamp("2017-10-09") + pd.to_timedelta(submit, "s")})
+    table["duration"] = rng.exponential(9000, 600).round() + 1
+    table["num_gpus"] = rng.choice([1, 2, 4], 600)
+    table["gpu_time"], table["cluster"] = table["duration"] * table["num_gpus"], "a"
+    path = tmp_path / "philly.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_scenarios_and_a_target_are_answered_in_one_call(prophase_here, dump):
+    arguments = (
+        "whatif", dump, "--cluster", "3x8", "--add", "1x8", "--add", "16xA10", "--load", "1.3",
+        "--policy", "shortest,fifo:fgd", "--target", "p95 wait < 30 min", "--seeds", "3",
+        "--workers", "1",
+    )  # fmt: skip
+    done = prophase_here(*arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    rows = {row["scenario"]: row for row in answer["rows"]}
+    assert set(rows) == {
+        "baseline", "add 1x8", "add 16xA10", "load x 1.3", "policy shortest", "policy fifo:fgd",
+    }  # fmt: skip
+    assert rows["add 16xA10"]["gpus"] == 40
+    assert rows["add 1x8"]["change"] < 0 < rows["load x 1.3"]["change"]
+    smallest = {row["scenario"]: row for row in answer["smallest"]}
+    assert smallest["baseline"]["value_s"] < 1800
+    assert smallest["load x 1.3"]["nodes"] >= smallest["baseline"]["nodes"]
+    table = prophase_here(*arguments)
+    assert "Fewest nodes for: p95 wait < 30 min" in table.stdout
+    assert "Only 8 blocks to draw from" in table.stdout
+
+
+def test_advised_requests_are_compared(prophase_here, dump, tmp_path):
+    (tmp_path / "advised.csv").write_text("request_gpus,queue\n1,a\n")
+    trial = prophase_here(
+        "whatif", dump, "--cluster", "3x8", "--requests", "advised.csv", "--seeds", "2",
+        "--workers", "1", "--format", "csv",
+    )  # fmt: skip
+    assert trial.returncode == 0, trial.stderr
+    assert "requests advised.csv" in trial.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "nothing to compare"),
+        (("--policy", "shortst"), "Did you mean 'shortest'"),
+        (("--load", "more"), "not a number"),
+        (("--load", "0"), "above 0"),
+        (("--sharing", "perhaps"), "on or off"),
+        (("--target", "soon"), "not understood"),
+        (("--add", "plenty"), "not understood"),
+        (("--remove", "9x8"), "has 3 such nodes"),
+        (("--requests", "none.csv"), "no such file"),
+        (("--load", "1.2", "--seeds", "0"), "at least 1"),
+        (("--load", "1.2", "--block-h", "900"), "--block-h"),
+    ],
+)
+def test_what_is_asked_wrongly_is_explained(prophase_here, dump, arguments, message):
+    done = prophase_here("whatif", dump, "--cluster", "3x8", *arguments)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from prophase.errors import ParameterError, ProphaseError
+from prophase.sim.sweeping.workers import parse_workers, run_all
+
+
+def test_one_worker_runs_here_in_order():
+    assert list(run_all(pow, 2, [1, 2, 3])) == [(1, 2), (2, 4), (3, 8)]
+
+
+def test_processes_get_what_they_share_once_and_give_every_result():
+    assert sorted(run_all(pow, 3, list(range(8)), workers=2)) == [(n, 3**n) for n in range(8)]
+
+
+def test_an_error_in_a_worker_reaches_the_caller():
+    with pytest.raises(ZeroDivisionError):
+        list(run_all(divmod, 1, [1, 0, 2], workers=2))
+
+
+def test_a_worker_that_dies_is_reported_in_our_words():
+    with pytest.raises(ProphaseError, match="ended before its work was done"):
+        list(run_all(_leave, 9, [1, 2], workers=2))
+
+
+def _leave(code: int, task: int) -> None:
+    os._exit(code)
+
+
+@pytest.mark.parametrize("text", ["many", "dask://", "host", "dask://host:port"])
+def test_workers_that_are_neither_a_number_nor_an_address_are_refused(text):
+    with pytest.raises(ParameterError, match="not understood"):
+        parse_workers(text)
+
+
+def test_negative_workers_are_refused():
+    with pytest.raises(ParameterError, match="0 for all"):
+        list(run_all(pow, 2, [1], workers=-1))
+
+
+def test_a_dask_cluster_gives_the_same_results():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, protocol="tcp://"
+    ) as cluster:
+        address = parse_workers(cluster.scheduler_address)
+        assert sorted(run_all(pow, 2, [1, 2], workers=address)) == [(1, 2), (2, 4)]
+
+
+def test_a_dask_scheduler_that_does_not_answer_is_named(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("prophase.sim.sweeping.workers._CONNECT_S", 0.2)
+    with pytest.raises(ProphaseError, match=r"no Dask scheduler answers at dask://127.0.0.1:9"):
+        list(run_all(pow, 2, [1], workers="dask://127.0.0.1:9"))
