@@ -35,7 +35,7 @@ def test_a_replay_reports_waits_and_writes_one_row_per_job(prophase, dump, tmp_p
         ((), "--cluster"),
         (("--cluster", "many"), "not understood"),
         (("--cluster", "1x1", "--order", "shortst"), "Did you mean 'shortest'"),
-        (("--cluster", "1x1", "--out", "s.xlsx"), ".csv or .parquet"),
+        (("--cluster", "1x1", "--out", "s.xlsx"), ".csv.gz, .parquet"),
         (("--semantics", "pie"), "Known: pai"),
         (("--protocol", "openb"), "needs --nodes"),
         (("--protocol", "openb", "--theory"), "nobody queues"),

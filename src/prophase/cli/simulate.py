@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, format_cell, progress_bar, say
-from prophase.errors import InputError, ParameterError, storage_error
+from prophase.cli.output import Format, FormatOption, emit, finite, format_cell, progress_bar
+from prophase.cli.schedule_output import (
+    Wanted,
+    class_rows,
+    measure_rows,
+    print_classes,
+    write_table,
+)
+from prophase.errors import InputError, ParameterError
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +56,31 @@ def command(
             "--leave-out-unfit", help="Leave out jobs that fit on no node, and count them."
         ),
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Measure classes too: class, gpus, or a column such as user."),
+    ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="Prices per GPU-hour by type, core-hour and GiB-hour: .toml or .csv."),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write one row per job to this .csv or .parquet file.")
+        Path | None,
+        typer.Option(help="Write one row per job to this .csv, .parquet or .json file."),
+    ] = None,
+    attempts_out: Annotated[
+        Path | None,
+        typer.Option(help="Write one row per attempt and instance, with node and GPUs."),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", "--html", help="Write everything as one self-contained page."),
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            "--figures", "--plots", help="Write every figure into this folder, as PNG and SVG."
+        ),
     ] = None,
     theory: Annotated[
         bool,
@@ -90,6 +121,8 @@ def command(
 
     `prophase simulate ws --cluster '100x8' --theory`
 
+    `prophase simulate ws --by user --prices prices.toml --page report.html`
+
     `prophase simulate jobs.csv --source pai-sim --semantics pai --gpus 600 --order shortest`
 
     `prophase simulate pods.csv --source openb --nodes n.csv --protocol openb --arrivals o.npz`
@@ -100,6 +133,9 @@ def command(
         raise ParameterError(f"protocol {protocol!r} is unknown. Known: openb.")
     if theory and protocol == "openb":
         raise ParameterError("--theory: pods of --protocol openb never leave, so nobody queues.")
+    wanted = Wanted(by, prices, out, attempts_out, page, figures)
+    preset = "--semantics pai" if semantics else "--protocol openb" if protocol else None
+    wanted.check(preset=preset)
     with progress_bar() as progress:
         progress("reading the trace", None)
         if semantics == "pai":
@@ -122,6 +158,7 @@ def command(
                 source,
                 nodes,
                 cluster,
+                wanted,
                 theory=theory,
                 order=order,
                 place=place,
@@ -130,15 +167,21 @@ def command(
                 leave_out_unfit=leave_out_unfit,
                 seed=seed,
             )
-    if out is not None:
-        _write(table, out)
+    if out is not None and table is None:
+        raise ParameterError("--out writes one row per job; this protocol has curves only.")
+    if out is not None and table is not None:
+        write_table(table, out, "job")
     notes = document.pop("notes", [])
-    beside = document.get("theory")
-    single = {name: value for name, value in document.items() if name != "theory"}
-    rows = _rows(single)
+    beside, classes = document.get("theory"), document.get("classes")
+    single = {n: value for n, value in document.items() if n not in ("theory", "classes", "by")}
+    rows = _rows(single, format)
+    if classes and format is Format.csv:
+        rows += class_rows(classes, document["by"])
     if beside is not None and format is Format.csv:
         rows += _theory_rows(beside)
     emit(rows, format, document=finite(document), remarks=notes)
+    if classes and format is Format.table:
+        print_classes(classes, document["by"])
     if beside is not None and format is Format.table:
         _print_theory(beside)
 
@@ -148,6 +191,7 @@ def _replay(
     source: str | None,
     nodes: Path | None,
     cluster: str | None,
+    wanted: Wanted,
     *,
     theory: bool,
     **policies: Any,
@@ -166,14 +210,18 @@ def _replay(
         raise InputError(
             f"{path}: has no node table. Name the cluster with --cluster 100x8 or --nodes FILE."
         )
-    schedule = simulate(Workload.from_jobs(trace.jobs), machines, **policies)
+    workload = Workload.from_jobs(trace.jobs)
+    wanted.check_measures(workload, machines)
+    schedule = simulate(workload, machines, **policies)
+    metrics = wanted.measure(schedule)
+    wanted.write(schedule, metrics, clock=trace.clock, data=trace.data_hash)
     document = {
         "order": schedule.order,
         "place": schedule.place,
         "queue": schedule.queue,
         "nodes": len(machines),
         "gpus": machines.gpus,
-        **schedule.metrics(),
+        **metrics,
         "data_hash": trace.data_hash,
         "notes": list(schedule.notes),
     }
@@ -241,7 +289,7 @@ def _print_theory(beside: dict[str, Any]) -> None:
         typer.echo(f"\nTheory: not computable: {beside['not_computable']}")
         return
     typer.echo(
-        f"\nTheory: {beside['jobs']:,} jobs on one pool of {beside['servers']:,} "
+        f"\nTheory: {counted(beside['jobs'], 'job')} on one pool of {beside['servers']:,} "
         f"{beside['resource']}\n"
     )
     remarks = [
@@ -254,7 +302,9 @@ def _print_theory(beside: dict[str, Any]) -> None:
         "Queue and utilisation: from the first submission to the last end; formulas: steady state."
     )
     remarks += [f"{one['view']}: {one['note']}." for one in beside["columns"] if one["note"]]
-    remarks += [f"Left out: {count:,} jobs {why}." for why, count in beside["left_out"].items()]
+    remarks += [
+        f"Left out: {counted(count, 'job')} {why}." for why, count in beside["left_out"].items()
+    ]
     remarks += [f"Verdict: {line}" for line in beside["verdict"]]
     emit(beside["table"], Format.table, remarks=remarks)
 
@@ -281,30 +331,12 @@ def _openb(
     return {"protocol": "openb", **result.to_dict(), "data_hash": trace.data_hash}
 
 
-def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
+def _rows(document: dict[str, Any], format: Format) -> list[dict[str, Any]]:
     """One line per number; of a curve, what it is at each tenth."""
-    rows = []
-    for name, value in document.items():
-        if isinstance(value, list):
-            rows += [
-                {"measure": f"{name} at {percent} % arrival", "value": value[percent]}
-                for percent in range(10, len(value), 10)
-            ]
-        else:
-            rows.append({"measure": name, "value": value})
-    return rows
-
-
-def _write(table: pd.DataFrame | None, out: Path) -> None:
-    if table is None:
-        raise ParameterError("--out writes one row per job; this protocol has curves only.")
-    if out.suffix not in (".csv", ".parquet"):
-        raise ParameterError(f"--out {out}: end the name in .csv or .parquet.")
-    try:
-        if out.suffix == ".csv":
-            table.to_csv(out, index=False)
-        else:
-            table.to_parquet(out, index=False)
-    except OSError as cause:
-        raise storage_error(cause, out) from cause
-    say(f"Wrote {len(table):,} jobs to {out}.")
+    curves = {name: value for name, value in document.items() if isinstance(value, list)}
+    rest = {name: value for name, value in document.items() if name not in curves}
+    return measure_rows(rest, format) + [
+        {"measure": f"{name} at {percent} % arrival", "value": value[percent]}
+        for name, value in curves.items()
+        for percent in range(10, len(value), 10)
+    ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from prophase.sim.kernels import sweep_states as kernel
 from prophase.sim.place import fgd as typical
-from prophase.sim.signatures import ASK_CPU, ASK_MILLI, ASK_TYPES, CPU, GPUS, Floats, Ints
+from prophase.sim.signatures import ASK_TYPES, CPU, GPUS, Floats, Ints
 
 if TYPE_CHECKING:
     from prophase.sim.schedule import Schedule
@@ -46,9 +46,8 @@ def fragmented_gpus(schedule: Schedule, edges: Floats) -> Floats:
     bins = np.zeros((len(schedule.cluster.gpu_types), len(edges) - 1))
     if not schedule.cluster.gpus:
         return bins
-    asks, job = schedule.workload.asks, held.job[held.attempt]
     node, gpu_bits = held.node, held.gpu_bits
-    cpu, milli = asks[job, ASK_CPU], asks[job, ASK_MILLI]
+    cpu, milli = held.instance_cpu, held.instance_milli
     begin, end = held.start_s[held.attempt], held.end_s[held.attempt]
     away = schedule.absences
     if away is not None:

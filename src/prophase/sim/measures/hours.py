@@ -23,7 +23,7 @@ _LOST = {
 
 
 def time_by_use(schedule: Schedule) -> dict[str, Floats]:
-    """Split the time each job ran, over all attempts, by what it was good for.
+    """Split the time each attempt ran by what it was good for.
 
     ``useful`` is the run that the job needed, ``slowed`` what a slower or shared GPU added to
     it. What an interrupted attempt lost, its restart included, is booked by what ended it;
@@ -32,19 +32,21 @@ def time_by_use(schedule: Schedule) -> dict[str, Floats]:
 
     Returns
     -------
-    dict of arrays of shape (jobs,)
-        Seconds; their sum is the time the job ran.
+    dict of arrays of shape (attempts,)
+        Seconds; their sum is the length of the attempt. Attempts as in ``occupancy``.
     """
     held, jobs = schedule.occupancy, len(schedule.workload)
     done = np.bincount(held.job, held.outcome == FINISHED, jobs) > 0
     lost = np.where(done[held.job], held.lost_s, held.length_s)
-    forward = np.bincount(held.job, held.length_s - lost, jobs)
-    extra = forward - schedule.workload.duration_s
+    forward = held.length_s - lost
+    of_job = np.bincount(held.job, forward, jobs)
+    extra = of_job - schedule.workload.duration_s
     # rounding of start + duration is no slowness
-    slowed = np.where(extra > 1e-9 * (1.0 + np.abs(schedule.end_s)), extra, 0.0)
-    uses = {"useful": forward - slowed, "slowed": slowed}
+    slow = np.where(extra > 1e-9 * (1.0 + np.abs(schedule.end_s)), extra, 0.0)
+    share = np.divide(slow, of_job, out=np.zeros(jobs), where=of_job > 0)[held.job]
+    uses = {"useful": forward * (1.0 - share), "slowed": forward * share}
     for outcome, name in _LOST.items():
-        uses[name] = np.bincount(held.job, np.where(held.outcome == outcome, lost, 0.0), jobs)
+        uses[name] = np.where(held.outcome == outcome, lost, 0.0)
     return uses
 
 
@@ -53,14 +55,14 @@ def hours_account(amount: Floats, used: dict[str, Floats], owned: float | None) 
 
     Parameters
     ----------
-    amount : array of shape (jobs,)
-        What each job holds while it runs.
+    amount : array of shape (attempts,)
+        What each attempt holds while it runs.
     used : dict
         From :func:`time_by_use`.
     owned : float or None
         Amount x seconds the cluster had; None if the nodes do not state it.
     """
-    uses = {name: float((amount * seconds).sum()) / _HOUR_S for name, seconds in used.items()}
+    uses = {name: float(amount @ seconds) / _HOUR_S for name, seconds in used.items()}
     allocated = sum(uses.values())
     account = {} if owned is None else {"owned": owned / _HOUR_S}
     account |= {"allocated": allocated, **uses}

@@ -44,8 +44,10 @@ class Occupancy:
     node: Ints
     gpu_bits: Ints
     gpu_type: Ints
-    #: of one instance
+    #: GPUs of one instance, its share of each, and its milli-cores
     instance_gpus: Floats
+    instance_milli: Ints
+    instance_cpu: Ints
 
     @property
     def length_s(self) -> Floats:
@@ -58,9 +60,12 @@ class Occupancy:
         attempts = schedule.attempts
         ran = np.flatnonzero(np.isfinite(attempts.start_s) & np.isfinite(attempts.end_s))
         job = attempts.job[ran]
-        asks = schedule.workload.asks
-        instances = asks[job, ASK_INSTANCES]
-        gpus = asks[job, ASK_GPUS] * asks[job, ASK_MILLI] / 1000
+        asks, row = schedule.workload.asks, job
+        if attempts.asks is not None:
+            asks, row = attempts.asks, ran
+        instances = asks[row, ASK_INSTANCES]
+        milli = asks[row, ASK_MILLI]
+        gpus = asks[row, ASK_GPUS] * milli / 1000
         attempt = np.repeat(np.arange(len(ran)), instances)
         number = np.arange(len(attempt)) - np.repeat(np.cumsum(instances) - instances, instances)
         rows = attempts.first_instance[ran][attempt] + number
@@ -72,12 +77,14 @@ class Occupancy:
             attempts.outcome[ran].astype(np.int64),
             np.zeros(len(ran)) if attempts.lost_s is None else attempts.lost_s[ran],
             gpus * instances,
-            asks[job, ASK_CPU] / 1000 * instances,
-            asks[job, ASK_MEMORY] / 1024 * instances,
+            asks[row, ASK_CPU] / 1000 * instances,
+            asks[row, ASK_MEMORY] / 1024 * instances,
             attempt,
             number,
             node,
             attempts.gpu_bits[rows],
             schedule.cluster.matrix[node, GPU_TYPE],
             gpus[attempt],
+            milli[attempt],
+            asks[row, ASK_CPU][attempt],
         )

@@ -15,7 +15,7 @@ from prophase.sim.measures.fairness import fairness
 from prophase.sim.measures.groups import groups_of, total_gpus
 from prophase.sim.measures.hours import hours_account, time_by_use
 from prophase.sim.measures.prices import Prices
-from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, ASK_MEMORY, Floats, Ints
+from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, Floats, Ints
 from prophase.sim.statistics import bootstrap_days
 
 if TYPE_CHECKING:
@@ -124,14 +124,13 @@ class Summary:
         }
 
     def _hours(self) -> dict[str, Any]:
-        asks, capacity = self.schedule.workload.asks, self.schedule.capacity
-        instances = asks[:, ASK_INSTANCES]
+        held, capacity = self.schedule.occupancy, self.schedule.capacity
         gpus = capacity.gpus.sum(axis=0) if self.schedule.cluster.gpus else None
         found = {}
         for name, amount, owned in (
-            ("gpu_hours", self._gpus, gpus),
-            ("core_hours", asks[:, ASK_CPU] / 1000 * instances, capacity.cores),
-            ("gib_hours", asks[:, ASK_MEMORY] / 1024 * instances, capacity.memory_gib),
+            ("gpu_hours", held.gpus, gpus),
+            ("core_hours", held.cores, capacity.cores),
+            ("gib_hours", held.memory_gib, capacity.memory_gib),
         ):
             if amount.any() or (name == "gpu_hours" and gpus is not None):
                 had = None if owned is None else float(owned.mean()) * self._span_s
@@ -174,7 +173,8 @@ class Summary:
 
     @cached_property
     def _lost_share(self) -> Floats:
-        good = self._uses["useful"] + self._uses["slowed"]
+        held, jobs = self.schedule.occupancy, len(self.schedule.workload)
+        good = np.bincount(held.job, self._uses["useful"] + self._uses["slowed"], jobs)
         ran = self.schedule.run_s
         share: Floats = 1.0 - np.divide(good, ran, out=np.ones(len(ran)), where=ran > 0)
         return share

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROWS = """timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 07:00:00,100.0,1,100.0,a
+2017-10-09 07:00:10,100.0,1,100.0,b
+2017-10-09 07:00:20,7200.0,2,14400.0,b
+"""
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    path = tmp_path / "philly.csv"
+    path.write_text(ROWS)
+    (tmp_path / "prices.toml").write_text('currency = "EUR"\n[gpu_hour]\nGPU = 36.0\n')
+    return path
+
+
+def test_everything_is_written_in_one_go(prophase_here, dump, tmp_path):
+    done = prophase_here(
+        "simulate", dump, "--cluster", "1x2", "--by", "queue", "--prices", "prices.toml",
+        "--out", "jobs.parquet", "--attempts-out", "attempts.json", "--page", "report.html",
+        "--figures", "figures", "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["by"] == "queue"
+    assert [(row["queue"], row["jobs"]) for row in answer["classes"]] == [("b", 2), ("a", 1)]
+    assert answer["cost"]["allocated"] == pytest.approx(36.0 * (100 + 100 + 14400) / 3600)
+    assert len(pd.read_parquet(tmp_path / "jobs.parquet")) == 3
+    attempts = pd.read_json(tmp_path / "attempts.json")
+    assert attempts["gpu_ids"].tolist() == ["0", "1", "0 1"]
+    assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "figures" / "queue.png").is_file()
+    assert "3 attempt rows to attempts.json" in done.stderr
+
+
+def test_classes_are_printed_below_all_jobs_and_listed_in_csv(prophase_here, dump):
+    shown = prophase_here("simulate", dump, "--cluster", "1x2", "--by", "class").stdout
+    assert "By class" in shown
+    assert "long, high GPU" in shown
+    listed = prophase_here("simulate", dump, "--cluster", "1x2", "--by", "gpus", "-f", "csv").stdout
+    assert "\njobs of gpus 1,2\n" in listed
+    assert "gpu_hours.useful," in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--by", "quue"), "Did you mean 'queue'"),
+        (("--prices", "none.toml"), "no such price file"),
+        (("--attempts-out", "a.xlsx"), ".csv, .csv.gz, .parquet, .json"),
+        (("--out", "nowhere/a.csv"), "nowhere does not exist"),
+        (("--page", "."), "is a folder"),
+        (("--figures", "philly.csv"), "is a file"),
+        (("--semantics", "pai", "--figures", "x"), "its own measures only"),
+        (("--protocol", "openb", "--by", "user"), "its own measures only"),
+    ],
+)
+def test_what_cannot_be_written_is_said_before_the_replay(prophase_here, dump, arguments, message):
+    done = prophase_here("simulate", dump, "--cluster", "1x2", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
