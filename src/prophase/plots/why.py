@@ -24,6 +24,8 @@ _COLOUR = dict(zip(NAMES, (*COLOURS[6:7], *COLOURS[:6]), strict=True))
 _MOST_CLASSES, _MOST_TYPES = 12, 6
 #: percent below which a bar cannot be seen
 _LEAST_SHARE = 0.2
+#: where the axis of effects ends; what makes waiting longer than that is written out
+_LEAST_SAVED = -60.0
 
 
 def causes_figure(why: Why) -> Figure:
@@ -41,8 +43,12 @@ def causes_figure(why: Why) -> Figure:
             if effect is None or effect.change_pct is None:
                 continue
             saved = -effect.change_pct
+            if saved < _LEAST_SAVED:
+                words = f"\u25c0 {-saved:,.0f} % more waiting"
+                axes.text(_LEAST_SAVED, place + 0.25, words, fontsize=8, va="center")
+                continue
             if effect.low_pct is not None and effect.high_pct is not None:
-                ends = [-effect.high_pct, -effect.low_pct]
+                ends = [max(_LEAST_SAVED, -effect.high_pct), -effect.low_pct]
                 axes.plot(ends, [place + 0.25] * 2, color=MUTED, linewidth=1.2)
             axes.plot(saved, place + 0.25, "o", color=INK, markersize=5)
         axes.plot([], [], "o", color=INK, markersize=5, label="saved without it, 95 %")
@@ -53,8 +59,8 @@ def causes_figure(why: Why) -> Figure:
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel("% of all waiting")
         axes.grid(visible=False, axis="y")
-        lows = [-effect.change_pct for effect in effects.values() if effect.change_pct is not None]
-        axes.set_xlim(max(-60.0, min([0.0, *lows]) * 1.1), 104)
+        worst = max([0.0, *(e.high_pct or e.change_pct or 0.0 for e in effects.values())])
+        axes.set_xlim(max(_LEAST_SAVED - 2, -1.1 * worst), 104)
         legend_below(axes)
 
     height = 1.5 + 0.5 * max(1, len(rows))

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from prophase.sim import Cluster, Workload, simulate
+from prophase.sim.rules.autoscaling import Autoscaler
+from prophase.sim.rules.sharing import Sharing
 from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, GPUS
 from prophase.sim.why.effects import effects_of_removal
 from prophase.sim.why.removing import World, any_type, no_pieces, one_by_one, twice_the_nodes
@@ -77,3 +79,21 @@ def test_an_effect_is_the_change_of_all_waiting_and_says_what_was_not_run():
     assert effects["no quotas"].change_pct is None
     # only one day had waits: no interval
     assert effects["every node twice"].low_pct is None
+
+
+def test_twice_the_nodes_lift_the_autoscalers_ceiling_too():
+    case = world("4x1", request_gpus=[1.0, 1.0])
+    scaled = World(case.workload, case.cluster, {"scaling": Autoscaler(floor=1, ceiling=2)})
+    doubled = twice_the_nodes(scaled)
+    assert isinstance(doubled, World)
+    assert doubled.settings["scaling"].ceiling == 4
+
+
+def test_requests_that_sharing_cut_once_are_not_cut_again():
+    case = world("1x2", request_gpus=[1.0, 2.0, 1.0])
+    settings = {"share": Sharing(per_gpu=2), "place": "first_fit"}
+    schedule = simulate(case.workload, case.cluster, **settings)
+    assert schedule.wait_s.tolist() == [0, 10, 0]
+    effects = {e.change: e for e in effects_of_removal(schedule, case.cluster, settings)}
+    # two whole GPUs stay two whole GPUs: pooled or not, the second job waits for the first
+    assert effects["GPUs of all nodes pooled"].change_pct == 0

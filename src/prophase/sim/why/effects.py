@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,10 @@ def effects_of_removal(
     settings : dict
         What the schedule was made with, as for :func:`prophase.sim.simulate`.
     """
+    share = settings.get("share")
+    if share is not None:
+        # the schedule's requests are what sharing left of them already
+        settings = {**settings, "share": replace(share, per_gpu=0)}
     found = []
     for number, (cause, words, remove) in enumerate(REMOVALS):
         if progress:

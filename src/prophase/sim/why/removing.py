@@ -51,8 +51,12 @@ def twice_the_nodes(world: World) -> World | str:
     """Every node twice."""
     nodes = world.cluster.nodes
     again = nodes.assign(node_id=nodes["node_id"].astype(str) + " (again)")
-    doubled = pd.concat([nodes, again], ignore_index=True)
-    return replace(world, cluster=Cluster.from_nodes(doubled))
+    doubled = Cluster.from_nodes(pd.concat([nodes, again], ignore_index=True))
+    scaling = world.settings.get("scaling")
+    if scaling is None or scaling.ceiling is None:
+        return replace(world, cluster=doubled)
+    wider = replace(scaling, ceiling=2 * scaling.ceiling)
+    return replace(world, cluster=doubled, settings={**world.settings, "scaling": wider})
 
 
 def any_type(world: World) -> World | str:

@@ -202,11 +202,12 @@ def _references(asks: Ints) -> Ints:
 
 def _switches(schedule: Schedule) -> tuple[Floats, Ints]:
     """Return when nodes leave (node) and come back (-1 - node), in order of time."""
-    away = getattr(schedule, "absences", None)
+    away = schedule.absences
     if away is None:
         return np.zeros(0), np.zeros(0, np.int64)
-    times = np.concatenate([away.to_s, away.from_s])
-    what = np.concatenate([-1 - away.node, away.node])
+    real = away.to_s > away.from_s
+    times = np.concatenate([away.to_s[real], away.from_s[real]])
+    what = np.concatenate([-1 - away.node[real], away.node[real]])
     # returns first: a node that leaves again at the same instant is away
     order = np.argsort(times, kind="stable")
     return times[order].astype(np.float64), what[order].astype(np.int64)

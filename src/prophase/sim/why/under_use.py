@@ -19,7 +19,7 @@ def owned_gpu_h(schedule: Schedule) -> Floats:
     matrix, kinds = schedule.cluster.matrix, len(schedule.cluster.gpu_types)
     first, last = float(schedule.workload.submit_s.min()), float(schedule.workload.submit_s.max())
     hours = np.bincount(matrix[:, GPU_TYPE], matrix[:, GPUS], kinds) * (last - first) / 3600
-    away = getattr(schedule, "absences", None)
+    away = schedule.absences
     if away is not None:
         gone = np.clip(away.to_s, first, last) - np.clip(away.from_s, first, last)
         gpus = matrix[away.node, GPUS] * gone / 3600
