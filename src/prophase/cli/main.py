@@ -32,7 +32,12 @@ COMMANDS = {
     "sample": "sample",
     "split": "split",
     "simulate": "simulate",
+    "why": "why",
+    "sweep": "sweep",
+    "whatif": "whatif",
+    "validate": "validate",
     "queueing": "queueing",
+    "reproduce": "reproduce",
     "fetch": "fetch",
     "show": "show",
 }
