@@ -54,13 +54,13 @@ def _room(shape: Ints, nodes: Ints) -> int:
 
 def with_types(workload: Workload, cluster: Cluster) -> Ints:
     """Fill in which GPU types and node features each job accepts, as this cluster numbers them."""
-    asks = workload.asks.copy()
-    for column, target, known in (
+    known_words = (
         ("gpu_type", ASK_TYPES, cluster.gpu_types),
         ("attr_features", ASK_FEATURES, cluster.features),
-    ):
-        if column not in workload.jobs:
-            continue
+    )
+    accepted = [words for words in known_words if words[0] in workload.jobs]
+    asks = workload.asks.copy(order="K") if accepted else workload.asks
+    for column, target, known in accepted:
         texts = workload.jobs[column].fillna("").astype(str)
         bits = {
             text: sum(
@@ -83,4 +83,4 @@ def keep_fitting(
             f"{int(stuck.sum()):,} of {len(workload):,} jobs {why}: {name_some(ids)}. Add what "
             "they need, or leave these jobs out (--leave-out-unfit)."
         )
-    return workload.without(stuck, why), asks[~stuck]
+    return workload.without(stuck, why), asks[~stuck] if stuck.any() else asks

@@ -1,8 +1,9 @@
 """Find policies by name: the function that bears the name of its file.
 
 A place policy's file may also hold ``choose_gpu`` (compiled to ``CHOOSE_GPU``), ``prepare``
-(returns the policy's facts), ``PURE = False`` (its scores change without a node changing) and
-``FILL = True`` (a gang packs a node full before it takes the next).
+(returns the policy's facts), ``PURE = False`` (its scores change without a node changing),
+``LOTS = True`` (its score is a draw from 0 to 1, whatever the node) and ``FILL = True`` (a gang
+packs a node full before it takes the next).
 
 An order is either plain NumPy, a key per job of the workload, or *moves*: compiled to ``KEY``,
 with ``refresh`` (compiled to ``REFRESH``), ``prepare`` (returns its facts), ``RESORT = True``
@@ -13,12 +14,12 @@ usage is counted in) beside it.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from prophase.errors import ParameterError, not_among
 from prophase.sim import order as orders_folder
@@ -39,6 +40,7 @@ class PlacePolicy:
     prepare: Callable[[Ints, Cluster, int], Floats] | None
     pure: bool
     fill: bool
+    lots: bool
 
 
 @dataclass(frozen=True)
@@ -58,51 +60,71 @@ class OrderPolicy:
     charge: str = "auto"
 
 
+Policy = TypeVar("Policy")
+
+
+class Policies(Mapping[str, Policy]):
+    """Policies by name; a file is imported, with its compiled code, when it is first asked for."""
+
+    def __init__(self, folder: ModuleType, made_of: Callable[[str, ModuleType], Policy]) -> None:
+        found = pkgutil.iter_modules(folder.__path__)
+        self._names = [file.name for file in found if file.name != tightest_gpu.__name__]
+        self._load = cache(lambda name: made_of(name, import_module(f"{folder.__name__}.{name}")))
+
+    def __getitem__(self, name: str) -> Policy:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._load(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 @cache
-def order_policies() -> dict[str, OrderPolicy]:
+def order_policies() -> Mapping[str, OrderPolicy]:
     """Return every order policy by name."""
-    return {
-        name: OrderPolicy(
-            name,
-            getattr(module, name),
-            hasattr(getattr(module, name), "py_func"),
-            getattr(module, "refresh", None),
-            getattr(module, "prepare", None),
-            getattr(module, "RESORT", False),
-            getattr(module, "REKEY_S", 0.0),
-            getattr(module, "CHARGE", "auto"),
-        )
-        for name, module in _files(orders_folder)
-    }
+    return Policies(orders_folder, _order_policy)
 
 
 @cache
-def place_policies() -> dict[str, PlacePolicy]:
+def place_policies() -> Mapping[str, PlacePolicy]:
     """Return every place policy by name."""
-    return {
-        name: PlacePolicy(
-            name,
-            getattr(module, name),
-            getattr(module, "choose_gpu", tightest_gpu),
-            getattr(module, "prepare", None),
-            getattr(module, "PURE", True),
-            getattr(module, "FILL", False),
-        )
-        for name, module in _files(places_folder)
-        if name != tightest_gpu.__name__
-    }
+    return Policies(places_folder, _place_policy)
 
 
-def named(name: str, known: dict[str, Any], what: str) -> Any:
+def named(name: str, known: Mapping[str, Any], what: str) -> Any:
     """Return the policy of that name, or say which there are."""
     if name not in known:
         raise ParameterError(not_among(f"{what} {name!r} is unknown.", name, known))
     return known[name]
 
 
-def _files(folder: ModuleType) -> Iterator[tuple[str, ModuleType]]:
-    for found in pkgutil.iter_modules(folder.__path__, folder.__name__ + "."):
-        name = found.name.rpartition(".")[2]
-        module = import_module(found.name)
-        if hasattr(module, name):
-            yield name, module
+def _order_policy(name: str, module: ModuleType) -> OrderPolicy:
+    return OrderPolicy(
+        name,
+        getattr(module, name),
+        hasattr(getattr(module, name), "py_func"),
+        getattr(module, "refresh", None),
+        getattr(module, "prepare", None),
+        getattr(module, "RESORT", False),
+        getattr(module, "REKEY_S", 0.0),
+        getattr(module, "CHARGE", "auto"),
+    )
+
+
+def _place_policy(name: str, module: ModuleType) -> PlacePolicy:
+    return PlacePolicy(
+        name,
+        getattr(module, name),
+        getattr(module, "choose_gpu", tightest_gpu),
+        getattr(module, "prepare", None),
+        getattr(module, "PURE", True),
+        getattr(module, "FILL", False),
+        getattr(module, "LOTS", False),
+    )

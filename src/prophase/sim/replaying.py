@@ -165,9 +165,8 @@ def simulate(
         )
     else:
         rank = np.empty(len(workload), np.int64)
-        rank[np.lexsort((np.arange(len(workload)), workload.submit_s, key))] = np.arange(
-            len(workload)
-        )
+        # jobs are in order of submission, and equals stay so
+        rank[np.argsort(key, kind="stable")] = np.arange(len(workload))
         attempts = run_loop(
             workload.submit_s,
             workload.duration_s,
@@ -178,6 +177,7 @@ def simulate(
             choose_gpu=policy.choose_gpu,
             facts=policy.prepare(asks, cluster, seed) if policy.prepare else None,
             trees=policy.pure,
+            lots=policy.lots,
             fill=policy.fill,
             strict=queue == "strict",
         )

@@ -17,7 +17,7 @@ from prophase.sim.signatures import (
 )
 
 #: every score is a new draw from 0 to 1, whatever the node
-PURE = False
+PURE, LOTS = False, True
 #: a multiplicative generator (Park and Miller), exact in float64; ``facts`` holds its state
 _FACTOR, _MODULUS = 48271.0, 2147483647.0
 
