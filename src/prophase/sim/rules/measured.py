@@ -17,7 +17,6 @@ from prophase.errors import InputError, ParameterError
 from prophase.sim.rules.reading import as_rule
 from prophase.sim.rules.sharing import Sharing, Speeds
 from prophase.sim.workload import Workload
-from prophase.trace.loading import open_trace
 
 _OWN_RUN = re.compile(r"after_duration_(\w+)_s")
 
@@ -152,6 +151,9 @@ def as_sharing(value: Sharing | str | None) -> Sharing | None:
 
 
 def _measurements(path: str) -> pd.DataFrame:
+    # Ibis takes longer to load than a small replay takes
+    from prophase.trace.loading import open_trace
+
     tables = open_trace(Path(path)).tables
     for name in ("throughput", "time_per_epoch"):
         if name in tables:
