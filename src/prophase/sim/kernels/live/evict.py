@@ -6,9 +6,8 @@ import numpy as np
 from numba import njit
 
 from prophase.sim.kernels.gangs import ON_GPUS, ON_NODE
-from prophase.sim.kernels.live.plan import total_room
 from prophase.sim.kernels.live.rules import RULE_MIN_RUN, RUNNING
-from prophase.sim.kernels.nodes import give_back, occupy
+from prophase.sim.kernels.nodes import give_back, occupy, room
 from prophase.sim.signatures import ASK_INSTANCES, JOB_STARTED
 
 
@@ -38,20 +37,24 @@ def choose_victims(
     victims[:found] = victims[:found][np.argsort(worst, kind="mergesort")]
     wanted = asks[shape, ASK_INSTANCES]
     scratch[:, :] = nodes
+    free = 0
+    for node in range(nodes.shape[0]):
+        free += room(scratch, node, asks, shape)
     taken = 0
-    while taken < found and total_room(scratch, asks, shape) < wanted:
-        _free(scratch, asks, shape_of, row_of, placed, victims[taken], True)
+    while taken < found and free < wanted:
+        free += _moved(scratch, asks, shape, shape_of, row_of, placed, victims[taken], True)
         taken += 1
-    if total_room(scratch, asks, shape) < wanted:
+    if free < wanted:
         return 0
     kept = 0
     needed = np.ones(taken, np.bool_)
     for place in range(taken - 1, -1, -1):
-        _free(scratch, asks, shape_of, row_of, placed, victims[place], False)
-        if total_room(scratch, asks, shape) >= wanted:
+        job = victims[place]
+        free += _moved(scratch, asks, shape, shape_of, row_of, placed, job, False)
+        if free >= wanted:
             needed[place] = False
         else:
-            _free(scratch, asks, shape_of, row_of, placed, victims[place], True)
+            free += _moved(scratch, asks, shape, shape_of, row_of, placed, job, True)
     for place in range(taken):
         if needed[place]:
             victims[kept] = victims[place]
@@ -60,10 +63,16 @@ def choose_victims(
 
 
 @njit(cache=True)
-def _free(nodes, asks, shape_of, row_of, placed, job, leaves):
+def _moved(nodes, asks, wanted, shape_of, row_of, placed, job, leaves):
+    """Let a job leave or come back; return by how much the room for the wanted shape changed."""
     shape = shape_of[job]
+    change = 0
     for row in range(row_of[job], row_of[job] + asks[shape, ASK_INSTANCES]):
+        node, bits = placed[row, ON_NODE], placed[row, ON_GPUS]
+        change -= room(nodes, node, asks, wanted)
         if leaves:
-            give_back(nodes, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
+            give_back(nodes, node, asks, shape, bits)
         else:
-            occupy(nodes, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
+            occupy(nodes, node, asks, shape, bits)
+        change += room(nodes, node, asks, wanted)
+    return change
