@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prophase.errors import InputError, ParameterError
@@ -21,6 +21,7 @@ def test_the_same_number_of_nodes_is_the_same_cluster():
     assert kinds(scaled(MIXED, 20)) == {"V100": 12, "T4": 6, "P100": 2}
 
 
+@settings(max_examples=25)
 @given(st.integers(1, 60))
 def test_a_larger_cluster_holds_every_smaller_one(nodes):
     small, large = kinds(scaled(MIXED, nodes)), kinds(scaled(MIXED, nodes + 1))

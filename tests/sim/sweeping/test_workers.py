@@ -16,6 +16,12 @@ def test_processes_get_what_they_share_once_and_give_every_result():
     assert sorted(run_all(pow, 3, list(range(8)), workers=2)) == [(n, 3**n) for n in range(8)]
 
 
+def test_all_cores_begin_with_one_process_and_finish_with_the_others(monkeypatch):
+    for alone_s in (60.0, 0.0):
+        monkeypatch.setattr("prophase.sim.sweeping.workers._ALONE_S", alone_s)
+        assert sorted(run_all(pow, 3, [1, 2, 3], workers=0)) == [(1, 3), (2, 9), (3, 27)]
+
+
 def test_an_error_in_a_worker_reaches_the_caller():
     with pytest.raises(ZeroDivisionError):
         list(run_all(divmod, 1, [1, 0, 2], workers=2))

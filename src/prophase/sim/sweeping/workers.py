@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -22,6 +23,8 @@ Result = TypeVar("Result")
 
 _DASK = "dask://"
 _CONNECT_S = 15
+#: how long one process works alone before others are started
+_ALONE_S = 4.0
 #: what a worker process was given once, for all of its calls
 _shared: Any = None
 
@@ -42,8 +45,9 @@ def run_all(
     shared : object
         Sent to each worker once, not with every task.
     workers : int or str, default=1
-        Processes on this machine: 1 runs here, one after the other, 0 takes all cores. Or the
-        address of a Dask scheduler, ``"dask://host:8786"``; Prophase must be installed there.
+        Processes on this machine: 1 runs here, one after the other; 0 takes all cores once a few
+        seconds here were not enough. Or the address of a Dask scheduler,
+        ``"dask://host:8786"``; Prophase must be installed there.
 
     Examples
     --------
@@ -56,13 +60,16 @@ def run_all(
         with _dask(workers, shared) as (executor, handle):
             yield from _as_they_finish(executor, function, handle, tasks)
         return
-    count = min(workers or os.cpu_count() or 1, len(tasks))
-    if count <= 1:
-        for task in tasks:
-            yield task, function(shared, task)
-        return
-    with _processes(count, shared) as executor:
-        yield from _as_they_finish(executor, _with_shared, function, tasks)
+    count = workers or os.cpu_count() or 1
+    left = list(tasks)
+    # new processes need seconds to start, which a small task never gets back
+    until = time.monotonic() + _ALONE_S if workers == 0 else time.monotonic()
+    while left and (min(count, len(left)) <= 1 or time.monotonic() < until):
+        task = left.pop(0)
+        yield task, function(shared, task)
+    if left:
+        with _processes(min(count, len(left)), shared) as executor:
+            yield from _as_they_finish(executor, _with_shared, function, left)
 
 
 def parse_workers(text: str) -> int | str:
