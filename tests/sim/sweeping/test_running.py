@@ -116,6 +116,13 @@ def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path: Path):
     refused(InputError, r"1 of 400 jobs .*'1x4'.*: 7\.", SweepPlan(["1x6", "1x4"]), wide)
 
 
+def test_jobs_that_all_name_a_type_the_cluster_lacks_are_refused_by_name():
+    other = trace()
+    other.jobs["gpu_type"] = "H100"
+    with pytest.raises(InputError, match=r"400 of 400 jobs fit on no node of cluster '1x4 T4'"):
+        run_sweep(other, SweepPlan(["1x4 T4"], seeds=1))
+
+
 def test_a_job_that_one_cluster_cannot_run_is_left_out_of_all():
     wide = trace()
     wide.asks[7, 2] = 5

@@ -71,8 +71,8 @@ def run_sweep(
     draw = Resampler(workload, plan.block_h)
     require_blocks(draw, plan.seeds)
     clusters = {name: cluster_named(name, own) for name in plan.clusters}
-    try_policies(workload, next(iter(clusters.values())), map(dict, plan.policy_settings))
     kept = fit_everywhere(workload, clusters, leave_out_unfit=leave_out_unfit)
+    try_policies(kept, next(iter(clusters.values())), map(dict, plan.policy_settings))
     setting = Setting(Resampler(kept, plan.block_h), clusters)
     data_hash = content_hash(kept, own, plan.block_h)
     cells = {cell.key(data_hash): cell for cell in plan.cells()}

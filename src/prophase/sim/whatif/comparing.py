@@ -123,8 +123,6 @@ def compare_scenarios(
 
 def ready(scenarios: Sequence[Scenario], *, leave_out_unfit: bool = False) -> list[Scenario]:
     """Refuse what cannot run, or leave a job that one scenario cannot run out of all."""
-    for scenario in scenarios:
-        try_policies(scenario.workload, scenario.cluster, [scenario.policy])
     stuck = np.zeros(len(scenarios[0].workload), np.bool_)
     for scenario in scenarios:
         unfit = unfit_jobs(scenario.workload, scenario.cluster)
@@ -140,7 +138,10 @@ def ready(scenarios: Sequence[Scenario], *, leave_out_unfit: bool = False) -> li
         id(one.workload): one.workload.without(stuck, "fit on no node of one of the clusters")
         for one in scenarios
     }
-    return [replace(one, workload=kept[id(one.workload)]) for one in scenarios]
+    runnable = [replace(one, workload=kept[id(one.workload)]) for one in scenarios]
+    for scenario in runnable:
+        try_policies(scenario.workload, scenario.cluster, [scenario.policy])
+    return runnable
 
 
 def drawing(scenarios: Sequence[Scenario], block_h: float) -> list[tuple[Scenario, Resampler]]:
