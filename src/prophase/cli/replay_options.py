@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase.cli.trace_options import SourceOption as SourceOption
 from prophase.errors import InputError, ParameterError, not_among
 
 if TYPE_CHECKING:
     from prophase.sim import Cluster
     from prophase.trace.loading import Trace
 
-SourceOption = Annotated[
-    str | None, typer.Option(help="Reader to use; recognised by the columns if left out.")
-]
 NodesOption = Annotated[
     Path | None,
     typer.Option(help="Node list: a workspace, a file of the same source, or a slurm.conf."),
@@ -31,7 +29,7 @@ OrderOption = Annotated[
 ]
 PlaceOption = Annotated[str, typer.Option(help="Which node a job goes to.")]
 QueueOption = Annotated[
-    str, typer.Option(help="Behind a job that does not fit: skip, strict, easy ...")
+    str, typer.Option(help="Behind a job that does not fit: skip, strict, easy, conservative.")
 ]
 EstimateOption = Annotated[
     str, typer.Option(help="Column with the run times that backfilling plans with.")
@@ -48,8 +46,24 @@ SetOption = Annotated[
         help="Any other setting of simulate(), several times if need be.",
     ),
 ]
+SlurmOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Take order, queue, backfilling and choice of nodes from this slurm.conf (or its "
+        "folder); options given beside it go first."
+    ),
+]
+ClocksOption = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Replay so often, the scheduler's clock beginning at other instants, and take each "
+        "job's mean wait.",
+    ),
+]
 #: what these commands decide themselves
 _TAKEN = ("workload", "cluster")
+_DEFAULTS = {"order": "fifo", "place": "best_fit", "queue": "skip", "estimate": "time_limit_s"}
 
 
 def named_cluster(
@@ -71,6 +85,22 @@ def named_cluster(
     )
 
 
+def replay_settings(
+    slurm: Path | None, pairs: Sequence[str] | None, **options: Any
+) -> dict[str, Any]:
+    """Return the settings of a replay: a Slurm configuration's, the options', then ``--set``'s.
+
+    An option that has its default value leaves the configuration's word alone.
+    """
+    found = dict(options)
+    if slurm is not None:
+        from prophase.sim.presets.slurm import find_conf, slurm_settings
+
+        given = {name: value for name, value in options.items() if value != _DEFAULTS.get(name)}
+        found = {**options, **slurm_settings(find_conf(slurm)), **given}
+    return {**found, **other_settings(pairs)}
+
+
 def other_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
     """Read ``--set name=value``: numbers, true and false, lists as in TOML, else text.
 
@@ -82,16 +112,28 @@ def other_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
     from prophase.sim import simulate
 
     known = [name for name in inspect.signature(simulate).parameters if name not in _TAKEN]
+    found = named_values(pairs, "--set")
+    for name in found:
+        if name not in known:
+            said = f"--set {name}: simulate() has no setting {name!r}."
+            raise ParameterError(not_among(said, name, known, heading="Settings"))
+    return found
+
+
+def named_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any]:
+    """Read NAME=VALUE: numbers, true and false, lists as in TOML, else text."""
     found: dict[str, Any] = {}
     for pair in pairs or ():
         name, equals, text = pair.partition("=")
-        if not equals:
-            raise ParameterError(f"--set {pair}: write NAME=VALUE.")
-        if name not in known:
-            said = f"--set {pair}: simulate() has no setting {name!r}."
-            raise ParameterError(not_among(said, name, known, heading="Settings"))
+        if not equals or not name:
+            raise ParameterError(f"{option} {pair}: write NAME=VALUE.")
         try:
             found[name] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
             found[name] = text
     return found
+
+
+def given_rules(**rules: Any) -> dict[str, Any]:
+    """Return the rules that were named."""
+    return {name: value for name, value in rules.items() if value is not None}

@@ -9,6 +9,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, format_cell, progress_bar
+from prophase.cli.replay_options import (
+    ClusterOption,
+    EstimateOption,
+    LeaveOutOption,
+    NodesOption,
+    OrderOption,
+    PlaceOption,
+    QueueOption,
+    SetOption,
+    SlurmOption,
+    SourceOption,
+    given_rules,
+    named_cluster,
+    named_values,
+    replay_settings,
+)
+from prophase.cli.rule_options import (
+    BackfillOption,
+    CalendarOption,
+    FailuresOption,
+    HalfLifeOption,
+    LadderOption,
+    NoiseOption,
+    OrderOptionsOption,
+    PreemptOption,
+    QuotasOption,
+    ScalingOption,
+    ShareOption,
+    SharesOption,
+    SpeedsOption,
+)
 from prophase.cli.schedule_output import (
     Wanted,
     class_rows,
@@ -27,35 +58,29 @@ if TYPE_CHECKING:
 
 def command(
     path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
-    source: Annotated[
-        str | None, typer.Option(help="Reader to use; recognised by the columns if left out.")
-    ] = None,
-    nodes: Annotated[
-        Path | None, typer.Option(help="Node list: a workspace or a file of the same source.")
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Cluster in short: nodes x GPUs, then GPU type, cores (c) and GiB of memory (g) "
-            "per node, e.g. '50x8 V100 96c 512g, 20x2 T4'."
-        ),
-    ] = None,
-    order: Annotated[
-        str, typer.Option(help="Who goes first: a policy, or column:NAME, smallest first.")
-    ] = "fifo",
-    place: Annotated[str, typer.Option(help="Which node a job goes to.")] = "best_fit",
-    queue: Annotated[
-        str, typer.Option(help="Behind a job that does not fit: skip, strict, easy.")
-    ] = "skip",
-    estimate: Annotated[
-        str, typer.Option(help="easy: column with the run times that backfilling plans with.")
-    ] = "time_limit_s",
-    leave_out_unfit: Annotated[
-        bool,
-        typer.Option(
-            "--leave-out-unfit", help="Leave out jobs that fit on no node, and count them."
-        ),
-    ] = False,
+    source: SourceOption = None,
+    nodes: NodesOption = None,
+    cluster: ClusterOption = None,
+    order: OrderOption = "fifo",
+    place: PlaceOption = "best_fit",
+    queue: QueueOption = "skip",
+    estimate: EstimateOption = "time_limit_s",
+    noise: NoiseOption = 0.0,
+    leave_out_unfit: LeaveOutOption = False,
+    slurm: SlurmOption = None,
+    backfill: BackfillOption = None,
+    preempt: PreemptOption = None,
+    share: ShareOption = None,
+    speeds: SpeedsOption = None,
+    scaling: ScalingOption = None,
+    failures: FailuresOption = None,
+    calendar: CalendarOption = None,
+    ladder: LadderOption = None,
+    quotas: QuotasOption = None,
+    shares: SharesOption = None,
+    half_life: HalfLifeOption = "0",
+    order_option: OrderOptionsOption = None,
+    settings: SetOption = None,
     by: Annotated[
         str | None,
         typer.Option(help="Measure classes too: class, gpus, or a column such as user."),
@@ -121,6 +146,10 @@ def command(
 
     `prophase simulate ws --cluster '100x8' --theory`
 
+    `prophase simulate ws --cluster 20x8 --order shortest_remaining --preempt checkpoint=10min`
+
+    `prophase simulate sacct.psv --nodes slurm.conf --slurm slurm.conf --shares shares.csv`
+
     `prophase simulate ws --by user --prices prices.toml --page report.html`
 
     `prophase simulate jobs.csv --source pai-sim --semantics pai --gpus 600 --order shortest`
@@ -160,12 +189,31 @@ def command(
                 cluster,
                 wanted,
                 theory=theory,
-                order=order,
-                place=place,
-                queue=queue,
-                estimate=estimate,
-                leave_out_unfit=leave_out_unfit,
-                seed=seed,
+                policies=replay_settings(
+                    slurm,
+                    settings,
+                    order=order,
+                    place=place,
+                    queue=queue,
+                    estimate=estimate,
+                    leave_out_unfit=leave_out_unfit,
+                    seed=seed,
+                    **given_rules(
+                        noise=noise or None,
+                        backfill=backfill,
+                        preempt=preempt,
+                        share=share,
+                        speeds=speeds,
+                        scaling=scaling,
+                        failures=failures,
+                        calendar=calendar,
+                        ladder=ladder,
+                        quotas=quotas,
+                        shares=shares,
+                        half_life_s=None if half_life == "0" else half_life,
+                        order_options=named_values(order_option, "--order-option") or None,
+                    ),
+                ),
             )
     if out is not None and table is None:
         raise ParameterError("--out writes one row per job; this protocol has curves only.")
@@ -194,22 +242,13 @@ def _replay(
     wanted: Wanted,
     *,
     theory: bool,
-    **policies: Any,
+    policies: dict[str, Any],
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    from prophase.sim import Cluster, Workload, simulate
+    from prophase.sim import Workload, simulate
     from prophase.trace.loading import open_trace
 
     trace = open_trace(path, source=source)
-    if cluster is not None:
-        machines = Cluster.parse(cluster)
-    elif nodes is not None:
-        machines = Cluster.from_nodes(open_trace(nodes, source=source).nodes)
-    elif "nodes" in trace.tables:
-        machines = Cluster.from_nodes(trace.nodes)
-    else:
-        raise InputError(
-            f"{path}: has no node table. Name the cluster with --cluster 100x8 or --nodes FILE."
-        )
+    machines = named_cluster(trace, path, source, nodes, cluster)
     workload = Workload.from_jobs(trace.jobs)
     wanted.check_measures(workload, machines)
     schedule = simulate(workload, machines, **policies)
