@@ -140,7 +140,7 @@ def command(
             raise typer.Exit(1) from None
     ranked = result.ranked(measures)
     _write(result, ranked, measures, out)
-    _report(result, ranked, measures, out, found, wanted.seeds, format)
+    _report(result, ranked, measures, out, found, wanted.seeds, wanted.block_h, format)
 
 
 def _opened(path: Path, source: str | None, nodes: Path | None) -> tuple[Any, Cluster | None]:
@@ -160,9 +160,10 @@ def _report(
     out: Path,
     found: dict[str, int],
     seeds: int,
+    block_h: float,
     format: Format,
 ) -> None:
-    from prophase.sim.sweeping.resampling import rough
+    from prophase.sim.sweeping.resampling import broken_up, rough
 
     varied = [name for name in result.axes if ranked[name].nunique() > 1]
     fixed = {name: ranked[name].iloc[0] for name in result.axes if name not in varied}
@@ -186,7 +187,7 @@ def _report(
         "earlier run.",
         *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
     ]
-    remarks += [rough(result.blocks)] if rough(result.blocks) else []
+    remarks += [rough(result.blocks), broken_up(rows, first, block_h)]
     remarks.append(f"Tables and figure: {as_typed(out)}")
     document = {
         "axes": list(result.axes),
@@ -196,6 +197,7 @@ def _report(
         "data_hash": result.data_hash,
         "left_out": dict(result.left_out),
         "rows": rows,
+        "remarks": [remark for remark in remarks if remark],
     }
     narrow = [{name: row[name] for name in shown} for row in rows]
     emit(

@@ -136,7 +136,18 @@ def command(
             if promise
             else None
         )
-    _report(compared, scenarios, measure, seeds, trace.data_hash, target, sizes, remarks, format)
+    _report(
+        compared,
+        scenarios,
+        measure,
+        seeds,
+        block_h,
+        trace.data_hash,
+        target,
+        sizes,
+        remarks,
+        format,
+    )
 
 
 def _question(
@@ -173,15 +184,17 @@ def _report(
     scenarios: list[Scenario],
     measure: str,
     seeds: int,
+    block_h: float,
     data_hash: str,
     target: str | None,
     sizes: list[SmallestCluster] | None,
     remarks: list[str],
     format: Format,
 ) -> None:
-    from prophase.sim.sweeping.resampling import rough
+    from prophase.sim.sweeping.resampling import broken_up, rough
 
-    rows = compared.ranked(measure).to_dict("records")
+    ranked = compared.ranked(measure).to_dict("records")
+    rows = [{str(name): value for name, value in row.items()} for row in ranked]
     base = ", ".join(f"{k} {v}" for k, v in scenarios[0].policy.items() if k != "estimate")
     remarks = [
         f"Baseline: {base}. {measure}: mean over {seeds} resampled traces "
@@ -190,7 +203,8 @@ def _report(
         *remarks,
         *(f"Left out: {count:,} jobs {why}." for why, count in compared.left_out.items()),
     ]
-    remarks += [rough(compared.blocks)] if rough(compared.blocks) else []
+    warnings = (rough(compared.blocks), broken_up(rows, measure, block_h))
+    remarks += [warning for warning in warnings if warning]
     document: dict[str, Any] = {
         "measure": measure,
         "seeds": seeds,

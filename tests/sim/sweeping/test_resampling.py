@@ -10,6 +10,7 @@ from prophase.errors import ParameterError
 from prophase.sim import Workload
 from prophase.sim.sweeping.resampling import (
     Resampler,
+    broken_up,
     interval_of_resamples,
     paired_change,
     require_blocks,
@@ -134,3 +135,10 @@ def test_the_coverage_under_unlike_days_is_what_the_documentation_says():
 def test_few_days_are_called_rough():
     assert "Only 8 blocks" in rough(8)
     assert rough(75) == ""
+
+
+def test_a_trace_outside_its_own_interval_is_warned_of():
+    inside = {"w": 5.0, "w_low": 1.0, "w_high": 9.0, "w_trace": 6.0}
+    assert broken_up([inside], "w", 24.0) == ""
+    assert "1 of 2 rows" in broken_up([inside, {**inside, "w_trace": 60.0}], "w", 24.0)
+    assert broken_up([{**inside, "w_low": None}], "w", 24.0) == ""

@@ -6,7 +6,9 @@ seed alone, and a larger load keeps every job of a smaller one. So differences a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -208,6 +210,27 @@ def rough(blocks: int) -> str:
     return (
         f"Only {blocks} blocks to draw from: intervals are rough. If days differ much, they hold "
         "the truth less often than in 95 % of cases."
+    )
+
+
+def broken_up(rows: Iterable[Mapping[str, Any]], measure: str, block_h: float) -> str:
+    """Warn if the trace as recorded lies outside the interval of its own resamples; else nothing.
+
+    Examples
+    --------
+    >>> row = {"w": 5.0, "w_low": 1.0, "w_high": 9.0, "w_trace": 60.0}
+    >>> broken_up([row], "w", 24.0)[:44]
+    'w of the trace as recorded lies outside the '
+    """
+    ends = [[row[f"{measure}{end}"] for end in ("_low", "_trace", "_high")] for row in rows]
+    known = [(low, own, high) for low, own, high in ends if low is not None and low == low]
+    outside = sum(not low <= own <= high for low, own, high in known)
+    if not outside:
+        return ""
+    return (
+        f"{measure} of the trace as recorded lies outside the interval in {outside} of "
+        f"{len(known)} rows: its queues last longer than blocks of {block_h:g} h, which drawing "
+        "breaks up. Do not rely on these intervals; try longer blocks, e.g. --block-h 168."
     )
 
 
