@@ -56,9 +56,9 @@ SlurmOption = Annotated[
 ClocksOption = Annotated[
     int,
     typer.Option(
-        min=1,
+        min=0,
         help="Replay so often, the scheduler's clock beginning at other instants, and take each "
-        "job's mean wait.",
+        "job's mean wait; 0: 10 times for a scheduler that backfills by the clock, else once.",
     ),
 ]
 #: what these commands decide themselves

@@ -9,6 +9,7 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, format_cell, progress_bar, say
 from prophase.cli.replay_options import (
+    ClocksOption,
     ClusterOption,
     EstimateOption,
     LeaveOutOption,
@@ -17,9 +18,10 @@ from prophase.cli.replay_options import (
     PlaceOption,
     QueueOption,
     SetOption,
+    SlurmOption,
     SourceOption,
     named_cluster,
-    other_settings,
+    replay_settings,
 )
 from prophase.errors import InputError, ParameterError, storage_error
 
@@ -41,6 +43,8 @@ def command(
     place: PlaceOption = "best_fit",
     queue: QueueOption = "skip",
     estimate: EstimateOption = "time_limit_s",
+    slurm: SlurmOption = None,
+    clocks: ClocksOption = 0,
     settings: SetOption = None,
     leave_out_unfit: LeaveOutOption = False,
     by: Annotated[
@@ -83,26 +87,28 @@ def command(
 
     `prophase validate log.swf --source swf --cluster 128x0 --by queue --warm-up 1d`
 
-    `prophase validate run/ --nodes slurm.conf --score-first 250 --page report.html`
+    `prophase validate run/ --nodes slurm.conf --slurm slurm.conf --clocks 10 --page report.html`
     """
-    from prophase.sim import Workload, simulate
+    from prophase.sim import Workload
     from prophase.sim.measures.groups import groups_of
     from prophase.sim.validation import Thresholds, validate, without_outcomes
+    from prophase.sim.validation.clocks import replay_clocks
     from prophase.trace.describe.words import parse_seconds
     from prophase.trace.loading import open_trace
 
     limits = Thresholds.parse(_pairs(limit))
     warm_up_s = parse_seconds(warm_up, name="--warm-up")
     wanted = _read_ids(score_ids)
-    policy = {
-        "order": order,
-        "place": place,
-        "queue": queue,
-        "estimate": estimate,
-        "leave_out_unfit": leave_out_unfit,
-        "seed": seed,
-        **other_settings(settings),
-    }
+    policy = replay_settings(
+        slurm,
+        settings,
+        order=order,
+        place=place,
+        queue=queue,
+        estimate=estimate,
+        leave_out_unfit=leave_out_unfit,
+        seed=seed,
+    )
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
@@ -110,11 +116,12 @@ def command(
         workload = Workload.from_jobs(without_outcomes(trace.jobs))
         groups_of(workload, by)  # a wrong name is told before the work begins
         progress("replaying it", None)
-        schedule = simulate(workload, machines, **policy)
+        schedule, *others = replay_clocks(workload, machines, policy, clocks)
         progress("comparing waits", None)
         found = validate(
             trace.jobs,
             schedule,
+            others=others,
             by=by,
             score_first=score_first,
             score_ids=wanted,

@@ -130,13 +130,8 @@ def _set_order(
     numbers[r.RULE_REKEY] = float(options.pop("rekey_s", moving.rekey_s))
     fields["charge"] = _charge(workload, str(options.pop("charge", moving.charge)))
     fields["key"], fields["refresh"] = moving.key, moving.refresh or nothing
-    if moving.prepare is None and options:
-        raise ParameterError(f"order {moving.name} has no option {next(iter(options))}.")
     if moving.prepare is not None:
-        try:
-            fields["order_facts"] = moving.prepare(workload, cluster, owners, **options)
-        except TypeError as cause:
-            raise ParameterError(f"order {moving.name}: {cause}.") from cause
+        fields["order_facts"] = moving.prepare(workload, cluster, owners, **options)
 
 
 def _charge(workload: Workload, what: str) -> Floats:

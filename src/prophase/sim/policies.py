@@ -13,6 +13,7 @@ usage is counted in) beside it.
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -58,6 +59,19 @@ class OrderPolicy:
     rekey_s: float = 0.0
     #: what usage is counted in: "gpus", "cores", or "auto" for GPUs where there are any
     charge: str = "auto"
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse options that the order does not have."""
+        maker = self.prepare if self.moves else self.key
+        known = [
+            name
+            for name, one in (inspect.signature(maker).parameters if maker else {}).items()
+            if one.kind is inspect.Parameter.KEYWORD_ONLY
+        ] + (["rekey_s", "charge"] if self.moves else [])
+        for name in options:
+            if name not in known:
+                said = f"order {self.name} has no option {name!r}."
+                raise ParameterError(not_among(said, name, known))
 
 
 Policy = TypeVar("Policy")

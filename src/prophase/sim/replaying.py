@@ -12,7 +12,7 @@ import pandas as pd
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.cluster import Cluster
 from prophase.sim.fitting import keep_fitting, never_fit, with_types
-from prophase.sim.loop import run_loop
+from prophase.sim.loop import rank_by, run_loop
 from prophase.sim.owners import owners_of
 from prophase.sim.policies import OrderPolicy, named, order_policies, place_policies
 from prophase.sim.rules.autoscaling import Autoscaler
@@ -164,14 +164,11 @@ def simulate(
             seed=seed,
         )
     else:
-        rank = np.empty(len(workload), np.int64)
-        # jobs are in order of submission, and equals stay so
-        rank[np.argsort(key, kind="stable")] = np.arange(len(workload))
         attempts = run_loop(
             workload.submit_s,
             workload.duration_s,
             workload.asks,
-            rank,
+            rank_by(key),
             cluster.matrix,
             policy.score,
             choose_gpu=policy.choose_gpu,
@@ -214,8 +211,7 @@ def _order(
         return None, workload.key(order.removeprefix("column:"))
     policy: OrderPolicy = named(order, order_policies(), "order")
     if policy.moves:
+        policy.check(options)
         return policy, np.zeros(len(workload))
-    try:
-        return None, np.asarray(policy.key(workload, **options), np.float64)
-    except TypeError as cause:
-        raise ParameterError(f"order {order}: {cause}.") from cause
+    policy.check(options)
+    return None, np.asarray(policy.key(workload, **options), np.float64)

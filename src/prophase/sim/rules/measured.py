@@ -39,14 +39,14 @@ def sharing_from_throughput(
     single = table[(table["gpus"] == 1) & table["consolidated"].astype(bool)]
     if gpu_type is not None:
         single = single[single["gpu_type"] == gpu_type]
-    alone = single[single["partner_model"].isna()].set_index(["gpu_type", "model", "batch_size"])
+    alone = single[single["partner_model"].isna()]
     pairs = single[single["partner_model"].notna() & (single["steps_per_s"] > 0)]
     if pairs.empty or alone.empty:
         raise InputError("the table of throughputs has no pair measured on one GPU.")
-    base = pairs.set_index(["gpu_type", "model", "batch_size"]).index.map(
-        alone["steps_per_s"].groupby(level=[0, 1, 2]).first()
-    )
-    ratio = pairs.assign(speed=(pairs["steps_per_s"] / base.to_numpy(float)).clip(upper=1.0))
+    keys = ["gpu_type", "model", "batch_size"]
+    base = alone.groupby(keys)["steps_per_s"].first().rename("alone_per_s").reset_index()
+    ratio = pairs.merge(base, on=keys, how="left", validate="many_to_one")
+    ratio = ratio.assign(speed=(ratio["steps_per_s"] / ratio["alone_per_s"]).clip(upper=1.0))
     ratio = ratio.dropna(subset=["speed"])
     rows = []
     for own, partner in (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -109,6 +109,7 @@ def validate(
     trace_jobs: pd.DataFrame,
     schedule: Schedule,
     *,
+    others: Sequence[Schedule] = (),
     by: str = "class",
     score_first: int | None = None,
     score_ids: Collection[str] | None = None,
@@ -129,6 +130,9 @@ def validate(
         The trace's job table, with ``wait_s`` or ``start_s`` and ``submit_s``.
     schedule : Schedule
         A replay of these jobs; jobs are matched by ``job_id``.
+    others : sequence of Schedule, optional
+        Further replays of the same jobs, where the model leaves something to chance: each job's
+        simulated wait is the mean over all replays.
     by : str, default="class"
         Classes to score apart: ``"class"`` (short or long x GPUs), ``"gpus"``, or a column.
     score_first : int, optional
@@ -154,7 +158,7 @@ def validate(
     workload = schedule.workload
     observed = _observed(trace_jobs).reindex(workload.jobs["job_id"].astype(str)).to_numpy()
     # a job that was interrupted counts until its first start, as the trace's wait does
-    simulated = schedule.start_s - workload.submit_s
+    simulated = np.mean([one.start_s for one in (schedule, *others)], axis=0) - workload.submit_s
     known, left_out = _to_score(schedule, observed, simulated, score_first, score_ids, warm_up_s)
     groups = groups_of(workload, by)
     names = np.array(groups.names)[groups.code]

@@ -11,6 +11,9 @@ import numpy as np
 from prophase.errors import ParameterError, not_among
 from prophase.sim.validation.scores import Estimate, WaitScores
 
+#: errors beyond are told as a factor, not in percent
+_MANY = 5.0
+
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -154,7 +157,9 @@ def _firm(estimate: Estimate, low: float, high: float) -> bool | None:
 
 
 def _percent(share: float) -> str:
-    return f"{share:+.0%}" if np.isfinite(share) else "nobody waited in the trace"
+    if not np.isfinite(share):
+        return "nobody waited in the trace"
+    return f"{share:+.0%}" if share < _MANY else f"{1 + share:,.0f} times as long"
 
 
 def _listed(words: list[str]) -> str:
