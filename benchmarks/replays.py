@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from prophase.sim.kernels import replay as kernel
 
@@ -54,7 +55,8 @@ def mixed_jobs(count: int, load: float = 1.0, seed: int = 0) -> pd.DataFrame:
     gap = gpus.mean() * 3600 / (load * NODES * GPUS)
     return pd.DataFrame(
         {
-            "job_id": np.arange(count).astype(str),
+            # by Arrow: NumPy's text takes 84 bytes a word, and would be the peak of every run
+            "job_id": pd.Series(pa.array(np.arange(count)).cast(pa.large_string()), dtype="str"),
             "submit_s": np.cumsum(rng.exponential(gap, count)),
             "duration_s": rng.exponential(3600.0, count),
             "request_gpus": gpus,

@@ -44,9 +44,15 @@ class Attempts:
 
     @classmethod
     def single(
-        cls, start_s: Floats, end_s: Floats, first: Ints, node: Ints, gpu_bits: Ints
+        cls,
+        start_s: Floats,
+        end_s: Floats,
+        first: Ints,
+        node: Ints,
+        gpu_bits: Ints,
+        job: Ints | None = None,
     ) -> Attempts:
         """Take jobs that run once each, in the order of the workload."""
-        jobs = len(start_s)
-        finished = np.full(jobs, FINISHED, np.int8)
-        return cls(np.arange(jobs), start_s, end_s, finished, first, node, gpu_bits)
+        job = np.arange(len(start_s)) if job is None else job
+        finished = np.full(len(job), FINISHED, np.int8)
+        return cls(job, start_s, end_s, finished, first, node, gpu_bits)

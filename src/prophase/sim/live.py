@@ -13,7 +13,7 @@ from prophase.sim.kernels.live.loop import replay_live
 from prophase.sim.kernels.live.still import by_key, nothing
 from prophase.sim.loop import grow_forest
 from prophase.sim.place.tightest_gpu import tightest_gpu
-from prophase.sim.shapes import distinct_rows
+from prophase.sim.shapes import shapes_of
 from prophase.sim.signatures import (
     ASK_GPUS,
     ASK_INSTANCES,
@@ -116,7 +116,7 @@ def run_live(
     first_rung = np.concatenate(([0], np.cumsum(rungs))).astype(np.int64)
     rung_asks = asks if setting.rung_asks is None else setting.rung_asks
     work = duration_s if setting.rung_work is None else setting.rung_work
-    shapes, rung_shape = distinct_rows(rung_asks)
+    shapes, rung_shape = shapes_of(rung_asks)
     forest = grow_forest(rung_shape, len(shapes), len(nodes), setting.trees)
     jobs = _job_matrix(submit_s, duration_s, asks, key, setting)
     jobs[:, JOB_REMAINING] = work[first_rung[:-1]]
@@ -138,7 +138,7 @@ def run_live(
         _grid(setting.quotas, (0, r.QUOTA_COLUMNS), np.int64),
         _whole(nodes),
         np.array(nodes, np.int64, order="C"),
-        np.ascontiguousarray(shapes, np.int64),
+        shapes,
         setting.key,
         setting.refresh,
         _grid(setting.order_facts, (1, 1)),

@@ -11,17 +11,8 @@ from prophase.sim.attempts import Attempts
 from prophase.sim.kernels.heads import HEAD_COLUMNS, NOBODY
 from prophase.sim.kernels.trees import DRAW, QUEUE_FIRST, QUEUE_SIZE, SCAN
 from prophase.sim.place.tightest_gpu import tightest_gpu
-from prophase.sim.shapes import distinct_rows
-from prophase.sim.signatures import (
-    ASK_COLUMNS,
-    ASK_CPU,
-    ASK_GPUS,
-    ASK_INSTANCES,
-    ASK_MEMORY,
-    ASK_MILLI,
-    Floats,
-    Ints,
-)
+from prophase.sim.shapes import shapes_of
+from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
 
 #: scores that trees over nodes may take, 8 bytes each; rarer shapes look at every node
 _TREE_CELLS = 8_000_000
@@ -70,33 +61,50 @@ def run_loop(
     lots : bool
         Take a score for a lot from 0 to 1 and draw nodes until one fits; for random.
     """
-    shapes, shape_of = _by_size(*distinct_rows(asks))
-    jobs, machines = len(submit_s), len(nodes)
-    instances = asks[:, ASK_INSTANCES]
-    first = np.cumsum(instances) - instances
-    placed = np.full((int(instances.sum()), 2), -1, np.int64)
-    start = np.full(jobs, np.nan)
     rank = np.ascontiguousarray(rank, np.int64)
-    jobs_in = [shape_of, rank, _inverse(rank)]
-    matrices = [np.array(nodes, np.int64, order="C"), shapes]
-    facts = np.zeros((1, 1)) if facts is None else np.ascontiguousarray(facts, np.float64)
-    forest = grow_forest(shape_of, len(shapes), machines, trees, lots)
-    results = [first, placed, start]
-    policy = [score, choose_gpu, facts]
-    if estimate_s is not None:
-        from prophase.sim.kernels.backfill import replay_easy
+    job_of_rank = _inverse(rank)
+    # one array of 0, 1, 2 ... serves all: jobs are many, and most come in order and alone
+    numbers = rank if job_of_rank is rank else np.arange(len(rank))
+    instances = asks[:, ASK_INSTANCES]
+    alone = bool((instances == 1).all())
+    first = numbers if alone else np.cumsum(instances) - instances
+    placed = np.full((int(instances.sum()), 2), -1, np.int64)
+    start = np.full(len(rank), np.nan)
 
-        # copies: pandas hands out read-only arrays, which are another type to the compiler
-        times = [np.array(values, np.float64) for values in (submit_s, duration_s, estimate_s)]
-        replay_easy(*times, *jobs_in, *matrices, *policy, fill, *forest, *results)
-    else:
+    def run() -> None:
+        shapes, shape_of = shapes_of(asks)
+        jobs_in = [shape_of, rank, job_of_rank]
+        matrices = [np.array(nodes, np.int64, order="C"), shapes]
+        policy = [score, choose_gpu, np.zeros((1, 1)) if facts is None else _grid(facts)]
+        forest = grow_forest(shape_of, len(shapes), len(nodes), trees, lots)
+        results = [first, placed, start]
+        if estimate_s is not None:
+            from prophase.sim.kernels.backfill import replay_easy
+
+            # copies: pandas hands out read-only arrays, which are another type to the compiler
+            times = [np.array(values, np.float64) for values in (submit_s, duration_s, estimate_s)]
+            replay_easy(*times, *jobs_in, *matrices, *policy, fill, *forest, *results)
+            return
         from prophase.sim.kernels import replay as kernel
 
         times = [np.ascontiguousarray(values, np.float64) for values in (submit_s, duration_s)]
         rules = [kernel.STRICT if strict else kernel.SKIP, pooled, fill]
-        waiting = _waiting_lines(jobs, len(shapes), machines)
+        waiting = _waiting_lines(len(rank), len(shapes), len(nodes))
         kernel.replay(*times, *jobs_in, *matrices, *policy, *rules, *forest, *waiting, *results)
-    return Attempts.single(start, start + duration_s, first, placed[:, 0], placed[:, 1])
+
+    run()
+    node, gpu_bits = placed.T
+    return Attempts.single(start, start + duration_s, first, node, gpu_bits, numbers)
+
+
+def rank_by(key: Floats) -> Ints:
+    """Return the place of each job in the queue, smallest key first, equals as they come."""
+    places = np.arange(len(key))
+    if (key[1:] >= key[:-1]).all():
+        return places
+    rank = np.empty_like(places)
+    rank[np.argsort(key, kind="stable")] = places
+    return rank
 
 
 def grow_forest(
@@ -132,24 +140,17 @@ def _waiting_lines(jobs: int, kinds: int, machines: int) -> list[Any]:
     ]
 
 
-def _by_size(shapes: Ints, shape_of: Ints) -> tuple[Ints, Ints]:
-    """Sort shapes by what they ask for, so that alike ones lie side by side."""
-    gpu = shapes[:, ASK_GPUS] * shapes[:, ASK_MILLI]
-    order = np.lexsort((shapes[:, ASK_MEMORY], shapes[:, ASK_CPU], gpu))
-    np.take(_inverse(order), shape_of, out=shape_of)
-    full = np.zeros((len(shapes), ASK_COLUMNS), np.int64)
-    full[:, : shapes.shape[1]] = shapes[order]
-    return full, shape_of
-
-
 def _inverse(order: Ints) -> Ints:
     """Return the place of each number in an order; the order itself if everything is in place."""
-    places = np.arange(len(order))
-    if np.array_equal(order, places):
+    if (order[1:] > order[:-1]).all():
         return order
-    inverse = np.empty_like(places)
-    inverse[order] = places
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(len(order))
     return inverse
+
+
+def _grid(values: Floats) -> Floats:
+    return np.ascontiguousarray(values, np.float64)
 
 
 def _power_of_two(count: int) -> int:

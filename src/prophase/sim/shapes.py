@@ -5,10 +5,37 @@ from __future__ import annotations
 import numpy as np
 
 from prophase.sim.kernels.rows import number_rows
-from prophase.sim.signatures import Ints
+from prophase.sim.signatures import (
+    ASK_COLUMNS,
+    ASK_CPU,
+    ASK_GPUS,
+    ASK_HELD,
+    ASK_MEMORY,
+    ASK_MILLI,
+    Ints,
+    held_unit,
+)
 
 #: most workloads have fewer shapes than half of this; others take a larger table
 _TABLE = 1 << 14
+
+
+def shapes_of(asks: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct requests as loops need them, and which of them each job makes.
+
+    They are sorted by what they ask for, so that alike ones lie side by side, and hold what
+    follows from a request (``ASK_HELD``), whether or not the jobs' rows do.
+    """
+    rows, shape_of = distinct_rows(asks)
+    gpu = rows[:, ASK_GPUS] * rows[:, ASK_MILLI]
+    order = np.lexsort((rows[:, ASK_MEMORY], rows[:, ASK_CPU], gpu))
+    shapes = np.zeros((len(rows), ASK_COLUMNS), np.int64)
+    shapes[:, : rows.shape[1]] = rows[order]
+    shapes[:, ASK_HELD] = held_unit(shapes[:, ASK_GPUS], shapes[:, ASK_MILLI])
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    # "clip" since "raise" would work on a copy
+    return shapes, np.take(place, shape_of, out=shape_of, mode="clip")
 
 
 def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
@@ -22,11 +49,11 @@ def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     """
     # a column that is the same everywhere tells nothing apart
     varied = [c for c in range(rows.shape[1]) if len(rows) and np.ptp(rows[:, c])]
-    telling = rows if len(varied) == rows.shape[1] else rows[:, varied]
+    telling = np.array(varied, np.int64)
     place, size = np.empty(len(rows), np.int64), _TABLE
     while True:
         first = np.empty(size, np.int64)
-        found = number_rows(telling, place, first, np.full(size, -1, np.int64))
+        found = number_rows(rows, telling, place, first, np.full(size, -1, np.int64))
         if found >= 0:
             return np.ascontiguousarray(rows[first[:found]]), place
         size *= 8

@@ -33,7 +33,7 @@ FREE_SHARE = 10
 ASK_CPU, ASK_MEMORY, ASK_GPUS, ASK_MILLI = range(4)
 #: bit set of allowed GPU types (0 = any), of needed features, and the number of instances
 ASK_TYPES, ASK_FEATURES, ASK_INSTANCES = range(4, 7)
-#: what one instance adds to HELD
+#: what one instance adds to HELD; shapes have it, jobs need not
 ASK_HELD = 7
 #: instances of the gang that still have to be placed while it is placed; only for policies
 #: that are not pure, since scores are kept

@@ -14,14 +14,12 @@ from prophase.sim.signatures import (
     ASK_COLUMNS,
     ASK_CPU,
     ASK_GPUS,
-    ASK_HELD,
     ASK_HIGH_END,
     ASK_INSTANCES,
     ASK_MEMORY,
     ASK_MILLI,
     Floats,
     Ints,
-    held_unit,
 )
 
 #: a fraction of a GPU is kept to the thousandth, CPU to the thousandth core, memory to the MiB
@@ -104,7 +102,6 @@ class Workload:
             asks[rows, ASK_GPUS], asks[rows, ASK_INSTANCES] = each, parts
             for column in (ASK_CPU, ASK_MEMORY):
                 asks[rows, column] = -(-asks[rows, column] // parts)
-        asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
         return replace(self, asks=asks), int(wide.sum())
 
     def without(self, rows: NDArray[np.bool_], reason: str) -> Self:
@@ -162,7 +159,6 @@ def _asks(jobs: pd.DataFrame) -> Ints:
         asks[:, ASK_GPUS] = np.ceil(gpus)
         asks[gpus > 0, ASK_MILLI] = _MILLI
         asks[shared, ASK_MILLI] = np.maximum(np.round(gpus[shared] * _MILLI), 1)
-        asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
     for name, column, unit in (
         ("request_cpu_cores", ASK_CPU, _MILLI),
         ("request_memory_gib", ASK_MEMORY, _MIB_PER_GIB),

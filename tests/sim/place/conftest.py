@@ -11,6 +11,7 @@ import pytest
 from prophase.sim import Cluster, Workload
 from prophase.sim.kernels.nodes import occupy
 from prophase.sim.policies import place_policies
+from prophase.sim.signatures import ASK_GPUS, ASK_HELD, ASK_MILLI, held_unit
 
 Rate = Callable[..., float]
 
@@ -27,6 +28,7 @@ def rate() -> Rate:
         table = pd.DataFrame(requests).assign(submit_s=0.0, duration_s=1.0)
         table["job_id"] = [str(place) for place in range(len(table))]
         asks = np.ascontiguousarray(Workload.from_jobs(table).asks)
+        asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
         matrix = cluster.matrix.copy()
         for row, (place, bits, _) in enumerate(held, start=1):
             occupy(matrix, place, asks, row, bits)

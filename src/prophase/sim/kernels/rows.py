@@ -13,18 +13,17 @@ _ANY_GRID = types.Array(types.int64, 2, "A", readonly=True)
 _SPREAD = -7046029254386353131
 
 
-@njit(INT(_ANY_GRID, INT_LINE, INT_LINE, INT_LINE), **LOOP)
-def number_rows(rows: Ints, place: Ints, first: Ints, table: Ints) -> int:
+@njit(INT(_ANY_GRID, INT_LINE, INT_LINE, INT_LINE, INT_LINE), **LOOP)
+def number_rows(rows: Ints, columns: Ints, place: Ints, first: Ints, table: Ints) -> int:
     """Fill each row's number, in order of appearance, and each number's first row.
 
-    ``table`` holds -1 everywhere, a power of two of places. Returns how many there are, or -1
-    when more than half of the table would be full.
+    Rows are told apart by the given columns. ``table`` holds -1 everywhere, a power of two of
+    places. Returns how many there are, or -1 when more than half of the table would be full.
     """
-    found, columns = 0, rows.shape[1]
-    previous = -1
+    found, previous = 0, -1
     for row in range(rows.shape[0]):
         mixed = np.int64(0)
-        for column in range(columns):
+        for column in columns:
             mixed = (mixed ^ rows[row, column]) * np.int64(_SPREAD)
             mixed ^= (mixed >> np.int64(29)) & np.int64(0x7FFFFFFFF)
         spot = mixed & (table.size - 1)
@@ -33,7 +32,7 @@ def number_rows(rows: Ints, place: Ints, first: Ints, table: Ints) -> int:
             if previous < 0:
                 break
             same = True
-            for column in range(columns):
+            for column in columns:
                 if rows[first[previous], column] != rows[row, column]:
                     same = False
                     break

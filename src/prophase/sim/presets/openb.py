@@ -27,7 +27,6 @@ from prophase.sim.signatures import (
     ASK_COLUMNS,
     ASK_CPU,
     ASK_GPUS,
-    ASK_HELD,
     ASK_INSTANCES,
     ASK_MEMORY,
     ASK_MILLI,
@@ -35,7 +34,6 @@ from prophase.sim.signatures import (
     FREE_GPU,
     Floats,
     Ints,
-    held_unit,
 )
 from prophase.trace.files import plain_name
 
@@ -198,7 +196,6 @@ def _asks(pods: pd.DataFrame, kinds: Sequence[str]) -> Ints:
     asks[:, ASK_MEMORY] = np.round(1024 * pods["request_memory_gib"].to_numpy(float))
     asks[:, ASK_GPUS], asks[:, ASK_MILLI] = gpus, milli
     asks[:, ASK_INSTANCES] = 1
-    asks[:, ASK_HELD] = held_unit(gpus, milli)
     bits = {kind: 1 << place for place, kind in enumerate(kinds)}
     if "gpu_type" in pods:
         allowed = pods["gpu_type"].fillna("").to_numpy(str)
