@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from prophase.sim import signatures as s
 from prophase.sim.loop import run_loop
+from prophase.sim.place import random
 from prophase.sim.place.best_fit import best_fit
 from prophase.sim.place.first_fit import first_fit
 
@@ -149,10 +150,72 @@ def test_waits_of_a_single_queue_equal_the_kiefer_wolfowitz_recursion():
         begin = max(arrival, heapq.heappop(free))
         expected.append(begin)
         heapq.heappush(free, begin + service)
-    asks = np.tile([0, 0, 1, 1000, 0, 0, 1, 0], (len(submit), 1))
+    asks = ask_matrix(
+        [{"cpu": 0, "memory": 0, "gpus": 1, "milli": 1000, "instances": 1}] * len(submit)
+    )
     nodes = node_matrix([{"cpu": 0, "memory": 0, "gpus": 1}] * 10)
     starts = run_loop(submit, duration, asks, np.arange(len(submit)), nodes, first_fit)
     np.testing.assert_allclose(starts.start_s, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("rating", sorted(PLACES))
+def test_hundreds_of_shapes_in_an_overloaded_queue_start_as_in_the_slow_twin(
+    oracle: ModuleType, strict: bool, rating: str
+):
+    rng = np.random.default_rng(7)
+    count = 500
+    gpus, ranks = rng.choice([0, 1, 1, 2], count), rng.permutation(count)
+    jobs = [
+        {
+            "submit": int(t),
+            "duration": int(rng.integers(1, 40)),
+            "rank": int(ranks[i]),
+            "cpu": int(rng.integers(0, 12)),
+            "memory": int(rng.integers(0, 12)),
+            "gpus": int(gpus[i]),
+            "milli": 0
+            if gpus[i] == 0
+            else int(rng.choice([300, 500, 1000]))
+            if gpus[i] == 1
+            else 1000,
+            "instances": int(rng.choice([1, 1, 1, 2])),
+        }
+        for i, t in enumerate(np.sort(rng.integers(0, 150, count)))
+    ]
+    nodes = [{"cpu": 12 + 2 * n, "memory": 16, "gpus": 1 + n % 4} for n in range(7)]
+    starts = run(jobs, nodes, rating, strict=strict)
+    expected = oracle.replay(
+        jobs, [dict(node) for node in nodes], rating=rating, strict=strict, pooled=False, fill=False
+    )
+    np.testing.assert_array_equal(starts.start_s, expected)
+
+
+def test_lots_fall_on_every_node_that_fits_alike_often():
+    rng = np.random.default_rng(3)
+    count, fitting = 6000, 5
+    jobs = ask_matrix(
+        [{"cpu": 4, "memory": 0, "gpus": 0, "milli": 0, "instances": 1} for _ in range(count)]
+    )
+    # one node in 40 fits, so that most draws fail
+    nodes = node_matrix(
+        [{"cpu": 4 if n % 40 == 7 else 1, "memory": 1, "gpus": 0} for n in range(200)]
+    )
+    starts = run_loop(
+        np.arange(count) * 2.0,
+        rng.uniform(0.5, 1.0, count),
+        jobs,
+        np.arange(count),
+        nodes,
+        random.random,
+        facts=np.array([[4711.0]]),
+        lots=True,
+    )
+    drawn = np.bincount(starts.node, minlength=200)
+    assert set(np.flatnonzero(drawn)) == {7, 47, 87, 127, 167}
+    spread = ((drawn[drawn > 0] - count / fitting) ** 2 / (count / fitting)).sum()
+    # chi-square with 4 degrees of freedom: 18.5 is passed once in a thousand times
+    assert spread < 18.5
 
 
 def test_many_shapes_are_placed_alike_with_and_without_trees(monkeypatch: pytest.MonkeyPatch):

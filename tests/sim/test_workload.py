@@ -34,3 +34,34 @@ def test_a_queue_cannot_be_ordered_by_words(kind, said):
 def test_a_missing_number_comes_last():
     values = pd.array([3, None, 1], dtype="Int64")
     assert workload(guess=values).key("guess").tolist() == [3.0, np.inf, 1.0]
+
+
+def test_jobs_of_one_instant_are_sorted_by_their_ids_and_others_by_time():
+    jobs = pd.DataFrame(
+        {
+            "job_id": ["d", "c", "b", "a", "e"],
+            "submit_s": [1.0, 2.0, 1.0, 2.0, 0.0],
+            "duration_s": [4.0, 3.0, 2.0, 1.0, 5.0],
+        }
+    )
+    made = Workload.from_jobs(jobs)
+    assert made.jobs["job_id"].tolist() == ["e", "b", "d", "a", "c"]
+    assert made.duration_s.tolist() == [5.0, 2.0, 4.0, 1.0, 3.0]
+
+
+def test_a_table_in_order_is_not_copied():
+    times = np.arange(5.0)
+    jobs = pd.DataFrame({"job_id": list("abcde"), "submit_s": times, "duration_s": times})
+    made = Workload.from_jobs(jobs)
+    assert np.shares_memory(made.submit_s, jobs["submit_s"].to_numpy())
+
+
+def test_negative_run_times_are_refused_and_their_jobs_named():
+    jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": 0.0, "duration_s": [1.0, -1.0]})
+    with pytest.raises(InputError, match=r"negative run time .*: b"):
+        Workload.from_jobs(jobs)
+
+
+def test_a_request_that_is_not_a_number_is_refused():
+    with pytest.raises(InputError, match=r"attr_high_end .* not all numbers"):
+        workload(attr_high_end=["yes", "no"])
