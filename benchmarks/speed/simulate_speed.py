@@ -221,12 +221,40 @@ def queue_disciplines(repeats: int) -> None:
         record(Measurement(*measured, data))
 
 
+def many_shapes(repeats: int) -> None:
+    """An overloaded queue in which nearly every request is another one."""
+    count, load = 100_000, 2.0
+    jobs, rng = mixed_jobs(count, load=load), np.random.default_rng(5)
+    jobs["request_cpu_cores"] = rng.integers(1, 96, count) * jobs["request_gpus"] / 8
+    jobs["request_memory_gib"] = 3.0 * rng.integers(1, 15, count) * jobs["request_gpus"]
+    nodes = pd.DataFrame({"node_id": [f"node-{n}" for n in range(NODES)], "gpus": float(GPUS)})
+    cluster = Cluster.from_nodes(nodes.assign(cpu_cores=96.0, memory_gib=400.0))
+    workload = Workload.from_jobs(jobs)
+    shapes = len(np.unique(workload.asks, axis=0))
+    few = Workload.from_jobs(mixed_jobs(count, load=load))
+    data = f"{count:,} jobs of {shapes:,} shapes, {NODES:,} x {GPUS} GPUs, load {load}"
+    for queue in ("skip", "strict"):
+        seconds: dict[str, list[float]] = {"many": [], "few": []}
+        for _ in range(repeats):
+            for name, these in (("many", workload), ("few", few)):
+                with kernel_seconds() as inside:
+                    simulate(these, cluster, queue=queue)
+                seconds[name] += inside
+        measured = (f"many shapes, {queue}, compiled loop", "s", seconds["many"])
+        record(Measurement(*measured, "4 shapes", seconds["few"], data))
+
+
 def first_call(repeats: int) -> None:
     """The first simulation of a process, with and without compiled code on disk."""
     cold, warm = [], []
     for _ in range(repeats):
         with TemporaryDirectory() as cache:
-            fresh = {"NUMBA_CACHE_DIR": cache}
+            # both caches, as after any first run: Python's byte code and compiled code
+            fresh = {
+                "NUMBA_CACHE_DIR": cache,
+                "PYTHONPYCACHEPREFIX": cache,
+                "PYTHONDONTWRITEBYTECODE": "",
+            }
             cold.append(_child(_FIRST_CALL, environment=fresh)["call_s"])
             warm.append(_child(_FIRST_CALL, environment=fresh))
     remark = (
@@ -261,6 +289,7 @@ def main() -> None:
         "pai": lambda: pai_preset(chosen.repeats),
         "openb": lambda: openb_runs(chosen.repeats),
         "queues": lambda: queue_disciplines(repeats=1),
+        "shapes": lambda: many_shapes(chosen.repeats),
         "first": lambda: first_call(chosen.repeats),
         "growth": lambda: growth(chosen.largest),
     }
