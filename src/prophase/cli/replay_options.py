@@ -22,7 +22,11 @@ NodesOption = Annotated[
     typer.Option(help="Node list: a workspace, a file of the same source, or a slurm.conf."),
 ]
 ClusterOption = Annotated[
-    str | None, typer.Option(help="Cluster in short: nodes x GPUs, e.g. '50x8 V100, 20x2 T4'.")
+    str | None,
+    typer.Option(
+        help="Cluster in short: nodes x GPUs, then GPU type, cores (c) and GiB of memory (g) "
+        "per node, e.g. '50x8 V100 96c 512g, 20x2 T4'."
+    ),
 ]
 OrderOption = Annotated[
     str, typer.Option(help="Who goes first: a policy, or column:NAME, smallest first.")

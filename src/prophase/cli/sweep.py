@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from prophase.sim.sweeping import SweepResult
     from prophase.trace.loading import Trace
 
+#: settings whose values are separated by semicolons
+_RULES = ("backfill", "preempt", "share", "speeds", "scaling", "failures", "ladder")
+
 
 def command(
     path: TraceArgument,
@@ -46,7 +49,9 @@ def command(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=A,B", help="Any other setting of a replay, e.g. estimate=duration_s."
+            metavar="NAME=A,B",
+            help="Any other setting of a replay, e.g. estimate=duration_s; rules between "
+            "semicolons, e.g. 'preempt=off;checkpoint=10min'.",
         ),
     ] = None,
     load: Annotated[
@@ -91,6 +96,8 @@ def command(
 
     `prophase sweep ws --cluster 'own,own*0.8' --place best_fit,fgd --leave-out-unfit`
 
+    `prophase sweep ws --vary 'scaling=floor=5;floor=20' --measure mean_wait_s,gpu_hours.owned`
+
     `prophase sweep ws --plan sweep.toml --workers dask://10.0.0.1:8786`
     """
     from prophase.sim.sweeping import SweepPlan, read_plan, run_sweep
@@ -104,7 +111,9 @@ def command(
         name, equals, values = text.partition("=")
         if not equals:
             raise ParameterError(f"--vary {text}: write NAME=VALUE,VALUE.")
-        asked["policies"][name.strip()] = [_value(item) for item in _items(values)]
+        # rules are texts with commas of their own
+        parts = values.split(";") if name.strip() in _RULES or ";" in values else _items(values)
+        asked["policies"][name.strip()] = [_value(item.strip()) for item in parts if item.strip()]
     if cluster is not None:
         asked["clusters"] = _items(cluster)
     if load is not None:

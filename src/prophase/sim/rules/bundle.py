@@ -11,6 +11,7 @@ from prophase.sim.rules.backfill import Backfill
 from prophase.sim.rules.ladder import Ladder
 from prophase.sim.rules.outages import Failures
 from prophase.sim.rules.preemption import Preemption
+from prophase.sim.rules.reading import as_rule
 from prophase.sim.rules.sharing import Sharing, Speeds
 
 
@@ -33,3 +34,16 @@ class Rules:
         return any(
             getattr(self, field.name) is not None for field in fields(self) if field.name != "share"
         ) or (self.share is not None and self.share.slows)
+
+
+def check_rule(name: str, value: object) -> None:
+    """Refuse a rule's text that is not understood, before any work begins."""
+    kinds = {
+        "backfill": Backfill,
+        "preempt": Preemption,
+        "scaling": Autoscaler,
+        "failures": Failures,
+        "ladder": Ladder,
+    }
+    if name in kinds:
+        as_rule(kinds[name], value, name)

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from prophase import __version__
-from prophase.errors import FormatError, ParameterError, nearest, storage_error
+from prophase.errors import FormatError, ParameterError, not_among, storage_error
 from prophase.sim.replaying import simulate
+from prophase.sim.rules.bundle import check_rule
 from prophase.sim.sweeping.resampling import AS_RECORDED
 
 #: keys of a plan in a file, beside [policy]
 _KEYS = ("cluster", "load", "seeds", "block_h", "policy")
 #: arguments of ``simulate`` that are not policies
-_OTHER = {"workload", "cluster", "seed", "leave_out_unfit"}
+_OTHER = {"workload", "cluster", "seed", "leave_out_unfit", "order_options"}
 _STARTING = {"order": ("fifo",), "place": ("best_fit",), "queue": ("skip",)}
 
 Setting = str | float | bool
@@ -82,10 +83,8 @@ class SweepPlan:
         known = policy_keywords()
         for name in self.policies:
             if name not in known:
-                raise ParameterError(
-                    f"{name!r} is no setting of a replay. {nearest(name, known)} "
-                    f"Known: {', '.join(known)}."
-                )
+                said = f"{name!r} is no setting of a replay."
+                raise ParameterError(not_among(said, name, known))
         for name, values in {
             "cluster": self.clusters,
             "load": self.loads,
@@ -95,6 +94,8 @@ class SweepPlan:
                 raise ParameterError(f"{name}: the list of values is empty. Give at least one.")
             if any(value == "" for value in values):
                 raise ParameterError(f"{name}: one value is empty. Remove the extra comma.")
+            for value in values:
+                check_rule(name, value)
             if len(set(values)) < len(values):
                 raise ParameterError(f"{name}: a value stands there twice: {_listed(values)}.")
         for load in self.loads:
@@ -147,9 +148,7 @@ def read_plan(path: Path) -> dict[str, Any]:
         raise storage_error(cause, path) from cause
     for name in raw:
         if name not in _KEYS:
-            raise ParameterError(
-                f"{path}: {name!r} is unknown. {nearest(name, _KEYS)} Known: {', '.join(_KEYS)}."
-            )
+            raise ParameterError(not_among(f"{path}: {name!r} is unknown.", name, _KEYS))
     policy = raw.get("policy", {})
     if not isinstance(policy, dict):
         raise ParameterError(f"{path}: policy is a table of lists: [policy], then order = [...].")
@@ -163,11 +162,7 @@ def read_plan(path: Path) -> dict[str, Any]:
 def policy_keywords() -> list[str]:
     """Return the keywords of ``simulate`` that a number or a word can set."""
     found = inspect.signature(simulate).parameters.items()
-    return [
-        name
-        for name, parameter in found
-        if name not in _OTHER and isinstance(parameter.default, str | float)
-    ]
+    return [name for name, _ in found if name not in _OTHER]
 
 
 def _list(value: Any) -> list[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.errors import ParameterError, nearest
+from prophase.errors import ParameterError, not_among
 from prophase.sim.signatures import Floats
 from prophase.sim.statistics import Interval
 from prophase.sim.sweeping.resampling import (
@@ -62,8 +62,7 @@ class SweepResult:
         for name in measures:
             if name not in self.measures:
                 raise ParameterError(
-                    f"measure {name!r} is unknown. {nearest(name, self.measures)} "
-                    f"Known: {', '.join(self.measures)}."
+                    not_among(f"measure {name!r} is unknown.", name, self.measures)
                 )
         if not measures:
             raise ParameterError("no measure to compare by. Name one, such as mean_wait_s.")

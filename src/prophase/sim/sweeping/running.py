@@ -107,7 +107,7 @@ def measures_of(schedule: Schedule) -> dict[str, Any]:
     found = {
         "nodes": len(schedule.cluster),
         "gpus": schedule.cluster.gpus,
-        **schedule.metrics(),
+        **_flat(schedule.metrics()),
         "p95_wait_s": float(np.percentile(schedule.wait_s, 95)),
         "p95_jct_s": float(np.percentile(schedule.jct_s, 95)),
     }
@@ -116,6 +116,17 @@ def measures_of(schedule: Schedule) -> dict[str, Any]:
         for name, value in found.items()
         if isinstance(value, int | float) and math.isfinite(value)
     }
+
+
+def _flat(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Name the numbers of a group by group and number: gpu_hours.owned."""
+    flat: dict[str, Any] = {}
+    for name, value in metrics.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name}.{inner}": one for inner, one in _flat(value).items()}
+        else:
+            flat[name] = value
+    return flat
 
 
 def content_hash(workload: Workload, own: Cluster | None, block_h: float) -> str:

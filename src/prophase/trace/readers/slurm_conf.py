@@ -1,7 +1,8 @@
 """The nodes of a Slurm cluster, as ``slurm.conf`` and ``topology.conf`` describe them.
 
 One node is one row; ``attr_switch`` names its leaf switch (``attr_switch_rank`` counts the
-switches in the order of the file), ``attr_partitions`` the partitions it belongs to, ``attr_weight`` its weight. Settings that are no nodes stay text: ``settings``.
+switches in the order of the file), ``attr_partitions`` the partitions it belongs to,
+``attr_weight`` its weight. Settings that are no nodes stay text: ``settings``.
 """
 
 from __future__ import annotations
