@@ -108,9 +108,6 @@ def _as_they_finish(
             "a worker process ended before its work was done; perhaps memory ran out. Use fewer "
             "--workers. In a script of your own, call this below: if __name__ == '__main__'."
         ) from cause
-    finally:
-        for future in pending:
-            future.cancel()
 
 
 @contextmanager
@@ -126,10 +123,11 @@ def _processes(count: int, shared: Any) -> Iterator[Executor]:
     try:
         yield executor
     except BaseException:
-        # Ctrl-C or an error: do not wait for calls that nobody will read
-        executor.shutdown(wait=False, cancel_futures=True)
+        # Ctrl-C or an error: do not wait for calls that nobody will read. Their futures stay
+        # uncancelled, or the executor's own thread stumbles over them when the workers are gone
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
+        executor.shutdown(wait=False)
         raise
     executor.shutdown()
 
@@ -174,4 +172,8 @@ def _dask(address: str, shared: Any) -> Iterator[tuple[Executor, Any]]:
                 f"dask worker {address.removeprefix(_DASK)}"
             ) from cause
         handle = client.scatter(shared, broadcast=True, hash=False)
-        yield client.get_executor(), handle
+        executor = client.get_executor()
+        try:
+            yield executor, handle
+        finally:
+            executor.shutdown(wait=False)
