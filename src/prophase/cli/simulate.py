@@ -65,6 +65,9 @@ def command(
     place: PlaceOption = "best_fit",
     queue: QueueOption = "skip",
     estimate: EstimateOption = "time_limit_s",
+    run_time: Annotated[
+        str, typer.Option(help="Column with the true run times, in seconds.")
+    ] = "duration_s",
     noise: NoiseOption = 0.0,
     leave_out_unfit: LeaveOutOption = False,
     slurm: SlurmOption = None,
@@ -188,6 +191,7 @@ def command(
                 nodes,
                 cluster,
                 wanted,
+                run_time=run_time,
                 theory=theory,
                 policies=replay_settings(
                     slurm,
@@ -241,6 +245,7 @@ def _replay(
     cluster: str | None,
     wanted: Wanted,
     *,
+    run_time: str,
     theory: bool,
     policies: dict[str, Any],
 ) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -249,7 +254,7 @@ def _replay(
 
     trace = open_trace(path, source=source)
     machines = named_cluster(trace, path, source, nodes, cluster)
-    workload = Workload.from_jobs(trace.jobs)
+    workload = Workload.from_jobs(trace.jobs, run_time=run_time)
     wanted.check_measures(workload, machines)
     schedule = simulate(workload, machines, **policies)
     metrics = wanted.measure(schedule)

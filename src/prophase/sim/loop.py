@@ -30,7 +30,6 @@ def run_loop(
     facts: Floats | None = None,
     trees: bool = True,
     lots: bool = False,
-    estimate_s: Floats | None = None,
     strict: bool = False,
     pooled: bool = False,
     fill: bool = False,
@@ -53,9 +52,6 @@ def run_loop(
         Picks the GPU of a node for a request of a share of one GPU.
     facts : array, optional
         What the place policy needs beyond nodes and requests.
-    estimate_s : array, optional
-        Run times as the scheduler believes them; given, later jobs backfill around a
-        reservation for the first one (EASY).
     trees : bool
         Rate a node again only when it changed; off for policies that are not pure.
     lots : bool
@@ -78,13 +74,6 @@ def run_loop(
         policy = [score, choose_gpu, np.zeros((1, 1)) if facts is None else _grid(facts)]
         forest = grow_forest(shape_of, len(shapes), len(nodes), trees, lots)
         results = [first, placed, start]
-        if estimate_s is not None:
-            from prophase.sim.kernels.backfill import replay_easy
-
-            # copies: pandas hands out read-only arrays, which are another type to the compiler
-            times = [np.array(values, np.float64) for values in (submit_s, duration_s, estimate_s)]
-            replay_easy(*times, *jobs_in, *matrices, *policy, fill, *forest, *results)
-            return
         from prophase.sim.kernels import replay as kernel
 
         times = [np.ascontiguousarray(values, np.float64) for values in (submit_s, duration_s)]

@@ -50,13 +50,22 @@ class Workload:
         return len(self.submit_s)
 
     @classmethod
-    def from_jobs(cls, jobs: pd.DataFrame) -> Self:
+    def from_jobs(cls, jobs: pd.DataFrame, *, run_time: str = "duration_s") -> Self:
         """Take the jobs that have a submit time and a run time; count those left out.
 
-        Where no submit time is known the start is taken, and the replay says so.
+        Where no submit time is known the start is taken, and the replay says so. Another column
+        than ``duration_s`` may hold the true run times.
         """
+        if run_time != "duration_s":
+            if run_time not in jobs:
+                raise InputError(f"the job table has no column {run_time} with run times.")
+            jobs = jobs.assign(duration_s=jobs[run_time])
         if "duration_s" not in jobs or not jobs["duration_s"].notna().any():
-            raise InputError("the job table has no run times (duration_s): nothing to replay.")
+            others = [str(name) for name in jobs if "duration" in str(name)]
+            hint = f" Name another column (--run-time): {', '.join(others)}." if others else ""
+            raise InputError(
+                f"the job table has no run times (duration_s): nothing to replay.{hint}"
+            )
         clock = next(
             (c for c in ("submit_s", "start_s") if c in jobs and jobs[c].notna().any()), None
         )
