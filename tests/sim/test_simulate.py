@@ -192,3 +192,16 @@ def test_fragmentation_descent_works_on_any_workload():
 def test_policies_are_found_by_the_names_of_their_files():
     assert {"fifo", "shortest", "smallest_gpu_time"} <= set(order_policies())
     assert {"first_fit", "best_fit", "worst_fit"} <= set(place_policies())
+
+
+def test_a_cluster_that_names_no_gpu_type_takes_any_and_says_so() -> None:
+    typed = jobs(request_gpus=[1.0, 1.0], gpu_type=["V100", "T4|P100"])
+    schedule = simulate(Workload.from_jobs(typed), Cluster.parse("1x2"))
+    assert np.isfinite(schedule.start_s).all()
+    assert any("GPU types that jobs ask for are ignored" in note for note in schedule.notes)
+
+
+def test_a_refusal_names_the_gpu_types_that_are_missing() -> None:
+    typed = jobs(request_gpus=[1.0, 1.0], gpu_type=["H100|A100", "T4"])
+    with pytest.raises(InputError, match="GPU type A100 and H100; the cluster has T4"):
+        simulate(Workload.from_jobs(typed), Cluster.parse("1x2 T4"))

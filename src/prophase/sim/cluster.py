@@ -34,6 +34,9 @@ _SIZE = re.compile(
     r"(?:\s+(\d+(?:\.\d+)?)\s*[cC])?(?:\s+(\d+(?:\.\d+)?)\s*[gG])?\s*"
 )
 
+#: the type of GPUs whose type nobody stated
+UNNAMED = "GPU"
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -101,7 +104,7 @@ class Cluster:
         nodes: int,
         gpus_per_node: int,
         *,
-        gpu_type: str = "GPU",
+        gpu_type: str = UNNAMED,
         cpu_cores: float | None = None,
         memory_gib: float | None = None,
     ) -> Self:
@@ -139,7 +142,7 @@ class Cluster:
             made = cls.uniform(
                 int(part[1]),
                 int(part[2]),
-                gpu_type=part[3] or "GPU",
+                gpu_type=part[3] or UNNAMED,
                 cpu_cores=None if part[4] is None else float(part[4]),
                 memory_gib=None if part[5] is None else float(part[5]),
             ).nodes

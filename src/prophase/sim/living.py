@@ -164,7 +164,7 @@ def _set_ladder(
     stuck = np.zeros(len(workload), np.bool_)
     stuck[np.repeat(np.arange(len(workload)), rungs)[never_fit(rung_asks, cluster)]] = True
     why = "climb to a request that fits on no node of this cluster"
-    keep_fitting(workload, workload.asks, stuck, why, leave_out=False)
+    keep_fitting(workload, workload.asks, stuck, why, cluster, leave_out=False)
     fields |= {"rungs": rungs, "rung_asks": rung_asks, "rung_work": work}
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.cluster import Cluster
-from prophase.sim.fitting import keep_fitting, never_fit, with_types
+from prophase.sim.fitting import ignores_types, keep_fitting, never_fit, with_types
 from prophase.sim.loop import rank_by, run_loop
 from prophase.sim.owners import owners_of
 from prophase.sim.policies import OrderPolicy, named, order_policies, place_policies
@@ -140,6 +140,7 @@ def simulate(
         asks,
         stuck,
         "fit on no node of this cluster even when it is empty",
+        cluster,
         leave_out=leave_out_unfit,
     )
     workload = replace(workload, asks=asks)
@@ -180,6 +181,8 @@ def simulate(
         )
     name = order if isinstance(order, str) else getattr(order, "__name__", "own")
     notes = [f"{count:,} jobs left out: {reason}" for reason, count in workload.left_out.items()]
+    if ignores_types(workload, cluster):
+        notes.append("GPU types that jobs ask for are ignored: the cluster names none")
     if widened:
         notes.append(f"{widened:,} jobs wider than a node run as gangs over several nodes")
     return Schedule(workload, cluster, attempts, name, place, queue, tuple(notes), absences)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from prophase.sim.fitting import with_types
 from prophase.sim.kernels import sweep_states as kernel
 from prophase.sim.place import fgd as typical
 from prophase.sim.signatures import ASK_TYPES, CPU, GPUS, Floats, Ints
 
 if TYPE_CHECKING:
     from prophase.sim.schedule import Schedule
-    from prophase.sim.workload import Workload
 
 _WHOLE = 1000
 
@@ -72,8 +72,7 @@ def fragmented_gpus(schedule: Schedule, edges: Floats) -> Floats:
 
 def _classes(schedule: Schedule) -> tuple[Ints, Floats, Ints]:
     """Return the typical classes as the kernel wants them, their shares, and milli levels."""
-    asks = schedule.workload.asks.copy()
-    asks[:, ASK_TYPES] = _accepted_types(schedule.workload, schedule.cluster.gpu_types)
+    asks = with_types(schedule.workload, schedule.cluster)
     found = typical.typical_classes(asks, asks[:, ASK_TYPES])
     levels, level = np.unique(found[:, typical.CLASS_MILLI].astype(np.int64), return_inverse=True)
     classes = np.zeros((len(found), 4), np.int64)
@@ -82,15 +81,3 @@ def _classes(schedule: Schedule) -> tuple[Ints, Floats, Ints]:
     classes[:, kernel.CLASS_TYPES] = found[:, typical.CLASS_TYPES]
     classes[:, kernel.CLASS_LEVEL] = level
     return classes, np.ascontiguousarray(found[:, typical.CLASS_SHARE]), levels
-
-
-def _accepted_types(workload: Workload, known: tuple[str, ...]) -> Ints:
-    """Return the GPU types each job accepts as bits; a type of another cluster has none."""
-    if "gpu_type" not in workload.jobs:
-        return np.zeros(len(workload), np.int64)
-    texts = workload.jobs["gpu_type"].fillna("").astype(str)
-    bits = {
-        text: sum(1 << known.index(word) for word in set(text.split("|")) if word in known and word)
-        for text in texts.unique()
-    }
-    return texts.map(bits).to_numpy(np.int64)
