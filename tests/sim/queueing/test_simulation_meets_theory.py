@@ -8,7 +8,7 @@ import pytest
 from prophase.sim.loop import run_loop
 from prophase.sim.place.first_fit import first_fit
 from prophase.sim.queueing import JobClass, mdc, mmc, priorities
-from prophase.sim.signatures import ASK_COLUMNS, FREE_GPU, FREE_SHARE, FREE_WHOLE, GPUS
+from prophase.sim.signatures import FREE_GPU, FREE_SHARE, FREE_WHOLE, GPUS
 from prophase.sim.statistics import replication_interval
 
 REPLICATIONS, JOBS, CUT = 20, 6_000, 600
@@ -19,7 +19,7 @@ def simulated_waits(submit, duration, servers, rank):
     nodes = np.zeros((servers, FREE_SHARE + 1), np.int64)
     nodes[:, [GPUS, FREE_WHOLE]] = 1
     nodes[:, [FREE_GPU, FREE_SHARE]] = 1000
-    asks = np.broadcast_to(ONE_GPU, (submit.size, ASK_COLUMNS))
+    asks = np.broadcast_to(ONE_GPU, (submit.size, ONE_GPU.size))
     return run_loop(submit, duration, asks, rank, nodes, first_fit).start_s - submit
 
 
