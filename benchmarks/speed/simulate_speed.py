@@ -203,10 +203,47 @@ def openb_runs(repeats: int) -> None:
                            remark=f"of which placement {min(inside):.3f} s"))  # fmt: skip
 
 
+#: rules that only the live loop follows, on a smaller cluster
+_RULES: dict[str, dict[str, Any]] = {
+    "conservative": {"queue": "conservative", "estimate": "duration_s"},
+    "conservative every 30 s, 100 deep": {
+        "queue": "conservative",
+        "estimate": "duration_s",
+        "backfill": "every=30s,depth=100",
+    },
+    "shortest remaining, preemptive": {"order": "shortest_remaining", "preempt": "on"},
+    "least attained, preemptive every minute": {
+        "order": "least_attained",
+        "preempt": "every=60s",
+    },
+    "fair share": {"order": "fair_share", "half_life_s": "1d"},
+    "two jobs per GPU, slowed": {"share": "per_gpu=2,slowdown=0.28"},
+    "failing nodes": {"failures": "mtbf=30d,mttr=2h"},
+}
+
+
+def rules_of_a_cluster(repeats: int) -> None:
+    """What each rule costs beside the plain replay of the same jobs."""
+    nodes, count = 400, 20_000
+    workload = Workload.from_jobs(mixed_jobs(count, load=nodes / NODES))
+    cluster = Cluster.uniform(nodes, GPUS)
+    for settings in _RULES.values():
+        simulate(Workload.from_jobs(mixed_jobs(200)), cluster, **settings)
+    plain = [cpu_seconds(lambda: simulate(workload, cluster)) for _ in range(repeats)]
+    data = f"{count:,} jobs of 1 to 8 GPUs, {nodes} x {GPUS} GPUs, load 1.0"
+    for name, settings in _RULES.items():
+        seconds = [
+            cpu_seconds(lambda: simulate(workload, cluster, **settings))  # noqa: B023
+            for _ in range(repeats)
+        ]
+        record(Measurement(f"rule: {name}", "s", seconds, "plain replay", plain, data))
+
+
 def queue_disciplines(repeats: int) -> None:
     """What strict order and backfilling cost beside skipping."""
     workload = Workload.from_jobs(mixed_jobs(100_000, load=1.0))
     cluster = Cluster.uniform(NODES, GPUS)
+    simulate(Workload.from_jobs(mixed_jobs(200)), cluster, queue="easy", estimate="duration_s")
     seconds: dict[str, list[float]] = {"skip": [], "strict": [], "easy": []}
     for _ in range(repeats):
         for queue, times in seconds.items():
@@ -289,6 +326,7 @@ def main() -> None:
         "pai": lambda: pai_preset(chosen.repeats),
         "openb": lambda: openb_runs(chosen.repeats),
         "queues": lambda: queue_disciplines(repeats=1),
+        "rules": lambda: rules_of_a_cluster(repeats=1),
         "shapes": lambda: many_shapes(chosen.repeats),
         "first": lambda: first_call(chosen.repeats),
         "growth": lambda: growth(chosen.largest),
