@@ -9,7 +9,7 @@ import pandas as pd
 
 from prophase.errors import InputError
 from prophase.sim.rules.numbers import at_least
-from prophase.sim.signatures import ASK_GPUS, ASK_HELD, ASK_MILLI, Floats, Ints, held_unit
+from prophase.sim.signatures import ASK_GPUS, ASK_MILLI, Floats, Ints
 from prophase.sim.workload import Workload
 
 
@@ -63,7 +63,6 @@ class Sharing:
         asks[small, ASK_MILLI] = (
             1000 if self.per_gpu == 1 else np.minimum(asks[small, ASK_MILLI], share)
         )
-        asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
         return replace(workload, asks=asks)
 
     def pairs(self, kinds: list[str]) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import FormatError, InputError, MissingColumnError, MissingFileError
-from prophase.sim.signatures import ASK_GPUS, ASK_HELD, ASK_MILLI, held_unit
+from prophase.sim.signatures import ASK_GPUS, ASK_MILLI
 from prophase.sim.workload import Workload, name_some
 
 #: what a table of requests may replace; ``advised_`` in place of ``request_`` is understood too
@@ -21,7 +21,6 @@ def whole_gpus(workload: Workload) -> tuple[Workload, int]:
     asks = workload.asks.copy()
     shared = (asks[:, ASK_GPUS] > 0) & (asks[:, ASK_MILLI] < 1000)
     asks[shared, ASK_MILLI] = 1000
-    asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
     return replace(workload, asks=asks), int(shared.sum())
 
 

@@ -18,13 +18,10 @@ from prophase.sim.signatures import (
     ASK_CPU,
     ASK_FEATURES,
     ASK_GPUS,
-    ASK_HELD,
     ASK_INSTANCES,
     ASK_MEMORY,
-    ASK_MILLI,
     ASK_TYPES,
     Ints,
-    held_unit,
 )
 from prophase.sim.workload import Workload
 
@@ -107,7 +104,6 @@ def no_pieces(world: World) -> World | str:
     # rounded down, so that what filled a node to the brim still fits
     asks[:, ASK_CPU] //= gpus
     asks[:, ASK_MEMORY] //= gpus
-    asks[:, ASK_HELD] = held_unit(asks[:, ASK_GPUS], asks[:, ASK_MILLI])
     workload = replace(world.workload, asks=asks)
     # rules about single nodes need them
     alone = any(world.settings.get(name) is not None for name in _ABOUT_NODES)
