@@ -17,6 +17,7 @@ from prophase.sim.signatures import (
     ASK_GPUS,
     ASK_INSTANCES,
     ASK_MEMORY,
+    ASK_MILLI,
     ASK_TYPES,
     CPU,
     FEATURES,
@@ -29,6 +30,8 @@ from prophase.sim.workload import Workload, name_some
 from prophase.trace.describe.words import listed
 
 _KNOWN_ELSEWHERE = 1 << 62
+#: requests count thousandths of a GPU
+_WHOLE_GPU = 1000
 
 
 def never_fit(asks: Ints, cluster: Cluster) -> NDArray[np.bool_]:
@@ -50,6 +53,9 @@ def _room(shape: Ints, nodes: Ints) -> int:
                 (shape[ASK_GPUS], GPUS),
             )
         ]
+    if 0 < shape[ASK_MILLI] < _WHOLE_GPU:
+        # several instances share a GPU
+        held[-1] = nodes[:, GPUS] * (_WHOLE_GPU // shape[ASK_MILLI])
     fitting = np.minimum.reduce(held)
     allowed = (shape[ASK_TYPES] == 0) | (shape[ASK_TYPES] >> nodes[:, GPU_TYPE] & 1 == 1)
     featured = (shape[ASK_FEATURES] & ~nodes[:, FEATURES]) == 0
