@@ -1,0 +1,1 @@
+"""Which kinds of job are there? Usage metrics, clustering and profiles."""

@@ -1,0 +1,107 @@
+"""What every generator of profiles returns: a group per job, and how firmly it belongs there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.profile.clusters.features import Floats
+from prophase.profile.clusters.quality import OUTLIERS, Ints
+
+
+@dataclass(frozen=True)
+class CondensedTree:
+    """How groups split as density grows (HDBSCAN): one entry per parent and child.
+
+    Children below the number of jobs are jobs, the others groups; ``density`` is 1 / distance
+    at which the child left its parent.
+    """
+
+    parent: Ints
+    child: Ints
+    density: Floats
+    size: Ints
+    #: node of the tree -> profile, for the groups that became one
+    profile_of: Mapping[int, int]
+
+    def groups(self) -> pd.DataFrame:
+        """Return the groups alone: what is drawn as a tree."""
+        jobs = int(self.parent.min()) if self.parent.size else 0
+        inner = self.child >= jobs
+        table = pd.DataFrame(
+            {
+                "parent": self.parent[inner],
+                "child": self.child[inner],
+                "density": self.density[inner],
+                "jobs": self.size[inner],
+            }
+        )
+        table["profile"] = table["child"].map(self.profile_of).astype("Int64")
+        return table
+
+
+@dataclass(frozen=True)
+class Reachability:
+    """The reachability plot of OPTICS: jobs in the order of visit, and their distance."""
+
+    #: positions of the jobs in the table
+    order: Ints
+    #: distance at which each of them, in that order, was reached; infinite at a new start
+    distance: Floats
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """A group per job (-1 = outlier) with the strength of membership, 0 to 1."""
+
+    labels: Ints
+    strength: Floats
+    tree: CondensedTree | None = None
+    reachability: Reachability | None = None
+    #: what a reader of the result has to know, one sentence each
+    notes: tuple[str, ...] = ()
+    #: values that distances were taken in, if the generator made its own
+    codes: Floats | None = field(default=None, repr=False)
+    #: group -> its name, if the generator knows one
+    names: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Return the number of groups, outliers apart."""
+        return len(np.unique(self.labels[self.labels != OUTLIERS]))
+
+    @property
+    def outliers(self) -> int:
+        return int((self.labels == OUTLIERS).sum())
+
+
+class Generator(Protocol):
+    """Makes groups of jobs from their transformed usage metrics."""
+
+    @property
+    def name(self) -> str:
+        """Word by which it is asked for."""
+
+    @property
+    def metric(self) -> str:
+        """Distance by which its groups are judged: euclidean or manhattan."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return what JSON can hold of its settings."""
+
+    def cluster(self, values: Floats, jobs: pd.DataFrame | None = None) -> Clustering:
+        """Return a group per row of values; ``jobs`` holds the metadata of the same rows."""
+
+
+def refuse_few_rows(values: Floats, least: int, what: str) -> None:
+    """Refuse data that cannot hold a single group."""
+    if len(values) < least:
+        raise InputError(
+            f"{what} needs at least {least} jobs and there are {len(values)}. Take a longer "
+            "history, or a smaller least size of a profile."
+        )

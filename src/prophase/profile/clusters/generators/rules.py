@@ -1,0 +1,98 @@
+"""Profiles by hand: the first rule that a job meets names its profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import MissingColumnError, ParameterError, not_among
+from prophase.plural import counted
+from prophase.profile.clusters.clustering import Clustering
+from prophase.profile.clusters.features import Floats
+from prophase.profile.clusters.quality import OUTLIERS
+
+#: what a rule may ask of a column
+TESTS = ("is", "at_least", "below")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A name, and what each column has to be: ``{"gpu_util_mean_pct": {"at_least": 50}}``.
+
+    ``is`` takes a value or a list of values; ``at_least`` and ``below`` take numbers.
+    """
+
+    name: str
+    when: Mapping[str, Mapping[str, Any]]
+
+    def __post_init__(self) -> None:
+        for column, tests in self.when.items():
+            for test in tests:
+                if test not in TESTS:
+                    said = f"rule {self.name!r}, column {column!r}: {test!r} is unknown."
+                    raise ParameterError(not_among(said, test, TESTS))
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Profiles by rules; a job that meets none is an outlier.
+
+    Examples
+    --------
+    >>> rules = Rules([Rule("busy", {"gpu_util_mean_pct": {"at_least": 50}})])
+    >>> jobs = pd.DataFrame({"gpu_util_mean_pct": [80.0, 10.0]})
+    >>> rules.cluster(np.zeros((2, 1)), jobs).labels
+    array([ 0, -1])
+    """
+
+    rules: Sequence[Rule]
+    name: str = "rules"
+    metric: str = "euclidean"
+
+    def settings(self) -> dict[str, Any]:
+        listed = [{"name": rule.name, "when": _plain(rule.when)} for rule in self.rules]
+        return {"name": self.name, "rules": listed}
+
+    def cluster(self, values: Floats, jobs: pd.DataFrame | None = None) -> Clustering:
+        if jobs is None or not self.rules:
+            raise ParameterError("profiles by rules need the job table, and one rule or more.")
+        labels = np.full(len(jobs), OUTLIERS, dtype=np.int64)
+        notes = []
+        for number, rule in enumerate(self.rules):
+            meets = _meets(rule, jobs) & (labels == OUTLIERS)
+            labels[meets] = number
+            if not meets.any():
+                notes.append(f"No job is left for rule {rule.name!r}.")
+        left = int((labels == OUTLIERS).sum())
+        notes.append(f"{counted(left, 'job meets', 'jobs meet')} no rule.")
+        names = {number: rule.name for number, rule in enumerate(self.rules)}
+        strength = (labels != OUTLIERS).astype(np.float64)
+        return Clustering(labels, strength, notes=tuple(notes), names=names)
+
+
+def _meets(rule: Rule, jobs: pd.DataFrame) -> Any:
+    meets = np.ones(len(jobs), dtype=bool)
+    for column, tests in rule.when.items():
+        if column not in jobs:
+            said = f"rule {rule.name!r} asks for the column {column!r}, which is not there."
+            raise MissingColumnError(not_among(said, column, map(str, jobs.columns)))
+        for test, wanted in tests.items():
+            values = jobs[column]
+            if test == "is":
+                words = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
+                meets &= values.isin(words).to_numpy()
+            else:
+                numbers = pd.to_numeric(values, errors="coerce").to_numpy(np.float64)
+                meets &= numbers >= wanted if test == "at_least" else numbers < wanted
+    return meets
+
+
+def _plain(when: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {
+        column: {test: list(w) if isinstance(w, tuple) else w for test, w in tests.items()}
+        for column, tests in when.items()
+    }
