@@ -36,6 +36,7 @@ COMMANDS = {
     "sweep": "sweep",
     "whatif": "whatif",
     "validate": "validate",
+    "eta": "eta",
     "queueing": "queueing",
     "reproduce": "reproduce",
     "fetch": "fetch",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,9 @@ from prophase.sim.measures.prices import Prices
 from prophase.sim.measures.tables import attempt_table, job_table
 from prophase.sim.signatures import GPU_TYPE, GPUS, Floats, Ints
 from prophase.sim.workload import Workload
+
+if TYPE_CHECKING:
+    from prophase.sim.forecast import StartForecast
 
 #: bins of time that curves are averaged over
 BINS = 480
@@ -130,6 +133,16 @@ class Schedule:
         if by is not None:
             found["by"], found["classes"] = by, summary.classes(by)
         return found
+
+    def eta(self, job: str | Mapping[str, Any], now_s: float, **settings: Any) -> StartForecast:
+        """Forecast at ``now_s`` when a job starts, as if this schedule were a log until then.
+
+        Settings are those of ``forecast_start``; order, place and queue are this schedule's.
+        """
+        from prophase.sim.forecast import forecast_start, recorded_jobs
+
+        policy = {"order": self.order, "place": self.place, "queue": self.queue, **settings}
+        return forecast_start(recorded_jobs(self), self.cluster, job, now_s=now_s, **policy)
 
     @cached_property
     def occupancy(self) -> Occupancy:

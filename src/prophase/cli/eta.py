@@ -1,0 +1,207 @@
+"""prophase eta: when will my job start?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.replay_options import (
+    ClusterOption,
+    EstimateOption,
+    LeaveOutOption,
+    NodesOption,
+    OrderOption,
+    PlaceOption,
+    QueueOption,
+    SetOption,
+    SourceOption,
+    named_cluster,
+    other_settings,
+)
+from prophase.errors import InputError, ParameterError
+
+if TYPE_CHECKING:
+    from prophase.sim.forecast import Coverage, StartForecast
+    from prophase.trace.loading import Trace
+
+
+def command(
+    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
+    job: Annotated[str | None, typer.Option(help="Id of a waiting job.")] = None,
+    gpus: Annotated[
+        float | None, typer.Option(min=0, help="Instead: GPUs of a job submitted now.")
+    ] = None,
+    cpus: Annotated[
+        float | None, typer.Option(min=0, help="Instead: cores of a job submitted now.")
+    ] = None,
+    memory_gib: Annotated[
+        float | None, typer.Option(min=0, help="Memory of that job, per instance.")
+    ] = None,
+    instances: Annotated[
+        int, typer.Option(min=1, help="Instances of that job, each asking for the above.")
+    ] = 1,
+    user: Annotated[str | None, typer.Option(help="Who submits it.")] = None,
+    gpu_type: Annotated[str | None, typer.Option(help="GPU types it may use, joined by |.")] = None,
+    limit: Annotated[str | None, typer.Option(help="Its time limit, e.g. 2h.")] = None,
+    now: Annotated[
+        str | None,
+        typer.Option(
+            help="The instant: the trace's seconds, +36h after its first job, or a date such as "
+            "2020-07-14T12:00. [default: its last event]"
+        ),
+    ] = None,
+    source: SourceOption = None,
+    nodes: NodesOption = None,
+    cluster: ClusterOption = None,
+    order: OrderOption = "fifo",
+    place: PlaceOption = "best_fit",
+    queue: QueueOption = "skip",
+    estimate: EstimateOption = "time_limit_s",
+    settings: SetOption = None,
+    leave_out_unfit: LeaveOutOption = False,
+    draws: Annotated[int, typer.Option(min=10, help="Futures to simulate.")] = 100,
+    check: Annotated[
+        int, typer.Option(min=0, help="Past instants to check and widen intervals by; 0: none.")
+    ] = 25,
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    format: FormatOption = Format.table,
+) -> None:
+    """Say when a waiting job will start, with an interval that past forecasts have earned.
+
+    Running jobs go on for as long as finished jobs of their kin did; waiting jobs get run times
+    the same way and newcomers arrive as on past days. The same forecasts are first made for past
+    instants, and the interval is widened until it would have held 80 % of the true starts.
+
+    Examples:
+
+    `prophase eta ws --job 4711 --queue easy`
+
+    `prophase eta ws --gpus 4 --user ann --limit 8h --cluster 100x8`
+    """
+    from prophase.sim.forecast import calibrate, forecast_start
+    from prophase.sim.forecast.starting import last_event_s
+    from prophase.trace.describe.words import parse_seconds
+    from prophase.trace.loading import open_trace
+
+    asked = {
+        "request_gpus": gpus,
+        "request_cpu_cores": cpus,
+        "request_memory_gib": memory_gib,
+        "user": user,
+        "gpu_type": gpu_type,
+        "time_limit_s": None if limit is None else parse_seconds(limit, name="--limit"),
+    }
+    wanted = {name: value for name, value in asked.items() if value is not None}
+    if (job is None) == (gpus is None and cpus is None):
+        raise ParameterError("name a waiting job (--job ID), or what a new one asks for (--gpus).")
+    policy = {
+        "order": order,
+        "place": place,
+        "queue": queue,
+        "estimate": estimate,
+        "leave_out_unfit": leave_out_unfit,
+        **other_settings(settings),
+    }
+    with progress_bar() as progress:
+        progress("reading the trace", None)
+        trace = open_trace(path, source=source)
+        machines = named_cluster(trace, path, source, nodes, cluster)
+        now_s = last_event_s(trace.jobs) if now is None else _instant(now, trace)
+        checked, unchecked = None, "not asked for"
+        if check:
+            progress("checking past forecasts", None)
+            try:
+                checked = calibrate(
+                    trace.jobs,
+                    machines,
+                    now_s=now_s,
+                    instants=check,
+                    random_state=seed,
+                    **policy,
+                )
+            except InputError as cause:
+                unchecked = str(cause)
+        progress("simulating futures", None)
+        found = forecast_start(
+            trace.jobs,
+            machines,
+            job if job is not None else {**wanted, "instances": float(instances)},
+            now_s=now_s,
+            draws=draws,
+            stretch=checked.stretch if checked else None,
+            random_state=seed,
+            **policy,
+        )
+    document: dict[str, Any] = {
+        **found.to_dict(),
+        "policy": policy,
+        "checked": checked.to_dict() if checked else {"missing": unchecked},
+        "data_hash": trace.data_hash,
+    }
+    rows = _rows(found)
+    emit(rows, format, document=finite(document), remarks=_remarks(found, checked, unchecked))
+    if not found.known:
+        raise typer.Exit(1)
+
+
+def _instant(text: str, trace: Trace) -> float:
+    """Read an instant on the trace's clock."""
+    from datetime import UTC, datetime
+
+    from prophase.trace.describe.words import parse_seconds
+
+    if text.startswith("+"):
+        first = float(trace.jobs["submit_s"].min())
+        return first + parse_seconds(text[1:], name="--now")
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        day = datetime.fromisoformat(text)
+    except ValueError as cause:
+        raise ParameterError(
+            f"--now {text}: write seconds, +36h after the first job, or 2020-07-14T12:00."
+        ) from cause
+    if trace.clock == "relative":
+        raise ParameterError(f"--now {text}: this trace knows no dates. Write +36h or seconds.")
+    # traces with dates keep wall time as if it were UTC
+    return day.replace(tzinfo=day.tzinfo or UTC).timestamp()
+
+
+def _rows(found: StartForecast) -> list[dict[str, Any]]:
+    from prophase.trace.describe.words import say_seconds
+
+    if not found.known:
+        return []
+    ends = (("earliest, 10 %", found.p10_s), ("median", found.p50_s), ("latest, 90 %", found.p90_s))
+    return [
+        {"start": name, "in": say_seconds(value), "at_s": found.now_s + value}
+        for name, value in ends
+        if value is not None
+    ]
+
+
+def _remarks(found: StartForecast, checked: Coverage | None, unchecked: str) -> list[str]:
+    said = [
+        f"Job {found.job_id}: {found.running:,} jobs run, {found.waiting:,} wait, "
+        f"{found.ahead:,} of them submitted earlier."
+    ]
+    if not found.known:
+        return [*said, f"No forecast: {found.reason}."]
+    said += [f"Note: {note}." for note in found.notes]
+    if checked is None:
+        return [*said, f"The interval is not checked against the past: {unchecked}"]
+    said.append(
+        f"Checked at {checked.instants} past instants, {checked.forecasts} jobs: plain intervals "
+        f"held {checked.covered:.0%} of the starts and are widened to hold 80 %."
+    )
+    if checked.error_s >= checked.baseline_error_s:
+        said.append(
+            "Past waits alone would have been closer than these forecasts: the policy or cluster "
+            "is not the one at work. Check it with: prophase validate"
+        )
+    return said

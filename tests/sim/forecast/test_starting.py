@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prophase.errors import ParameterError
+from prophase.sim import Cluster, Workload, simulate
+from prophase.sim.forecast import (
+    QueueState,
+    Stretch,
+    calibrate,
+    forecast_start,
+    measure_coverage,
+    recorded_jobs,
+)
+from prophase.sim.forecast.coverage import as_known
+from prophase.sim.forecast.holding import pinned
+
+CLUSTER = Cluster.uniform(4, 4)
+
+
+def log_of(cluster: Cluster = CLUSTER, count: int = 1200, **policy: Any) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    jobs = pd.DataFrame({"job_id": [f"j{i}" for i in range(count)]})
+    jobs["submit_s"] = np.cumsum(rng.exponential(320.0, count))
+    jobs["duration_s"] = rng.exponential(2400.0, count)
+    jobs["request_gpus"] = rng.choice([1.0, 2.0, 4.0], count)
+    jobs["user"] = rng.choice(["ann", "bob"], count)
+    return recorded_jobs(simulate(Workload.from_jobs(jobs), cluster, **policy))
+
+
+@pytest.fixture(scope="module")
+def log() -> pd.DataFrame:
+    return log_of()
+
+
+def waiting_at(log: pd.DataFrame, now_s: float) -> pd.DataFrame:
+    return log[(log["submit_s"] <= now_s) & (log["start_s"] > now_s)]
+
+
+def busy_instant(log: pd.DataFrame) -> float:
+    starts = log["start_s"] - log["submit_s"]
+    return float(log.loc[starts[600:].idxmax(), "submit_s"]) + 1.0
+
+
+def test_with_run_times_that_never_vary_the_start_is_exact() -> None:
+    jobs = pd.DataFrame({"job_id": [f"j{i}" for i in range(200)]})
+    jobs["submit_s"], jobs["duration_s"], jobs["request_gpus"] = 100.0 * jobs.index, 150.0, 1.0
+    log = recorded_jobs(simulate(Workload.from_jobs(jobs), Cluster.uniform(1, 1)))
+    found = forecast_start(log, Cluster.uniform(1, 1), "j150", now_s=15_100.0, queue="strict")
+    truth = float(log.loc[150, "start_s"]) - 15_100
+    assert found.p10_s == pytest.approx(truth)
+    assert found.p90_s == pytest.approx(truth)
+    assert found.ahead == 150 - 100 - 1
+
+
+def test_nothing_after_now_changes_a_forecast(log: pd.DataFrame) -> None:
+    now_s = busy_instant(log)
+    job = str(waiting_at(log, now_s)["job_id"].iloc[-1])
+    whole = forecast_start(log, CLUSTER, job, now_s=now_s, draws=20)
+    known = forecast_start(as_known(log, now_s), CLUSTER, job, now_s=now_s, draws=20)
+    assert np.array_equal(whole.starts_s, known.starts_s)
+    rng = np.random.default_rng(0)
+    future = log["start_s"] > now_s
+    other = log.assign(
+        start_s=log["start_s"].where(~future, log["start_s"] + rng.uniform(0, 1e6, len(log))),
+        end_s=log["end_s"].where(log["end_s"] <= now_s, 1e12),
+    )
+    assert np.array_equal(
+        forecast_start(other, CLUSTER, job, now_s=now_s, draws=20).starts_s, whole.starts_s
+    )
+
+
+def test_a_new_job_is_the_last_in_the_queue(log: pd.DataFrame) -> None:
+    now_s = busy_instant(log)
+    found = forecast_start(
+        log, CLUSTER, {"request_gpus": 4.0, "user": "ann"}, now_s=now_s, draws=20, queue="strict"
+    )
+    assert found.known
+    assert found.ahead == len(waiting_at(log, now_s))
+    last = str(waiting_at(log, now_s)["job_id"].iloc[-1])
+    assert found.p50_s is not None
+    earlier = forecast_start(log, CLUSTER, last, now_s=now_s, draws=20, queue="strict").p50_s
+    assert earlier is not None
+    assert found.p50_s >= earlier
+    assert found.share_within(1e9) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "cluster", "job", "reason"),
+    [
+        ({"keep": 40}, CLUSTER, {"request_gpus": 1.0}, "jobs have finished"),
+        ({}, Cluster.uniform(1, 1), {"request_gpus": 1.0}, "fit on no node"),
+        ({}, CLUSTER, {"request_gpus": 4.0, "instances": 9.0}, "fit on no node"),
+        ({}, Cluster.uniform(1, 4), {"request_gpus": 1.0}, "not the one they run on"),
+    ],
+)
+def test_what_history_or_cluster_cannot_answer_is_not_answered(
+    log: pd.DataFrame,
+    change: dict[str, int],
+    cluster: Cluster,
+    job: dict[str, float],
+    reason: str,
+) -> None:
+    some = log.iloc[: change.get("keep", len(log))].drop(columns="after_nodes")
+    now_s = busy_instant(log) if not change else float(some["submit_s"].iloc[-1])
+    found = forecast_start(some, cluster, job, now_s=now_s, draws=10)
+    assert not found.known
+    assert reason in found.reason
+    assert found.p50_s is None
+    assert found.share_within(60.0) is None
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [("j1", "has already run"), ("j1199", "not submitted"), ("nobody", "not in the job table")],
+)
+def test_jobs_that_do_not_wait_are_refused(log: pd.DataFrame, job: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        forecast_start(log, CLUSTER, job, now_s=busy_instant(log))
+
+
+def test_running_jobs_stand_where_they_stood(log: pd.DataFrame) -> None:
+    state = QueueState.at(log, busy_instant(log))
+    rows, cluster, tied = pinned(state.running, CLUSTER)
+    assert tied == len(state.running) > 5
+    schedule = simulate(Workload.from_jobs(rows.assign(submit_s=0.0, duration_s=9.0)), cluster)
+    assert (schedule.start_s == 0).all()
+    table = recorded_jobs(schedule).set_index("job_id")["after_nodes"]
+    wanted = rows.set_index("job_id")["held_nodes"]
+    assert (table == wanted.reindex(table.index)).all()
+
+
+def test_a_gang_is_held_node_by_node() -> None:
+    running = pd.DataFrame(
+        {"job_id": ["a", "b", "c"], "request_gpus": [4.0, 8.0, 1.0], "instances": [2.0, 1.0, 1.0]}
+    )
+    running["held_nodes"] = ["node-0,node-1", "node-[2-3]", "elsewhere"]
+    rows, cluster, tied = pinned(running, CLUSTER)
+    assert tied == 2
+    assert rows["job_id"].tolist() == ["a", "a", "b", "b", "c"]
+    assert rows["request_gpus"].tolist() == [4.0, 4.0, 4.0, 4.0, 1.0]
+    assert rows["instances"].tolist() == [1.0] * 5
+    assert rows["attr_features"].tolist() == ["@0", "@1", "@2", "@3", ""]
+    assert cluster.features == ("@0", "@1", "@2", "@3")
+
+
+def test_a_schedule_forecasts_its_own_jobs() -> None:
+    jobs = log_of(count=600).drop(columns=["start_s", "end_s", "after_nodes"])
+    schedule = simulate(Workload.from_jobs(jobs), CLUSTER, queue="strict")
+    log = recorded_jobs(schedule)
+    now_s = float(log.loc[400, "submit_s"]) + 1.0
+    job = str(waiting_at(log, now_s)["job_id"].iloc[0])
+    found = schedule.eta(job, now_s, draws=20)
+    direct = forecast_start(log, CLUSTER, job, now_s=now_s, draws=20, queue="strict")
+    assert np.array_equal(found.starts_s, direct.starts_s)
+
+
+def test_intervals_hold_most_starts_where_jobs_are_alike(log: pd.DataFrame) -> None:
+    found = measure_coverage(log, CLUSTER, instants=12, per_instant=2, draws=20)
+    assert found.forecasts == 24
+    assert found.covered > 0.6
+    assert found.error_s < found.baseline_error_s
+    assert found.covered_low <= found.covered <= found.covered_high
+
+
+def test_calibrated_intervals_hold_what_they_promise(log: pd.DataFrame) -> None:
+    first, last = log["submit_s"].min(), log["submit_s"].max()
+    now_s = float(first + 0.6 * (last - first))
+    past = calibrate(log, CLUSTER, now_s=now_s, instants=10, draws=20)
+    found = measure_coverage(
+        log, CLUSTER, since_s=now_s, instants=10, per_instant=2, draws=20, stretch=past.stretch
+    )
+    assert found.covered >= 0.7
+
+
+def test_stretching_is_conformal() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.exponential(1000.0, 4000)
+    low, high = np.full(4000, 400.0), np.full(4000, 700.0)
+    learnt = Stretch.learn(low[:2000], high[:2000], truth[:2000])
+    ends = np.array([learnt.apply(*pair) for pair in zip(low, high, strict=True)])
+    inside = (ends[2000:, 0] <= truth[2000:]) & (truth[2000:] <= ends[2000:, 1])
+    assert inside.mean() == pytest.approx(0.8, abs=0.03)
+    assert Stretch().apply(5.0, 9.0) == (5.0, 9.0)
+    cautious = Stretch.learn(low[:2000], high[:2000], truth[:2000], independent=9)
+    assert cautious.high > learnt.high
