@@ -35,6 +35,7 @@ from prophase.sim.signatures import (
     JOB_USER,
     MEMORY,
     OWNER_COLUMNS,
+    OWNER_LOOKED,
     OWNER_PARENT,
     OWNER_SHARE,
     Floats,
@@ -97,7 +98,8 @@ class LiveResult:
     #: elastic nodes switched on (1) or off (0): times, and (node, on)
     switch_s: Floats
     switches: Ints
-    #: jobs that never started, because nothing was left that could change
+    #: jobs that never started, because nothing was left that could change; -1: the replay was
+    #: given up, because jobs pushed each other out without getting on
     stuck: int
 
 
@@ -121,6 +123,7 @@ def run_live(
     jobs = _job_matrix(submit_s, duration_s, asks, key, setting)
     jobs[:, JOB_REMAINING] = work[first_rung[:-1]]
     owners = _owner_matrix(setting)
+    owners[:, OWNER_LOOKED] = submit_s[0]
     rules = np.zeros(r.RULES)
     rules[r.RULE_ELASTIC] = len(nodes)
     for which, number in {**_DEFAULTS, **setting.rules}.items():

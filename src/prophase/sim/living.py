@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.absences import Absences, find_absences
@@ -64,6 +63,11 @@ def replay_by_rules(
         raise ParameterError(f"preempt= goes with queue skip or strict, not {queue}.")
     if moving is not None and moving.resort and queue == "conservative":
         raise ParameterError(f"order {moving.name} does not go with queue conservative.")
+    if queue == "easy" and rules.backfill is not None and rules.backfill.plans_all:
+        raise ParameterError(
+            "backfill depth, window, whole_nodes and resolution go with queue conservative; easy "
+            "keeps one reservation."
+        )
     numbers: dict[int, float] = {r.RULE_QUEUE: _QUEUES[queue], r.RULE_HALF_LIFE: half_life_s}
     for rule in (rules.backfill, rules.preempt, rules.scaling):
         if rule is not None:
@@ -81,13 +85,20 @@ def replay_by_rules(
     }
     _set_order(workload, cluster, owners, moving, order_options, numbers, fields)
     if rules.quotas is not None:
-        _set_quotas(workload, rules.quotas, fields)
+        fields["quotas"], fields["quota_of"] = quota_matrix(rules.quotas, workload)
     if rules.ladder is not None:
         _set_ladder(workload, cluster, rules.ladder, fields)
+    if rules.quotas is not None:
+        _refuse_over_quota(workload, fields)
     if rules.share is not None or rules.speeds is not None:
         _set_speeds(workload, cluster, rules.share, rules.speeds, numbers, fields)
     parts = [calendar_events(rules.calendar, cluster)] if rules.calendar is not None else []
     result = _replay(workload, cluster, key, place, fields, numbers, parts, rules.failures, seed)
+    if result.stuck < 0:
+        raise InputError(
+            "jobs push each other out again and again without getting on: they are stopped before "
+            "they have saved any work. Set min_run of preempt above checkpoint + restart."
+        )
     if result.stuck:
         started = np.zeros(len(workload), np.bool_)
         started[result.attempts.job] = True
@@ -145,16 +156,18 @@ def _charge(workload: Workload, what: str) -> Floats:
     return known[what]
 
 
-def _set_quotas(workload: Workload, quotas: pd.DataFrame, fields: dict[str, Any]) -> None:
-    limits, quota_of = quota_matrix(quotas, workload)
-    over = over_quota(limits, quota_of, workload.asks)
+def _refuse_over_quota(workload: Workload, fields: dict[str, Any]) -> None:
+    over = over_quota(fields["quotas"], fields["quota_of"], workload.asks)
+    if "rungs" in fields:
+        job = np.repeat(np.arange(len(workload)), fields["rungs"])
+        over[:] = False
+        over[job[over_quota(fields["quotas"], fields["quota_of"][job], fields["rung_asks"])]] = True
     if over.any():
         ids = name_some(workload.jobs.loc[over, "job_id"])
         raise InputError(
             f"{int(over.sum()):,} jobs ask for more than their own quota and could never "
             f"start: {ids}. Raise the quota or leave these jobs out of the trace."
         )
-    fields["quotas"], fields["quota_of"] = limits, quota_of
 
 
 def _set_ladder(

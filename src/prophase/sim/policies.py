@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -123,7 +124,7 @@ def _order_policy(name: str, module: ModuleType) -> OrderPolicy:
     return OrderPolicy(
         name,
         getattr(module, name),
-        hasattr(getattr(module, name), "py_func"),
+        "owners" in signature(getattr(module, name)).parameters,
         getattr(module, "refresh", None),
         getattr(module, "prepare", None),
         getattr(module, "RESORT", False),

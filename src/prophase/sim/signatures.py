@@ -91,8 +91,8 @@ JOB_STARTED, JOB_LEFT, JOB_OVERHEAD, JOB_DONE, JOB_RATE, JOB_LOOKED, JOB_BELIEVE
 JOB_COLUMNS = 20
 
 #: columns of the owners' matrix; row 0 is everybody. Used so far (decayed), charge per second
-#: now, weight, held shares of GPUs, CPU and memory and the largest of them, last look, parent's
-#: row, and what the order works out for itself
+#: now, weight, held milli-GPUs, milli-cores and MiB, the largest of them as a share of the cluster,
+#: last look, parent's row, and what the order works out for itself
 (
     OWNER_USAGE,
     OWNER_RATE,

@@ -160,7 +160,8 @@ def room(nodes: Ints, node: int, asks: Ints, shape: int) -> int:
     slots = 0
     for gpu in range(nodes[node, GPUS]):
         if gpus == 1:
-            slots += nodes[node, FREE_SHARE + gpu] // milli
+            # a plan may have promised more than there is
+            slots += max(0, nodes[node, FREE_SHARE + gpu]) // milli
         elif nodes[node, FREE_SHARE + gpu] >= milli:
             slots += 1
     return min(most, slots // gpus)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from prophase.sim.kernels.live import rules as r
 from prophase.sim.rules.numbers import at_least
@@ -17,11 +18,11 @@ class Backfill:
     every_s : float
         Backfill only every so many seconds; in between, jobs start strictly in order. 0: always.
     depth : float
-        Reservations made in one pass.
+        Jobs that a reservation is sought for in one pass (queue conservative).
     per_user : int
-        Jobs of one user looked at in one pass; 0: all.
+        Jobs of one user looked at in one pass, from the first that cannot start on; 0: all.
     window_s : float
-        How far ahead reservations are made.
+        How far ahead reservations are made (queue conservative).
     whole_nodes : bool
         A reservation keeps its nodes to itself even where it needs a part of them, as Slurm's does.
     resolution_s : float
@@ -46,6 +47,11 @@ class Backfill:
         at_least("backfill window_s", self.window_s, 1, finite=False)
         at_least("backfill resolution_s", self.resolution_s, 0)
         at_least("backfill clock_s", self.clock_s, 0)
+
+    @property
+    def plans_all(self) -> bool:
+        """Tell whether there are limits to a plan of more than one reservation."""
+        return self != replace(self, depth=inf, window_s=inf, whole_nodes=False, resolution_s=0.0)
 
     def rules(self) -> dict[int, float]:
         """Return the numbers the loop is set by."""

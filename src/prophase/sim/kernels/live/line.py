@@ -45,7 +45,7 @@ def find_keys(
     for place in range(counts[WAITING]):
         if fresh or np.isnan(keys[line[place]]):
             keys[line[place]] = key(jobs, line[place], owners, now, order_facts)
-    if rules[RULE_PREEMPT] != 0:
+    if fresh and rules[RULE_PREEMPT] != 0:
         for place in range(counts[RUNNING]):
             job = runners[place]
             look_at_job(jobs, job, now)

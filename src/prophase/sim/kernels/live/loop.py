@@ -19,7 +19,7 @@ from prophase.sim.kernels.live.power import (
     READY,
     STOPPED,
     next_idle,
-    nodes_to_boot,
+    nodes_counted_on,
     note_power,
     switch,
 )
@@ -28,6 +28,7 @@ from prophase.sim.kernels.live.rules import (
     ATTEMPTS,
     COUNTS,
     EASY,
+    FRUITLESS,
     LOSE,
     RETURN,
     ROWS,
@@ -177,7 +178,7 @@ def replay_live(
     arrived = outage = 0
     rekeyed = -1.0
     now = jobs[0, JOB_SUBMIT]
-    stalled = False
+    stalled = circling = False
     while arrived < count or counts[RUNNING] > 0 or counts[WAITING] > 0:
         upcoming = due[heap[0]] if counts[ALARMS] > 0 else np.inf
         if arrived < count:
@@ -205,6 +206,7 @@ def replay_live(
 
         while counts[ALARMS] > 0 and due[heap[0]] <= now:
             job = heap[0]
+            counts[FRUITLESS] = 0
             last = first_rung[job] + rung_of[job] + 1 == first_rung[job + 1]
             outcome = FINISHED if last else OUT_OF_MEMORY
             stop(
@@ -253,6 +255,7 @@ def replay_live(
                     note_power(power_times, power, counts, now, node, 0)
         while arrived < count and jobs[arrived, JOB_SUBMIT] <= now:
             join_line(line, keys, rules, queued, shape_of, arrived, counts)
+            counts[FRUITLESS] = 0
             arrived += 1
 
         if counts[WAITING] > 0:
@@ -288,16 +291,23 @@ def replay_live(
                 )  # fmt: skip
                 stalled = stalled and started == 0
                 turns += 1
-        if scales and counts[WAITING] > 0:
-            nodes_to_boot(
-                rules, nodes, scratch, asks, shape_of, line, counts, elastic, reasons_off,
-                wanted_nodes,
+        if scales:
+            nodes_counted_on(
+                rules, nodes, scratch, asks, shape_of, quotas, quota_of, line, counts, elastic,
+                reasons_off, wanted_nodes,
             )  # fmt: skip
             for node in range(int(rules[RULE_ELASTIC]), machines):
-                if wanted_nodes[node]:
-                    wanted_nodes[node] = False
+                if wanted_nodes[node] and elastic[node] == STOPPED:
                     elastic[node], ready_at[node] = BOOTING, now + rules[RULE_BOOT]
                     note_power(power_times, power, counts, now, node, 1)
+                elif wanted_nodes[node]:
+                    # or nodes for a gang would stop one by one while others boot
+                    idle_since[node] = np.inf
+                elif idle_since[node] == np.inf:
+                    idle_since[node] = now
+        if counts[FRUITLESS] > 1000 + 100 * (counts[RUNNING] + counts[WAITING]):
+            circling = True
+            break
     switches = counts[SWITCHES]
     return (
         record[: counts[ATTEMPTS]].copy(),
@@ -305,5 +315,5 @@ def replay_live(
         placed[: counts[ROWS]].copy(),
         power_times[:switches].copy(),
         power[:switches].copy(),
-        counts[WAITING],
+        -1 if circling else counts[WAITING],
     )

@@ -57,11 +57,12 @@ def hold(owners, owner, charge, asks, shape, whole, sign, now, half_life):
     while owner >= 0:
         look_at_usage(owners, owner, now, half_life)
         owners[owner, OWNER_RATE] += sign * charge
-        owners[owner, OWNER_GPU] += sign * gpus * instances / whole[0]
-        owners[owner, OWNER_CPU] += sign * asks[shape, ASK_CPU] * instances / whole[1]
-        owners[owner, OWNER_MEMORY] += sign * asks[shape, ASK_MEMORY] * instances / whole[2]
-        largest = max(owners[owner, OWNER_CPU], owners[owner, OWNER_MEMORY])
-        owners[owner, OWNER_DOMINANT] = max(owners[owner, OWNER_GPU], largest)
+        # whole numbers, so that who holds nothing has a share of exactly 0
+        owners[owner, OWNER_GPU] += sign * gpus * instances
+        owners[owner, OWNER_CPU] += sign * asks[shape, ASK_CPU] * instances
+        owners[owner, OWNER_MEMORY] += sign * asks[shape, ASK_MEMORY] * instances
+        largest = max(owners[owner, OWNER_CPU] / whole[1], owners[owner, OWNER_MEMORY] / whole[2])
+        owners[owner, OWNER_DOMINANT] = max(owners[owner, OWNER_GPU] / whole[0], largest)
         owner = int(owners[owner, OWNER_PARENT])
 
 

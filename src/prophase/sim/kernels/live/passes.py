@@ -23,6 +23,7 @@ from prophase.sim.kernels.live.rules import (
     CHANGES,
     CONSERVATIVE,
     EASY,
+    FRUITLESS,
     KINDS,
     PASSES,
     ROWS,
@@ -39,7 +40,9 @@ from prophase.sim.signatures import (
     ASK_INSTANCES,
     JOB_BELIEVED,
     JOB_ESTIMATE,
+    JOB_LEFT,
     JOB_OVERHEAD,
+    JOB_REMAINING,
     JOB_USER,
 )
 
@@ -73,7 +76,7 @@ def look_over_line(
         shape = shape_of[job]
         if not within_quota(quotas, quota_of, job, asks, shape):
             continue
-        if rules[RULE_PER_USER] > 0 and queue_rule >= EASY:
+        if rules[RULE_PER_USER] > 0 and queue_rule >= EASY and head >= 0:
             user = int(jobs[job, JOB_USER])
             user_seen[user] += 1
             if user_seen[user] > rules[RULE_PER_USER]:
@@ -101,6 +104,8 @@ def look_over_line(
                     runner_spot, tenants, slots, busy, idle_since, rules, speeds, pairs, due,
                     heap, spot, log, counts,
                 )  # fmt: skip
+                saved = jobs[victims[victim], JOB_REMAINING] < jobs[victims[victim], JOB_LEFT]
+                counts[FRUITLESS] = 0 if saved else counts[FRUITLESS] + 1
                 victims[victims.size - 1 - evicted] = victims[victim]
                 evicted += 1
             if count == 0:
@@ -164,12 +169,14 @@ def look_over_line(
                 if other == job and at_once:
                     break
                 at_once = False
-                if instant < np.inf and reservations < rules[RULE_DEPTH]:
+                if reservations >= rules[RULE_DEPTH]:
+                    continue
+                reservations += 1
+                if instant < np.inf:
                     plan_size = enter_reservation(
-                        plan_times, plan_events, plan_size, instant, instant + span, kind, planned,
-                        asks[kind, ASK_INSTANCES], rules,
+                        plan_times, plan_events, plan_size, now, instant, instant + span, kind,
+                        planned, asks[kind, ASK_INSTANCES], rules,
                     )  # fmt: skip
-                    reservations += 1
             to_reserve = 0
             fits_now = 1 if at_once else 0
             for row in range(instances if at_once else 0):
@@ -215,11 +222,15 @@ def look_over_line(
                 )  # fmt: skip
                 sort_line(line, keys, counts)
                 place = kept = 0
+                user_seen[:] = 0
+                if rules[RULE_PREEMPT] != 0:
+                    unmoved_at[:] = -1
             continue
         if queue_rule == STRICT:
             break
         if head < 0:
             head = shape
+            user_seen[int(jobs[job, JOB_USER])] += 1
         if failed_kinds >= counts[KINDS] and not evicts:
             break
     while place < waiting:

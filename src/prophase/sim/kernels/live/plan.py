@@ -96,8 +96,10 @@ def believed_ends(jobs, runners, counts, asks, shape_of, row_of, placed, now, ti
 
 @njit(cache=True)
 def enter(times, events, size, time, sign, node, shape, bits):
-    """Put an event into the plan, after those of the same instant; return its new length."""
-    place = np.searchsorted(times[:size], time, side="right")
+    """Put an event into the plan and return its new length; at one instant, first who leaves."""
+    place = np.searchsorted(times[:size], time, side="left")
+    if sign < 0:
+        place = np.searchsorted(times[:size], time, side="right")
     for back in range(size, place, -1):
         times[back] = times[back - 1]
         events[back] = events[back - 1]
@@ -108,12 +110,14 @@ def enter(times, events, size, time, sign, node, shape, bits):
 
 
 @njit(cache=True)
-def enter_reservation(times, events, size, begin, end, shape, planned, instances, rules):
+def enter_reservation(times, events, size, now, begin, end, shape, planned, instances, rules):
     """Put a reserved job into the plan; return its new length."""
     sign = 2 if rules[RULE_WHOLE_NODES] != 0 else 1
     step = rules[RULE_RESOLUTION]
     if step > 0:
-        begin, end = np.floor(begin / step) * step, np.floor(end / step) * step
+        begin, end = max(now, np.floor(begin / step) * step), np.floor(end / step) * step
+    if end <= begin:
+        return size
     for row in range(instances):
         node, bits = planned[row, ON_NODE], planned[row, ON_GPUS]
         if sign == 2 and row > 0 and node == planned[row - 1, ON_NODE]:
@@ -141,13 +145,21 @@ def _keep_lowest(low, seen, node):
     """Lower what a node has free throughout a stretch of time to what it has free now."""
     for column in (FREE_CPU, FREE_MEMORY):
         low[node, column] = min(low[node, column], seen[node, column])
-    whole = total = 0
     for gpu in range(low[node, GPUS]):
         share = min(low[node, FREE_SHARE + gpu], seen[node, FREE_SHARE + gpu])
         low[node, FREE_SHARE + gpu] = share
-        total += share
-        whole += share == 1000
-    low[node, FREE_GPU], low[node, FREE_WHOLE] = total, whole
+
+
+@njit(cache=True)
+def _count_gpus(low):
+    """Add up what is free of GPUs; one promised twice, by rounding, leaves nothing, not less."""
+    for node in range(low.shape[0]):
+        whole = total = 0
+        for gpu in range(low[node, GPUS]):
+            share = max(low[node, FREE_SHARE + gpu], 0)
+            total += share
+            whole += share == 1000
+        low[node, FREE_GPU], low[node, FREE_WHOLE] = total, whole
 
 
 @njit(cache=True)
@@ -201,6 +213,7 @@ def earliest(
                     if events[ahead, SIGN] < 0:
                         _keep_lowest(low, seen, events[ahead, EVENT_NODE])
                 ahead += 1
+            _count_gpus(low)
             if _place_on(score, choose_gpu, facts, low, asks, shape, fill, planned):
                 return instant, at_once
         if place >= size:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from prophase.sim.kernels.live.owners import within_quota
 from prophase.sim.kernels.live.rules import CHANGES, OFF, RULE_ELASTIC, RULE_IDLE, SWITCHES, WAITING
 from prophase.sim.kernels.nodes import occupy, room, tightest
 from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, ASK_MILLI, FREE_MEMORY
@@ -45,47 +46,38 @@ def next_idle(rules, nodes, elastic, busy, idle_since):
 
 
 @njit(cache=True)
-def nodes_to_boot(
-    rules, nodes, scratch, asks, shape_of, line, counts, elastic, reasons_off, wanted_nodes
-):
-    """Mark the stopped nodes that waiting jobs need beyond those already booting.
+def nodes_counted_on(
+    rules, nodes, scratch, asks, shape_of, quotas, quota_of, line, counts, elastic, reasons_off,
+    wanted_nodes,
+):  # fmt: skip
+    """Mark the nodes that waiting jobs will run on once all that are needed have booted.
 
-    Waiting jobs are packed, in the order of the queue, on empty nodes: first those that are
-    booting, then stopped ones, each of which is booted once something lies on it.
+    Waiting jobs are packed in the order of the queue: on what is free of the nodes that are
+    ready, then on those that are booting, then on stopped ones.
     """
-    first = int(rules[RULE_ELASTIC])
-    empty = False
-    for node in range(first, nodes.shape[0]):
-        wanted_nodes[node] = False
+    wanted_nodes[:] = False
+    scratch[:, :] = nodes
+    for node in range(int(rules[RULE_ELASTIC]), nodes.shape[0]):
         if elastic[node] != READY and reasons_off[node] == 1:
-            scratch[node] = nodes[node]
             scratch[node, FREE_MEMORY] += OFF
-            empty = True
-    if not empty:
-        return 0
-    booted = 0
-    # a shape that finds no room on any empty node finds none later in this walk either
+    # a shape that finds no room finds none later in this walk either
     full = np.zeros(asks.shape[0], np.bool_)
     for place in range(counts[WAITING]):
         shape = shape_of[line[place]]
-        if full[shape]:
+        if full[shape] or not within_quota(quotas, quota_of, line[place], asks, shape):
             continue
         needed = asks[shape, ASK_INSTANCES]
-        for stage in (BOOTING, STOPPED):
-            for node in range(first, nodes.shape[0]):
-                if elastic[node] != stage or reasons_off[node] != 1:
+        for stage in (READY, BOOTING, STOPPED):
+            for node in range(nodes.shape[0]):
+                if elastic[node] != stage:
                     continue
                 while needed > 0 and room(scratch, node, asks, shape) > 0:
                     bits = tightest(scratch, node, asks[shape, ASK_GPUS], asks[shape, ASK_MILLI])
                     occupy(scratch, node, asks, shape, bits)
+                    wanted_nodes[node] = True
                     needed -= 1
-                    if stage == STOPPED and not wanted_nodes[node]:
-                        wanted_nodes[node] = True
-                        booted += 1
                 if needed == 0:
                     break
             if needed == 0:
                 break
-        if needed > 0:
-            full[shape] = True
-    return booted
+        full[shape] = needed > 0

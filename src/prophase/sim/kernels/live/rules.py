@@ -54,8 +54,10 @@ LOSE, DRAIN, RETURN = range(3)
     SWITCHES,
     #: different shapes among the waiting
     KINDS,
-) = range(9)
-COUNTS = 9
+    #: jobs pushed out, one after the other, without having saved any work
+    FRUITLESS,
+) = range(10)
+COUNTS = 10
 
 #: columns of the attempts' record
 ATTEMPT_JOB, ATTEMPT_OUTCOME, ATTEMPT_ROW, ATTEMPT_RUNG = range(4)
