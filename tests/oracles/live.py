@@ -10,19 +10,23 @@ import copy
 import importlib.util
 import math
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-_SPEC = importlib.util.spec_from_file_location(
-    "replay_oracle_of_live", Path(__file__).with_name("replay.py")
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-basic = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(basic)
 
+def _sibling(name: str) -> ModuleType:
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"oracle_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+plans, orders = _sibling("live_plan"), _sibling("live_orders")
+basic, fits, visible, amount = plans.basic, plans.fits, plans.visible, orders.amount
 INF = math.inf
-#: stands in for a node that is away: nothing fits on it
-_AWAY: dict[str, Any] = {"cpu": 0, "free": {"cpu": -1, "memory": -1}, "shares": []}
 
 RULES: dict[str, Any] = {
     "queue": "skip",
@@ -63,7 +67,7 @@ def replay(jobs: list[dict[str, Any]], nodes: list[dict[str, Any]], **rules: Any
     return world
 
 
-class Live:
+class Live(orders.Orders):  # type: ignore[misc,name-defined]
     def __init__(self, jobs, nodes, rules):  # type: ignore[no-untyped-def]
         self.jobs = [
             {**job, "rung": 0, "left": job["rungs"][0][1], "overhead": 0.0, "attained": 0.0}
@@ -202,7 +206,7 @@ class Live:
         self.find_keys(fresh)
         line = self.in_order()
         started, pushed_out, looked_at = 0, [], {}
-        head, plan = None, Plan(self)
+        head, plan = None, plans.Plan(self)
         while line:
             number = line.pop(0)
             job = self.jobs[number]
@@ -345,134 +349,6 @@ class Live:
                     return True
         return False
 
-    # keys
-
-    def time_to_look(self) -> bool:
-        if not self.rules["rekey"]:
-            return True
-        look = (self.now - self.origin) // self.rules["rekey"]
-        fresh, self.looked = look > self.looked, look
-        return fresh
-
-    def find_keys(self, fresh: bool) -> None:
-        """Ask for keys: of all, or between two looks of those who have none."""
-        for number in [*self.waiting, *self.running]:
-            if self.rules["order"] is None:
-                self.keys[number] = self.jobs[number]["key"]
-        if self.rules["order"] is None:
-            return
-        if self.rules["order"] == "multifactor" and fresh:
-            self.factors = self.fair_tree() if self.rules["options"]["tree"] else self.classic()
-        for number in [*self.waiting, *self.running]:
-            if fresh or number not in self.keys:
-                self.keys[number] = getattr(self, self.rules["order"])(self.jobs[number], number)
-
-    def shortest_remaining(self, job: dict[str, Any], number: int) -> float:
-        if number in self.running:
-            useful = max(0.0, self.running[number]["done"] - job["overhead"])
-            return float(job["left"] - useful)
-        return float(job["left"])
-
-    def least_attained(self, job: dict[str, Any], number: int) -> float:
-        return float(job["attained"])
-
-    def least_attained_gpu(self, job: dict[str, Any], number: int) -> float:
-        gpus = job["gpus"] * job["milli"] / 1000 * job["instances"]
-        return float(job["attained"] * (gpus or 1.0))
-
-    def tiresias(self, job: dict[str, Any], number: int) -> tuple[bool, float]:
-        threshold = self.rules["options"]["threshold"]
-        return self.least_attained_gpu(job, number) >= threshold, job["submit"]
-
-    def fair_share(self, job: dict[str, Any], number: int) -> float:
-        return self.usage(job["user"]) / self.rules["users"][job["user"]][0]
-
-    def dominant_share(self, job: dict[str, Any], number: int) -> float:
-        mine = [self.jobs[n] for n in self.running if self.jobs[n]["user"] == job["user"]]
-        largest = 0.0
-        for what, unit in (("gpus", 1000), ("cpu", 1), ("memory", 1)):
-            whole = sum(node[what] * unit for node in self.nodes)
-            if whole:
-                largest = max(largest, sum(amount(other, what) for other in mine) / whole)
-        return largest / self.rules["users"][job["user"]][0]
-
-    def multifactor(self, job: dict[str, Any], number: int) -> float:
-        weights = self.rules["options"]
-        age = min(1.0, (self.now - job["submit"]) / weights["max_age"])
-        wide = min(1.0, job["instances"] / len(self.nodes))
-        cores = min(1.0, amount(job, "cpu") / sum(node["cpu"] for node in self.nodes))
-        priority = (
-            weights["age"] * age
-            + weights["fair_share"] * self.factors[job["user"]]
-            + weights["size"] * (wide + cores) / 2
-        )
-        return -math.floor(priority)
-
-    def usage(self, user: str) -> float:
-        """Add up what all attempts of a user are charged, faded since."""
-        total = 0.0
-        for attempt in self.attempts:
-            job = self.jobs[attempt["job"]]
-            if job["user"] != user:
-                continue
-            begin, end = attempt["start"] - self.now, attempt.get("end", self.now) - self.now
-            if self.rules["half_life"]:
-                fade = math.log(2) / self.rules["half_life"]
-                seconds = (math.exp(fade * end) - math.exp(fade * begin)) / fade
-            else:
-                seconds = end - begin
-            total += job["charge"] * seconds
-        return total
-
-    def fair_tree(self) -> dict[str, float]:
-        """Rank users from the top of the tree down, as the plugin's documentation says."""
-        users, accounts = self.rules["users"], self.rules["accounts"]
-        used = {user: self.usage(user) for user in users}
-        of_account = {
-            name: sum(used[user] for user in users if users[user][1] == name) for name in accounts
-        }
-        everybody = sum(used.values())
-        top = [(name, share, of_account[name], True) for name, share in accounts.items()]
-        top += [(u, share, used[u], False) for u, (share, above) in users.items() if above is None]
-
-        def level(share: float, shares: float, mine: float, all_of_them: float) -> float:
-            return share / shares * all_of_them / mine if mine and all_of_them else INF
-
-        shares = sum(entry[1] for entry in top)
-        ranked: list[tuple[tuple[float, ...], str]] = []
-        for name, share, mine, is_account in top:
-            here = level(share, shares, mine, everybody)
-            if not is_account:
-                # level with an account, a user stands beside the best of that account
-                ranked.append(((here, INF), name))
-                continue
-            below = {u: s for u, (s, above) in users.items() if above == name}
-            for user, own in below.items():
-                ranked.append(((here, level(own, sum(below.values()), used[user], mine)), user))
-        return {
-            name: (len(ranked) - sum(other > path for other, _ in ranked)) / len(ranked)
-            for path, name in ranked
-        }
-
-    def classic(self) -> dict[str, float]:
-        users, accounts = self.rules["users"], self.rules["accounts"]
-        used = {user: self.usage(user) for user in users}
-        whole = sum(used.values())
-        top = sum(accounts.values()) + sum(s for s, above in users.values() if above is None)
-        factors = {}
-        for user, (share, above) in users.items():
-            mine = used[user] / whole if whole else 0.0
-            if above is None:
-                owned = share / top
-            else:
-                siblings = [u for u, (_, account) in users.items() if account == above]
-                among = share / sum(users[u][0] for u in siblings)
-                owned = among * accounts[above] / top
-                of_account = sum(used[u] for u in siblings) / whole if whole else 0.0
-                mine += (of_account - mine) * among
-            factors[user] = 2 ** -(mine / owned)
-        return factors
-
     # an autoscaler
 
     def scale(self) -> None:
@@ -512,141 +388,5 @@ class Live:
                 node["idle_since"] = self.now
 
 
-class Plan:
-    """Believed ends and reservations of one pass."""
-
-    def __init__(self, world: Live) -> None:
-        self.world = world
-        self.tried = 0
-        #: (begin, end, job, used)
-        self.reserved: list[tuple[float, float, int, list[tuple[int, list[int]]]]] = []
-        self.instant: float | None = None
-        #: when running jobs end; who is slowed by a start of this pass is believed to end as before
-        self.ends: dict[int, float] = {}
-
-    # one reservation, for the head
-
-    def keep_for_head(self, head, number, used):  # type: ignore[no-untyped-def]
-        """Return the places if the job may have them, else free them."""
-        world = self.world
-        job = world.jobs[number]
-        if self.instant is None:
-            basic.release(job, world.nodes, used, False)
-            self.instant, self.future = self.instant_of(head)
-            basic.take_again(job, world.nodes, used)
-        if world.now + job["overhead"] + job["estimate"] <= self.instant:
-            return used
-        trial = copy.deepcopy(self.future)
-        basic.take_again(job, trial, used)
-        if fits(world.jobs[head], trial):
-            self.future = trial
-            return used
-        basic.release(job, world.nodes, used, False)
-        return None
-
-    def instant_of(self, head: int) -> tuple[float, list[dict[str, Any]]]:
-        world = self.world
-        future = copy.deepcopy(world.nodes)
-        if fits(world.jobs[head], future):
-            return world.now, future
-        for instant in sorted(set(self.ends.values())):
-            for number, run in world.running.items():
-                if self.ends[number] == instant:
-                    basic.release(world.jobs[number], future, run["used"], False)
-            if fits(world.jobs[head], future):
-                return instant, future
-        return INF, future
-
-    def believe(self, number: int) -> None:
-        self.ends[number] = max(self.world.running[number]["believed"], self.world.now)
-
-    # reservations for all
-
-    def nodes_at(self, instant: float) -> list[dict[str, Any]]:
-        world = self.world
-        nodes = copy.deepcopy(world.nodes)
-        for number, run in world.running.items():
-            if self.ends[number] <= instant:
-                basic.release(world.jobs[number], nodes, run["used"], False)
-        for begin, end, number, used in self.reserved:
-            if begin <= instant < end:
-                if world.rules["backfill"].get("whole_nodes"):
-                    for node, _ in used:
-                        nodes[node]["away"] += 1
-                else:
-                    basic.take_again(world.jobs[number], nodes, used)
-        return nodes
-
-    def throughout(self, begin: float, length: float, at_once: bool) -> list[dict[str, Any]]:
-        """Return what each node has free from begin on for so long.
-
-        Who should have ended already is believed to end now, but is still there.
-        """
-        low = copy.deepcopy(self.world.nodes) if at_once else self.nodes_at(begin)
-        changes = {r[0] for r in self.reserved if begin <= r[0] < begin + length}
-        for instant in changes:
-            for node, then in zip(low, self.nodes_at(instant), strict=True):
-                node["away"] = max(node["away"], then["away"])
-                for what in ("cpu", "memory"):
-                    node["free"][what] = min(node["free"][what], then["free"][what])
-                both = zip(node["shares"], then["shares"], strict=True)
-                node["shares"] = [min(pair) for pair in both]
-        for node in low:
-            # promised twice, by rounding: nothing is free, not less than nothing
-            node["shares"] = [max(0, share) for share in node["shares"]]
-        return low
-
-    def place_in(self, nodes, number):  # type: ignore[no-untyped-def]
-        world = self.world
-        return basic.place(world.jobs[number], visible(nodes), world.rules["rating"], False, False)
-
-    def length(self, number: int) -> float:
-        job = self.world.jobs[number]
-        return float(job["overhead"] + job["estimate"])
-
-    def place_at_once(self, number: int):  # type: ignore[no-untyped-def]
-        world = self.world
-        low = self.throughout(world.now, self.length(number), True)
-        used = self.place_in(low, number)
-        if used is not None:
-            basic.take_again(world.jobs[number], world.nodes, used)
-        return used
-
-    def reserve(self, number: int) -> None:
-        world = self.world
-        limits = world.rules["backfill"]
-        if self.tried >= (limits.get("depth") or INF):
-            return
-        self.tried += 1
-        instants = set(self.ends.values())
-        instants |= {time for r in self.reserved for time in r[:2]}
-        for instant in sorted(instants):
-            if instant > world.now + (limits.get("window") or INF):
-                return
-            used = self.place_in(self.throughout(instant, self.length(number), False), number)
-            if used is not None:
-                begin, end = instant, instant + self.length(number)
-                if step := limits.get("resolution"):
-                    begin = max(world.now, begin // step * step)
-                    end = end // step * step
-                self.reserved.append((begin, end, number, used))
-                return
-
-
-def fits(job: dict[str, Any], nodes: list[dict[str, Any]]) -> bool:
-    return basic.place(job, visible(copy.deepcopy(nodes)), "first_fit", False, False) is not None
-
-
-def visible(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [node if node["state"] == "ready" and node["away"] <= 0 else _AWAY for node in nodes]
-
-
 def on(used: list[tuple[int, list[int]]], node: int) -> bool:
     return any(where == node for where, _ in used)
-
-
-def amount(job: dict[str, Any], what: str) -> int:
-    """Return what all instances of a job ask for together; GPUs in thousandths."""
-    if what == "jobs":
-        return 1
-    return job[what] * job["instances"] * (job["milli"] if what == "gpus" else 1)

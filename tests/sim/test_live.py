@@ -70,7 +70,7 @@ def test_moving_orders_start_jobs_when_and_where_the_slow_twin_does(scenario):
 
 
 @settings(max_examples=150)
-@given(s.scenarios(s.planning, s.any_order))
+@given(s.scenarios(s.planning, s.any_order, most_jobs=28))
 def test_backfilling_starts_jobs_when_and_where_the_slow_twin_does(scenario):
     agree(scenario)
 
@@ -133,6 +133,6 @@ def test_all_rules_together_do_what_the_slow_twin_does(scenario):
 
 
 @settings(max_examples=100)
-@given(s.scenarios(s.planning, *EVERYTHING))
+@given(s.scenarios(s.planning, *EVERYTHING, most_jobs=28))
 def test_all_rules_together_with_backfilling_do_what_the_slow_twin_does(scenario):
     agree(scenario)
