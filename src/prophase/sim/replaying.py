@@ -22,6 +22,7 @@ from prophase.sim.rules.ladder import Ladder
 from prophase.sim.rules.measured import as_sharing, as_speeds
 from prophase.sim.rules.outages import Failures
 from prophase.sim.rules.preemption import Preemption
+from prophase.sim.rules.quotas import over_quota, quota_matrix
 from prophase.sim.rules.reading import as_rule, as_table, span
 from prophase.sim.rules.sharing import Sharing, Speeds
 from prophase.sim.schedule import Schedule
@@ -143,6 +144,10 @@ def simulate(
         cluster,
         leave_out=leave_out_unfit,
     )
+    if rules.quotas is not None:
+        over = over_quota(*quota_matrix(rules.quotas, workload), asks)
+        why = "ask for more than their own quota and could never start"
+        workload, asks = keep_fitting(workload, asks, over, why, cluster, leave_out=leave_out_unfit)
     workload = replace(workload, asks=asks)
     moving, key = _order(order, workload, dict(order_options or {}))
     absences = None

@@ -35,7 +35,7 @@ class Ladder:
 
     columns: tuple[str, ...] = ()
     factor: float = 2.0
-    peak: str = "peak_memory_gib"
+    peak: str = "memory_peak_gib"
     fails_after: float = 0.5
     most: int = 10
 
