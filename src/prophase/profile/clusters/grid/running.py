@@ -1,0 +1,169 @@
+"""Run a clustering grid: only the cells that are not there yet, spread by joblib."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import MissingExtraError, ParameterError, ProphaseError
+from prophase.profile.clusters.clustering import Clustering
+from prophase.profile.clusters.features import Floats, UsageFeatures
+from prophase.profile.clusters.grid.plan import GridCell, GridPlan
+from prophase.profile.clusters.grid.store import open_store
+from prophase.profile.clusters.libraries import library
+from prophase.profile.clusters.quality import davies_bouldin, silhouettes
+from prophase.profile.clusters.transforms import fit_transform
+
+_DASK = "dask://"
+_CONNECT_S = 15
+
+
+def run_grid(
+    features: UsageFeatures,
+    plan: GridPlan | None = None,
+    *,
+    folder: Path | None = None,
+    workers: int | str = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> pd.DataFrame:
+    """Cluster jobs in every combination of a plan and return one row of statistics for each.
+
+    Parameters
+    ----------
+    plan : GridPlan, optional
+        Table III of the paper if not given.
+    folder : Path, optional
+        Where each finished cell is kept at once; a second call runs only the rest.
+    workers : int or str, default=1
+        Processes, 0 for all cores, or the address of a Dask scheduler, ``"dask://host:8786"``.
+    progress : function, optional
+        Called with the number of cells done and of all cells.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> values = rng.normal(0, 0.1, (90, 2)) + np.repeat([[0, 0], [5, 0], [0, 5]], 30, axis=0)
+    >>> features = UsageFeatures(("cpu_mean_cores", "memory_mean_gib"), values, {}, ())
+    >>> plan = GridPlan(["hdbscan"], ["standard"], ["euclidean"], [10, 20], min_samples=5)
+    >>> run_grid(features, plan)[["min_cluster_size", "n_clusters"]].values.tolist()
+    [[10, 3], [20, 3]]
+    """
+    cells = {cell.key: cell for cell in (plan or GridPlan()).cells()}
+    report = progress or (lambda done, total: None)
+    with open_store(folder, content_hash(features)) as store:
+        missing = [cell for key, cell in cells.items() if key not in store.finished]
+        done = len(cells) - len(missing)
+        report(done, len(cells))
+        for key, row in _run_all(features.values, missing, workers):
+            store.add(key, row)
+            report(done := done + 1, len(cells))
+        rows = [store.finished[key] for key in cells]
+    return pd.DataFrame(rows)
+
+
+def run_cell(values: Floats, cell: GridCell) -> tuple[str, dict[str, Any]]:
+    """Cluster one cell; return its key and its row. ``values`` are not transformed yet."""
+    began = time.perf_counter()
+    scaled = fit_transform(cell.transform, values)(values)
+    found = cell.generator().cluster(scaled)
+    row = cluster_statistics(
+        scaled,
+        found,
+        metric=cell.metric,
+        silhouette_rows=cell.silhouette_rows,
+        random_state=cell.random_state,
+    )
+    seconds = round(time.perf_counter() - began, 3)
+    return cell.key, {**cell.axes, **row, "seconds": seconds, "note": " ".join(found.notes)}
+
+
+def cluster_statistics(
+    values: Floats,
+    found: Clustering,
+    *,
+    metric: str = "euclidean",
+    silhouette_rows: int | None = 5_000,
+    random_state: int = 0,
+) -> dict[str, Any]:
+    """Return the statistics of the paper's Table IV for one clustering.
+
+    ``silhouette`` is the mean without outliers, -1 with fewer than two clusters;
+    ``davies_bouldin`` counts the outliers as a group, as the authors' numbers do, and
+    ``davies_bouldin_clustered`` leaves them out. What has no value is None.
+    """
+    inside = len(found.labels) - found.outliers
+    scores = silhouettes(
+        values, found.labels, metric=metric, rows=silhouette_rows, random_state=random_state
+    )
+    return {
+        "n_outliers": found.outliers,
+        "n_clusters": found.count,
+        "mean_cluster_size": inside / found.count if found.count else None,
+        "silhouette": scores.mean,
+        "davies_bouldin": _known(davies_bouldin(values, found.labels)),
+        "davies_bouldin_clustered": _known(
+            davies_bouldin(values, found.labels, with_outliers=False)
+        ),
+        "n_jobs": len(found.labels),
+        "silhouette_rows": len(scores.rows),
+    }
+
+
+def content_hash(features: UsageFeatures) -> str:
+    """Return a hash over the metrics and their names."""
+    digest = hashlib.sha256(",".join(features.columns).encode())
+    digest.update(np.ascontiguousarray(features.values).tobytes())
+    return digest.hexdigest()
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _run_all(
+    values: Floats, cells: Sequence[GridCell], workers: int | str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield cells as they finish."""
+    joblib = library("joblib")
+    if isinstance(workers, int) and workers < 0:
+        raise ParameterError(f"workers is {workers}; give a number of processes, or 0 for all.")
+    if not cells:
+        return
+    if workers == 1:
+        yield from (run_cell(values, cell) for cell in cells)
+        return
+    if isinstance(workers, str):
+        with _dask(workers), joblib.parallel_config(backend="dask"):
+            yield from _parallel(joblib, -1, values, cells)
+    else:
+        yield from _parallel(joblib, workers or -1, values, cells)
+
+
+def _parallel(joblib: Any, jobs: int, values: Floats, cells: Sequence[GridCell]) -> Iterator[Any]:
+    # one cell at a time to each process: a cell takes seconds to minutes
+    parallel = joblib.Parallel(jobs, return_as="generator_unordered", batch_size=1)
+    yield from parallel(joblib.delayed(run_cell)(values, cell) for cell in cells)
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[None]:
+    try:
+        distributed = library("distributed")
+    except MissingExtraError as cause:
+        raise MissingExtraError("running on a Dask cluster", "dask") from cause
+    try:
+        client = distributed.Client("tcp://" + address.removeprefix(_DASK), timeout=_CONNECT_S)
+    except (OSError, ValueError) as cause:
+        raise ProphaseError(
+            f"no Dask scheduler answers at {address}. Start one with: dask scheduler"
+        ) from cause
+    with client:
+        yield
