@@ -49,7 +49,9 @@ def test_a_new_table_leaves_the_others_alone(workspace: Workspace) -> None:
 
 
 def test_an_absent_table_is_named_with_the_command_that_makes_it(workspace: Workspace) -> None:
-    with pytest.raises(WorkspaceError, match="no table 'job'. Did you mean 'jobs'. It has: jobs."):
+    with pytest.raises(
+        WorkspaceError, match=r"no table 'job'\. Did you mean 'jobs'\? It has: jobs\."
+    ):
         workspace.read("job")
 
 
