@@ -1,7 +1,7 @@
 """The 17 usage metrics of the PolarisProfiler paper, taken from the job table.
 
 Three of them (start, end, duration) hold the very thing that profiles are later used to
-predict, so they can be switched off; ``leak.effect_of_leaking`` says what difference it makes.
+predict, so they can be switched off; ``comparing.leaking_effect`` says what difference it makes.
 """
 
 from __future__ import annotations

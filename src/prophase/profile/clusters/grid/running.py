@@ -19,7 +19,7 @@ from prophase.profile.clusters.features import Floats, UsageFeatures
 from prophase.profile.clusters.grid.plan import GridCell, GridPlan
 from prophase.profile.clusters.grid.store import open_store
 from prophase.profile.clusters.libraries import library
-from prophase.profile.clusters.quality import davies_bouldin, silhouettes
+from prophase.profile.clusters.quality import Silhouettes, davies_bouldin, silhouettes
 from prophase.profile.clusters.transforms import fit_transform
 
 _DASK = "dask://"
@@ -74,25 +74,19 @@ def run_cell(values: Floats, cell: GridCell) -> tuple[str, dict[str, Any]]:
     began = time.perf_counter()
     scaled = fit_transform(cell.transform, values)(values)
     found = cell.generator().cluster(scaled)
-    row = cluster_statistics(
+    scores = silhouettes(
         scaled,
-        found,
+        found.labels,
         metric=cell.metric,
-        silhouette_rows=cell.silhouette_rows,
+        rows=cell.silhouette_rows,
         random_state=cell.random_state,
     )
+    row = cluster_statistics(scaled, found, scores)
     seconds = round(time.perf_counter() - began, 3)
     return cell.key, {**cell.axes, **row, "seconds": seconds, "note": " ".join(found.notes)}
 
 
-def cluster_statistics(
-    values: Floats,
-    found: Clustering,
-    *,
-    metric: str = "euclidean",
-    silhouette_rows: int | None = 5_000,
-    random_state: int = 0,
-) -> dict[str, Any]:
+def cluster_statistics(values: Floats, found: Clustering, scores: Silhouettes) -> dict[str, Any]:
     """Return the statistics of the paper's Table IV for one clustering.
 
     ``silhouette`` is the mean without outliers, -1 with fewer than two clusters;
@@ -100,9 +94,6 @@ def cluster_statistics(
     ``davies_bouldin_clustered`` leaves them out. What has no value is None.
     """
     inside = len(found.labels) - found.outliers
-    scores = silhouettes(
-        values, found.labels, metric=metric, rows=silhouette_rows, random_state=random_state
-    )
     return {
         "n_outliers": found.outliers,
         "n_clusters": found.count,

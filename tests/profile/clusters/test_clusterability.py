@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prophase.errors import InputError, ParameterError
-from prophase.profile.clusters.hopkins import hopkins
+from prophase.profile.clusters.clusterability import hopkins
 
 
 def slow_hopkins(values: Any, points: int, seed: int) -> float:
