@@ -144,7 +144,7 @@ def forecast_start(
     try:
         starts, homeless = futures.run(policy)
     except InputError as cause:
-        return abstain(str(cause))
+        return abstain(str(cause).rstrip("."))
     if homeless > _HOMELESS:
         return abstain(
             f"{homeless:.0%} of the running jobs find no room on this cluster: it is not the one "
