@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.dynamic import MetricSummary, Trend, summarise
 from prophase.profile.clusters.features import Floats
@@ -73,19 +74,17 @@ class Profile:
         return asdict(self)
 
     def sentence(self) -> str:
-        """Return one line on what the profile is.
-
-        It names what is commonest, and the share of its jobs with it.
-        """
+        """Return one line: what most of its jobs share and other jobs do not."""
         told = sorted(
-            (one for one in self.static if one.share >= 0.5 and one.values > 0),
+            (one for one in self.static if one.share >= 0.5 and one.lift > 1.05),
             key=lambda one: -one.lift,
         )[:3]
         common = ", ".join(f"{one.column} {one.mode} ({one.share:.0%})" for one in told)
         length = self.dynamic.get("duration_s")
         typical = f"; median duration {length.quantiles['q50']:.0f} s" if length else ""
         kind = "outliers" if self.outliers else f"profile {self.name}"
-        return f"{kind}: {self.n:,} jobs ({self.share:.1%}); mostly {common or 'mixed'}{typical}"
+        size = f"{counted(self.n, 'job')} ({self.share:.1%})"
+        return f"{kind}: {size}; mostly {common or 'mixed'}{typical}"
 
 
 def describe_profiles(
@@ -113,7 +112,7 @@ def describe_profiles(
     >>> found = Clustering(np.array([0, 0, -1]), np.array([1.0, 1.0, 0.0]))
     >>> for profile in describe_profiles(jobs, found, metrics=["duration_s"]):
     ...     print(profile.sentence())
-    outliers: 1 jobs (33.3%); mostly user bob (100%); median duration 900 s
+    outliers: 1 job (33.3%); mostly user bob (100%); median duration 900 s
     profile 0: 2 jobs (66.7%); mostly user ann (100%); median duration 15 s
     """
     ids = jobs["job_id"] if "job_id" in jobs else pd.Series(jobs.index, index=jobs.index)

@@ -1,0 +1,139 @@
+"""Do profiles group jobs that use resources alike? Real and synthetic rows, beside baselines.
+
+Synthetic traces know the true profile of every job: the adjusted Rand index says how much of it
+is found. The baseline learns nothing: the workload's name as the profile. On the 999 published
+PAI rows there is no truth; there the silhouette is taken, of jobs in a profile, on the same
+metrics. Silhouettes of different shares of outliers are not one another's equals, so the
+share of jobs in a profile stands beside.
+
+    python benchmarks/quality/clusters.py [--jobs 6000] [--seeds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from prophase.profile.clusters.clusterability import hopkins
+from prophase.profile.clusters.comparing import compare_generators, leaking_effect
+from prophase.profile.clusters.features import usage_features
+from prophase.profile.clusters.fixed_labels import fixed_label_silhouettes
+from prophase.profile.clusters.generators import (
+    Autoencoder,
+    Hdbscan,
+    KMeans,
+    Optics,
+    Rule,
+    Rules,
+    SemiSupervised,
+)
+from prophase.profile.clusters.grid import compare_with_table_iv
+from prophase.profile.clusters.profiler import WorkloadProfiler, default_generator
+from prophase.profile.clusters.transforms import PAPER_TRANSFORMS, fit_transform
+from prophase.trace.loading import open_trace
+from prophase.trace.synth import make_pai
+from record import ROOT, Measurement, record
+
+DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
+
+
+def against_truth(jobs: int, seeds: int) -> None:
+    from sklearn.metrics import adjusted_rand_score
+
+    for leaking in (False, True):
+        found, names, inside = [], [], []
+        for seed in range(seeds):
+            trace = make_pai(jobs=jobs, random_state=seed)
+            table = trace.jobs.merge(trace.truth["truth_profiles"], on="job_id")
+            table = table[table["status"] == "completed"].reset_index(drop=True)
+            profiler = WorkloadProfiler(leaking=leaking).fit(table)
+            kept = profiler.labels_ >= 0
+            truth = table["profile"].to_numpy()
+            found.append(adjusted_rand_score(truth[kept], profiler.labels_[kept]))
+            names.append(adjusted_rand_score(truth[kept], table["workload"][kept]))
+            inside.append(float(kept.mean()))
+        which = "17 metrics" if leaking else "without start, end, duration"
+        record(
+            Measurement(
+                f"profiles found, {which}", "adjusted Rand index", found, "workload names", names,
+                f"synthetic PAI, {jobs:,} jobs, {seeds} seeds",
+                f"both over the {np.mean(inside):.0%} of jobs in a profile",
+            )
+        )  # fmt: skip
+
+
+def on_published_rows() -> None:
+    data = "pai/polaris_1_000_sampled_test_data.csv"
+    jobs = open_trace(DATA / data).jobs
+    features = usage_features(jobs)
+    for name in PAPER_TRANSFORMS:
+        values = fit_transform(name, features.values)(features.values)
+        found = hopkins(values, points=99, repeats=10)
+        remark = f"spread {found.spread:.3f} over 10 repeats; random from 0.3 on"
+        statistic = [found.statistic]
+        record(Measurement(f"Hopkins, {name}", "", statistic, data=data, remark=remark))
+    print(leaking_effect(jobs).T.to_string())
+    few = jobs.groupby("workload").head(5).index
+    jobs["label"] = jobs["workload"].where(jobs.index.isin(few))
+    own = default_generator(len(jobs))
+    size = own.min_cluster_size
+    rules = Rules([Rule(word, {"workload": {"is": word}}) for word in jobs["workload"].unique()])
+    generators = [
+        own,
+        Hdbscan(size),
+        Optics(size),
+        KMeans(10),
+        rules,
+        SemiSupervised("label"),
+        Autoencoder(inner=own),
+    ]
+    table = compare_generators(jobs, generators, silhouette_rows=None)
+    print(table.drop(columns="note").round(3).to_string())
+    held = usage_features(jobs, leaking=False)
+    values = fit_transform("power", held.values)(held.values)
+    label = fixed_label_silhouettes(jobs, values, rows=None).set_index("label")
+    print(label.round(3).to_string())
+    for number, row in table.iterrows():
+        clustered = 1 - row["n_outliers"] / row["n_jobs"]
+        word = "hdbscan, min_samples = least size" if number == 1 else row["generator"]
+        record(
+            Measurement(
+                f"silhouette, {word}", "", [row["silhouette"]], "workload names",
+                [float(label.loc["workload", "euclidean"])], data,
+                f"{row['n_clusters']} profiles, {clustered:.0%} of jobs in one",
+            )
+        )  # fmt: skip
+
+
+def on_published_grid() -> None:
+    compared = compare_with_table_iv(open_trace(DATA / "polaris").tables["clustering_grid"])
+    print(compared[~compared["agrees"]].to_string())
+    for algorithm, part in compared.groupby("algorithm"):
+        record(
+            Measurement(
+                f"Table IV from the published cells, {algorithm}", "of 20 numbers",
+                [float(part["agrees"].sum())], data="polaris",
+            )
+        )  # fmt: skip
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--jobs", type=int, default=6_000)
+    options.add_argument("--seeds", type=int, default=3)
+    chosen = options.parse_args()
+    against_truth(chosen.jobs, chosen.seeds)
+    if not DATA.is_dir():
+        print(f"No real rows at {DATA}; set PROPHASE_DATA.")
+        return
+    on_published_rows()
+    on_published_grid()
+
+
+if __name__ == "__main__":
+    main()
