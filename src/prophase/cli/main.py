@@ -31,6 +31,8 @@ COMMANDS = {
     "findings": "findings",
     "sample": "sample",
     "split": "split",
+    "predict": "predict",
+    "evaluate": "evaluate",
     "simulate": "simulate",
     "why": "why",
     "sweep": "sweep",

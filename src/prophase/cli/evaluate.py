@@ -1,0 +1,169 @@
+"""prophase evaluate: how good are predictions, method beside method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.split import By
+from prophase.cli.trace_options import SourceOption
+from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from prophase.profile.predict.evaluation import Evaluation
+
+_SHOWN = (
+    "median_ape_pct",
+    "within_20_pct",
+    "within_50_pct",
+    "within_x2_pct",
+    "r2_log",
+    "signed_log_error",
+    "coverage_90_pct",
+    "range_factor_median",
+)
+
+
+def command(
+    path: Annotated[
+        Path | None, typer.Argument(help="A workspace, or a file or folder of a trace.")
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="Learn from this trace instead of a part of PATH.")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Judge on this trace; goes with --train.")
+    ] = None,
+    by: Annotated[By, typer.Option(help="What keeps train and test apart.")] = By.time,
+    test_share: Annotated[str, typer.Option(help="Share of rows to be judged on.")] = "25%",
+    cut: Annotated[
+        float | None, typer.Option(help="By time: first moment of the test side, in seconds.")
+    ] = None,
+    target: Annotated[str, typer.Option(help="Column to predict.")] = "duration_s",
+    methods: Annotated[
+        str, typer.Option(help="Names joined by commas, or 'all' or 'baselines'.")
+    ] = "default,baselines",
+    online: Annotated[
+        bool,
+        typer.Option("--online", help="Let every job that ended before a submission count."),
+    ] = False,
+    strata: Annotated[bool, typer.Option("--strata", help="One row per stratum.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of splits and methods.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Judge methods on jobs they have not learnt from, beside baselines that learn nothing.
+
+    No measure tells the whole: within_x2_pct and r2_log are to be read together, and
+    median_ape_pct rewards guessing short. Intervals in JSON are 95 % bootstrap intervals.
+
+    Examples:
+
+    `prophase evaluate ws`
+
+    `prophase evaluate ws --online --methods all --strata`
+
+    `prophase evaluate --source drac --train may.csv.gz --test june.csv.gz --format json`
+    """
+    from prophase.profile.predict.evaluation import evaluate
+
+    names = _methods(methods, target)
+    learnt, judged, rule, notes = _sides(path, train, test, by, test_share, cut, seed, source)
+    with progress_bar() as show:
+        found = evaluate(
+            learnt,
+            judged,
+            names,
+            target=target,
+            online=online,
+            random_state=seed,
+            progress=lambda name: show(name, None),
+        )
+    remarks = [*notes, *_closing(found)]
+    document = {
+        "target": target,
+        "split": rule,
+        "online": online,
+        "train_jobs": found.train_jobs,
+        "test_jobs": found.test_jobs,
+        "notes": notes,
+        "methods": found.methods,
+    }
+    emit(_rows(found, strata), format, document=finite(document), remarks=remarks)
+
+
+def _methods(text: str, target: str) -> list[str]:
+    from prophase.profile.predict.methods import BASELINES, METHODS
+
+    sets = {"all": METHODS, "baselines": BASELINES}
+    names = [name for word in text.split(",") for name in sets.get(word.strip(), (word.strip(),))]
+    if target != "duration_s" and "time-limit" not in text:
+        names = [name for name in names if name != "time-limit"]
+    if not any(names):
+        raise ParameterError("--methods names none. Write for example: --methods default,forest")
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _sides(
+    path: Path | None,
+    train: Path | None,
+    test: Path | None,
+    by: By,
+    test_share: str,
+    cut: float | None,
+    seed: int,
+    source: str | None,
+) -> tuple[pd.DataFrame, pd.DataFrame, str, list[str]]:
+    """Return the jobs to learn from and to be judged on, and how they were told apart."""
+    from prophase.trace.loading import open_trace
+    from prophase.trace.split import SEEDED_SPLITS, split_by_time
+    from prophase.trace.units import parse_share
+
+    if (train is None) != (test is None):
+        raise ParameterError("--train and --test go together.")
+    if (path is None) == (train is None):
+        raise ParameterError("give either a trace or --train and --test, and not both.")
+    if train is not None and test is not None:
+        sides = [open_trace(p, source=source, tables=["jobs"]).jobs for p in (train, test)]
+        return sides[0], sides[1], "separate files", []
+    assert path is not None
+    jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+    if cut is not None:
+        if by is not By.time:
+            raise ParameterError(f"--cut goes with --by time, not with --by {by}.")
+        split = split_by_time(jobs, cut)
+    elif by is By.time:
+        split = split_by_time(jobs, test_share=parse_share(test_share, name="--test-share"))
+    else:
+        share = parse_share(test_share, name="--test-share")
+        split = SEEDED_SPLITS[by](jobs, share, random_state=seed)
+    return jobs.iloc[split.train], jobs.iloc[split.test], split.rule, list(split.notes)
+
+
+def _rows(found: Evaluation, strata: bool) -> list[dict[str, Any]]:
+    rows = []
+    for name, measures in found.methods.items():
+        rows.append(_row(name, "all", measures) if strata else _row(name, None, measures))
+        if strata:
+            rows += [_row(name, kind, part) for kind, part in measures["strata"].items()]
+    return rows
+
+
+def _row(name: str, stratum: str | None, measures: dict[str, Any]) -> dict[str, Any]:
+    told = measures["jobs"] - measures.get("abstained", 0)
+    start: dict[str, Any] = {"method": name} | ({"stratum": stratum} if stratum else {})
+    return start | {"jobs": told} | {key: finite(measures[key]) for key in _SHOWN}
+
+
+def _closing(found: Evaluation) -> list[str]:
+    said = [f"Learnt from {found.train_jobs:,} jobs, judged on {found.test_jobs:,}."]
+    silent = {n: m["abstained"] for n, m in found.methods.items() if m["abstained"]}
+    if silent:
+        listed = ", ".join(f"{name} {count:,}" for name, count in silent.items())
+        said.append(f"Without an answer, and not judged: {listed}.")
+    return said

@@ -1,0 +1,123 @@
+"""Ranges with the promised coverage: conformal, per stratum, recent misses count more.
+
+A method's own range is widened (or narrowed) on each side by the margin that 95 % of the
+recent outcomes of the same stratum would have needed. What was needed is kept apart for
+answers from fresh history and for answers long after the last known outcome.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase.profile.predict.answer import STRATA, Answer
+from prophase.profile.predict.memory import Floats
+
+#: share of outcomes on each side of the range
+_TAIL = 0.05
+#: the misses that count: the last so many, the older half of them half as much
+_WINDOW = 1_500
+_HALF_LIFE = 500.0
+#: fewer misses than this do not make a stratum of their own
+_FEWEST = 40
+#: jobs that share one margin when going through time
+_STRIDE = 100
+
+
+class Calibrator:
+    """Remembers by how much outcomes missed the ranges, and widens new ranges by it."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, bool], _Misses] = {}
+
+    def learn(
+        self,
+        answer: Answer,
+        values: Floats,
+        stratum: NDArray[np.str_],
+        stale: NDArray[np.bool_],
+        end: Floats,
+    ) -> None:
+        """Remember how far outcomes lay outside their ranges, known from ``end`` on."""
+        width = _width(answer)
+        below, above = (answer.low - values) / width, (values - answer.high) / width
+        valid = np.isfinite(below) & np.isfinite(above)
+        for late in (False, True):
+            of_regime = valid & (stale == late)
+            for kind in ("", *STRATA):
+                chosen = of_regime & (stratum == kind) if kind else of_regime
+                if chosen.any():
+                    misses = self._groups.setdefault((kind, late), _Misses())
+                    misses.add(end[chosen], below[chosen], above[chosen])
+
+    def widen(
+        self,
+        answer: Answer,
+        stratum: NDArray[np.str_],
+        stale: NDArray[np.bool_],
+        as_of: Floats,
+    ) -> tuple[Floats, Floats]:
+        """Return the calibrated ends of the ranges; infinite where nothing is known."""
+        low, high = answer.low.copy(), answer.high.copy()
+        width = _width(answer)
+        for late in (False, True):
+            for kind in STRATA:
+                rows = np.flatnonzero((stratum == kind) & (stale == late))
+                rows = rows[np.argsort(as_of[rows], kind="stable")]
+                for first in range(0, len(rows), _STRIDE):
+                    part = rows[first : first + _STRIDE]
+                    below, above = self._margins(kind, late, float(as_of[part[0]]))
+                    low[part] -= below * width[part]
+                    high[part] += above * width[part]
+        return np.minimum(low, answer.point), np.maximum(high, answer.point)
+
+    def _margins(self, kind: str, late: bool, as_of: float) -> tuple[float, float]:
+        """Return the margins of the closest group that knows enough."""
+        best: tuple[float, float] | None = None
+        for group in ((kind, late), ("", late), (kind, not late), ("", not late)):
+            misses = self._groups.get(group)
+            held = misses.before(as_of) if misses is not None else 0
+            if misses is not None and held >= _FEWEST:
+                return misses.margins(held)
+            if misses is not None and held and best is None:
+                best = misses.margins(held)
+        return best if best is not None else (np.inf, np.inf)
+
+
+class _Misses:
+    """Misses on both sides, in the order in which they became known."""
+
+    def __init__(self) -> None:
+        self._end = np.empty(0)
+        self._below = np.empty(0)
+        self._above = np.empty(0)
+
+    def add(self, end: Floats, below: Floats, above: Floats) -> None:
+        ends = np.concatenate([self._end, end])
+        order = np.argsort(ends, kind="stable")
+        self._end = ends[order]
+        self._below = np.concatenate([self._below, below])[order]
+        self._above = np.concatenate([self._above, above])[order]
+
+    def before(self, as_of: float) -> int:
+        return int(np.searchsorted(self._end, as_of, side="left"))
+
+    def margins(self, held: int) -> tuple[float, float]:
+        recent = slice(max(0, held - _WINDOW), held)
+        return _margin(self._below[recent]), _margin(self._above[recent])
+
+
+def _margin(misses: Floats) -> float:
+    """Return the recency-weighted quantile that new misses stay under 95 % of the time."""
+    weight = 0.5 ** (np.arange(len(misses))[::-1] / _HALF_LIFE)
+    order = np.argsort(misses, kind="stable")
+    # the outcome to come counts as one more, of unknown size
+    share = np.cumsum(weight[order]) / (weight.sum() + 1.0)
+    place = int(np.searchsorted(share, 1 - _TAIL, side="left"))
+    return float(misses[order][min(place, len(misses) - 1)])
+
+
+def _width(answer: Answer) -> Floats:
+    """Return the scale of a miss: the width of the range, or one unit where it is a point."""
+    width = answer.high - answer.low
+    return np.where(width > 1e-9, np.maximum(width, 0.05), 1.0)

@@ -1,0 +1,89 @@
+"""Judge methods on jobs they have not learnt from, all on the same ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.profile.predict.measures import measure
+from prophase.profile.predict.methods import predictor_named
+from prophase.profile.predict.submitted import arrivals, outcomes
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Measures of each method, and the answers they are taken from."""
+
+    target: str
+    train_jobs: int
+    test_jobs: int
+    online: bool
+    #: method -> measures, as :func:`~prophase.profile.predict.measures.measure` returns them
+    methods: dict[str, dict[str, Any]]
+    answers: dict[str, pd.DataFrame]
+
+
+def evaluate(
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    methods: Sequence[str],
+    *,
+    target: str = "duration_s",
+    online: bool = False,
+    random_state: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Evaluation:
+    """Fit each method on ``train`` and judge it on ``test``.
+
+    Parameters
+    ----------
+    online : bool
+        Each test job is answered as of its submission, and every job that had ended before
+        counts, test jobs among them. Otherwise nothing is learnt after ``train``.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame(
+    ...     {
+    ...         "user": ["ann", "bob"] * 50,
+    ...         "submit_s": range(100),
+    ...         "end_s": [t + 0.5 for t in range(100)],
+    ...         "duration_s": [60.0, 600.0] * 50,
+    ...     }
+    ... )
+    >>> found = evaluate(jobs[:80], jobs[80:], ["user-median"])
+    >>> found.methods["user-median"]["within_20_pct"]
+    100.0
+    """
+    known = outcomes(test, target)
+    judged = test[known > 0]
+    if len(judged) == 0:
+        raise InputError(
+            f"no test job has a positive {target} to judge answers by. Choose another target."
+        )
+    judged = judged.iloc[arrivals(judged).argsort(kind="stable")]
+    measured, answers = {}, {}
+    for name in methods:
+        if progress is not None:
+            progress(name)
+        began = time.perf_counter()
+        predictor = predictor_named(name, random_state=random_state).fit(train, target)
+        fitted = time.perf_counter()
+        if online:
+            # what ends later than a job's submission stays hidden from it
+            predictor.update(judged)
+        asked = time.perf_counter()
+        found = predictor.predict(judged, as_of="submit" if online else None)
+        answered = time.perf_counter()
+        measured[name] = {
+            **measure(outcomes(judged, target), found, random_state=random_state),
+            "fit_seconds": fitted - began,
+            "predict_seconds": answered - asked,
+        }
+        answers[name] = found
+    return Evaluation(target, len(train), len(judged), online, measured, answers)

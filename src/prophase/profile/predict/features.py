@@ -1,0 +1,50 @@
+"""What learning methods see of a job: per key level what is remembered, and its numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prophase.profile.predict.history import Question
+from prophase.profile.predict.memory import Floats, Recall
+
+_SHORT = 5
+
+
+def features(question: Question, recall: list[Recall]) -> Floats:
+    """Return one row per job; everything in it was known at ``question.as_of``."""
+    columns: list[Floats] = []
+    for part in recall:
+        age = question.arrival - part.ends[:, 0]
+        columns += [
+            np.log1p(part.count),
+            part.middle(),
+            part.middle(_SHORT),
+            part.values[:, 0],
+            part.mean,
+            part.spread(8),
+            np.where(np.isfinite(age), np.log1p(np.maximum(age, 0.0)), np.nan),
+        ]
+    columns += [recent_backoff(recall), shrunk(recall)]
+    return np.column_stack([*columns, question.numbers]).astype(np.float32)
+
+
+def recent_backoff(recall: list[Recall], most: int = _SHORT) -> Floats:
+    """Return the median of the latest rows of the finest key that has any."""
+    point = np.full(len(recall[0].count), np.nan)
+    for part in recall:
+        point = np.where(np.isnan(point), part.middle(most), point)
+    return point
+
+
+def shrunk(recall: list[Recall], pull: float = 1.0, most: int = 8) -> Floats:
+    """Return each key's median, pulled towards that of the next coarser level.
+
+    A key with ``n`` rows (``most`` at best) weighs ``n / (n + pull)`` against its parent.
+    """
+    point = np.full(len(recall[0].count), np.nan)
+    for part in reversed(recall):
+        weight = np.minimum(part.count, most)
+        own = part.middle()
+        mixed = (weight * np.nan_to_num(own) + pull * point) / (weight + pull)
+        point = np.where(part.count == 0, point, np.where(np.isnan(point), own, mixed))
+    return point

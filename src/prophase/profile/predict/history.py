@@ -1,0 +1,102 @@
+"""The finished jobs a predictor has learnt from, by every key level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from prophase.profile.predict.keys import Level, choose_levels, hash_columns, key_of
+from prophase.profile.predict.medians import medians_as_of
+from prophase.profile.predict.memory import Floats, Keys, Memory, Recall
+from prophase.profile.predict.submitted import arrivals, numbers, submitted
+from prophase.trace.schema import JOBS
+
+_DAY_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """Jobs to be answered for: keys per level, numbers of the request, when they came."""
+
+    keys: tuple[Keys, ...]
+    numbers: Floats
+    limit_s: Floats
+    arrival: Floats
+    #: outcomes that ended before this moment may be used for the answer
+    as_of: Floats
+
+    def __len__(self) -> int:
+        return len(self.arrival)
+
+    def rows(self, chosen: NDArray[np.intp], as_of: Floats | None = None) -> Question:
+        """Return some of the jobs, optionally asked as of other moments."""
+        return Question(
+            tuple(key[chosen] for key in self.keys),
+            self.numbers[chosen],
+            self.limit_s[chosen],
+            self.arrival[chosen],
+            self.as_of[chosen] if as_of is None else as_of,
+        )
+
+
+class History:
+    """Outcomes by key level; knows which columns it was built from."""
+
+    def __init__(self, jobs: pd.DataFrame) -> None:
+        seen = submitted(jobs)
+        self.levels: tuple[Level, ...] = choose_levels(seen)
+        self.columns = sorted({column for level in self.levels for column in level.columns})
+        self.number_columns = [name for name in map(str, seen) if _is_number(seen, name)]
+        self.memories = tuple(Memory() for _ in self.levels)
+
+    def __len__(self) -> int:
+        return len(self.memories[0])
+
+    def ask(self, jobs: pd.DataFrame, as_of: Floats | None = None) -> Question:
+        """Turn jobs into a question; only submit-time columns are read."""
+        seen = submitted(jobs)
+        hashes = hash_columns(seen, set(self.columns))
+        arrival = arrivals(jobs)
+        clock = np.where(np.isfinite(arrival), arrival, np.nan) % _DAY_S
+        columns = [numbers(seen, name) for name in self.number_columns]
+        # the hour of day means something only on a clock
+        columns.append(clock if "submit_s" in jobs or "start_s" in jobs else clock * 0.0)
+        return Question(
+            keys=tuple(key_of(level, hashes, len(seen)) for level in self.levels),
+            numbers=np.column_stack(columns),
+            limit_s=numbers(seen, "time_limit_s"),
+            arrival=arrival,
+            as_of=np.full(len(seen), np.inf) if as_of is None else as_of,
+        )
+
+    def add(self, question: Question, ends: Floats, values: Floats) -> None:
+        """Remember the outcomes of jobs."""
+        for memory, keys in zip(self.memories, question.keys, strict=True):
+            memory.add(keys, ends, values)
+
+    def recall(self, question: Question) -> list[Recall]:
+        """Return what each level knew, finest first."""
+        return [
+            memory.recall(keys, question.as_of)
+            for memory, keys in zip(self.memories, question.keys, strict=True)
+        ]
+
+    def medians(self, level: int, question: Question) -> tuple[Floats, Floats]:
+        """Return median and count over all rows of a level's keys."""
+        return medians_as_of(*self.memories[level].rows(), question.keys[level], question.as_of)
+
+    def level_of(self, *columns: str) -> int | None:
+        """Return the place of the level with exactly these columns, if there is one."""
+        wanted = set(columns)
+        places = (i for i, level in enumerate(self.levels) if set(level.columns) == wanted)
+        return next(places, None)
+
+
+def _is_number(jobs: pd.DataFrame, name: str) -> bool:
+    column = JOBS.get(name)
+    declared = column is not None and column.kind == "number"
+    numeric = declared or pd.api.types.is_numeric_dtype(jobs[name])
+    return numeric and jobs[name].nunique(dropna=False) > 1

@@ -1,0 +1,102 @@
+"""How good answers were: several measures at once, each with a bootstrap interval.
+
+No single measure is enough: relative error alone rewards guessing short, since one second
+for every job keeps each error at 100 % or less.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.profile.predict.answer import STRATA
+from prophase.profile.predict.memory import Floats
+
+_DRAWS = 200
+
+
+def measure(outcome: Floats, answers: pd.DataFrame, *, random_state: int = 0) -> dict[str, Any]:
+    """Return all measures over all jobs, with intervals, and per stratum.
+
+    Parameters
+    ----------
+    outcome : array
+        What happened; jobs without a positive outcome are not judged.
+    answers : DataFrame
+        What :meth:`Predictor.predict` returned for them.
+    """
+    judged = np.isfinite(outcome) & (outcome > 0)
+    told = judged & ~answers["abstained"].to_numpy(dtype=bool)
+    value, low, high = (answers[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
+    stratum = answers["stratum"].to_numpy()
+    rows = np.flatnonzero(told)
+    whole = _measures(outcome[rows], value[rows], low[rows], high[rows])
+    whole["intervals"] = _bootstrap(outcome[rows], value[rows], low[rows], high[rows], random_state)
+    whole["jobs"] = int(judged.sum())
+    whole["abstained"] = int((judged & ~told).sum())
+    whole["strata"] = {}
+    for kind in STRATA:
+        part = np.flatnonzero(told & (stratum == kind))
+        if len(part):
+            measures = _measures(outcome[part], value[part], low[part], high[part])
+            whole["strata"][kind] = {"jobs": len(part), **measures}
+    return whole
+
+
+def _measures(outcome: Floats, value: Floats, low: Floats, high: Floats) -> dict[str, Any]:
+    if len(outcome) == 0:
+        return dict.fromkeys(_NAMES, float("nan"))
+    miss = np.log(np.maximum(value, 1e-300)) - np.log(outcome)
+    off = np.abs(value - outcome) / outcome
+    spread = np.log(outcome) - np.log(outcome).mean()
+    total = float((spread**2).sum())
+    with np.errstate(over="ignore", divide="ignore"):
+        factor = np.median(high / np.maximum(low, 1e-300))
+    return {
+        "median_ape_pct": 100 * float(np.median(off)),
+        "within_20_pct": 100 * float((off <= 0.2).mean()),
+        "within_50_pct": 100 * float((off <= 0.5).mean()),
+        "within_x2_pct": 100 * float((np.abs(miss) <= np.log(2) + 1e-12).mean()),
+        "r2_log": 1 - float((miss**2).sum()) / total if total > 0 else float("nan"),
+        "mean_abs_log_error": float(np.abs(miss).mean()),
+        "signed_log_error": float(miss.mean()),
+        "coverage_90_pct": 100 * float(((low <= outcome) & (outcome <= high)).mean()),
+        "range_factor_median": float(factor),
+    }
+
+
+_NAMES = (
+    "median_ape_pct",
+    "within_20_pct",
+    "within_50_pct",
+    "within_x2_pct",
+    "r2_log",
+    "mean_abs_log_error",
+    "signed_log_error",
+    "coverage_90_pct",
+    "range_factor_median",
+)
+
+
+def _bootstrap(
+    outcome: Floats, value: Floats, low: Floats, high: Floats, random_state: int
+) -> dict[str, list[float]]:
+    """Return 95 % intervals; neighbouring jobs are drawn together, as they are alike."""
+    jobs = len(outcome)
+    if jobs < 2:
+        return {}
+    draw = np.random.default_rng(random_state)
+    block = max(1, round(jobs ** (1 / 3)))
+    starts = np.arange(0, jobs, block)
+    found = []
+    for _ in range(_DRAWS):
+        chosen = draw.choice(starts, len(starts))
+        rows = (chosen[:, None] + np.arange(block)[None, :]).ravel()
+        rows = rows[rows < jobs]
+        found.append(_measures(outcome[rows], value[rows], low[rows], high[rows]))
+    return {
+        name: [float(np.nanquantile([one[name] for one in found], q)) for q in (0.025, 0.975)]
+        for name in _NAMES
+    }

@@ -1,0 +1,45 @@
+"""The methods, one file each; ``default`` is the one that wins on time splits of real traces."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from prophase.errors import ParameterError, not_among
+from prophase.profile.predict.predictor import Predictor
+
+#: name -> module and class
+_HOMES = {
+    "global-median": ("global_median", "GlobalMedian"),
+    "user-median": ("user_median", "UserMedian"),
+    "time-limit": ("time_limit", "TimeLimit"),
+    "backoff-median": ("backoff_median", "BackoffMedian"),
+    "recent-median": ("recent_median", "RecentMedian"),
+    "shrinkage": ("shrinkage", "Shrinkage"),
+    "boosting": ("boosting", "Boosting"),
+    "forest": ("forest", "Forest"),
+    "mixture": ("mixture", "Mixture"),
+}
+METHODS = tuple(_HOMES)
+#: these learn nothing; a method that does not beat them is not worth its complexity
+BASELINES = ("global-median", "user-median", "time-limit", "backoff-median")
+DEFAULT = "mixture"
+
+
+def predictor_named(name: str, *, random_state: int = 0) -> Predictor:
+    """Return an unfitted predictor.
+
+    Examples
+    --------
+    >>> predictor_named("backoff-median").name
+    'backoff-median'
+    """
+    key = DEFAULT if name == "default" else name
+    if key not in _HOMES:
+        raise ParameterError(
+            not_among(f"there is no method {name!r}.", name, ["default", *METHODS])
+        )
+    module, cls = _HOMES[key]
+    found = getattr(import_module(f"{__name__}.{module}"), cls)
+    predictor = found(random_state=random_state)
+    assert isinstance(predictor, Predictor)
+    return predictor

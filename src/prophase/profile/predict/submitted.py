@@ -1,0 +1,75 @@
+"""What a predictor may see of a job: the columns marked as known at submission, and its clock.
+
+Everything else of the table is dropped here, before any method gets hold of it, so no
+method can learn from what is known only afterwards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from prophase.errors import MissingColumnError
+from prophase.trace.schema import known_at_submit
+
+Floats = NDArray[np.float64]
+#: when a job came, not what it is; these are clocks and never part of a key
+CLOCKS = ("submit_s", "submit_order")
+
+
+def submitted(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of ``jobs`` that are known at submission, clocks left out.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"user": ["ann"], "submit_s": [0.0], "duration_s": [5.0]})
+    >>> list(submitted(jobs))
+    ['user']
+    """
+    return jobs[[name for name in known_at_submit(jobs.columns) if name not in CLOCKS]]
+
+
+def arrivals(jobs: pd.DataFrame) -> Floats:
+    """Return when each job came: its submission, else its start, else its place in order.
+
+    Without any clock every job counts as coming after all that is known.
+    """
+    submit = numbers(jobs, "submit_s")
+    arrival = np.where(np.isnan(submit), numbers(jobs, "start_s"), submit)
+    if np.isnan(arrival).all():
+        arrival = numbers(jobs, "submit_order")
+    return np.where(np.isnan(arrival), np.inf, arrival)
+
+
+def ends(jobs: pd.DataFrame) -> Floats:
+    """Return when each job's outcome was known, on the clock of :func:`arrivals`.
+
+    A job whose end is unknown counts as known at the earliest possible moment; one without
+    any clock was known from the start.
+    """
+    end, run = numbers(jobs, "end_s"), numbers(jobs, "duration_s")
+    for begin in ("start_s", "submit_s"):
+        end = np.where(np.isnan(end), numbers(jobs, begin) + run, end)
+    for stand_in in ("submit_s", "submit_order"):
+        end = np.where(np.isnan(end), numbers(jobs, stand_in), end)
+    return np.where(np.isnan(end), -np.inf, end)
+
+
+def outcomes(jobs: pd.DataFrame, target: str) -> Floats:
+    """Return the target of each job; NaN where it is unknown."""
+    if target not in jobs:
+        numeric = [str(name) for name in jobs.select_dtypes("number").columns]
+        raise MissingColumnError(
+            f"the jobs have no column {target!r} to learn from. Numbers that are there: "
+            f"{', '.join(numeric) or 'none'}."
+        )
+    return numbers(jobs, target)
+
+
+def numbers(jobs: pd.DataFrame, column: str) -> Floats:
+    """Return a column as floats; NaN throughout if it is not there."""
+    if column not in jobs:
+        return np.full(len(jobs), np.nan)
+    values = pd.to_numeric(jobs[column], errors="coerce")
+    return values.to_numpy(dtype=np.float64, na_value=np.nan)

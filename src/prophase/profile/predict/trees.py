@@ -1,0 +1,76 @@
+"""Forests from XGBoost whose leaves remember outcomes, so that they give distributions."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase.errors import MissingExtraError
+from prophase.profile.predict.memory import Floats
+
+_TREES = 50
+#: outcomes kept per leaf
+_KEPT = 4
+_SETTINGS: dict[str, Any] = {
+    "num_parallel_tree": _TREES,
+    "max_depth": 10,
+    "eta": 1.0,
+    "subsample": 0.63,
+    "colsample_bynode": 0.4,
+    "min_child_weight": 8,
+    "reg_lambda": 0.0,
+    "tree_method": "hist",
+    # several threads wait for each other on a busy machine and are slower than one
+    "nthread": 1,
+}
+
+
+def xgboost() -> ModuleType:
+    """Return the xgboost module, or say how to install it."""
+    try:
+        import xgboost as module
+    except ImportError as cause:
+        raise MissingExtraError("a learning method", "learn") from cause
+    return module
+
+
+def matrix(seen: NDArray[Any], answers: Floats | None = None) -> Any:
+    """Return data as XGBoost wants it; NaN is missing."""
+    clean = np.where(np.isfinite(seen), seen, np.nan)
+    return xgboost().DMatrix(clean, answers, nthread=1)
+
+
+class LeafForest:
+    """Random forest that answers with outcomes of like jobs instead of their mean."""
+
+    def __init__(self, *, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    def fit(self, seen: NDArray[Any], answers: Floats) -> Self:
+        """Grow the trees and fill their leaves with outcomes."""
+        data = matrix(seen, answers)
+        self.booster_ = xgboost().train({**_SETTINGS, "seed": self.random_state}, data, 1)
+        leaves = self._leaves(data)
+        draw = np.random.default_rng(self.random_state)
+        self.kept_ = np.zeros((_TREES, int(leaves.max()) + 1, _KEPT), dtype=np.float32)
+        for tree in range(_TREES):
+            order = np.argsort(leaves[:, tree], kind="stable")
+            names, first, held = np.unique(
+                leaves[order, tree], return_index=True, return_counts=True
+            )
+            chosen = first[:, None] + (draw.random((len(names), _KEPT)) * held[:, None]).astype(int)
+            self.kept_[tree, names] = answers[order][chosen]
+        return self
+
+    def outcomes(self, seen: NDArray[Any]) -> Floats:
+        """Return equally likely outcomes of each row, in no particular order."""
+        leaves = self._leaves(matrix(seen))
+        found = self.kept_[np.arange(_TREES)[None, :], leaves]
+        return found.reshape(len(leaves), _TREES * _KEPT).astype(np.float64)
+
+    def _leaves(self, data: Any) -> NDArray[np.int64]:
+        found = self.booster_.predict(data, pred_leaf=True)
+        return np.asarray(found).astype(np.int64).reshape(data.num_row(), _TREES)

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def parts(prophase, tmp_path: Path) -> Path:
+    for arguments in (
+        ("synth", "pai", "--jobs", "500", "--days", "2", "--out", "ws"),
+        ("split", "ws", "--out", "parts"),
+    ):
+        done = prophase(*arguments)
+        assert done.returncode == 0, done.stderr
+    return tmp_path / "parts"
+
+
+def test_every_job_gets_a_value_a_range_and_a_reason(prophase, parts: Path) -> None:
+    done = prophase("predict", parts / "test", "--history", parts / "train", "--out", "answers.csv")
+    assert done.returncode == 0, done.stderr
+    with (parts.parent / "answers.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == [
+        "job_id", "value", "low", "high", "stratum", "seen", "reason", "abstained",
+    ]  # fmt: skip
+    assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
+    assert f"Wrote {len(rows):,} answers" in done.stdout
+
+
+def test_usage_is_a_target_as_well(prophase, parts: Path) -> None:
+    done = prophase(
+        "predict", parts / "test", "--history", parts / "train",
+        "--target", "memory_peak_gib", "--method", "shrinkage", "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert all(row["value"] > 0 for row in json.loads(done.stdout))
+
+
+def test_a_target_that_is_not_there_is_refused(prophase, parts: Path) -> None:
+    done = prophase("predict", parts / "test", "--history", parts / "train", "--target", "joules")
+    assert done.returncode == 1
+    assert "no column 'joules'" in done.stderr
