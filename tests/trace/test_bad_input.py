@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.metadata
 import os
 import shutil
 import signal
@@ -202,8 +203,13 @@ def ordinary_user() -> Iterator[None]:
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
+def open_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that an ordinary user can reach and write to."""
+    # Ibis asks for this at each connection, and packages may lie where only their owner reads
+    version, known = importlib.metadata.version, importlib.metadata.version("duckdb")
+    monkeypatch.setattr(
+        importlib.metadata, "version", lambda name: known if name == "duckdb" else version(name)
+    )
     folder = Path(tempfile.mkdtemp(prefix="prophase-test-"))
     folder.chmod(0o777)
     # what an import loads lazily must be loaded before the user changes
