@@ -65,7 +65,7 @@ class Scenario:
                 "request_gpus": [job["gpus"] * job["milli"] / 1000 for job in jobs],
                 "request_cpu_cores": [job["cpu"] / 1000 for job in jobs],
                 "request_memory_gib": [job["memory"] / 1024 for job in jobs],
-                "peak_memory_gib": [job["peak"] / 1024 for job in jobs],
+                "memory_peak_gib": [job["peak"] / 1024 for job in jobs],
                 "instances": [float(job["instances"]) for job in jobs],
                 **{name: [job[name] for job in jobs] for name in ("user", "queue")},
                 "task": [job["kind"] for job in jobs],
