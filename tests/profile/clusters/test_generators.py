@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import cluster
 from sklearn.metrics import adjusted_rand_score
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
@@ -82,6 +83,15 @@ def test_hdbscan_gives_a_condensed_tree_whose_leaves_are_its_profiles(jobs: pd.D
         assert found.tree.profile_of[node] == found.labels[job]
     groups = found.tree.groups()
     assert set(groups["profile"].dropna()) == set(range(found.count))
+
+
+def test_the_exact_tree_gives_the_groups_of_scikit_learn() -> None:
+    rng = np.random.default_rng(2)
+    values = np.vstack([rng.normal(c, s, (150, 3)) for c, s in ((0, 1), (6, 0.5), (3, 2), (9, 1))])
+    ours = Hdbscan(25, min_samples=10).cluster(values)
+    # scikit-learn counts a job among its own neighbours
+    theirs = cluster.HDBSCAN(min_cluster_size=25, min_samples=11, copy=True).fit(values)
+    assert adjusted_rand_score(ours.labels, theirs.labels_) > 0.99
 
 
 def test_optics_gives_a_reachability_plot(jobs: pd.DataFrame) -> None:

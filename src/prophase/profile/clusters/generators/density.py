@@ -36,6 +36,10 @@ class Hdbscan:
         memory at 100,001 rows.
     metric : str, default="euclidean"
         euclidean or manhattan.
+    exact : bool, default=True
+        Take the true spanning tree. The library's own default, and so the paper's, is an
+        approximation that is hardly faster and can merge or lose profiles: 14 in place of 15
+        on 10,000 synthetic rows, where scikit-learn and fast_hdbscan agree with the exact one.
     processes : int, default=1
         For the distances to neighbours; the result is the same.
     """
@@ -43,6 +47,7 @@ class Hdbscan:
     min_cluster_size: int = 300
     min_samples: int | None = None
     metric: str = "euclidean"
+    exact: bool = True
     processes: int = 1
     name: str = "hdbscan"
 
@@ -60,6 +65,7 @@ class Hdbscan:
                 min_cluster_size=self.min_cluster_size,
                 min_samples=self.min_samples,
                 metric=self.metric,
+                approx_min_span_tree=not self.exact,
                 core_dist_n_jobs=self.processes,
             )
             learner.fit(np.ascontiguousarray(values))

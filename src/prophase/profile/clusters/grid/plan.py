@@ -26,6 +26,7 @@ class GridCell:
     metric: str
     min_cluster_size: int
     min_samples: int | None
+    exact: bool
     optics_rows: int
     silhouette_rows: int | None
     random_state: int
@@ -43,8 +44,9 @@ class GridCell:
     def key(self) -> str:
         """Return a word that two cells share only if they give the same result."""
         held = asdict(self)
-        unused = "min_samples" if self.algorithm == "optics" else "optics_rows"
-        held.pop(unused)
+        optics = self.algorithm == "optics"
+        for unused in ("min_samples", "exact") if optics else ("optics_rows",):
+            held.pop(unused)
         return " ".join(f"{name}={value}" for name, value in held.items())
 
     def generator(self) -> Generator:
@@ -56,7 +58,12 @@ class GridCell:
                 most_rows=self.optics_rows,
                 random_state=self.random_state,
             )
-        return Hdbscan(self.min_cluster_size, min_samples=self.min_samples, metric=self.metric)
+        return Hdbscan(
+            self.min_cluster_size,
+            min_samples=self.min_samples,
+            metric=self.metric,
+            exact=self.exact,
+        )
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,8 @@ class GridPlan:
     ----------
     min_samples : int, optional
         For HDBSCAN; the least cluster size, as in the paper, if not given.
+    exact : bool, default=False
+        Whether HDBSCAN takes the true spanning tree; the authors' library does not by default.
     optics_rows : int, default=10000
         Rows OPTICS looks at; with more it takes a sample and the cell says so.
     silhouette_rows : int, optional, default=5000
@@ -83,6 +92,7 @@ class GridPlan:
     metrics: Sequence[str] = ("euclidean", "manhattan")
     sizes: Sequence[int] = PAPER_SIZES
     min_samples: int | None = None
+    exact: bool = False
     optics_rows: int = 10_000
     silhouette_rows: int | None = 5_000
     random_state: int = 0
@@ -113,6 +123,7 @@ class GridPlan:
                 metric,
                 size,
                 self.min_samples,
+                self.exact,
                 self.optics_rows,
                 self.silhouette_rows,
                 self.random_state,
