@@ -312,6 +312,10 @@ class Live(orders.Orders):  # type: ignore[misc,name-defined]
         length = self.now - run["start"]
         lost = length * (run["done"] - kept) / run["done"] if run["done"] else 0.0
         run["attempt"].update(end=self.now, outcome=outcome, lost=lost)
+        if outcome == "out_of_memory":
+            # what earlier attempts had saved was for nothing
+            for one in [a for a in self.attempts if a["job"] == number]:
+                one["lost"] = one["end"] - one["start"]
         self.pace()
 
     def pace(self) -> None:

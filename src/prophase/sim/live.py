@@ -165,11 +165,20 @@ def run_live(
         first_instance=record[:, r.ATTEMPT_ROW],
         node=placed[:, 0],
         gpu_bits=placed[:, 1],
-        lost_s=times[:, r.ATTEMPT_LOST],
+        lost_s=_lost(record, times),
         rung=record[:, r.ATTEMPT_RUNG],
         asks=None if setting.rung_asks is None else rung_asks[_rung_row(record, first_rung)],
     )
     return LiveResult(attempts, switch_s[:, 0], switches, int(stuck))
+
+
+def _lost(record: Ints, times: Floats) -> Floats:
+    """Return the time that was lost; all of it on a rung that proved too low, saved or not."""
+    job, rung = record[:, r.ATTEMPT_JOB], record[:, r.ATTEMPT_RUNG]
+    reached = np.zeros(int(job.max(initial=0)) + 1, np.int64)
+    np.maximum.at(reached, job, rung)
+    length = times[:, r.ATTEMPT_END] - times[:, r.ATTEMPT_START]
+    return np.where(rung < reached[job], length, times[:, r.ATTEMPT_LOST])
 
 
 def _rung_row(record: Ints, first_rung: Ints) -> Ints:

@@ -19,6 +19,7 @@ from prophase.sim.policies import OrderPolicy, PlacePolicy
 from prophase.sim.rules.bundle import Rules
 from prophase.sim.rules.ladder import Ladder
 from prophase.sim.rules.outages import Failures, calendar_events, in_order
+from prophase.sim.rules.preemption import Preemption
 from prophase.sim.rules.quotas import over_quota, quota_matrix
 from prophase.sim.rules.sharing import Sharing, Speeds, kinds_of
 from prophase.sim.signatures import (
@@ -92,6 +93,8 @@ def replay_by_rules(
         _refuse_over_quota(workload, fields)
     if rules.share is not None or rules.speeds is not None:
         _set_speeds(workload, cluster, rules.share, rules.speeds, numbers, fields)
+    if rules.failures is not None:
+        _refuse_hopeless(workload, rules.failures, rules.preempt)
     parts = [calendar_events(rules.calendar, cluster)] if rules.calendar is not None else []
     result = _replay(workload, cluster, key, place, fields, numbers, parts, rules.failures, seed)
     if result.stuck < 0:
@@ -199,6 +202,22 @@ def _set_speeds(
         fields["pairs"] = share.pairs(kinds)
     if speeds is not None:
         fields["speeds"] = speeds.matrix(kinds, cluster.gpu_types)
+
+
+def _refuse_hopeless(workload: Workload, failures: Failures, preempt: Preemption | None) -> None:
+    """Refuse jobs that would have to start a thousand times on average to get on at all."""
+    saves_s = np.inf if preempt is None else preempt.checkpoint_s
+    restart_s = 0.0 if preempt is None else preempt.restart_s
+    stretch_s = np.minimum(workload.duration_s, saves_s) + restart_s
+    # with exponential times between failures, one of exp(stretch / mtbf) attempts gets through
+    hopeless = stretch_s > np.log(1000.0) * failures.mtbf_s
+    if hopeless.any():
+        raise InputError(
+            f"{int(hopeless.sum()):,} jobs run far longer than nodes last (mtbf "
+            f"{failures.mtbf_s:g} s) and would never end: "
+            f"{name_some(workload.jobs.loc[hopeless, 'job_id'])}. Let jobs save their work "
+            "(preempt checkpoint_s) or nodes fail less often."
+        )
 
 
 def _replay(
