@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -22,9 +23,23 @@ def test_no_command_prints_the_help(prophase):
     assert "Usage: prophase" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+def all_commands() -> dict[str, Any]:
+    """Every command, and every command of a group, under the words one types."""
+    found = {}
+    for name, command in get_command(app).commands.items():
+        found[name] = command
+        held = getattr(command, "commands", {})
+        found |= {f"{name} {inner}": one for inner, one in held.items()}
+    return found
+
+
+def test_every_command_of_the_table_is_there():
+    assert set(COMMANDS) <= set(all_commands())
+
+
+@pytest.mark.parametrize("name", all_commands())
 def test_every_command_explains_itself_with_an_example(name):
-    command = get_command(app).commands[name]
+    command = all_commands()[name]
     text = inspect.cleandoc(command.help or "")
     assert f"prophase {name}" in text, f"the help of {name} shows no example"
     for parameter in command.params:

@@ -20,7 +20,7 @@ app = typer.Typer(
     epilog="Start with: prophase demo --quick",
 )
 
-#: command -> module; the order is that of the help page
+#: command, or group of commands, -> module; the order is that of the help page
 COMMANDS = {
     "demo": "demo",
     "init": "init",
@@ -31,6 +31,7 @@ COMMANDS = {
     "findings": "findings",
     "sample": "sample",
     "split": "split",
+    "profile": "profile",
     "predict": "predict",
     "evaluate": "evaluate",
     "simulate": "simulate",
@@ -65,7 +66,11 @@ def _options(
 
 
 for _name, _module in COMMANDS.items():
-    app.command(_name)(import_module(f"prophase.cli.{_module}").command)
+    _found = import_module(f"prophase.cli.{_module}")
+    if hasattr(_found, "app"):
+        app.add_typer(_found.app, name=_name)
+    else:
+        app.command(_name)(_found.command)
 
 
 def run() -> None:

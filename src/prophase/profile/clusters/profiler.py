@@ -8,13 +8,19 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from prophase.errors import InputError, MissingColumnError, ModelFileError, ParameterError
+from prophase.errors import (
+    InputError,
+    MissingColumnError,
+    ModelFileError,
+    ParameterError,
+    not_among,
+)
 from prophase.modelfile import load_model, save_model
 from prophase.plural import counted
 from prophase.profile.clusters.assigning import Assigner, Assignment, learn_assigner
 from prophase.profile.clusters.clustering import Clustering, CondensedTree, Generator
 from prophase.profile.clusters.features import usage_features
-from prophase.profile.clusters.generators import Hdbscan
+from prophase.profile.clusters.generators.naming import default_generator
 from prophase.profile.clusters.grid.running import cluster_statistics, content_hash
 from prophase.profile.clusters.profiles import (
     Profile,
@@ -140,14 +146,17 @@ class WorkloadProfiler:
             raise InputError("a metric is infinite. Correct the row, or make it missing.")
         return self.assigner_.assign(self.transform_(np.nan_to_num(values)))
 
-    def profile(self, number: int) -> Profile:
-        """Return one profile by its number."""
+    def profile(self, number: int | str) -> Profile:
+        """Return one profile by its number or name; ``outliers`` is -1."""
         self._require_fit()
+        word = str(OUTLIERS) if number == "outliers" else str(number)
         for one in self.profiles_:
-            if one.profile == number:
+            if word in (str(one.profile), one.name):
                 return one
-        known = ", ".join(str(one.profile) for one in self.profiles_)
-        raise ParameterError(f"there is no profile {number}. There are: {known}.")
+        known = [one.name for one in self.profiles_]
+        raise ParameterError(
+            not_among(f"there is no profile {number}.", word, known, heading="There are")
+        )
 
     def save(self, path: Path | str) -> str:
         """Write the profiles to one file and return its checksum."""
@@ -231,11 +240,6 @@ class WorkloadProfiler:
     def _require_fit(self) -> None:
         if not hasattr(self, "profiles_"):
             raise ParameterError("the profiler has not learnt yet. Call fit(jobs) first.")
-
-
-def default_generator(jobs: int) -> Hdbscan:
-    """Return HDBSCAN with the paper's share of jobs, 300 of 100,001, as the least size."""
-    return Hdbscan(min_cluster_size=max(15, round(0.003 * jobs)), min_samples=10)
 
 
 def _warnings(found: Clustering) -> tuple[str, ...]:

@@ -73,13 +73,17 @@ class Profile:
         """Return what JSON holds, and ``profile_from_dict`` reads."""
         return asdict(self)
 
-    def sentence(self) -> str:
-        """Return one line: what most of its jobs share and other jobs do not."""
+    def common(self) -> str:
+        """Return the metadata that most of its jobs share and other jobs do not."""
         told = sorted(
             (one for one in self.static if one.share >= 0.5 and one.lift > 1.05),
             key=lambda one: -one.lift,
         )[:3]
-        common = ", ".join(f"{one.column} {one.mode} ({one.share:.0%})" for one in told)
+        return ", ".join(f"{one.column} {one.mode} ({one.share:.0%})" for one in told)
+
+    def sentence(self) -> str:
+        """Return one line: size, what most of its jobs share, how long they run."""
+        common = self.common()
         length = self.dynamic.get("duration_s")
         typical = f"; median duration {length.quantiles['q50']:.0f} s" if length else ""
         kind = "outliers" if self.outliers else f"profile {self.name}"

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from prophase.errors import MissingColumnError, ParameterError, not_among
+from prophase.errors import (
+    FormatError,
+    MissingColumnError,
+    ParameterError,
+    not_among,
+    storage_error,
+)
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.features import Floats
@@ -17,6 +25,8 @@ from prophase.profile.clusters.quality import OUTLIERS
 
 #: what a rule may ask of a column
 TESTS = ("is", "at_least", "below")
+#: values of a column that become rules of their own
+_MOST_VALUES = 50
 
 
 @dataclass(frozen=True)
@@ -31,10 +41,12 @@ class Rule:
 
     def __post_init__(self) -> None:
         for column, tests in self.when.items():
-            for test in tests:
+            where = f"rule {self.name!r}, column {column!r}"
+            for test, wanted in tests.items():
                 if test not in TESTS:
-                    said = f"rule {self.name!r}, column {column!r}: {test!r} is unknown."
-                    raise ParameterError(not_among(said, test, TESTS))
+                    raise ParameterError(not_among(f"{where}: {test!r} is unknown.", test, TESTS))
+                if test != "is" and not isinstance(wanted, int | float):
+                    raise ParameterError(f"{where}: {test} is {wanted!r}, and has to be a number.")
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,55 @@ class Rules:
         names = {number: rule.name for number, rule in enumerate(self.rules)}
         strength = (labels != OUTLIERS).astype(np.float64)
         return Clustering(labels, strength, notes=tuple(notes), names=names)
+
+
+def rules_of_column(jobs: pd.DataFrame, column: str, most: int = _MOST_VALUES) -> list[Rule]:
+    """Return a rule per value of a column, the commonest first: the metadata as the profile.
+
+    Examples
+    --------
+    >>> [
+    ...     rule.name
+    ...     for rule in rules_of_column(pd.DataFrame({"task": ["ps", "ps", "worker"]}), "task")
+    ... ]
+    ['ps', 'worker']
+    """
+    values = jobs[column].value_counts().index[:most]
+    return [Rule(str(value), {column: {"is": value}}) for value in values]
+
+
+def read_rules(path: Path) -> list[Rule]:
+    """Read rules from a TOML file: a table ``[[rule]]`` each, with ``name`` and ``when``.
+
+    Examples
+    --------
+    >>> path = getfixture("tmp_path") / "rules.toml"
+    >>> text = '[[rule]]\\nname = "busy"\\nwhen.gpu_util_mean_pct.at_least = 50'
+    >>> _ = path.write_text(text)
+    >>> read_rules(path)
+    [Rule(name='busy', when={'gpu_util_mean_pct': {'at_least': 50}})]
+    """
+    try:
+        held = tomllib.loads(path.read_text("utf-8"))
+    except OSError as cause:
+        raise storage_error(cause, path) from cause
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
+        raise FormatError(f"{path}: is not valid TOML: {cause}. Correct that line.") from cause
+    rules = held.get("rule")
+    if not isinstance(rules, list) or not rules:
+        raise FormatError(f"{path}: has no [[rule]]. Write one per profile, with name and when.")
+    for number, rule in enumerate(rules, 1):
+        when = rule.get("when") if isinstance(rule, dict) else None
+        tests = when.values() if isinstance(when, dict) else [None]
+        if "name" not in rule or not all(isinstance(one, dict) for one in tests):
+            raise FormatError(
+                f"{path}: rule {number} needs a name, and tests such as "
+                "when.gpu_util_mean_pct.at_least = 50"
+            )
+    try:
+        return [Rule(str(rule["name"]), rule["when"]) for rule in rules]
+    except ParameterError as cause:
+        raise FormatError(f"{path}: {cause}") from cause
 
 
 def _meets(rule: Rule, jobs: pd.DataFrame) -> Any:

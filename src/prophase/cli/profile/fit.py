@@ -1,0 +1,159 @@
+"""prophase profile fit: learn the kinds of job from a history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.profile.places import model_target
+from prophase.cli.trace_options import SourceOption, TraceArgument
+
+if TYPE_CHECKING:
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+
+
+def command(
+    path: TraceArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File for the profiles. [default: models/profiles.model of a workspace]"),
+    ] = None,
+    generator: Annotated[
+        str,
+        typer.Option(
+            help="What makes the groups: hdbscan, optics, k-means, rules, semi-supervised or "
+            "autoencoder."
+        ),
+    ] = "hdbscan",
+    min_cluster_size: Annotated[
+        int | None,
+        typer.Option(help="Fewest jobs of a profile. [default: 0.3 % of the jobs, at least 15]"),
+    ] = None,
+    min_samples: Annotated[
+        int | None,
+        typer.Option(help="hdbscan: neighbours that make a place dense. [default: 10]"),
+    ] = None,
+    clusters: Annotated[
+        int | None, typer.Option(help="k-means: number of profiles. [default: 26]")
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option(help="rules: TOML file with one [[rule]] per profile.")
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="semi-supervised: column with the labels of some jobs; rules without a file: "
+            "column whose values are the profiles. [default: workload]"
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Distance: euclidean or manhattan. [default: euclidean]")
+    ] = None,
+    transform: Annotated[
+        str,
+        typer.Option(help="Scale of the metrics: power, standard, minmax, robust, maxabs, ..."),
+    ] = "power",
+    leaking: Annotated[
+        bool, typer.Option("--leaking", help="Let start, end and duration take part, as the paper.")
+    ] = False,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(help="Only jobs that ended so, e.g. completed; repeatable."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of samples.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Learn profiles from how jobs used resources, and keep them in a file.
+
+    Jobs that have not ended are left out. JSON holds every profile in full.
+
+    Examples:
+
+    `prophase profile fit ws`
+
+    `prophase profile fit pai.csv --out profiles.model --generator k-means --clusters 20`
+    """
+    from prophase.profile.clusters.generators.naming import generator_named
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+    from prophase.profile.clusters.selecting import ended_jobs
+    from prophase.trace.loading import open_trace
+
+    target = model_target(path, out)
+    settings = {
+        "min_cluster_size": min_cluster_size,
+        "min_samples": min_samples,
+        "clusters": clusters,
+        "rules": rules,
+        "label": label,
+        "metric": metric,
+    }
+    with progress_bar() as progress:
+        progress("reading the trace", None)
+        kept = ended_jobs(open_trace(path, source=source, tables=["jobs"]).jobs, status or ())
+        chosen = generator_named(generator, kept.jobs, random_state=seed, **settings)
+        progress(f"grouping {len(kept.jobs):,} jobs", None)
+        profiler = WorkloadProfiler(
+            chosen, transform=transform, leaking=leaking, random_state=seed
+        ).fit(kept.jobs)
+    profiler.notes_ = (*kept.notes, *profiler.notes_)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    profiler.save(target)
+    say(f"Wrote {target}.")
+    document = {
+        "model": str(target),
+        "generator": profiler.generator_settings_,
+        "transform": transform,
+        "leaking": leaking,
+        "columns": list(profiler.columns_),
+        "statistics": profiler.statistics_,
+        "notes": list(profiler.notes_),
+        "profiles": [one.to_dict() for one in profiler.profiles_],
+    }
+    rows = overview(profiler)
+    emit(rows, format, document=finite(document), remarks=_remarks(profiler, path, out))
+
+
+def overview(profiler: WorkloadProfiler) -> list[dict[str, Any]]:
+    """Return a row per profile, the largest first and the outliers last."""
+    rows = []
+    for one in sorted(profiler.profiles_, key=lambda each: (each.outliers, -each.n)):
+        told = one.separation
+        duration = one.dynamic.get("duration_s")
+        rows.append(
+            {
+                "profile": one.profile,
+                "name": "outliers" if one.outliers else one.name,
+                "n": one.n,
+                "share_pct": 100 * one.share,
+                "strength": None if one.outliers else one.strength,
+                "silhouette": told.mean if told else None,
+                "negative_pct": 100 * told.negative_frac if told else None,
+                "doubtful": "doubtful" if told and told.doubtful else "",
+                "median_duration_s": duration.quantiles["q50"] if duration else None,
+                "mostly": one.common(),
+            }
+        )
+    named = any(row["name"] not in ("outliers", str(row["profile"])) for row in rows)
+    return rows if named else [{k: v for k, v in row.items() if k != "name"} for row in rows]
+
+
+def _remarks(profiler: WorkloadProfiler, path: Path, out: Path | None) -> list[str]:
+    doubtful = [
+        one.name for one in profiler.profiles_ if one.separation and one.separation.doubtful
+    ]
+    said = list(profiler.notes_)
+    if doubtful:
+        said.append(
+            f"Doubtful: over a fifth of the jobs of {', '.join(doubtful)} lies nearer to another "
+            "profile."
+        )
+    shown = as_typed(path if out is None else out)
+    proper = [one for one in profiler.profiles_ if not one.outliers]
+    if proper:
+        largest = max(proper, key=lambda one: one.n)
+        said.append(f"Next: prophase profile show {shown} {largest.profile}")
+    return said
