@@ -7,7 +7,7 @@ one now and then; it counts from the next question on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Keys = NDArray[np.uint64]
+#: keys, ends and values
+Rows = tuple[Keys, Floats, Floats]
 
 #: how many of the latest rows of a key are looked at
 RECENT = 16
@@ -106,6 +108,24 @@ class Memory:
         both = self._long.joined(self._short)
         return both.keys, both.ends, both.values
 
+    def parts(self) -> tuple[Rows, Rows]:
+        """Return keys, ends and values of both runs, in the order in which they were added."""
+        return self._long.as_added(), self._short.as_added()
+
+    @classmethod
+    def of_parts(cls, long: Rows, short: Rows, like: Memory | None = None) -> Memory:
+        """Return the memory that :meth:`parts` came from.
+
+        A memory ``like`` it, with the same keys and ends, saves the sorting.
+        """
+        made = cls()
+        if like is None:
+            made._long, made._short = _Run.of(*long), _Run.of(*short)
+        else:
+            made._long = like._long.with_values(long[2])
+            made._short = like._short.with_values(short[2])
+        return made
+
 
 @dataclass(frozen=True)
 class _Run:
@@ -119,6 +139,8 @@ class _Run:
     moments: Floats
     place: Ints
     sums: Floats
+    #: where each row stood when it was added
+    order: Ints
 
     @classmethod
     def of(cls, keys: Keys, ends: Floats, values: Floats) -> _Run:
@@ -128,15 +150,25 @@ class _Run:
         moments, rank = np.unique(ends, return_inverse=True)
         place = code.astype(np.int64) * (len(moments) + 1) + rank
         sums = np.concatenate([[0.0], np.cumsum(values)])
-        return cls(keys, ends, values, names, first.astype(np.int64), moments, place, sums)
+        return cls(keys, ends, values, names, first.astype(np.int64), moments, place, sums, order)
+
+    def with_values(self, values: Floats) -> _Run:
+        """Return the same rows with other values, given in the order in which rows were added."""
+        sorted_values = values[self.order]
+        sums = np.concatenate([[0.0], np.cumsum(sorted_values)])
+        return replace(self, values=sorted_values, sums=sums)
+
+    def as_added(self) -> Rows:
+        back = np.empty_like(self.order)
+        back[self.order] = np.arange(len(back))
+        return self.keys[back], self.ends[back], self.values[back]
 
     def joined(self, other: _Run) -> _Run:
         if len(self.ends) == 0:
             return other
         if len(other.ends) == 0:
             return self
-        pairs = zip((self.keys, self.ends, self.values),
-                    (other.keys, other.ends, other.values), strict=True)  # fmt: skip
+        pairs = zip(self.as_added(), other.as_added(), strict=True)
         keys, ends, values = (np.concatenate(pair) for pair in pairs)
         return _Run.of(keys, ends, values)
 

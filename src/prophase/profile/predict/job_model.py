@@ -1,0 +1,201 @@
+"""One model of jobs: how long they run and what they use, one predictor per target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
+from prophase.plural import counted
+from prophase.profile.predict.methods import DEFAULT, predictor_named
+from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
+from prophase.profile.predict.submitted import numbers, submitted
+
+#: what is learnt unless targets are named, in the order answers are shown
+USUAL_TARGETS = (
+    "duration_s",
+    "cpu_mean_cores",
+    "cpu_peak_cores",
+    "memory_mean_gib",
+    "memory_peak_gib",
+    "gpu_util_mean_pct",
+    "gpu_memory_mean_gib",
+    "gpu_memory_peak_gib",
+    "read_bytes",
+    "write_bytes",
+    "read_count",
+    "write_count",
+)
+
+
+@dataclass(frozen=True)
+class JobModel:
+    """What was learnt from a history: a predictor per target, and where it came from.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"user": ["ann", "bob"] * 20, "duration_s": [60.0, 600.0] * 20})
+    >>> model = learn(jobs, method="backoff-median")
+    >>> model.predict(pd.DataFrame({"user": ["bob"]}))["value"].round().tolist()
+    [600.0]
+    """
+
+    predictors: Mapping[str, Predictor]
+    #: name of the method
+    method: str
+    #: finished jobs it has learnt from
+    jobs: int
+    #: hash of the data it has learnt from
+    data_hash: str = ""
+    random_state: int = 0
+    #: targets that were left out, and why
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(self.predictors)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Submit-time columns that any answer depends on."""
+        names: dict[str, None] = {}
+        for predictor in self.predictors.values():
+            names |= dict.fromkeys(predictor.history_.columns)
+            names |= dict.fromkeys(predictor.history_.number_columns)
+        return tuple(sorted(names))
+
+    def predict(self, jobs: pd.DataFrame, targets: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return one row per job and target, the targets of a job one after the other.
+
+        Parameters
+        ----------
+        jobs : DataFrame
+            Jobs to be answered for; only what is known at submission is read.
+        targets : sequence of str, optional
+            Some of :attr:`targets`, all if not given.
+
+        Returns
+        -------
+        DataFrame
+            ``target`` and what :meth:`Predictor.predict` returns; the index repeats that of
+            ``jobs``.
+        """
+        wanted = self.check_targets(targets)
+        self.refuse_foreign(jobs)
+        parts = []
+        for target in wanted:
+            found = self.predictors[target].predict(jobs)
+            found.insert(0, "target", target)
+            parts.append(found)
+        whole = pd.concat(parts)
+        # job by job, targets in their order
+        order = np.arange(len(whole)).reshape(len(wanted), len(jobs)).T.ravel()
+        return whole.iloc[order]
+
+    def update(self, finished: pd.DataFrame) -> None:
+        """Let finished jobs count from now on, for every target that they have."""
+        for target, predictor in self.predictors.items():
+            if target in finished:
+                predictor.update(finished)
+
+    def check_targets(self, targets: Sequence[str] | None) -> list[str]:
+        """Return the targets, or refuse those this model has not learnt."""
+        wanted = list(dict.fromkeys(targets)) if targets is not None else list(self.targets)
+        for name in wanted:
+            if name not in self.predictors:
+                raise ParameterError(
+                    not_among(
+                        f"this model has not learnt {name!r}.",
+                        name,
+                        self.targets,
+                        heading="It knows",
+                    )
+                )
+        return wanted
+
+    def refuse_foreign(self, jobs: pd.DataFrame) -> None:
+        """Refuse jobs that have no column the model was learnt with."""
+        known = set(self.columns)
+        if known and not known & set(map(str, submitted(jobs).columns)):
+            raise MissingColumnError(
+                "the jobs have none of the columns this model was learnt with "
+                f"({', '.join(self.columns)}). Give jobs in the same columns, or learn a model "
+                "from a history that has theirs."
+            )
+
+    def save(self, path: Path | str) -> str:
+        """Write the model to one file and return its checksum."""
+        from prophase.profile.predict.saving import save_job_model
+
+        return save_job_model(self, path)
+
+    @staticmethod
+    def load(path: Path | str) -> JobModel:
+        """Return the model of a file; it answers as the one that was saved."""
+        from prophase.profile.predict.saving import load_job_model
+
+        return load_job_model(path)
+
+
+def learn(
+    history: pd.DataFrame,
+    targets: Sequence[str] | None = None,
+    *,
+    method: str = "default",
+    random_state: int = 0,
+    data_hash: str = "",
+    progress: Callable[[str], None] | None = None,
+) -> JobModel:
+    """Learn duration and use from finished jobs.
+
+    Parameters
+    ----------
+    history : DataFrame
+        A job table.
+    targets : sequence of str, optional
+        Columns to predict. Duration and every usage column that has values if not given.
+    method : str, default="default"
+        One of ``METHODS``.
+    data_hash : str
+        Hash of the history; a saved model is used again for the same one.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"user": ["ann"] * 20, "duration_s": 60.0, "read_bytes": None})
+    >>> learn(jobs, method="shrinkage").targets
+    ('duration_s',)
+    """
+    notes: list[str] = []
+    wanted = list(dict.fromkeys(targets)) if targets else _usual(history, method, notes)
+    if not wanted:
+        raise InputError(
+            f"no target has {FEWEST_FINISHED} finished jobs to learn from"
+            + (f" ({' '.join(notes)})" if notes else "")
+            + ". Import a trace of finished jobs, or name a column as the target."
+        )
+    predictors = {}
+    for target in wanted:
+        if progress is not None:
+            progress(target)
+        predictors[target] = predictor_named(method, random_state=random_state).fit(history, target)
+    name = DEFAULT if method == "default" else method
+    return JobModel(predictors, name, len(history), data_hash, random_state, tuple(notes))
+
+
+def _usual(history: pd.DataFrame, method: str, notes: list[str]) -> list[str]:
+    """Return the usual targets that have enough values, and note those that do not."""
+    found = []
+    for target in USUAL_TARGETS:
+        if method == "time-limit" and target != "duration_s":
+            continue
+        values = numbers(history, target)
+        known = int((np.isfinite(values) & (values >= 0)).sum())
+        if known >= FEWEST_FINISHED:
+            found.append(target)
+        elif known:
+            notes.append(f"{target} is not learnt: {counted(known, 'job has', 'jobs have')} it.")
+    return found

@@ -1,0 +1,216 @@
+"""Kubernetes manifests: Job, Pod, CronJob and the training jobs of Kubeflow.
+
+An instance is a pod: requests are those of all its containers together. A request that is
+not set equals the limit, as for the scheduler. Labels and annotations say who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from prophase.errors import InputError
+from prophase.profile.submission.quantities import amount, gib, number_for
+from prophase.profile.submission.submission import Submission
+from prophase.trace.schema import JOBS
+from prophase.trace.units import GIB
+
+FORM = "Kubernetes manifest"
+#: last part of a label or annotation -> column; earlier words win
+_LABELS = {
+    "user": ("user", "username", "owner", "submitter", "created-by"),
+    "group": ("group", "team", "project", "account", "cost-center"),
+    "queue": ("queue-name", "queue", "local-queue"),
+    "workload": ("workload", "app", "application", "model"),
+    "task": ("task", "role", "component", "replica-type"),
+}
+_GPU_TYPE = ("gpu.product", "gke-accelerator", "gpu-type", "accelerator", "gpu.model", "gpu-model")
+_RESOURCES = ("cpu", "memory")
+
+
+def is_manifest(document: Any) -> bool:
+    """Say whether a parsed document is a Kubernetes object."""
+    return isinstance(document, Mapping) and "kind" in document and "apiVersion" in document
+
+
+def from_manifest(document: Mapping[str, Any], where: str) -> list[Submission]:
+    """Return the jobs of one manifest; a training job has one per role.
+
+    Examples
+    --------
+    >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"labels": {"team": "nlp"}}}
+    >>> pod = {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 2}}}]}
+    >>> job["spec"] = {"parallelism": 4, "template": {"spec": pod}}
+    >>> dict(from_manifest(job, "job.yaml")[0].columns)
+    {'group': 'nlp', 'instances': 4.0, 'request_gpus': 2.0}
+    """
+    kind = str(document.get("kind"))
+    spec = _mapping(document.get("spec"), f"{where}: spec")
+    if kind == "List":
+        return [one for item in document.get("items") or [] for one in from_manifest(item, where)]
+    if kind == "CronJob":
+        inner = _mapping(spec.get("jobTemplate"), f"{where}: spec.jobTemplate")
+        return from_manifest({**document, "kind": "Job", "spec": inner.get("spec")}, where)
+    if kind == "Pod":
+        return [_submission(document, {"spec": spec}, {}, where)]
+    roles = next((value for key, value in spec.items() if key.endswith("ReplicaSpecs")), None)
+    if roles is not None:
+        return list(_roles(document, _mapping(roles, f"{where}: replica specs"), spec, where))
+    if "template" not in spec:
+        raise InputError(
+            f"{where}: is a Kubernetes {kind}, which runs no pods of its own. Give a Job, a Pod, a "
+            "CronJob or a training job."
+        )
+    return [_submission(document, _mapping(spec["template"], f"{where}: template"), spec, where)]
+
+
+def _roles(
+    document: Mapping[str, Any], roles: Mapping[str, Any], spec: Mapping[str, Any], where: str
+) -> Iterator[Submission]:
+    """Yield one submission per role of a training job; the roles start together."""
+    counts = {role: int((part or {}).get("replicas") or 1) for role, part in roles.items()}
+    policy = _mapping(spec.get("runPolicy"), f"{where}: runPolicy")
+    for role, part in roles.items():
+        held = {**policy, "parallelism": counts[role]}
+        template = _mapping((part or {}).get("template"), f"{where}: {role}")
+        found = _submission(document, template, held, f"{where}: {role}")
+        columns = {**found.columns, "gang_size": float(sum(counts.values()))}
+        columns.setdefault("task", role.lower())
+        yield Submission(columns, FORM, found.notes)
+
+
+def _submission(
+    document: Mapping[str, Any], template: Mapping[str, Any], spec: Mapping[str, Any], where: str
+) -> Submission:
+    outer = _mapping(document.get("metadata"), f"{where}: metadata")
+    inner = _mapping(template.get("metadata"), f"{where}: template.metadata")
+    pod = _mapping(template.get("spec"), f"{where}: pod spec")
+    labels: dict[str, Any] = {}
+    for held in (inner, outer):
+        for part in ("annotations", "labels"):
+            labels |= _mapping(held.get(part), f"{where}: {part}")
+    notes: list[str] = []
+    columns: dict[str, Any] = {
+        "name": outer.get("name") or str(outer.get("generateName") or "").rstrip("-") or None,
+        **_owners(labels, notes),
+    }
+    if outer.get("namespace"):
+        columns.setdefault("queue", str(outer["namespace"]))
+    columns["instances"] = _number("instances", spec.get("parallelism"), where) or 1.0
+    columns |= _requests(pod, where, notes)
+    columns["gpu_type"] = _gpu_type(pod)
+    for held in (spec, pod):
+        if held.get("activeDeadlineSeconds") is not None:
+            limit = held["activeDeadlineSeconds"]
+            columns.setdefault("time_limit_s", _number("time_limit_s", limit, where))
+    if pod.get("priorityClassName"):
+        columns["attr_priority_class"] = str(pod["priorityClassName"])
+    known = {name: value for name, value in columns.items() if value is not None}
+    return Submission(known, FORM, tuple(notes))
+
+
+def _owners(labels: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+    """Return who and what the labels name; the others are told."""
+    used: dict[str, str] = {}
+    found: dict[str, Any] = {}
+    for column, words in _LABELS.items():
+        for word in words:
+            key = next((k for k in labels if k.rsplit("/", 1)[-1].lower() == word), None)
+            if key is not None:
+                found[column], used[key] = str(labels[key]), column
+                break
+    spare = [key for key in labels if key not in used]
+    if spare:
+        notes.append(f"Labels and annotations not used: {', '.join(spare)}.")
+    return found
+
+
+def _requests(pod: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, Any]:
+    """Return what the pod asks for: its containers together, or its largest init container."""
+    running = [_asked(one, where) for one in pod.get("containers") or []]
+    starting = [_asked(one, where) for one in pod.get("initContainers") or []]
+    if not running:
+        raise InputError(f"{where}: the pod has no containers, so nothing says what it asks for.")
+    names = dict.fromkeys(name for one in (*running, *starting) for name in one)
+    totals: dict[str, Any] = {}
+    spare = []
+    for name in names:
+        total = sum(one.get(name, 0.0) for one in running)
+        total = max([total, *(one.get(name, 0.0) for one in starting)])
+        column = _column(name)
+        if column is None:
+            spare.append(name)
+        else:
+            totals[column] = totals.get(column, 0.0) + total
+    if spare:
+        notes.append(f"Resources not used: {', '.join(spare)}.")
+    missing = [name for name in _RESOURCES if name not in names]
+    if missing:
+        notes.append(f"No request and no limit of {' and '.join(missing)} is set.")
+    return totals
+
+
+def _asked(container: Any, where: str) -> dict[str, float]:
+    held = _mapping(container, f"{where}: container")
+    resources = _mapping(held.get("resources"), f"{where}: resources")
+    limits = _mapping(resources.get("limits"), f"{where}: limits")
+    requests = _mapping(resources.get("requests"), f"{where}: requests")
+    found = {}
+    for name, value in {**limits, **requests}.items():
+        text = str(value)
+        number = amount(text)
+        if _column(name) == "request_memory_gib":
+            # a bare number is bytes, and thousandths of a byte are legal
+            if text.endswith("m") and number is not None:
+                number *= GIB["bytes"]
+            else:
+                number = gib(text, plain="bytes")
+        if number is None and _column(name) is None:
+            number = 0.0
+        if number is None or number < 0:
+            raise InputError(
+                f"{where}: {name} is {value!r}, which is not an amount. Write for example 500m, 2 "
+                "or 16Gi."
+            )
+        found[str(name)] = number
+    return found
+
+
+def _column(resource: str) -> str | None:
+    """Return the column of a resource such as ``nvidia.com/gpu``."""
+    if resource == "cpu":
+        return "request_cpu_cores"
+    if resource == "memory":
+        return "request_memory_gib"
+    return "request_gpus" if resource.rsplit("/", 1)[-1] in ("gpu", "gpu.shared") else None
+
+
+def _gpu_type(pod: Mapping[str, Any]) -> str | None:
+    """Return the GPU types that the node selector or a required affinity allows."""
+    selector = pod.get("nodeSelector") or {}
+    for key, value in selector.items():
+        if key.rsplit("/", 1)[-1] in _GPU_TYPE:
+            return str(value)
+    required = pod.get("affinity") or {}
+    for part in ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"):
+        required = required.get(part) or {}
+    for term in required.get("nodeSelectorTerms") or []:
+        for rule in term.get("matchExpressions") or []:
+            named = str(rule.get("key")).rsplit("/", 1)[-1] in _GPU_TYPE
+            if named and rule.get("operator") == "In":
+                return "|".join(map(str, rule.get("values") or [])) or None
+    return None
+
+
+def _number(column: str, value: Any, where: str) -> float | None:
+    known = JOBS.get(column)
+    assert known is not None
+    return number_for(known, value, f"{where}: {column}")
+
+
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} is {value!r}, but has to be a mapping of names to values.")
+    return value
