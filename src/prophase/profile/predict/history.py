@@ -27,6 +27,9 @@ class Question:
     arrival: Floats
     #: outcomes that ended before this moment may be used for the answer
     as_of: Floats
+    #: submit-time columns as they came, and the row of each job in them
+    table: pd.DataFrame
+    places: NDArray[np.intp]
 
     def __len__(self) -> int:
         return len(self.arrival)
@@ -39,6 +42,8 @@ class Question:
             self.limit_s[chosen],
             self.arrival[chosen],
             self.as_of[chosen] if as_of is None else as_of,
+            self.table,
+            self.places[chosen],
         )
 
 
@@ -70,6 +75,8 @@ class History:
             limit_s=numbers(seen, "time_limit_s"),
             arrival=arrival,
             as_of=np.full(len(seen), np.inf) if as_of is None else as_of,
+            table=seen,
+            places=np.arange(len(seen)),
         )
 
     def add(self, question: Question, ends: Floats, values: Floats) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -69,16 +70,11 @@ class Predictor(ABC):
             arrival = end = np.arange(len(jobs), dtype=np.float64)
         question = self.history_.ask(jobs, np.where(np.isfinite(arrival), arrival, np.inf))
         self.history_.add(question, end, values)
+        self._remember(jobs, end, values)
         self.newest_ = np.sort(end)
         timed = np.flatnonzero(np.isfinite(arrival))
         timed = timed[np.argsort(arrival[timed], kind="stable")]
-        asked = Question(
-            tuple(key[timed] for key in question.keys),
-            question.numbers[timed],
-            question.limit_s[timed],
-            arrival[timed],
-            arrival[timed],
-        )
+        asked = replace(question.rows(timed, arrival[timed]), arrival=arrival[timed])
         self._calibrate(asked, values[timed], end[timed])
         return self
 
@@ -149,6 +145,7 @@ class Predictor(ABC):
             # nothing would hide a row's own outcome, so it is judged before it is known
             self._judge(question, values, end)
         self.history_.add(question, end, values)
+        self._remember(jobs, end, values)
         self.newest_ = np.sort(np.concatenate([self.newest_, end]))
         if timed:
             self._judge(question, values, end)
@@ -156,6 +153,9 @@ class Predictor(ABC):
 
     def _learn(self, question: Question, values: Floats) -> None:  # noqa: B027
         """Learn from finished jobs beyond remembering them; many methods need not."""
+
+    def _remember(self, finished: pd.DataFrame, end: Floats, values: Floats) -> None:  # noqa: B027
+        """Take note of finished jobs with all their columns, for methods that learn from use."""
 
     @abstractmethod
     def _answer(self, question: Question, recall: list[Recall]) -> Answer:
