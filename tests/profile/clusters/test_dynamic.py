@@ -56,9 +56,22 @@ def test_a_daily_pattern_shows_as_season() -> None:
     daily = summarise(3 * np.sin(2 * np.pi * clock / DAY) + noise, clock, names(2000))
     flat = summarise(noise, clock, names(2000))
     assert daily is not None
-    assert daily.season == pytest.approx(4.5 / 5.5, abs=0.05)
+    assert daily.season is not None
+    assert daily.season.explained == pytest.approx(4.5 / 5.5, abs=0.05)
+    assert daily.season.daily
+    assert daily.season.high_hour in (4, 5, 6, 7)
+    assert daily.season.low_hour in (16, 17, 18, 19)
     assert flat is not None
-    assert flat.season == pytest.approx(0.0, abs=0.02)
+    assert flat.season is not None
+    assert flat.season.explained == pytest.approx(0.0, abs=0.02)
+    assert not flat.season.daily
+
+
+def test_a_single_day_has_no_season() -> None:
+    clock = np.linspace(0, 1.5 * DAY, 200)
+    found = summarise(np.sin(clock), clock, names(200))
+    assert found is not None
+    assert found.season is None
 
 
 def test_jobs_far_outside_are_anomalies_and_the_farthest_come_first() -> None:

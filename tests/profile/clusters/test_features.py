@@ -22,7 +22,7 @@ def test_missing_values_become_zero_and_are_counted(jobs: pd.DataFrame) -> None:
     features = usage_features(jobs)
     assert features.filled == {"cpu_mean_cores": 5}
     assert not features.values[:5, features.columns.index("cpu_mean_cores")].any()
-    assert "cpu_mean_cores: 5 missing values taken as 0." in features.notes
+    assert "Missing values taken as 0: cpu_mean_cores 5." in features.notes
 
 
 def test_leaking_metrics_can_be_switched_off(jobs: pd.DataFrame) -> None:

@@ -38,6 +38,43 @@ def test_new_jobs_of_a_known_kind_find_their_profile_and_strangers_do_not(
     assert profiler.predict(strange).tolist() == [-1]
 
 
+def test_without_the_reject_option_every_job_has_a_profile(jobs: pd.DataFrame) -> None:
+    profiler = WorkloadProfiler().fit(jobs)
+    strange = jobs.iloc[:3].assign(cpu_mean_cores=5000.0, memory_peak_gib=9000.0)
+    found = profiler.assign(strange, reject=False)
+    assert (found.labels >= 0).all()
+    assert (found.strength == 0).all()
+
+
+def test_jobs_that_belong_weakly_can_be_rejected(jobs: pd.DataFrame) -> None:
+    free, strict = WorkloadProfiler().fit(jobs), WorkloadProfiler(reject_below=0.8).fit(jobs)
+    weak = (free.strength_ < 0.8) & (free.labels_ >= 0)
+    assert weak.any()
+    assert (strict.labels_ == np.where(weak, -1, free.labels_)).all()
+    assert any("below 0.8 became outliers" in note for note in strict.notes_)
+    assert (strict.assign(jobs).strength[strict.predict(jobs) >= 0] >= 0.8).all()
+    with pytest.raises(ParameterError, match="0 to 1"):
+        WorkloadProfiler(reject_below=2).fit(jobs)
+
+
+def test_the_jobs_of_the_fit_are_recognised_and_others_are_assigned(
+    jobs: pd.DataFrame, tmp_path: Path
+) -> None:
+    past, rest = jobs.iloc[:150], jobs.iloc[150:]
+    profiler = WorkloadProfiler(Optics(20)).fit(past)
+    profiler.save(tmp_path / "profiles.model")
+    profiler = WorkloadProfiler.load(tmp_path / "profiles.model")
+    found = profiler.recognise(jobs.sample(frac=1, random_state=1))
+    assert found.learnt
+    assert found.jobs["job_id"].tolist() == past["job_id"].tolist()
+    assert (found.labels == profiler.labels_).all()
+    other = profiler.recognise(rest)
+    assert not other.learnt
+    assert (other.labels == profiler.predict(rest)).all()
+    changed = profiler.recognise(jobs.assign(cpu_mean_cores=jobs["cpu_mean_cores"] + 1))
+    assert not changed.learnt
+
+
 @pytest.mark.parametrize("generator", [Hdbscan(20, min_samples=5), Optics(20), KMeans(3)])
 def test_a_saved_profiler_comes_back_with_the_same_labels_and_answers(
     generator: Hdbscan | Optics | KMeans, jobs: pd.DataFrame, tmp_path: Path
@@ -53,6 +90,10 @@ def test_a_saved_profiler_comes_back_with_the_same_labels_and_answers(
     if profiler.tree_ is not None:
         assert again.tree_ is not None
         pd.testing.assert_frame_equal(again.tree_.groups(), profiler.tree_.groups())
+    if profiler.reachability_ is not None:
+        assert again.reachability_ is not None
+        assert (again.reachability_.order == profiler.reachability_.order).all()
+    assert (again.scores_.values == profiler.scores_.values).all()
     assert again.save(tmp_path / "again.model") == checksum
 
 

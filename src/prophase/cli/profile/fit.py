@@ -59,6 +59,9 @@ def command(
     leaking: Annotated[
         bool, typer.Option("--leaking", help="Let start, end and duration take part, as the paper.")
     ] = False,
+    reject_below: Annotated[
+        float, typer.Option(help="Jobs of less strength than this, 0 to 1, become outliers.")
+    ] = 0.0,
     status: Annotated[
         list[str] | None,
         typer.Option(help="Only jobs that ended so, e.g. completed; repeatable."),
@@ -97,7 +100,11 @@ def command(
         chosen = generator_named(generator, kept.jobs, random_state=seed, **settings)
         progress(f"grouping {len(kept.jobs):,} jobs", None)
         profiler = WorkloadProfiler(
-            chosen, transform=transform, leaking=leaking, random_state=seed
+            chosen,
+            transform=transform,
+            leaking=leaking,
+            reject_below=reject_below,
+            random_state=seed,
         ).fit(kept.jobs)
     profiler.notes_ = (*kept.notes, *profiler.notes_)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -97,15 +97,17 @@ def _metric_row(name: str, summary: MetricSummary) -> dict[str, Any]:
         "q95": summary.quantiles["q95"],
         "trend": trend.direction if trend else "-",
         "per_day": trend.per_day if trend and trend.direction != "steady" else None,
-        "by_hour_pct": 100 * season if season is not None else None,
+        "by_hour_pct": 100 * season.explained if season else None,
+        "high_hour": f"{season.high_hour}:00" if season and season.daily else "",
         "anomalies": summary.anomalies,
     }
 
 
 def _remarks(one: Profile) -> list[str]:
     said = [
-        "trend: does the metric move with time; by_hour_pct: part of its variance that the hour of "
-        "the day explains; anomalies: jobs far outside. A dash: the jobs cannot tell."
+        "trend: does the metric move with time; by_hour_pct: part of the differences that the hour "
+        "of the day explains, and the hour of the highest values if that is not chance; anomalies: "
+        "jobs far outside. A dash: these jobs cannot tell."
     ]
     strange = {job for held in one.dynamic.values() for job in held.anomalous_jobs[:2]}
     if strange:

@@ -30,6 +30,13 @@ class Assignment:
     strength: Floats
     distance: Floats
 
+    def without_weak(self, below: float) -> Assignment:
+        """Return the same, jobs that belong less firmly than ``below`` made outliers."""
+        weak = self.strength < below
+        return Assignment(
+            np.where(weak, OUTLIERS, self.labels), np.where(weak, 0.0, self.strength), self.distance
+        )
+
 
 @dataclass(frozen=True)
 class Assigner:
@@ -42,13 +49,19 @@ class Assigner:
     reach: Floats
     metric: str
 
-    def assign(self, values: Floats) -> Assignment:
-        """Return the profile of each row of values; -1 beyond the reach of the nearest."""
-        if not len(self.members):
+    def assign(self, values: Floats, *, reject: bool = True) -> Assignment:
+        """Return the profile of each row of values; -1 beyond the reach of the nearest.
+
+        With ``reject=False`` every row goes to the profile of its nearest member, remembered
+        outliers apart; one that would be rejected has strength 0.
+        """
+        kept = slice(None) if reject else self.labels != OUTLIERS
+        members, known = self.members[kept], self.labels[kept]
+        if not len(members):
             nothing = np.full(len(values), OUTLIERS, dtype=np.int64)
             return Assignment(nothing, np.zeros(len(values)), np.full(len(values), np.inf))
-        distance, nearest = cKDTree(self.members).query(values, k=1, p=NORMS[self.metric])
-        labels = self.labels[nearest]
+        distance, nearest = cKDTree(members).query(values, k=1, p=NORMS[self.metric])
+        labels = known[nearest]
         place = np.searchsorted(self.profiles, labels)
         reach = np.where(
             labels == OUTLIERS, 0.0, self.reach[np.minimum(place, len(self.reach) - 1)]
@@ -56,7 +69,8 @@ class Assigner:
         inside = (labels != OUTLIERS) & (distance <= reach * (1 + 1e-9))
         share = np.divide(distance, reach, out=np.zeros_like(distance), where=reach > 0)
         strength = np.where(inside, 1.0 - 0.5 * np.minimum(share, 1.0), 0.0)
-        return Assignment(np.where(inside, labels, OUTLIERS).astype(np.int64), strength, distance)
+        given = np.where(inside, labels, OUTLIERS) if reject else labels
+        return Assignment(given.astype(np.int64), strength, distance)
 
 
 def learn_assigner(

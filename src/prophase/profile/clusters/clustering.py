@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.plural import counted
 from prophase.profile.clusters.features import Floats
 from prophase.profile.clusters.quality import OUTLIERS, Ints
 
@@ -78,6 +79,19 @@ class Clustering:
     @property
     def outliers(self) -> int:
         return int((self.labels == OUTLIERS).sum())
+
+    def without_weak(self, below: float) -> Clustering:
+        """Return the same groups, jobs that belong less firmly than ``below`` made outliers."""
+        weak = (self.strength < below) & (self.labels != OUTLIERS)
+        if not weak.any():
+            return self
+        note = f"{counted(int(weak.sum()), 'job')} of a strength below {below:g} became outliers."
+        return replace(
+            self,
+            labels=np.where(weak, OUTLIERS, self.labels),
+            strength=np.where(weak, 0.0, self.strength),
+            notes=(*self.notes, note),
+        )
 
 
 class Generator(Protocol):

@@ -15,6 +15,12 @@ QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _BINS = 20
 #: fewest jobs on which a trend or a daily pattern is judged
 _ENOUGH = 30
+#: chance below which a trend or a daily pattern counts
+_SURE = 0.01
+#: fewest jobs of an hour of the day that is compared with others
+_JOBS_OF_AN_HOUR = 5
+#: a daily pattern that explains less is not worth telling
+_WORTH_TELLING = 0.02
 _DAY_S = 86_400.0
 #: a job is an anomaly this many interquartile ranges outside the quartiles
 _FENCE = 3.0
@@ -32,6 +38,22 @@ class Trend:
 
 
 @dataclass(frozen=True)
+class Season:
+    """Does a metric follow the hour of the day? By ranks, so that single giants say nothing.
+
+    Hours are of the trace's clock; in a trace that starts at 0 they count from its start.
+    """
+
+    #: share of the variance of the ranks between hours, corrected for chance
+    explained: float
+    p_value: float
+    #: hours with the largest and the smallest median
+    high_hour: int
+    low_hour: int
+    daily: bool
+
+
+@dataclass(frozen=True)
 class MetricSummary:
     """How one metric is distributed over the jobs of a profile."""
 
@@ -46,8 +68,8 @@ class MetricSummary:
     histogram: dict[str, list[float]]
     #: None if there are too few jobs, or no clock
     trend: Trend | None
-    #: share of the variance that the hour of the day explains; None as above
-    season: float | None
+    #: None if there are too few jobs, no clock, or less than two days of it
+    season: Season | None
     anomalies: int
     #: the jobs farthest outside, at most ten
     anomalous_jobs: list[str]
@@ -119,24 +141,35 @@ def _trend(values: Floats, clock_s: Floats | None) -> Trend | None:
     each = np.unique(days)
     medians = np.array([np.median(values[days == day]) for day in each])
     slope = float(stats.theilslopes(medians, each).slope) if len(each) > 1 else 0.0
-    if not math.isfinite(correlation) or p_value > 0.01 or abs(correlation) < 0.1:
+    if not math.isfinite(correlation) or p_value > _SURE or abs(correlation) < 0.1:
         direction = "steady"
     else:
         direction = "rising" if correlation > 0 else "falling"
     return Trend(correlation, p_value, slope, direction)
 
 
-def _season(values: Floats, clock_s: Floats | None) -> float | None:
-    """Adjusted share of variance between hours of the day (epsilon squared): 0 by chance."""
+def _season(values: Floats, clock_s: Floats | None) -> Season | None:
+    """Compare hours of the day by Kruskal and Wallis' test; None if nothing can be said."""
     if clock_s is None or not np.isfinite(clock_s).all() or len(values) < _ENOUGH:
         return None
-    total = float(((values - values.mean()) ** 2).sum())
-    hour = np.floor(clock_s % _DAY_S / 3600).astype(np.int64)
-    sizes = np.bincount(hour, minlength=24)
-    groups = int((sizes > 0).sum())
-    if not total or groups < 2 or len(values) <= groups or np.ptp(clock_s) < _DAY_S:
+    # on a single day the hour cannot be told from a trend
+    if np.ptp(values) == 0 or np.ptp(clock_s) < 2 * _DAY_S:
         return None
-    means = np.bincount(hour, values, minlength=24) / np.maximum(sizes, 1)
-    within = float(((values - means[hour]) ** 2).sum())
-    spread = within / (len(values) - groups) * (groups - 1)
-    return max(0.0, (total - within - spread) / total)
+    hour = np.floor(clock_s % _DAY_S / 3600).astype(np.int64)
+    held = {int(one): values[hour == one] for one in np.unique(hour)}
+    held = {one: part for one, part in held.items() if len(part) >= _JOBS_OF_AN_HOUR}
+    count = sum(map(len, held.values()))
+    if len(held) < 2 or np.ptp(np.concatenate(list(held.values()))) == 0:
+        return None
+    found = stats.kruskal(*held.values())
+    # epsilon squared, corrected: 0 by chance (Tomczak and Tomczak 2014)
+    explained = max(0.0, float((found.statistic - len(held) + 1) / (count - len(held))))
+    medians = {one: float(np.median(part)) for one, part in held.items()}
+    p_value = float(found.pvalue)
+    return Season(
+        explained,
+        p_value,
+        high_hour=max(medians, key=lambda one: medians[one]),
+        low_hour=min(medians, key=lambda one: medians[one]),
+        daily=p_value < _SURE and explained >= _WORTH_TELLING,
+    )

@@ -60,8 +60,9 @@ class UsageFeatures:
         found = []
         if self.absent:
             found.append(f"The table has no {', '.join(self.absent)}; profiles do without.")
-        for column, rows in self.filled.items():
-            found.append(f"{column}: {counted(rows, 'missing value')} taken as 0.")
+        if self.filled:
+            told = ", ".join(f"{column} {rows:,}" for column, rows in self.filled.items())
+            found.append(f"Missing values taken as 0: {told}.")
         return tuple(found)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.errors import (
     InputError,
@@ -17,21 +20,28 @@ from prophase.errors import (
 )
 from prophase.modelfile import load_model, save_model
 from prophase.plural import counted
-from prophase.profile.clusters.assigning import Assigner, Assignment, learn_assigner
-from prophase.profile.clusters.clustering import Clustering, CondensedTree, Generator
-from prophase.profile.clusters.features import usage_features
+from prophase.profile.clusters.assigning import Assignment, learn_assigner
+from prophase.profile.clusters.clustering import Clustering, Generator
+from prophase.profile.clusters.features import Floats, usage_features
 from prophase.profile.clusters.generators.naming import default_generator
 from prophase.profile.clusters.grid.running import cluster_statistics, content_hash
-from prophase.profile.clusters.profiles import (
-    Profile,
-    describe_profiles,
-    metadata_columns,
-    profile_from_dict,
-)
-from prophase.profile.clusters.quality import OUTLIERS, silhouettes
-from prophase.profile.clusters.transforms import Transform, fit_transform
+from prophase.profile.clusters.profiler_file import arrays_to_keep, restore, settings_to_keep
+from prophase.profile.clusters.profiles import Profile, describe_profiles, metadata_columns
+from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes, silhouettes
+from prophase.profile.clusters.transforms import fit_transform
 
 KIND = "profile.clusters"
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """Jobs of a table with their profiles; ``learnt`` if these are the jobs of the fit."""
+
+    jobs: pd.DataFrame
+    labels: Ints
+    strength: Floats
+    scores: Silhouettes
+    learnt: bool
 
 
 class WorkloadProfiler:
@@ -49,6 +59,8 @@ class WorkloadProfiler:
         long a job ran, which is what profiles are to predict.
     members : int, default=500
         Jobs per profile that are remembered to assign others.
+    reject_below : float, default=0
+        Jobs that belong to their profile with less strength than this become outliers, too.
     silhouette_rows : int, optional, default=5000
         Rows whose silhouette is taken.
 
@@ -82,6 +94,7 @@ class WorkloadProfiler:
         transform: str = "power",
         leaking: bool = False,
         members: int = 500,
+        reject_below: float = 0.0,
         silhouette_rows: int | None = 5_000,
         random_state: int = 0,
     ) -> None:
@@ -89,6 +102,7 @@ class WorkloadProfiler:
         self.transform = transform
         self.leaking = leaking
         self.members = members
+        self.reject_below = reject_below
         self.silhouette_rows = silhouette_rows
         self.random_state = random_state
 
@@ -96,11 +110,13 @@ class WorkloadProfiler:
         """Learn profiles from a job table."""
         if self.members < 1:
             raise ParameterError(f"members is {self.members}; remember one job or more.")
+        if not 0 <= self.reject_below <= 1:
+            raise ParameterError(f"reject_below is {self.reject_below}; strengths are 0 to 1.")
         features = usage_features(jobs, leaking=self.leaking)
         generator = self.generator or default_generator(len(jobs))
         self.transform_ = fit_transform(self.transform, features.values)
         values = self.transform_(features.values)
-        found = generator.cluster(values, jobs)
+        found = generator.cluster(values, jobs).without_weak(self.reject_below)
         scores = silhouettes(
             values,
             found.labels,
@@ -110,6 +126,7 @@ class WorkloadProfiler:
         )
         self.columns_ = features.columns
         self.labels_, self.strength_, self.tree_ = found.labels, found.strength, found.tree
+        self.reachability_, self.job_ids_ = found.reachability, _ids(jobs)
         self.scores_ = scores
         self.statistics_ = cluster_statistics(values, found, scores)
         self.generator_settings_ = generator.settings()
@@ -127,12 +144,19 @@ class WorkloadProfiler:
         self.data_hash_ = content_hash(features)
         return self
 
-    def predict(self, jobs: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def predict(self, jobs: pd.DataFrame, *, reject: bool = True) -> Ints:
         """Return the profile of finished jobs from their use; -1 if they fit none."""
-        return self.assign(jobs).labels
+        return self.assign(jobs, reject=reject).labels
 
-    def assign(self, jobs: pd.DataFrame) -> Assignment:
-        """Return profile, strength and distance of finished jobs, from their use."""
+    def assign(self, jobs: pd.DataFrame, *, reject: bool = True) -> Assignment:
+        """Return profile, strength and distance of finished jobs, from their use.
+
+        Parameters
+        ----------
+        reject : bool, default=True
+            Count a job beyond the reach of every profile, or among outliers, as an outlier
+            (-1). If False it goes to the profile of its nearest member; its strength is 0.
+        """
         self._require_fit()
         lacking = [name for name in self.columns_ if name not in jobs]
         if lacking:
@@ -140,11 +164,36 @@ class WorkloadProfiler:
                 f"these profiles were learnt with {', '.join(lacking)}, which the job table "
                 "lacks. Give a table of the same source, or learn profiles anew."
             )
-        held = jobs.loc[:, list(self.columns_)]
-        values = held.to_numpy(np.float64, na_value=np.nan)
-        if np.isinf(values).any():
-            raise InputError("a metric is infinite. Correct the row, or make it missing.")
-        return self.assigner_.assign(self.transform_(np.nan_to_num(values)))
+        scaled = self.transform_(_filled(jobs, self.columns_))
+        found = self.assigner_.assign(scaled, reject=reject)
+        return found.without_weak(self.reject_below) if reject else found
+
+    def recognise(self, jobs: pd.DataFrame) -> Recognised:
+        """Return the jobs of a table with their profiles, those of the fit if they are its jobs.
+
+        A table that holds the very jobs of the fit gets their labels; jobs it has besides, such
+        as unfinished ones, are left out. Any other table is assigned by use.
+        """
+        self._require_fit()
+        places = pd.Index(_ids(jobs)).get_indexer(pd.Index(self.job_ids_))
+        if (places >= 0).all():
+            held = jobs.iloc[places].reset_index(drop=True)
+            known = [name for name in self.columns_ if name in held and held[name].notna().any()]
+            same = len(known) == len(self.columns_) and (
+                content_hash(usage_features(held, columns=self.columns_)) == self.data_hash_
+            )
+            if same:
+                return Recognised(held, self.labels_, self.strength_, self.scores_, True)
+        found = self.assign(jobs)
+        scores = silhouettes(
+            self.transform_(_filled(jobs, self.columns_)),
+            found.labels,
+            metric=self.assigner_.metric,
+            rows=self.silhouette_rows,
+            random_state=self.random_state,
+        )
+        whole = jobs.reset_index(drop=True)
+        return Recognised(whole, found.labels, found.strength, scores, False)
 
     def profile(self, number: int | str) -> Profile:
         """Return one profile by its number or name; ``outliers`` is -1."""
@@ -161,40 +210,11 @@ class WorkloadProfiler:
     def save(self, path: Path | str) -> str:
         """Write the profiles to one file and return its checksum."""
         self._require_fit()
-        arrays: dict[str, Any] = {
-            **self.transform_.to_arrays(),
-            "labels": self.labels_,
-            "strength": self.strength_,
-            "members": self.assigner_.members,
-            "member_labels": self.assigner_.labels,
-            "member_profiles": self.assigner_.profiles,
-            "reach": self.assigner_.reach,
-        }
-        if self.tree_ is not None:
-            arrays |= {
-                "tree_parent": self.tree_.parent,
-                "tree_child": self.tree_.child,
-                # equal jobs split at an infinite density, which arrays can hold
-                "tree_density": self.tree_.density,
-                "tree_size": self.tree_.size,
-                "tree_profiles": np.array(sorted(self.tree_.profile_of.items()), dtype=np.int64),
-            }
-        meta = {
-            "generator": self.generator_settings_,
-            "transform": self.transform_.name,
-            "leaking": self.leaking,
-            "metric": self.assigner_.metric,
-            "profiles": [one.to_dict() for one in self.profiles_],
-            "statistics": self.statistics_,
-            "metadata": self.metadata_,
-            "notes": list(self.notes_),
-            "members": self.members,
-        }
         return save_model(
             path,
             kind=KIND,
-            meta=meta,
-            arrays=arrays,
+            meta=settings_to_keep(self),
+            arrays=arrays_to_keep(self),
             columns=self.columns_,
             data_hash=self.data_hash_,
             seed=self.random_state,
@@ -204,34 +224,16 @@ class WorkloadProfiler:
     def load(cls, path: Path | str) -> WorkloadProfiler:
         """Return the profiles of a file: the same labels, and the same assignments."""
         model = load_model(path, kind=KIND)
-        meta, arrays = model.meta, model.arrays
         try:
             self = cls(
-                transform=meta["transform"],
-                leaking=meta["leaking"],
-                members=meta["members"],
+                transform=model.meta["transform"],
+                leaking=model.meta["leaking"],
+                members=model.meta["members"],
+                reject_below=model.meta["reject_below"],
                 random_state=model.seed or 0,
             )
-            self.columns_ = model.columns
-            self.transform_ = Transform(
-                meta["transform"], arrays["centre"], arrays["scale"], arrays["lambdas"]
-            )
-            self.labels_, self.strength_ = arrays["labels"], arrays["strength"]
-            self.assigner_ = Assigner(
-                arrays["members"],
-                arrays["member_labels"],
-                arrays["member_profiles"],
-                arrays["reach"],
-                meta["metric"],
-            )
-            self.tree_ = _tree(dict(arrays))
-            self.profiles_ = [profile_from_dict(held) for held in meta["profiles"]]
-            self.generator_settings_ = dict(meta["generator"])
-            self.statistics_ = dict(meta["statistics"])
-            self.metadata_ = list(meta["metadata"])
-            self.notes_ = tuple(meta["notes"])
-            self.data_hash_ = model.data_hash
-        except (KeyError, TypeError) as cause:
+            restore(self, model)
+        except (KeyError, TypeError, IndexError) as cause:
             raise ModelFileError(
                 f"{path}: lacks a part of the profiles ({cause}). Learn them anew."
             ) from cause
@@ -240,6 +242,18 @@ class WorkloadProfiler:
     def _require_fit(self) -> None:
         if not hasattr(self, "profiles_"):
             raise ParameterError("the profiler has not learnt yet. Call fit(jobs) first.")
+
+
+def _ids(jobs: pd.DataFrame) -> NDArray[np.str_]:
+    return np.asarray(jobs.get("job_id", jobs.index), dtype=np.str_)
+
+
+def _filled(jobs: pd.DataFrame, columns: Sequence[str]) -> Floats:
+    values = jobs.loc[:, list(columns)].to_numpy(np.float64, na_value=np.nan)
+    if np.isinf(values).any():
+        raise InputError("a metric is infinite. Correct the row, or make it missing.")
+    filled: Floats = np.nan_to_num(values)
+    return filled
 
 
 def _warnings(found: Clustering) -> tuple[str, ...]:
@@ -255,15 +269,3 @@ def _warnings(found: Clustering) -> tuple[str, ...]:
             "the rest.",
         )
     return ()
-
-
-def _tree(arrays: dict[str, Any]) -> CondensedTree | None:
-    if "tree_parent" not in arrays:
-        return None
-    return CondensedTree(
-        arrays["tree_parent"],
-        arrays["tree_child"],
-        arrays["tree_density"],
-        arrays["tree_size"],
-        {int(node): int(profile) for node, profile in arrays["tree_profiles"]},
-    )

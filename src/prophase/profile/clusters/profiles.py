@@ -11,7 +11,7 @@ import pandas as pd
 
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
-from prophase.profile.clusters.dynamic import MetricSummary, Trend, summarise
+from prophase.profile.clusters.dynamic import MetricSummary, Season, Trend, summarise
 from prophase.profile.clusters.features import Floats
 from prophase.profile.clusters.quality import OUTLIERS, Silhouettes
 from prophase.trace.schema import JOBS, known_at_submit
@@ -159,9 +159,12 @@ def profile_from_dict(held: Mapping[str, Any]) -> Profile:
     """Return the profile that ``Profile.to_dict`` wrote."""
     dynamic = {}
     for metric, summary in held["dynamic"].items():
-        trend = summary["trend"]
-        fields = {**summary, "trend": Trend(**trend) if trend else None}
-        dynamic[metric] = MetricSummary(**fields)
+        trend, season = summary["trend"], summary["season"]
+        learnt = {
+            "trend": Trend(**trend) if trend else None,
+            "season": Season(**season) if season else None,
+        }
+        dynamic[metric] = MetricSummary(**{**summary, **learnt})
     separation = held["separation"]
     return Profile(
         **{

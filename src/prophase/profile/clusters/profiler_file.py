@@ -1,0 +1,112 @@
+"""What a file of profiles holds, and how it becomes a profiler again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from prophase.modelfile import Model
+from prophase.profile.clusters.assigning import Assigner
+from prophase.profile.clusters.clustering import CondensedTree, Reachability
+from prophase.profile.clusters.profiles import profile_from_dict
+from prophase.profile.clusters.quality import Silhouettes
+from prophase.profile.clusters.transforms import Transform
+
+if TYPE_CHECKING:
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+
+
+def settings_to_keep(profiler: WorkloadProfiler) -> dict[str, Any]:
+    """Return what goes into the file as JSON."""
+    return {
+        "generator": profiler.generator_settings_,
+        "transform": profiler.transform_.name,
+        "leaking": profiler.leaking,
+        "reject_below": profiler.reject_below,
+        "metric": profiler.assigner_.metric,
+        "profiles": [one.to_dict() for one in profiler.profiles_],
+        "statistics": profiler.statistics_,
+        "metadata": profiler.metadata_,
+        "notes": list(profiler.notes_),
+        "members": profiler.members,
+    }
+
+
+def arrays_to_keep(profiler: WorkloadProfiler) -> dict[str, Any]:
+    """Return what goes into the file as arrays."""
+    assigner, scores = profiler.assigner_, profiler.scores_
+    arrays = {
+        **profiler.transform_.to_arrays(),
+        "labels": profiler.labels_,
+        "strength": profiler.strength_,
+        "job_ids": np.char.encode(profiler.job_ids_, "utf-8"),
+        "members": assigner.members,
+        "member_labels": assigner.labels,
+        "member_profiles": assigner.profiles,
+        "reach": assigner.reach,
+        "silhouette_rows": scores.rows,
+        "silhouettes": scores.values,
+    }
+    if profiler.tree_ is not None:
+        tree = profiler.tree_
+        arrays |= {
+            "tree_parent": tree.parent,
+            "tree_child": tree.child,
+            # equal jobs split at an infinite density, which arrays can hold
+            "tree_density": tree.density,
+            "tree_size": tree.size,
+            "tree_profiles": np.array(sorted(tree.profile_of.items()), dtype=np.int64),
+        }
+    if profiler.reachability_ is not None:
+        arrays |= {
+            "reach_order": profiler.reachability_.order,
+            "reach_distance": profiler.reachability_.distance,
+        }
+    return arrays
+
+
+def restore(profiler: WorkloadProfiler, model: Model) -> None:
+    """Give a new profiler all that ``fit`` had learnt; KeyError if a part is missing."""
+    meta, arrays = model.meta, model.arrays
+    profiler.columns_ = model.columns
+    profiler.transform_ = Transform(
+        meta["transform"], arrays["centre"], arrays["scale"], arrays["lambdas"]
+    )
+    profiler.labels_, profiler.strength_ = arrays["labels"], arrays["strength"]
+    profiler.job_ids_ = np.char.decode(arrays["job_ids"], "utf-8")
+    profiler.assigner_ = Assigner(
+        arrays["members"],
+        arrays["member_labels"],
+        arrays["member_profiles"],
+        arrays["reach"],
+        meta["metric"],
+    )
+    rows = arrays["silhouette_rows"]
+    profiler.scores_ = Silhouettes(rows, arrays["silhouettes"], profiler.labels_[rows])
+    profiler.tree_, profiler.reachability_ = _tree(arrays), _reachability(arrays)
+    profiler.profiles_ = [profile_from_dict(held) for held in meta["profiles"]]
+    profiler.generator_settings_ = dict(meta["generator"])
+    profiler.statistics_ = dict(meta["statistics"])
+    profiler.metadata_ = list(meta["metadata"])
+    profiler.notes_ = tuple(meta["notes"])
+    profiler.data_hash_ = model.data_hash
+
+
+def _tree(arrays: Mapping[str, Any]) -> CondensedTree | None:
+    if "tree_parent" not in arrays:
+        return None
+    return CondensedTree(
+        arrays["tree_parent"],
+        arrays["tree_child"],
+        arrays["tree_density"],
+        arrays["tree_size"],
+        {int(node): int(profile) for node, profile in arrays["tree_profiles"]},
+    )
+
+
+def _reachability(arrays: Mapping[str, Any]) -> Reachability | None:
+    if "reach_order" not in arrays:
+        return None
+    return Reachability(arrays["reach_order"], arrays["reach_distance"])
