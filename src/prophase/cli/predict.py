@@ -7,17 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
+from prophase.cli.learnt_model import (
+    HistoryOption,
+    MethodOption,
+    ModelOption,
+    model_for,
+    target_names,
+)
 from prophase.cli.output import Format, FormatOption, emit, finite
 from prophase.cli.trace_options import SourceOption
 
 
 def command(
     path: Annotated[Path, typer.Argument(help="Jobs to predict: a workspace or a trace file.")],
-    history: Annotated[
-        Path, typer.Option(help="Finished jobs to learn from: a workspace or a trace file.")
-    ],
-    target: Annotated[str, typer.Option(help="Column to predict.")] = "duration_s",
-    method: Annotated[str, typer.Option(help="How; see prophase evaluate for all.")] = "default",
+    history: HistoryOption = None,
+    model: ModelOption = None,
+    target: Annotated[
+        str,
+        typer.Option(help="Column to predict; several joined by commas, or 'all' with values."),
+    ] = "duration_s",
+    method: MethodOption = "default",
     out: Annotated[
         Path | None, typer.Option(help="Write all answers to this CSV file, show only a part.")
     ] = None,
@@ -25,25 +34,30 @@ def command(
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Predict a target of jobs from what is known at their submission, with a 90 % range.
+    """Predict targets of jobs from what is known at their submission, with a 90 % range.
+
+    One target gives a row per job; several give a row per job and target.
 
     Examples:
 
     `prophase predict new.csv --history ws`
 
-    `prophase predict new.csv --history ws --target memory_peak_gib --out answers.csv`
+    `prophase predict new.csv --history ws --target duration_s,memory_peak_gib --out answers.csv`
     """
-    from prophase.profile.predict.methods import predictor_named
     from prophase.trace.loading import open_trace
 
-    learnt = open_trace(history, tables=["jobs"]).jobs
     jobs = open_trace(path, source=source, tables=["jobs"]).jobs
-    found = predictor_named(method, random_state=seed).fit(learnt, target).predict(jobs)
-    found.insert(0, "job_id", jobs["job_id"])
+    wanted = target_names(target)
+    learnt = model_for(history, model, targets=wanted, method=method, seed=seed)
+    found = learnt.predict(jobs, wanted)
+    found.insert(0, "job_id", jobs["job_id"].loc[found.index])
+    told = list(found["target"].unique()) if len(found) else learnt.check_targets(wanted)
+    if len(told) == 1:
+        found = found.drop(columns="target")
     silent = int(found["abstained"].sum())
-    remarks = [f"{target}: value and 90 % range, learnt from {len(learnt):,} jobs."]
+    remarks = [f"{', '.join(told)}: value and 90 % range, learnt from {learnt.jobs:,} jobs."]
     if silent:
-        remarks.append(f"{silent:,} jobs have no answer; the reason says why.")
+        remarks.append(f"{silent:,} answers are missing; the reason says why.")
     if out is not None:
         from prophase.errors import storage_error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from prophase.errors import InputError, MissingColumnError, ParameterError, not_
 from prophase.plural import counted
 from prophase.profile.predict.methods import DEFAULT, predictor_named
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
+from prophase.profile.predict.seen_values import SeenValues
 from prophase.profile.predict.submitted import numbers, submitted
 
 #: what is learnt unless targets are named, in the order answers are shown
@@ -53,7 +54,9 @@ class JobModel:
     data_hash: str = ""
     random_state: int = 0
     #: targets that were left out, and why
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    #: values that the columns had in the history
+    seen: SeenValues = field(default_factory=lambda: SeenValues({}, {}))
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -183,7 +186,8 @@ def learn(
             progress(target)
         predictors[target] = predictor_named(method, random_state=random_state).fit(history, target)
     name = DEFAULT if method == "default" else method
-    return JobModel(predictors, name, len(history), data_hash, random_state, tuple(notes))
+    model = JobModel(predictors, name, len(history), data_hash, random_state, tuple(notes))
+    return replace(model, seen=SeenValues.of(history, model.columns))
 
 
 def _usual(history: pd.DataFrame, method: str, notes: list[str]) -> list[str]:

@@ -34,6 +34,7 @@ def save_job_model(model: JobModel, path: Path | str) -> str:
         "jobs": model.jobs,
         "notes": list(model.notes),
         "targets": list(model.targets),
+        "seen": packer.pack(model.seen),
         "predictors": [packer.pack(predictor) for predictor in model.predictors.values()],
         "probes": [packer.pack(_probe(predictor)) for predictor in model.predictors.values()],
     }
@@ -88,6 +89,7 @@ def _made(held: Model) -> JobModel:
         held.data_hash,
         held.seed or 0,
         tuple(meta["notes"]),
+        unpacker.unpack(meta["seen"]),
     )
 
 

@@ -1,0 +1,106 @@
+"""prophase ask: what is known of a job before it runs?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.learnt_model import (
+    HistoryOption,
+    MethodOption,
+    ModelOption,
+    classifier_for,
+    model_for,
+    target_names,
+)
+from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from prophase.profile.advice.advice import Advice
+    from prophase.profile.submission import Submission
+
+
+def command(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="Job file: YAML, JSON, CSV, a Kubernetes manifest or a Slurm script; - is stdin."
+        ),
+    ],
+    history: HistoryOption = None,
+    model: ModelOption = None,
+    target: Annotated[
+        str, typer.Option(help="What to answer, joined by commas, or 'all' that can be learnt.")
+    ] = "all",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="Say or correct a column as NAME=VALUE, such as user=ann; repeatable."
+        ),
+    ] = None,
+    method: MethodOption = "default",
+    seed: Annotated[int, typer.Option(help="Seed of the method.")] = 0,
+    format: FormatOption = Format.table,
+) -> None:
+    """Ask how long a job will run and what it will use, before it is submitted.
+
+    Every answer has a 90 % range, a confidence and a reason. What mattered is read by treating
+    one attribute as unknown and asking again. Keep a model with prophase learn for quick answers.
+
+    Examples:
+
+    `prophase ask job.yaml --history ws`
+
+    `prophase ask train.sbatch --history ws --set user=ann`
+
+    `prophase ask job.json --model ws/models/predictions.model --format json`
+    """
+    from prophase.profile.advice.asking import ask
+    from prophase.profile.submission import read_submissions
+
+    jobs = [_corrected(job, set_ or []) for job in read_submissions(path)]
+    learnt = model_for(history, model, targets=target_names(target), method=method, seed=seed)
+    classifier = classifier_for(history, model)
+    found = [ask(learnt, job, targets=target_names(target), classifier=classifier) for job in jobs]
+    if format is Format.table:
+        for place, advice in enumerate(found):
+            typer.echo("\n".join([*([""] if place else []), *advice.lines()]))
+        typer.echo(f"\nLearnt with {learnt.method} from {learnt.jobs:,} finished jobs.")
+        return
+    rows = [row for advice in found for row in _rows(advice)]
+    emit(rows, format, document={"jobs": [advice.to_dict() for advice in found]})
+
+
+def _corrected(job: Submission, pairs: list[str]) -> Submission:
+    """Return the job with the columns of ``--set``."""
+    from prophase.profile.submission import Submission
+    from prophase.profile.submission.fields import from_fields
+
+    fields = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"--set {pair!r}: write it as NAME=VALUE, such as user=ann.")
+        fields[name] = value
+    if not fields:
+        return job
+    said = from_fields(fields, form=job.form, where="--set")
+    return Submission({**job.columns, **said.columns}, job.form, (*job.notes, *said.notes))
+
+
+def _rows(advice: Advice) -> list[dict[str, Any]]:
+    return [
+        {
+            "job": advice.name,
+            "target": one.target,
+            "value": finite(one.value),
+            "low": finite(one.low),
+            "high": finite(one.high),
+            "confidence": one.confidence,
+            "reason": one.reason,
+        }
+        for one in advice.targets
+    ]

@@ -1,0 +1,82 @@
+"""prophase learn: keep what finished jobs teach, so that answers come at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from prophase.cli.learnt_model import IN_WORKSPACE, MethodOption, target_names
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
+from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.errors import ParameterError
+
+
+def command(
+    path: TraceArgument,
+    target: Annotated[
+        str, typer.Option(help="Columns to predict, joined by commas, or 'all' that have values.")
+    ] = "all",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File for the model. [default: models/predictions.model of a workspace]"),
+    ] = None,
+    method: MethodOption = "default",
+    seed: Annotated[int, typer.Option(help="Seed of the method.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Learn duration and use from finished jobs, and keep the model in a file.
+
+    Examples:
+
+    `prophase learn ws`
+
+    `prophase learn may.csv --target duration_s,memory_peak_gib --out may.model`
+    """
+    from prophase.profile.predict.job_model import learn
+    from prophase.trace.loading import open_trace
+    from prophase.trace.workspace import Workspace
+
+    if out is None and not Workspace.is_at(path):
+        raise ParameterError(
+            f"{path} is not a workspace, so there is no place for the model. Name a file: "
+            "--out predictions.model"
+        )
+    if out is not None and out.is_dir():
+        raise ParameterError(f"--out {out}: is a folder. Name a file, such as my.model.")
+    kept = out or path / IN_WORKSPACE
+    with progress_bar() as show:
+        show("reading the history", None)
+        trace = open_trace(path, source=source, tables=["jobs"])
+        model = learn(
+            trace.jobs,
+            target_names(target),
+            method=method,
+            random_state=seed,
+            data_hash=trace.data_hash,
+            progress=lambda name: show(f"learning {name}", None),
+        )
+        show("writing the model", None)
+        checksum = model.save(kept)
+    rows: list[dict[str, Any]] = [
+        {"target": name, "jobs": len(one.history_), "kinds": len(one.history_.levels)}
+        for name, one in model.predictors.items()
+    ]
+    where = f"--history {as_typed(path)}" if out is None else f"--model {as_typed(out)}"
+    remarks = [
+        *model.notes,
+        f"Learnt with {model.method} from {model.jobs:,} jobs. Wrote {kept}.",
+        f"Next: prophase ask job.yaml {where}",
+    ]
+    document = {
+        "model": str(kept),
+        "checksum": checksum,
+        "method": model.method,
+        "jobs": model.jobs,
+        "columns": list(model.columns),
+        "targets": rows,
+        "notes": list(model.notes),
+    }
+    emit(rows, format, document=finite(document), remarks=remarks)

@@ -1,0 +1,116 @@
+"""Where commands that predict get their model: a file, a workspace that has one, or history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prophase.cli.output import as_typed, progress_bar, say
+from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from prophase.profile.classify import ProfileClassifier
+    from prophase.profile.predict.job_model import JobModel
+
+#: where a workspace keeps what predicts
+IN_WORKSPACE = Path("models") / "predictions.model"
+#: where it keeps what tells a job's profile
+_CLASSIFIER = Path("models") / "classifier.model"
+
+HistoryOption = Annotated[
+    Path | None,
+    typer.Option(help="Finished jobs to learn from: a workspace or a trace file."),
+]
+ModelOption = Annotated[
+    Path | None,
+    typer.Option("--model", help="File of prophase learn to use instead of learning."),
+]
+MethodOption = Annotated[str, typer.Option(help="How; see prophase evaluate for all.")]
+
+
+def model_for(
+    history: Path | None,
+    model: Path | None,
+    *,
+    targets: Sequence[str] | None,
+    method: str = "default",
+    seed: int = 0,
+) -> JobModel:
+    """Return a model: the file's, the one the workspace has of the same data, or a new one."""
+    from prophase.profile.predict.job_model import JobModel, learn
+    from prophase.trace.loading import open_trace
+
+    if (history is None) == (model is None):
+        raise ParameterError(
+            "say what to answer from: --history WORKSPACE (or a trace file), or --model FILE of "
+            "prophase learn."
+        )
+    if model is not None:
+        return JobModel.load(model)
+    assert history is not None
+    saved = history / IN_WORKSPACE
+    if saved.is_file():
+        found, why = _saved(history, saved, targets, method, seed)
+        if found is not None:
+            return found
+        say(f"{saved} is not used: {why}. Learning anew; keep it with: "
+            f"prophase learn {as_typed(history)}")  # fmt: skip
+    with progress_bar() as show:
+        show("reading the history", None)
+        trace = open_trace(history, tables=["jobs"])
+        return learn(
+            trace.jobs,
+            targets,
+            method=method,
+            random_state=seed,
+            data_hash=trace.data_hash,
+            progress=lambda target: show(f"learning {target}", None),
+        )
+
+
+def classifier_for(history: Path | None, model: Path | None) -> ProfileClassifier | None:
+    """Return what tells the profile of a job, if the workspace has learnt it."""
+    folder = history if history is not None else model.resolve().parent.parent if model else None
+    if folder is None or not (folder / _CLASSIFIER).is_file():
+        return None
+    from prophase.profile.classify import ProfileClassifier
+
+    return ProfileClassifier.load(folder / _CLASSIFIER)
+
+
+def target_names(text: str | None) -> list[str] | None:
+    """Return the names of ``--target a,b``; None stands for all that can be learnt."""
+    if text is None or text.strip() == "all":
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ParameterError("--target names none. Write for example: --target duration_s")
+    return names
+
+
+def _saved(
+    history: Path, saved: Path, targets: Sequence[str] | None, method: str, seed: int
+) -> tuple[JobModel | None, str]:
+    """Return the model of a workspace, or why it does not fit the question."""
+    from prophase.errors import ModelFileError
+    from prophase.profile.predict.job_model import JobModel
+    from prophase.profile.predict.methods import DEFAULT
+    from prophase.trace.workspace import Workspace
+
+    held = Workspace(history).tables.get("jobs") if Workspace.is_at(history) else None
+    try:
+        found = JobModel.load(saved)
+    except ModelFileError as error:
+        return None, str(error).rstrip(".")
+    wanted = DEFAULT if method == "default" else method
+    if held is None or found.data_hash != held.source_hash:
+        return None, "it was learnt from other jobs than the workspace holds now"
+    if found.method != wanted or found.random_state != seed:
+        return None, f"it was learnt with {found.method} and seed {found.random_state}"
+    missing = [name for name in targets or () if name not in found.targets]
+    if missing:
+        return None, f"it has not learnt {', '.join(missing)}"
+    return found, ""

@@ -1,0 +1,86 @@
+"""prophase nodes: which type of node suits a job, or a profile?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.learnt_model import model_for
+from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.errors import InputError, ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def command(
+    path: TraceArgument,
+    job: Annotated[
+        Path | None, typer.Option(help="Rank for jobs like the one of this file, as for ask.")
+    ] = None,
+    profile: Annotated[
+        int | None, typer.Option(help="Rank for jobs of this profile of the workspace.")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Column with the node type. [default: the first there is]")
+    ] = None,
+    enough: Annotated[int, typer.Option(help="Fewest jobs of a type that gets a rank.")] = 30,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Rank node types by how long alike jobs ran on them, with 90 % intervals of the median.
+
+    Types whose intervals overlap share a rank. Jobs choose their nodes and are not assigned
+    at random, so a rank shows association, not cause.
+
+    Examples:
+
+    `prophase nodes ws --job job.yaml`
+
+    `prophase nodes ws --profile 8 --column after_gpu_type`
+    """
+    from prophase.profile.advice.node_types import rank_for_job, rank_node_types
+    from prophase.trace.loading import open_trace
+
+    if job is not None and profile is not None:
+        raise ParameterError("--job and --profile are two questions. Ask one of them.")
+    history = open_trace(path, source=source, tables=["jobs"]).jobs
+    if job is not None:
+        from prophase.profile.submission import read_submissions
+
+        asked = read_submissions(job)[0]
+        learnt = model_for(path, None, targets=["duration_s"], method="shrinkage")
+        rows, alike = rank_for_job(
+            learnt, history, dict(asked.columns), column=column, enough=enough
+        )
+    else:
+        chosen, alike = (history, f"all {len(history):,} jobs")
+        if profile is not None:
+            chosen, alike = _of_profile(path, history, profile)
+        rows = rank_node_types(chosen, column=column, enough=enough)
+    told: list[dict[str, Any]] = [finite(row) for row in rows]
+    thin = sum(not row["enough"] for row in rows)
+    remarks = [f"From {alike}."]
+    if thin:
+        remarks.append(f"{thin:,} types have fewer than {enough} jobs and get no rank.")
+    emit(
+        [{key: value for key, value in row.items() if key != "enough"} for row in told],
+        format,
+        document={"alike": alike, "node_types": told},
+        remarks=remarks,
+    )
+
+
+def _of_profile(path: Path, history: pd.DataFrame, profile: int) -> tuple[pd.DataFrame, str]:
+    """Return the finished jobs of one profile, assigned by their use."""
+    from prophase.cli.profile.places import open_profiles
+
+    profiler = open_profiles(path)
+    known = profiler.profile(profile)
+    chosen = history[profiler.predict(history) == profile]
+    if chosen.empty:
+        raise InputError(f"{path}: no job of the trace belongs to profile {known.name} by its use.")
+    return chosen, f"{len(chosen):,} jobs of profile {known.name}"

@@ -1,0 +1,81 @@
+"""prophase slo: which jobs will break a rule, before they start?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.learnt_model import HistoryOption, MethodOption, ModelOption, model_for
+from prophase.cli.output import Format, FormatOption, emit, finite, text_table
+from prophase.cli.trace_options import SourceOption
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_SHOWN = 20
+
+
+def command(
+    rules: Annotated[Path, typer.Argument(help="TOML or YAML file with one [[rule]] per rule.")],
+    path: Annotated[
+        Path, typer.Argument(help="Jobs: a workspace, a trace file, or a job file as for ask.")
+    ],
+    history: HistoryOption = None,
+    model: ModelOption = None,
+    method: MethodOption = "default",
+    seed: Annotated[int, typer.Option(help="Seed of the method.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Predict which jobs will break a rule; exit code 1 if any will.
+
+    Where the jobs have outcomes, predictions are judged by them: judge on jobs that the
+    history does not hold.
+
+    Examples:
+
+    `prophase slo rules.toml new.csv --history ws`
+
+    `prophase slo rules.toml job.yaml --model ws/models/predictions.model`
+    """
+    from prophase.profile.slo.judging import judge_slo
+    from prophase.profile.slo.rules import read_rules
+
+    known = read_rules(rules)
+    jobs = _jobs(path, source)
+    targets = list(dict.fromkeys(rule.metric for rule in known))
+    learnt = model_for(history, model, targets=targets, method=method, seed=seed)
+    found = judge_slo(learnt, known, jobs)
+    rows = found.violations.to_dict("records")
+    if format is Format.table:
+        for line in text_table([finite(rule) for rule in found.rules]):
+            typer.echo(line)
+        if rows:
+            typer.echo("")
+    shown = rows if format is not Format.table else rows[:_MOST_SHOWN]
+    remarks = [f"{len(rows):,} violations predicted among {len(jobs):,} jobs."]
+    if len(rows) > len(shown):
+        remarks.append(f"The {_MOST_SHOWN} likeliest are shown; --format csv lists all.")
+    document = {"predicted": len(rows), "rules": list(found.rules), "violations": rows}
+    told: list[dict[str, Any]] = [finite(row) for row in shown]
+    emit(told, format, document=finite(document), remarks=remarks)
+    if rows:
+        raise typer.Exit(1)
+
+
+def _jobs(path: Path, source: str | None) -> pd.DataFrame:
+    """Return jobs of a trace, or of a job file."""
+    from prophase.errors import ProphaseError
+    from prophase.profile.submission import as_jobs, read_submissions
+    from prophase.trace.loading import open_trace
+
+    if source is None and path.suffix.lower() not in (".csv", ".gz", "") and path.is_file():
+        return as_jobs(read_submissions(path))
+    try:
+        return open_trace(path, source=source, tables=["jobs"]).jobs
+    except ProphaseError:
+        if source is not None or not path.is_file():
+            raise
+        return as_jobs(read_submissions(path))

@@ -1,0 +1,173 @@
+"""ask: what is known of a job before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.profile.advice.advice import (
+    Advice,
+    Influence,
+    ProfileAdvice,
+    Size,
+    TargetAdvice,
+    confidence_of,
+    unit_of,
+)
+from prophase.profile.predict.job_model import JobModel
+from prophase.profile.submission.fields import from_fields
+from prophase.profile.submission.submission import Submission
+from prophase.trace.schema import known_at_submit
+
+if TYPE_CHECKING:
+    from prophase.profile.classify import ProfileClassifier
+
+#: answers that differ by less than this factor are the same
+_SAME = 1.05
+#: request -> use that it has to hold, the surest first
+_NEEDS = {
+    "request_memory_gib": ("memory_peak_gib", "memory_mean_gib"),
+    "request_cpu_cores": ("cpu_peak_cores", "cpu_mean_cores"),
+}
+
+
+def ask(
+    model: JobModel,
+    job: Submission | Mapping[str, Any],
+    *,
+    targets: Sequence[str] | None = None,
+    classifier: ProfileClassifier | None = None,
+) -> Advice:
+    """Return what is known of a job before it runs.
+
+    Parameters
+    ----------
+    model : JobModel
+        What was learnt from finished jobs.
+    job : Submission or mapping
+        The job: columns of the job table, everyday names and units allowed (``memory: 16Gi``).
+    targets : sequence of str, optional
+        Some of the model's targets, all if not given.
+    classifier : ProfileClassifier, optional
+        Names the profile of the job, too.
+
+    Returns
+    -------
+    Advice
+        Each target with a 90 % range, a confidence and a reason; which attributes mattered:
+        how the answer changes when one is treated as unknown, whatever the method; and what
+        the answer is unsure about.
+
+    Examples
+    --------
+    >>> from prophase.profile.predict.job_model import learn
+    >>> jobs = pd.DataFrame({"user": ["ann", "bob"] * 30, "duration_s": [60.0, 600.0] * 30})
+    >>> found = ask(learn(jobs, method="backoff-median"), {"user": "bob", "gpus": 2})
+    >>> round(found["duration_s"].value), found["duration_s"].reason
+    (600, 'same user seen 30 times')
+    """
+    submission = (
+        job
+        if isinstance(job, Submission)
+        else from_fields(job, form="job description", where="the job")
+    )
+    columns = dict(submission.columns)
+    if not columns:
+        raise InputError("the job says nothing. Name at least one column, such as user.")
+    wanted = model.check_targets(targets)
+    given = [name for name in known_at_submit(columns) if name in model.columns]
+    rows = [columns, *({k: v for k, v in columns.items() if k != name} for name in given)]
+    # with every column present, a row that lacks one says that it is unknown
+    frame = pd.DataFrame(rows, columns=list(columns))
+    found = tuple(_target(model, target, frame, given, columns) for target in wanted)
+    return Advice(
+        job=columns,
+        name=submission.name,
+        targets=found,
+        sizes=_sizes(found, columns),
+        profile=_profile(classifier, frame[:1]),
+        unsure=_unsure(model, columns, found, submission.notes),
+        learnt_from=model.jobs,
+        method=model.method,
+    )
+
+
+def _target(
+    model: JobModel,
+    target: str,
+    frame: pd.DataFrame,
+    given: Sequence[str],
+    columns: Mapping[str, Any],
+) -> TargetAdvice:
+    answers = model.predictors[target].predict(frame)
+    values = answers["value"].to_numpy(dtype=np.float64)
+    first = answers.iloc[0]
+    value, low, high = (float(first[name]) for name in ("value", "low", "high"))
+    stratum = str(first["stratum"])
+    silent = bool(first["abstained"])
+    return TargetAdvice(
+        target=target,
+        unit=unit_of(target),
+        value=value,
+        low=low,
+        high=high,
+        confidence="none" if silent else confidence_of(stratum, low, high),
+        reason=str(first["reason"]),
+        stratum=stratum,
+        seen=int(first["seen"]),
+        mattered=() if silent else _mattered(given, columns, values),
+    )
+
+
+def _mattered(
+    given: Sequence[str], columns: Mapping[str, Any], values: np.ndarray[Any, np.dtype[np.float64]]
+) -> tuple[Influence, ...]:
+    """Compare the answer with those to the same job without one of its attributes."""
+    found = []
+    for name, without in zip(given, values[1:].tolist(), strict=True):
+        factor = values[0] / without if without > 0 else np.nan
+        if np.isfinite(factor) and max(factor, 1 / factor) >= _SAME:
+            found.append(Influence(name, columns[name], without, float(factor)))
+    return tuple(sorted(found, key=lambda one: -abs(np.log(one.factor))))
+
+
+def _sizes(found: Sequence[TargetAdvice], columns: Mapping[str, Any]) -> tuple[Size, ...]:
+    answered = {one.target: one for one in found if not one.abstained}
+    sizes = []
+    for request, needs in _NEEDS.items():
+        need = next((answered[name] for name in needs if name in answered), None)
+        if need is not None and np.isfinite(need.high):
+            asked = columns.get(request)
+            sizes.append(Size(request, asked, need.value, need.high, need.target))
+    return tuple(sizes)
+
+
+def _profile(classifier: ProfileClassifier | None, job: pd.DataFrame) -> ProfileAdvice | None:
+    if classifier is None:
+        return None
+    row = classifier.assign(job, partial=True).iloc[0]
+    return ProfileAdvice(str(row["profile"]), float(row["probability"]), str(row["reason"]))
+
+
+def _unsure(
+    model: JobModel,
+    columns: Mapping[str, Any],
+    found: Sequence[TargetAdvice],
+    notes: Sequence[str],
+) -> tuple[str, ...]:
+    told = list(notes)
+    absent = [name for name in model.columns if name not in columns]
+    if absent:
+        told.append(f"no {', '.join(absent)} given: answers from the rest.")
+    told += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
+    for one in found:
+        if one.abstained:
+            told.append(f"{one.target}: {one.reason}.")
+    low = [one.target for one in found if one.confidence == "low"]
+    if low:
+        told.append(f"the range is wide for {', '.join(low)}: plan with its upper end.")
+    return tuple(told)
