@@ -27,7 +27,7 @@ demo: $(READY)
 
 test: $(READY) lint
 	@tools/system-packages
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --durations=40
 
 lint: $(READY)
 	@$(BIN)/ruff check .
