@@ -18,6 +18,12 @@ _HOMES = {
     "boosting": ("boosting", "Boosting"),
     "forest": ("forest", "Forest"),
     "mixture": ("mixture", "Mixture"),
+    "profile-mean": ("profile_mean", "ProfileMean"),
+    "profile-median": ("profile_median", "ProfileMedian"),
+    "profile-q05": ("profile_q05", "ProfileQ05"),
+    "profile-interquartile-mean": ("profile_interquartile_mean", "ProfileInterquartileMean"),
+    "profile-iqr": ("profile_iqr", "ProfileIqr"),
+    "profile-skew-adaptive": ("profile_skew_adaptive", "ProfileSkewAdaptive"),
 }
 METHODS = tuple(_HOMES)
 #: these learn nothing; a method that does not beat them is not worth its complexity

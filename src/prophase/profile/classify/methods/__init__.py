@@ -1,0 +1,41 @@
+"""Ways to tell a job's profile by its metadata, one file each, behind one interface."""
+
+from __future__ import annotations
+
+from prophase.errors import ParameterError, not_among
+from prophase.profile.classify.methods.boosted import OneHotBoosted
+from prophase.profile.classify.methods.embedding import Embedding
+from prophase.profile.classify.methods.majority import Majority
+from prophase.profile.classify.methods.method import Method, Parts
+from prophase.profile.classify.methods.nearest import Nearest
+from prophase.profile.classify.methods.rules import Rules
+from prophase.profile.classify.methods.target_encoded import TargetEncoded
+
+_CLASSES: tuple[type[Method], ...] = (
+    OneHotBoosted,
+    TargetEncoded,
+    Embedding,
+    Nearest,
+    Rules,
+    Majority,
+)
+#: name -> class; the last one learns nothing
+METHODS: dict[str, type[Method]] = {cls.name: cls for cls in _CLASSES}
+DEFAULT = OneHotBoosted.name
+BASELINE = Majority.name
+
+
+def method_named(name: str, *, random_state: int = 0) -> Method:
+    """Return a method that has not learnt yet.
+
+    Examples
+    --------
+    >>> method_named("rules").about
+    'majority of the finest key seen before, group and task down to workload'
+    """
+    if name not in METHODS:
+        raise ParameterError(not_among(f"there is no classifier {name!r}.", name, METHODS))
+    return METHODS[name](random_state=random_state)
+
+
+__all__ = ["BASELINE", "DEFAULT", "METHODS", "Method", "Parts", "method_named"]
