@@ -10,7 +10,7 @@ import typer
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
 from prophase.cli.split import By
 from prophase.cli.trace_options import SourceOption
-from prophase.errors import ParameterError
+from prophase.errors import MissingColumnError, ParameterError, not_among
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +53,14 @@ def command(
         typer.Option("--online", help="Let every job that ended before a submission count."),
     ] = False,
     strata: Annotated[bool, typer.Option("--strata", help="One row per stratum.")] = False,
+    figures: Annotated[
+        Path | None,
+        typer.Option(help="Write error figures of the methods, and the worst groups, here."),
+    ] = None,
+    per: Annotated[
+        str | None,
+        typer.Option(help="Figures: column that groups jobs. [default: profile, else stratum]"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of splits and methods.")] = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
@@ -68,12 +76,15 @@ def command(
 
     `prophase evaluate ws --online --methods all --strata`
 
+    `prophase evaluate ws --online --figures figures --per workload`
+
     `prophase evaluate --source drac --train may.csv.gz --test june.csv.gz --format json`
     """
     from prophase.profile.predict.evaluation import evaluate
 
     names = _methods(methods, target)
     learnt, judged, rule, notes = _sides(path, train, test, by, test_share, cut, seed, source)
+    grouped = _group_column(judged, per)
     with progress_bar() as show:
         found = evaluate(
             learnt,
@@ -85,6 +96,8 @@ def command(
             progress=lambda name: show(name, None),
         )
     remarks = [*notes, *_closing(found)]
+    drawn = _draw(found, judged, figures, grouped) if figures is not None else {}
+    remarks += drawn.pop("remarks", [])
     document = {
         "target": target,
         "split": rule,
@@ -93,6 +106,7 @@ def command(
         "test_jobs": found.test_jobs,
         "notes": notes,
         "methods": found.methods,
+        **drawn,
     }
     emit(_rows(found, strata), format, document=finite(document), remarks=remarks)
 
@@ -158,6 +172,53 @@ def _row(name: str, stratum: str | None, measures: dict[str, Any]) -> dict[str, 
     told = measures["jobs"] - measures.get("abstained", 0)
     start: dict[str, Any] = {"method": name} | ({"stratum": stratum} if stratum else {})
     return start | {"jobs": told} | {key: finite(measures[key]) for key in _SHOWN}
+
+
+def _group_column(jobs: pd.DataFrame, per: str | None) -> str:
+    """Return the column whose values group the jobs of a figure."""
+    named = per or ("profile" if "profile" in jobs else "stratum")
+    if named not in (*jobs, "stratum"):
+        known = ["stratum", *map(str, jobs)]
+        raise MissingColumnError(not_among(f"--per {named}: no such column.", named, known))
+    return named
+
+
+def _draw(found: Evaluation, judged: pd.DataFrame, folder: Path, named: str) -> dict[str, Any]:
+    """Write the figures of Fig. 5 and return their numbers, with words about the worst groups."""
+    from prophase.plots.predictions.figures import write_error_figures
+    from prophase.profile.predict.submitted import outcomes
+
+    first, answers = next(iter(found.answers.items()))
+    jobs = judged.loc[answers.index]
+    groups = answers["stratum"] if named == "stratum" else jobs[named]
+    curves, table = write_error_figures(
+        folder, outcomes(jobs, found.target), found.answers, groups, per=named
+    )
+    said = [f"Wrote error-cdf and error-boxes to {folder}."]
+    for curve in curves:
+        parts = [
+            f"{100 * share:.1f} % of jobs within {mark:g} % "
+            f"({100 * curve.within_ratio[mark]:.1f} % if the ratio {mark:g} is read as {mark:g} %)"
+            for mark, share in curve.within.items()
+        ]
+        said.append(f"{curve.method}: {', '.join(parts)}.")
+    worst = table[table["large"] > 0].head(5)
+    said += [
+        f"{first}, {named} {row.group}: {row.large:,} of {row.jobs:,} errors over 100 %, median "
+        f"{row.q50:.0f} %; cause: {row.cause}."
+        for row in worst.itertuples()
+    ]
+    return {
+        "remarks": said,
+        "errors": {
+            curve.method: {
+                "within_pct": {f"{mark:g}": share for mark, share in curve.within.items()},
+                "within_ratio": {f"{mark:g}": share for mark, share in curve.within_ratio.items()},
+            }
+            for curve in curves
+        },
+        "groups": {"per": named, "rows": table.to_dict("records")},
+    }
 
 
 def _closing(found: Evaluation) -> list[str]:

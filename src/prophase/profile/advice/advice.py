@@ -101,23 +101,31 @@ class Advice:
         if self.profile is not None:
             sure = f"{self.profile.probability:.0%} sure"
             told.append(f"  profile {self.profile.profile} ({sure}; {self.profile.reason})")
-        width = max((len(one.target) for one in self.targets), default=0)
-        for one in self.targets:
-            told.append(f"  {one.target.ljust(width)}  {in_words(one)}")
-        for size in self.sizes:
-            told.append(f"  {_size_words(size)}")
-        told += [f"  Mattered for {one.target}: {_mattered(one)}" for one in self.targets[:1]
-                 if one.mattered]  # fmt: skip
+        told += [f"  {line}" for line in _aligned([_cells(one) for one in self.targets])]
+        told += [f"  {_size_words(size)}" for size in self.sizes]
+        told += [
+            f"  Mattered for {one.target}: {_mattered(one)}"
+            for one in self.targets[:1]
+            if one.mattered
+        ]
         told += [f"  Unsure: {sentence}" for sentence in self.unsure]
         return told
 
 
-def in_words(one: TargetAdvice) -> str:
-    """Return one target in a line: value, range, confidence and reason."""
+def _cells(one: TargetAdvice) -> list[str]:
+    """Return one target as cells: name, value, range, confidence and reason."""
     if one.abstained:
-        return f"no answer: {one.reason}"
+        return [one.target, "no answer", "", "", one.reason]
     value, low, high = (say(one.target, end) for end in (one.value, one.low, one.high))
-    return f"{value} (90 %: {low} to {high}), confidence {one.confidence}: {one.reason}"
+    return [one.target, value, f"90 %: {low} to {high}", f"{one.confidence} confidence", one.reason]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def say(target: str, value: float) -> str:

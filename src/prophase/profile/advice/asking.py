@@ -169,5 +169,6 @@ def _unsure(
             told.append(f"{one.target}: {one.reason}.")
     low = [one.target for one in found if one.confidence == "low"]
     if low:
-        told.append(f"the range is wide for {', '.join(low)}: plan with its upper end.")
+        named = "every target" if len(low) == len(found) > 1 else ", ".join(low)
+        told.append(f"low confidence for {named}: plan with the upper end of the range.")
     return tuple(told)

@@ -1,0 +1,1 @@
+"""Figures of predictions: how far answers lay from what happened."""
