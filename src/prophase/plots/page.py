@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 from matplotlib.figure import Figure
 
@@ -40,6 +41,13 @@ class Bullets:
     """Short sentences, one below the other."""
 
     items: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Links:
+    """Files that lie beside the page: pairs of text and relative address."""
+
+    items: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ class Picture:
     as_bitmap: bool = False
 
 
-Block = Paragraph | Bullets | Code | Callout | Facts | Table | Picture
+Block = Paragraph | Bullets | Links | Code | Callout | Facts | Table | Picture
 
 
 @dataclass(frozen=True)
@@ -206,6 +214,9 @@ def _block(block: Block) -> str:
             return f"<p>{_prose(text)}</p>"
         case Bullets(items):
             return f"<ul>{''.join(f'<li>{_prose(item)}</li>' for item in items)}</ul>"
+        case Links(items):
+            linked = (f'<a href="{_safe(quote(at))}">{_safe(text)}</a>' for text, at in items)
+            return f"<p>{' · '.join(linked)}</p>"
         case Code(text):
             return f"<pre><code>{_safe(text)}</code></pre>"
         case Callout(text, kind, title):

@@ -10,6 +10,9 @@ import typer
 SUBCOMMANDS = {
     "fit": "fit",
     "show": "show",
+    "plot": "plot",
+    "classify": "classify",
+    "explain": "explain",
 }
 
 app = typer.Typer(

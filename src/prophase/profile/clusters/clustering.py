@@ -45,6 +45,49 @@ class CondensedTree:
         table["profile"] = table["child"].map(self.profile_of).astype("Int64")
         return table
 
+    def spans(self, steps: int = 40) -> pd.DataFrame:
+        """Return every group from birth to death, and how many jobs it holds on the way.
+
+        One row per group, the root first: ``node``, ``parent``, ``jobs`` at birth, ``birth`` and
+        ``death`` as densities, ``profile`` if it became one, and two lists of the same length,
+        ``densities`` and the jobs ``left_over`` there, at most ``steps`` of them.
+        """
+        if not self.parent.size:
+            return pd.DataFrame(columns=["node", "parent", "jobs", "birth", "death", "profile"])
+        jobs = int(self.parent.min())
+        # equal jobs are infinitely dense: they are drawn a little above the densest others
+        finite = self.density[np.isfinite(self.density)]
+        top = 1.05 * float(finite.max()) if finite.size else 1.0
+        density = np.where(np.isfinite(self.density), self.density, top)
+        born = {jobs: (0.0, jobs, -1)}
+        for parent, child, at, size in zip(
+            self.parent, self.child, density, self.size, strict=True
+        ):
+            if child >= jobs:
+                born[int(child)] = (float(at), int(size), int(parent))
+        order = np.argsort(self.parent, kind="stable")
+        groups, starts = np.unique(self.parent[order], return_index=True)
+        leaving = dict(zip(groups.tolist(), np.split(order, starts[1:]), strict=True))
+        rows = []
+        for node, (birth, size, parent) in born.items():
+            held = leaving[node]
+            held = held[np.argsort(density[held], kind="stable")]
+            left = size - np.cumsum(self.size[held])
+            marks = np.unique(np.linspace(0, len(held) - 1, min(steps, len(held))).astype(int))
+            rows.append(
+                {
+                    "node": node,
+                    "parent": parent,
+                    "jobs": size,
+                    "birth": birth,
+                    "death": float(density[held].max()),
+                    "profile": self.profile_of.get(node, pd.NA),
+                    "densities": [birth, *density[held][marks].tolist()],
+                    "left_over": [size, *left[marks].tolist()],
+                }
+            )
+        return pd.DataFrame(rows)
+
 
 @dataclass(frozen=True)
 class Reachability:

@@ -1,0 +1,187 @@
+"""prophase profile classify: how well does metadata tell the profile of a job?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    as_typed,
+    emit,
+    finite,
+    progress_bar,
+    say,
+    text_table,
+)
+from prophase.cli.profile.labelled import (
+    LabelOption,
+    MetadataOption,
+    ProfilesOption,
+    labelled_jobs,
+)
+from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.errors import ParameterError
+from prophase.plural import counted
+
+if TYPE_CHECKING:
+    from prophase.profile.classify.comparing import Comparison
+    from prophase.profile.classify.scoring import Report
+
+#: profiles that the table of the report shows
+_MOST_SHOWN = 30
+
+
+def command(
+    path: TraceArgument,
+    methods: Annotated[
+        str, typer.Option(help="Classifiers joined by commas, or 'all'. The first is reported.")
+    ] = "all",
+    metadata: MetadataOption = "paper",
+    label: LabelOption = None,
+    profiles: ProfilesOption = None,
+    by: Annotated[
+        str, typer.Option(help="Split of the report per profile: row, job or time.")
+    ] = "time",
+    test_share: Annotated[str, typer.Option(help="Share of jobs to be judged on.")] = "20%",
+    save: Annotated[
+        Path | None, typer.Option(help="Train the first classifier on all jobs and keep it here.")
+    ] = None,
+    unknown_below: Annotated[
+        str, typer.Option(help="With --save: probability below which a job is unknown, or auto.")
+    ] = "auto",
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for the confusion matrix and its numbers.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of splits and classifiers.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Judge how well the profile of a job is told from what is known at its submission.
+
+    Every classifier is trained and judged on the same jobs: by row as in papers, by job, and
+    by time, which is what happens in service. most-frequent learns nothing. The profiles
+    themselves come from the use of all jobs, those judged on among them.
+
+    Examples:
+
+    `prophase profile classify ws`
+
+    `prophase profile classify ws --metadata all --methods xgboost,rules --by job`
+
+    `prophase profile classify ws --label workload --metadata user,group --save kind.model`
+    """
+    from prophase.profile.classify.comparing import compare_classifiers
+    from prophase.trace.units import parse_share
+
+    names = _methods(methods)
+    share = parse_share(test_share, name="--test-share")
+    with progress_bar() as show:
+        show("reading the jobs", None)
+        held = labelled_jobs(path, source, label, profiles, seed)
+        found = compare_classifiers(
+            held.jobs,
+            held.labels,
+            names,
+            metadata=metadata,
+            test_share=share,
+            random_state=seed,
+            progress=lambda step: show(step, None),
+        )
+    split = _reported(found, by)
+    report = found.reports[names[0], split]
+    notes = [*held.notes, *found.notes]
+    document: dict[str, Any] = {**found.to_dict(), "notes": notes, "reported_split": split}
+    remarks = [*_report(report, names[0], split), *_remarks(found, notes)]
+    if figures is not None:
+        from prophase.plots.profiles.confusion import write_confusion
+
+        write_confusion(report, figures, f"{names[0]}, split by {split}")
+        remarks.append(f"Wrote confusion.png, .svg and .csv to {figures}.")
+    if save is not None:
+        remarks += _save(save, held, names[0], metadata, unknown_below, seed, document)
+    rows = [_row(one) for one in found.table.to_dict("records")]
+    emit(rows, format, document=finite(document), remarks=remarks)
+
+
+def _methods(text: str) -> list[str]:
+    from prophase.profile.classify.methods import METHODS, method_named
+
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    names = [name for word in words for name in (METHODS if word == "all" else (word,))]
+    for name in names:
+        method_named(name)
+    if not names:
+        raise ParameterError("--methods names none. Write for example: --methods xgboost,rules")
+    return list(dict.fromkeys(names))
+
+
+def _reported(found: Comparison, by: str) -> str:
+    """Return the split to report on; the last one there is if the wanted one is impossible."""
+    from prophase.profile.classify.comparing import SPLITS
+
+    if by not in SPLITS:
+        raise ParameterError(f"--by is {by!r}; choose {', '.join(SPLITS)}.")
+    return by if by in found.sides else list(found.sides)[-1]
+
+
+def _row(one: dict[Any, Any]) -> dict[str, Any]:
+    return {str(key): round(v, 4) if isinstance(v, float) else v for key, v in one.items()}
+
+
+def _report(report: Report, method: str, split: str) -> list[str]:
+    shown = report.per_class
+    lines = [f"Per profile: {method}, split by {split}, {report.jobs:,} jobs."]
+    if len(shown) > _MOST_SHOWN:
+        shown = shown.nlargest(_MOST_SHOWN, "support")
+        lines.append(f"The {_MOST_SHOWN} largest of {len(report.per_class)}; JSON holds all.")
+    lines += text_table([_row(one) for one in shown.to_dict("records")])
+    if report.never_predicted:
+        told = ", ".join(map(str, report.never_predicted))
+        lines.append(f"Never predicted although jobs had them: {told}.")
+    if report.never_learnt:
+        told = ", ".join(map(str, report.never_learnt))
+        lines.append(f"No job of these was there to learn from: {told}.")
+    return [*lines, ""]
+
+
+def _remarks(found: Comparison, notes: list[str]) -> list[str]:
+    sides = "; ".join(
+        f"{name}: {train:,} and {test:,}" for name, (train, test) in found.sides.items()
+    )
+    return [
+        f"Told by {', '.join(found.columns)}. {found.size.sentence()}",
+        f"Jobs learnt from and judged on, by split: {sides}.",
+        *notes,
+    ]
+
+
+def _save(
+    target: Path,
+    held: Any,
+    method: str,
+    metadata: str,
+    unknown_below: str,
+    seed: int,
+    document: dict[str, Any],
+) -> list[str]:
+    from prophase.profile.classify.classifier import ProfileClassifier
+
+    try:
+        line = unknown_below if unknown_below == "auto" else float(unknown_below)
+    except ValueError as cause:
+        raise ParameterError(
+            f"--unknown-below is {unknown_below!r}; write a probability such as 0.6, or auto."
+        ) from cause
+    made = ProfileClassifier(method, metadata=metadata, unknown_below=line, random_state=seed)
+    made.fit(held.jobs, held.labels)
+    made.save(target)
+    say(f"Wrote {target}.")
+    document["model"] = {"file": str(target), "threshold": made.threshold_.to_dict()}
+    return [
+        f"Trained {method} on {counted(made.size_.jobs, 'job')}. {made.threshold_.sentence()}",
+        f"Next: prophase profile explain {as_typed(target)}",
+    ]

@@ -1,0 +1,122 @@
+"""The page of profiles: every figure, with a link to the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from prophase.errors import storage_error
+from prophase.plots.page import (
+    Block,
+    Bullets,
+    Callout,
+    Facts,
+    Links,
+    Page,
+    Picture,
+    Section,
+    Table,
+    write_page,
+)
+from prophase.plots.profiles.figures import ProfileFigure, profile_figures
+from prophase.plots.style import save
+from prophase.profile.clusters.profiler import Recognised, WorkloadProfiler
+
+PAGE = "index.html"
+_FEW = 20
+
+
+def write_profile_page(
+    profiler: WorkloadProfiler,
+    found: Recognised,
+    folder: Path,
+    *,
+    top: int = 10,
+    about: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Write every figure as PNG, its numbers as CSV, and one page that shows all.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to; made if it is not there.
+    top : int, default=10
+        Values of a metadata column that have a row of their own.
+    about : mapping, optional
+        What closes the page: data, command.
+
+    Returns
+    -------
+    list of str
+        Names of the figures.
+    """
+    figures = []
+    for item in profile_figures(profiler, found, top=top):
+        save(item.figure, folder, item.name, formats=["png"])
+        try:
+            item.table.to_csv(folder / f"{item.name}.csv", index=False)
+        except OSError as cause:
+            raise storage_error(cause, folder) from cause
+        figures.append(item)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise storage_error(cause, folder) from cause
+    write_page(_page(profiler, found, figures, about or {}), folder / PAGE)
+    return [item.name for item in figures]
+
+
+def _page(
+    profiler: WorkloadProfiler,
+    found: Recognised,
+    figures: list[ProfileFigure],
+    about: Mapping[str, str],
+) -> Page:
+    sections = [Section("Profiles", [Table(_overview(profiler), open_rows=_FEW)])]
+    for chapter, items in groupby(figures, key=lambda item: item.chapter):
+        held = list(items)
+        blocks: list[Block] = [
+            Picture(item.figure, item.caption, as_bitmap=item.name == "silhouette") for item in held
+        ]
+        blocks.append(Links([(f"{item.name}.csv", f"{item.name}.csv") for item in held]))
+        sections.append(Section(chapter, blocks))
+    told = profiler.statistics_
+    lead: list[Block] = [
+        Facts(
+            [
+                ("profiles", str(told["n_clusters"])),
+                ("jobs", f"{len(found.jobs):,}"),
+                ("outliers", f"{(found.labels < 0).mean():.0%}"),
+                ("silhouette", f"{told['silhouette']:.2f}"),
+            ]
+        )
+    ]
+    if not found.learnt:
+        lead.append(
+            Callout(
+                "These are not the jobs that the profiles were learnt from; each was given the "
+                "profile of its nearest known member.",
+                "warning",
+                "Other jobs.",
+            )
+        )
+    if profiler.notes_:
+        lead.append(Bullets(list(profiler.notes_)))
+    return Page("Profiles of jobs", sections, lead=lead, about=dict(about))
+
+
+def _overview(profiler: WorkloadProfiler) -> list[dict[str, Any]]:
+    return [
+        {
+            "profile": "outliers" if one.outliers else one.name,
+            "jobs": one.n,
+            "share": f"{one.share:.1%}",
+            "strength": None if one.outliers else one.strength,
+            "silhouette": one.separation.mean if one.separation else None,
+            "doubtful": "doubtful" if one.separation and one.separation.doubtful else "",
+            "mostly": one.common(),
+        }
+        for one in sorted(profiler.profiles_, key=lambda each: (each.outliers, -each.n))
+    ]
