@@ -1,0 +1,1 @@
+"""Ways to allocate over time, one file each."""

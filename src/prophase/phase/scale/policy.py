@@ -1,0 +1,83 @@
+"""What a policy is: it learns from fit series, then plans allocations from the past alone.
+
+A plan has one dial that raises the allocation. Everything that is costly is done once, when
+the plan is made; the dial is then turned until the fit series are satisfied as often as asked.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from prophase.phase.scale.fleet import Fleet, Floats
+from prophase.phase.scale.resizing import Hysteresis, held
+
+#: hysteresis to choose from; the one with the least allocation within the allowed resizes wins
+HYSTERESES = (
+    Hysteresis(),
+    Hysteresis(0.0, 0.03),
+    Hysteresis(0.0, 0.08),
+    Hysteresis(0.0, 0.15),
+    Hysteresis(0.0, 0.25),
+    Hysteresis(0.01, 0.03),
+    Hysteresis(0.01, 0.08),
+    Hysteresis(0.02, 0.15),
+)
+
+
+class Plan(ABC):
+    """The allocations of a fleet as a function of one dial."""
+
+    @abstractmethod
+    def allocate(self, dial: float, rule: Hysteresis) -> Floats:
+        """Return the allocation per decision."""
+
+
+class Policy(ABC):
+    """Decide allocations every few samples, from the past of the same run only."""
+
+    #: how a report calls it
+    name: ClassVar[str]
+    #: whether it learns something from fit series that could be learnt by heart
+    learns: ClassVar[bool] = False
+    #: least and greatest setting of the dial
+    dials: ClassVar[tuple[float, float]] = (0.3, 30.0)
+    #: whether the dial is turned; policies that are judged as they are keep it at 1
+    tuned: ClassVar[bool] = True
+    #: hystereses to choose from
+    hystereses: ClassVar[tuple[Hysteresis, ...]] = HYSTERESES
+
+    @abstractmethod
+    def fit(self, fleet: Fleet, target: float) -> Self:
+        """Learn from fit series, for a share of samples that shall be satisfied."""
+
+    @abstractmethod
+    def plan(self, fleet: Fleet) -> Plan:
+        """Return the allocations of a fleet, of which each looks back only."""
+
+    def variants(self) -> Sequence[Policy]:
+        """Return the same policy with other settings, to choose from on the fit series."""
+        return [self]
+
+    def settings(self) -> dict[str, float | int | str]:
+        """Return what was chosen, for a report."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Scaled(Plan):
+    """An allocation known up to a factor: the dial."""
+
+    fleet: Fleet
+    #: (decisions,)
+    base: Floats
+    #: given to a run of which nothing is known yet
+    startup: float
+
+    def allocate(self, dial: float, rule: Hysteresis) -> Floats:
+        wanted = np.where(self.fleet.age > 0, self.base * dial, self.startup)
+        return held(self.fleet, wanted, rule)
