@@ -1,0 +1,90 @@
+"""The likeliest state of a hidden Markov model, given the samples so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from prophase.phase.hmm import HMM, learn_hmm
+from prophase.phase.labellers.labeller import NO_PHASE
+from prophase.phase.series import Floats, Ints
+
+
+class HiddenMarkov:
+    """Label by filtering.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> values = (np.repeat([0.0, 5.0, 0.0], 50) + rng.normal(0, 0.1, 150))[:, None]
+    >>> labels = HiddenMarkov.learn([values], 2, window=1).label(values)
+    >>> labels[[0, 10, 49, 50, 99, 100]].tolist()
+    [-1, 0, 0, 1, 1, 0]
+    """
+
+    name = "hmm"
+
+    def __init__(self, model: HMM) -> None:
+        self.model = model
+        self.n_phases = model.states
+        self.history = model.order
+
+    def label(self, values: Floats) -> Ints:
+        found = np.full(len(values), NO_PHASE, dtype=np.int64)
+        if len(values) > self.history:
+            found[self.history :] = self.model.filtered(values).argmax(axis=1)
+        return found
+
+    def stream(self) -> Callable[[Floats], int]:
+        held: list[Floats] = []
+        belief: Floats | None = None
+
+        def push(sample: Floats) -> int:
+            nonlocal belief
+            held.append(sample)
+            del held[: -(self.history + 1)]
+            if len(held) <= self.history:
+                return NO_PHASE
+            staying, entering = self.model.densities(np.array(held))
+            belief = self.model.advance(belief, staying[-1], entering[-1])
+            return int(belief.argmax())
+
+        return push
+
+    def arrays(self) -> dict[str, Floats]:
+        names = ("start", "moves", "weights", "variance", "level", "spread")
+        told = np.array([self.model.log_likelihood, float(self.model.samples)])
+        return {**{name: getattr(self.model, name) for name in names}, "told": told}
+
+    @classmethod
+    def learn(
+        cls, stretches: list[Floats], n_phases: int, *, window: int = 2, random_state: int = 0
+    ) -> HiddenMarkov:
+        """Learn from scaled values; ``window`` is the order, the samples that predict one."""
+        found = [
+            learn_hmm(stretches, n_phases, order=window, random_state=random_state, guess=guess)
+            for guess in (("movement", "level") if window else ("level",))
+        ]
+        return cls(_by_level(max(found, key=lambda one: one.log_likelihood)))
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Floats]) -> HiddenMarkov:
+        held = dict(arrays)
+        likelihood, samples = held.pop("told")
+        return cls(HMM(**held, log_likelihood=float(likelihood), samples=int(samples)))
+
+
+def _by_level(model: HMM) -> HMM:
+    """Number states by their level, so that the numbers mean the same in every run."""
+    order = np.lexsort(model.level.T[::-1])
+    return HMM(
+        model.start[order],
+        model.moves[np.ix_(order, order)],
+        model.weights[order],
+        model.variance[order],
+        model.level[order],
+        model.spread[order],
+        model.log_likelihood,
+        model.samples,
+    )

@@ -1,0 +1,34 @@
+"""What every labeller can do: label a stretch as a batch, or sample by sample, with one result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from prophase.phase.series import Floats, Ints
+
+#: label of a sample whose history is still too short
+NO_PHASE = -1
+
+
+class Labeller(Protocol):
+    """A learnt way of giving each sample a phase from it and the samples before it."""
+
+    #: how users call it
+    name: str
+    #: number of phases it tells apart
+    n_phases: int
+    #: samples that must come before one that has a phase
+    history: int
+
+    def label(self, values: Floats) -> Ints:
+        """Return a phase per sample of an uninterrupted stretch; `NO_PHASE` for the first ones."""
+        ...
+
+    def stream(self) -> Callable[[Floats], int]:
+        """Return a function that takes one sample after the other and returns its phase."""
+        ...
+
+    def arrays(self) -> dict[str, Floats]:
+        """Return what was learnt."""
+        ...
