@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,8 +17,11 @@ Progress = Callable[[int, int], None]
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="What to reproduce: openb or pai-sim.")],
-    data: Annotated[Path, typer.Option(help="Folder with the inputs and published results.")],
+    name: Annotated[str, typer.Argument(help="What to reproduce: openb, pai-sim or polaris.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with the inputs and published results; polaris does without."),
+    ] = None,
     lists: Annotated[
         str | None, typer.Option(help="openb: pod lists, e.g. default,gpuspec20; or all.")
     ] = None,
@@ -32,13 +36,16 @@ def command(
 ) -> None:
     """Repeat published experiments and put our numbers beside the published ones.
 
-    Leaves with 1 if something differs.
+    Leaves with 1 if one of our replays differs from what was published. The verdicts on the
+    PolarisProfiler paper (reproduced, contradicted, needs data) are results, and leave with 0.
 
     Examples:
 
     `prophase reproduce openb --data openb --lists default,gpuspec20 --seeds 42,43`
 
     `prophase reproduce pai-sim --data pai_sim`
+
+    `prophase reproduce polaris`
     """
     from prophase.sim.sweeping.workers import parse_workers
 
@@ -48,6 +55,8 @@ def command(
             f"Known: {', '.join(SOURCES)}."
         )
     run, columns, remarks = SOURCES[name]
+    if data is None and name != "polaris":
+        raise ParameterError(f"{name} needs --data, the folder with its inputs and results.")
     options = {key: value for key, value in (("lists", lists), ("seeds", seeds)) if value}
     with progress_bar() as progress:
         rows = run(
@@ -57,20 +66,28 @@ def command(
             lambda done, total: progress(f"{done} of {total} runs", 100 * done / total),
         )
     differing = sum(row["verdict"] == "DIFFERS" for row in rows)
-    verdict = (
-        f"{differing} of {len(rows)} rows differ from what was published."
-        if differing
-        else "Everything that has published numbers agrees with them."
-    )
     shown = [{key: row[key] for key in row if not columns or key in columns} for row in rows]
     emit(
         shown if format is Format.table else rows,
         format,
         document=finite({"reproduced": name, "differing": differing, "rows": rows}),
-        remarks=[*remarks, verdict],
+        remarks=[*remarks, *_reasons(rows), _closing(rows, differing)],
     )
     if differing:
         raise typer.Exit(1)
+
+
+def _reasons(rows: Rows) -> list[str]:
+    return [f"{row['item']}: {row['reason']}." for row in rows if row.get("reason")]
+
+
+def _closing(rows: Rows, differing: int) -> str:
+    if differing:
+        return f"{differing} of {len(rows)} rows differ from what was published."
+    if rows and "claim" in rows[0]:
+        counts = Counter(str(row["verdict"]) for row in rows)
+        return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + "."
+    return "Everything that has published numbers agrees with them."
 
 
 def _openb(data: Path, options: dict[str, str], workers: int | str, progress: Progress) -> Rows:
@@ -96,6 +113,18 @@ def _pai_sim(data: Path, options: dict[str, str], workers: int | str, progress: 
     return pai_table(data, workers=workers, progress=progress)
 
 
+def _polaris(
+    data: Path | None, options: dict[str, str], workers: int | str, progress: Progress
+) -> Rows:
+    from dataclasses import asdict
+
+    from prophase.profile.polaris import reproduce
+
+    if options:
+        raise ParameterError(f"--{next(iter(options))} has no meaning for polaris.")
+    return [asdict(item) for item in reproduce(data, progress=progress)]
+
+
 #: name -> (what runs it, columns shown in the table or all, remarks)
 SOURCES: dict[str, tuple[Callable[..., Rows], tuple[str, ...], tuple[str, ...]]] = {
     "openb": (
@@ -117,4 +146,5 @@ SOURCES: dict[str, tuple[Callable[..., Rows], tuple[str, ...], tuple[str, ...]]]
         ),
     ),
     "pai-sim": (_pai_sim, (), ()),
+    "polaris": (_polaris, ("item", "claim", "published", "ours", "verdict"), ()),
 }
