@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, say, typed_command
+from prophase.errors import MissingExtraError
 from prophase.plural import counted
 
 if TYPE_CHECKING:
+    from prophase.cli.demo_steps import Predicted
+    from prophase.plots.page import Section
     from prophase.trace.describe import Description
     from prophase.trace.loading import Trace
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 _SOURCE = "demo"
 #: jobs and days of the built-in trace
 _FULL, _QUICK = (60_000, 14.0), (8_000, 3.0)
+_SHOWN_PROFILES = 12
 
 
 def command(
@@ -29,33 +33,53 @@ def command(
 ) -> None:
     """Show what Prophase does, offline and on data it makes itself.
 
-    Builds a GPU-cluster trace like Alibaba's PAI, checks it, describes it in one
-    self-contained page, and replays it under several queue orders.
+    Builds a GPU-cluster trace like Alibaba's PAI, checks it, describes it, groups its jobs
+    into profiles, predicts how long jobs run, replays it under several queue orders, one of
+    them by these predictions, and writes one self-contained page.
 
     Example: `prophase demo my-demo --quick`
     """
+    from prophase.cli.demo_steps import group_jobs, predict_durations, replay
     from prophase.trace.describe import describe
 
     _refuse_other_tables(folder)
     jobs, days = _QUICK if quick else _FULL
-    say(f"1/4  making a trace of {jobs:,} jobs over {days:g} days, and a cluster to match")
+    say(f"1/6  making a trace of {jobs:,} jobs over {days:g} days, and a cluster to match")
     trace = _make(folder, jobs, days, seed)
-    say("2/4  looking for what is wrong with it")
+    say("2/6  looking for what is wrong with it")
     found = _lint(folder)
-    say("3/4  describing it: arrivals, run times, waste, recurrence, laws that fit")
+    say("3/6  describing it: arrivals, run times, waste, recurrence, laws that fit")
     description = describe(trace)
-    say("4/4  replaying it: what would other queue orders do?")
-    schedules = _replay(trace)
+    profiles, predicted = [], None
+    try:
+        say("4/6  grouping its jobs by what they use")
+        profiles = group_jobs(trace.jobs)
+        say("5/6  predicting how long jobs run, from what is known when they are submitted")
+        predicted = predict_durations(trace.jobs)
+    except MissingExtraError as cause:
+        say(f"     left out: {cause}")
+    say("6/6  replaying it: what would other queue orders do?")
+    schedules = replay(trace, predicted)
     page = folder / "report.html"
-    _write_report(description, schedules, page)
+    _write_report(description, profiles, predicted, schedules, page)
     waste = _use_of_request(description)
     emit(
         schedules,
         format,
-        document=finite({"lint": found, "use_of_request": waste, "replay": schedules}),
+        document=finite(
+            {
+                "lint": found,
+                "use_of_request": waste,
+                "profiles": profiles,
+                "predictions": predicted.scores if predicted else [],
+                "replay": schedules,
+            }
+        ),
         remarks=[
             f"lint: {counted(found['errors'], 'error')}, {counted(found['warnings'], 'warning')}",
             *(f"use of what was asked for: {name} {pct:.0f} %" for name, pct in waste.items()),
+            *([f"profiles: {counted(len(profiles), 'kind')} of job"] if profiles else []),
+            *([predicted.sentence()] if predicted else []),
             f"report: {page}",
             "",
             f"Next: open {page} in a browser",
@@ -117,46 +141,63 @@ def _use_of_request(description: Description) -> dict[str, float]:
     return {part.resource: 100 * part.utilisation for part in found.resources}
 
 
-def _write_report(description: Description, schedules: list[dict[str, Any]], page: Path) -> None:
+def _write_report(
+    description: Description,
+    profiles: list[dict[str, Any]],
+    predicted: Predicted | None,
+    schedules: list[dict[str, Any]],
+    page: Path,
+) -> None:
     from prophase.plots.page import Paragraph, Section, Table, write_page
     from prophase.plots.trace_page import trace_page
 
     told = trace_page(description, command=typed_command())
+    sections = []
+    if profiles:
+        sections.append(_profile_section(profiles))
+    if predicted is not None:
+        sections.append(_prediction_section(predicted))
     replayed = Section(
         "What other queue orders would do",
         [
             Paragraph(
                 "The same jobs on the same nodes, replayed. A strict queue waits behind its first "
-                "job that does not fit; a skipping one passes it over. 'shortest' knows the true "
-                "run times, which no scheduler does: it is the bound that predictions aim at."
+                "job that does not fit; a skipping one passes it over. 'shortest predicted' knows "
+                "only what was known at submission; 'shortest' knows the true run times, which no "
+                "scheduler does: it is the bound that predictions aim at."
             ),
             Table(schedules, "Waits and completion times, in seconds"),
         ],
     )
-    write_page(replace(told, sections=[*told.sections, replayed]), page)
+    write_page(replace(told, sections=[*told.sections, *sections, replayed]), page)
 
 
-def _replay(trace: Trace) -> list[dict[str, Any]]:
-    from prophase.sim import Cluster, Workload, simulate
+def _profile_section(profiles: list[dict[str, Any]]) -> Section:
+    from prophase.plots.page import Paragraph, Section, Table
 
-    workload, cluster = Workload.from_jobs(trace.jobs), Cluster.from_nodes(trace.nodes)
-    rows = []
-    for queue, order in (
-        ("strict", "fifo"),
-        ("skip", "fifo"),
-        ("skip", "shortest"),
-        ("skip", "smallest_gpu_time"),
-    ):
-        schedule = simulate(workload, cluster, order=order, queue=queue, leave_out_unfit=True)
-        measured = schedule.metrics()
-        rows.append(
-            {
-                "queue": queue,
-                "order": order,
-                "mean_wait_s": measured["mean_wait_s"],
-                "p99_wait_s": measured["p99_wait_s"],
-                "mean_jct_s": measured["mean_jct_s"],
-                "gpu_utilisation_pct": measured["gpu_utilisation_pct"],
-            }
-        )
-    return rows
+    return Section(
+        "Which kinds of job there are",
+        [
+            Paragraph(
+                "Jobs that use resources alike make a profile. The largest are shown; what most "
+                "of a profile's jobs share stands beside it."
+            ),
+            Table(profiles[:_SHOWN_PROFILES], "Profiles, largest first"),
+        ],
+    )
+
+
+def _prediction_section(predicted: Predicted) -> Section:
+    from prophase.plots.page import Paragraph, Section, Table
+
+    return Section(
+        "How long jobs will run",
+        [
+            Paragraph(
+                "Learnt from the first three quarters of the trace, judged on the last one, each "
+                "job answered as of its submission. The medians learn nothing: they are what a "
+                "method has to beat. The range is meant to hold 90 % of the outcomes."
+            ),
+            Table(predicted.scores, "Predictions beside baselines"),
+        ],
+    )
