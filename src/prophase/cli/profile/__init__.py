@@ -11,6 +11,9 @@ SUBCOMMANDS = {
     "fit": "fit",
     "show": "show",
     "plot": "plot",
+    "clusterability": "clusterability",
+    "grid": "grid",
+    "compare": "compare",
     "classify": "classify",
     "explain": "explain",
 }

@@ -70,3 +70,20 @@ def fixed_label_silhouettes(
             }
         )
     return pd.DataFrame(found)
+
+
+def label_columns(jobs: pd.DataFrame, wanted: str) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return each column of a comma-separated list that has values, then the first two together.
+
+    The second value says, one sentence each, which columns the jobs do not have.
+
+    Examples
+    --------
+    >>> label_columns(pd.DataFrame({"workload": ["a"], "task": ["b"]}), "workload,task")
+    ([('workload',), ('task',), ('workload', 'task')], [])
+    """
+    asked = [word.strip() for word in wanted.split(",") if word.strip()]
+    there = [name for name in asked if name in jobs and jobs[name].notna().any()]
+    absent = [f"No job has a {name}, so it is not judged." for name in asked if name not in there]
+    singles: list[tuple[str, ...]] = [(name,) for name in there]
+    return [*singles, (there[0], there[1])] if len(there) > 1 else singles, absent

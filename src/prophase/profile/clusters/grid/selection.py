@@ -75,6 +75,19 @@ def best_cell(
     return {str(name): value for name, value in best.items()}
 
 
+def best_per_algorithm(
+    grid: pd.DataFrame, ideal_clusters: float = PAPER_IDEAL
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the best cell by score and algorithm; algorithms that found no groups are absent."""
+    cells = as_grid(grid)
+    parts = {str(name): part for name, part in cells.groupby("algorithm")}
+    able = {name: part for name, part in parts.items() if (part["n_clusters"] > 1).any()}
+    return {
+        score: {name: best_cell(part, score, ideal_clusters) for name, part in able.items()}
+        for score in SCORES
+    }
+
+
 def sensitivity(
     grid: pd.DataFrame, ideals: Iterable[float] = (5, 10, 15, 20, 26, 30, 40, 60, 100, 200)
 ) -> pd.DataFrame:
