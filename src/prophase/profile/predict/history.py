@@ -27,12 +27,17 @@ class Question:
     arrival: Floats
     #: outcomes that ended before this moment may be used for the answer
     as_of: Floats
-    #: submit-time columns as they came, and the row of each job in them
-    table: pd.DataFrame
+    #: the jobs as they came, and the row of each job in them
+    _jobs: pd.DataFrame
     places: NDArray[np.intp]
 
     def __len__(self) -> int:
         return len(self.arrival)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Submit-time columns as they came; selected when asked for, since few methods do."""
+        return submitted(self._jobs)
 
     def rows(self, chosen: NDArray[np.intp], as_of: Floats | None = None) -> Question:
         """Return some of the jobs, optionally asked as of other moments."""
@@ -42,7 +47,7 @@ class Question:
             self.limit_s[chosen],
             self.arrival[chosen],
             self.as_of[chosen] if as_of is None else as_of,
-            self.table,
+            self._jobs,
             self.places[chosen],
         )
 
@@ -62,21 +67,21 @@ class History:
 
     def ask(self, jobs: pd.DataFrame, as_of: Floats | None = None) -> Question:
         """Turn jobs into a question; only submit-time columns are read."""
-        seen = submitted(jobs)
-        hashes = hash_columns(seen, set(self.columns))
+        # the history's columns are all known at submission: it was built from no others
+        hashes = hash_columns(jobs, set(self.columns))
         arrival = arrivals(jobs)
         clock = np.where(np.isfinite(arrival), arrival, np.nan) % _DAY_S
-        columns = [numbers(seen, name) for name in self.number_columns]
+        columns = [numbers(jobs, name) for name in self.number_columns]
         # the hour of day means something only on a clock
         columns.append(clock if "submit_s" in jobs or "start_s" in jobs else clock * 0.0)
         return Question(
-            keys=tuple(key_of(level, hashes, len(seen)) for level in self.levels),
+            keys=tuple(key_of(level, hashes, len(jobs)) for level in self.levels),
             numbers=np.column_stack(columns),
-            limit_s=numbers(seen, "time_limit_s"),
+            limit_s=numbers(jobs, "time_limit_s"),
             arrival=arrival,
-            as_of=np.full(len(seen), np.inf) if as_of is None else as_of,
-            table=seen,
-            places=np.arange(len(seen)),
+            as_of=np.full(len(jobs), np.inf) if as_of is None else as_of,
+            _jobs=jobs,
+            places=np.arange(len(jobs)),
         )
 
     def add(self, question: Question, ends: Floats, values: Floats) -> None:

@@ -14,7 +14,7 @@ from prophase.plural import counted
 from prophase.profile.predict.methods import DEFAULT, predictor_named
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
 from prophase.profile.predict.seen_values import SeenValues
-from prophase.profile.predict.submitted import numbers, submitted
+from prophase.profile.predict.submitted import numbers
 
 #: what is learnt unless targets are named, in the order answers are shown
 USUAL_TARGETS = (
@@ -94,6 +94,8 @@ class JobModel:
             found = self.predictors[target].predict(jobs)
             found.insert(0, "target", target)
             parts.append(found)
+        if len(parts) == 1:
+            return parts[0]
         whole = pd.concat(parts)
         # job by job, targets in their order
         order = np.arange(len(whole)).reshape(len(wanted), len(jobs)).T.ravel()
@@ -123,7 +125,7 @@ class JobModel:
     def refuse_foreign(self, jobs: pd.DataFrame) -> None:
         """Refuse jobs that have no column the model was learnt with."""
         known = set(self.columns)
-        if known and not known & set(map(str, submitted(jobs).columns)):
+        if known and not known & set(map(str, jobs.columns)):
             raise MissingColumnError(
                 "the jobs have none of the columns this model was learnt with "
                 f"({', '.join(self.columns)}). Give jobs in the same columns, or learn a model "

@@ -1,8 +1,9 @@
 """Which jobs are alike: keys of submit-time columns, from the finest to the coarsest.
 
 A *level* is a set of columns; two jobs share its key if they agree in all of them. The
-levels are chosen from the columns a history has, in the order
-group + task -> group -> user + task + request -> ... -> user -> workload -> all.
+levels are chosen from the columns a history has, roughly in the order
+group + task -> group -> user + task + request -> ... -> user -> workload -> all;
+a level that makes more keys of the same jobs is the finer one.
 """
 
 from __future__ import annotations
@@ -90,9 +91,7 @@ def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
     levels: list[Level] = []
     for words, with_request, closeness in _ORDER:
         wanted = [word for word in words if word in telling]
-        if len(words) and len(words) < len(_WORDS) and words[0] not in wanted:
-            continue
-        if "time_limit_s" in words and "time_limit_s" not in wanted:
+        if len(words) < len(_WORDS) and wanted != list(words):
             continue
         columns = tuple(wanted + request) if with_request else tuple(wanted)
         if not columns and (words or with_request):
@@ -103,7 +102,20 @@ def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
             # a request alone does not tell whose job it is
             closeness = "partly"
         levels.append(Level(columns, closeness, _label(wanted, with_request and bool(request))))
-    return tuple(levels)
+    return _finest_first(levels, jobs)
+
+
+def _finest_first(levels: list[Level], jobs: pd.DataFrame) -> tuple[Level, ...]:
+    """Order levels by how many keys they make; of those that make the same, one is enough."""
+    hashes = hash_columns(jobs, {column for level in levels for column in level.columns})
+    made = [len(np.unique(key_of(level, hashes, len(jobs)))) for level in levels]
+    order = sorted(range(len(levels)), key=lambda place: -made[place])
+    kept: list[int] = []
+    for place in order:
+        twin = kept and made[place] == made[kept[-1]]
+        if not twin or not set(levels[place].columns) <= set(levels[kept[-1]].columns):
+            kept.append(place)
+    return tuple(levels[place] for place in kept)
 
 
 def hash_columns(jobs: pd.DataFrame, columns: set[str]) -> dict[str, Keys]:
@@ -125,14 +137,18 @@ def _hash(jobs: pd.DataFrame, column: str) -> Keys:
     if column not in jobs:
         return np.full(len(jobs), _MISSING, dtype=np.uint64)
     known = JOBS.get(column)
+    held = jobs[column]
     number = known is not None and known.kind == "number"
-    if number or pd.api.types.is_numeric_dtype(jobs[column]):
+    if number or pd.api.types.is_numeric_dtype(held):
         # adding zero makes -0.0 and 0.0 one value
         values = numbers(jobs, column) + 0.0
         hashed = pd.util.hash_array(values)
         return np.where(np.isnan(values), _MISSING, hashed)
-    missing = jobs[column].isna().to_numpy()
-    words = jobs[column].astype(object).where(~missing, "").astype(str).to_numpy(dtype=object)
+    words = held.to_numpy(dtype=object)
+    missing = pd.isna(words)
+    if missing.any() or not all(type(word) is str for word in words):
+        texts = ["" if no else str(word) for word, no in zip(words, missing, strict=True)]
+        words = np.array(texts, dtype=object)
     return np.where(missing, _MISSING, pd.util.hash_array(words, categorize=len(words) > 100))
 
 
