@@ -22,7 +22,7 @@ _MOST_NUMBERED = 30
 def confusion_matrix(report: Report, about: str = "") -> Figure:
     """Draw the confusion matrix in percent of the true profile's jobs.
 
-    Profiles that no answer named are written in red, jobs per profile beside its name.
+    Profiles that no answer named are written in orange, jobs per profile beside its name.
     """
     counts = report.confusion.to_numpy(float)
     support = counts.sum(axis=1, keepdims=True)
@@ -52,7 +52,7 @@ def confusion_matrix(report: Report, about: str = "") -> Figure:
             if name in never:
                 word.set_color(OUTLIER_COLOUR)
                 word.set_fontweight("bold")
-        axes.set_ylabel("true profile (jobs); orange: never answered")
+        axes.set_ylabel("true profile (jobs)" + ("; orange: never answered" if never else ""))
         axes.set_xlabel("answered profile; % of the row")
         axes.grid(visible=False)
 

@@ -60,6 +60,8 @@ def shap_bars(summary: ShapSummary) -> Figure:
                 range(len(names)), rest, left=left, height=0.7,
                 color=MUTED, label=f"{len(others)} others",
             )  # fmt: skip
+        axes.margins(x=0.05)
+        axes.set_xlim(left=0)
         axes.set_yticks(range(len(names)), names, fontsize=8)
         axes.set_xlabel(f"mean absolute SHAP value over {summary.jobs:,} jobs, log-odds")
         axes.grid(visible=False, axis="y")
@@ -83,7 +85,9 @@ def job_bars(found: JobExplanation, job: str) -> Figure:
         axes.barh(range(len(names)), pushes, color=colours, height=0.6)
         axes.axvline(0, color=MUTED, linewidth=0.8)
         reach = 1.25 * max(float(np.abs(pushes).max(initial=0)), 0.1)
-        axes.set_xlim(min(0.0, 1.25 * float(pushes.min(initial=0))) - 0.02 * reach, reach)
+        # room for the number left of a bar
+        least = float(pushes.min(initial=0))
+        axes.set_xlim(least - 0.14 * reach if least < 0 else -0.02 * reach, reach)
         for place, push in enumerate(pushes):
             axes.annotate(
                 f"{push:+.2f}", (push, place), xytext=(4 if push >= 0 else -4, 0),

@@ -150,19 +150,13 @@ class ProfileClassifier:
         seen = self.encoding_.codes(words) >= 0
         nothing = ~seen.any(axis=1)
         unsure = probability < self.threshold_.value
-        candidate = [self.classes_[code] for code in best]
-        unknown = (nothing | unsure).tolist()
-        profile = pd.Series(
-            [UNKNOWN if no else c for c, no in zip(candidate, unknown, strict=True)],
-            index=jobs.index,
-            dtype=object,
-        )
+        candidate = np.array([self.classes_[code] for code in best], dtype=object)
         told = zip(words.values.tolist(), seen.tolist(), unsure.tolist(), strict=True)
         return pd.DataFrame(
             {
-                "profile": profile,
+                "profile": np.where(nothing | unsure, UNKNOWN, candidate),
                 "probability": probability,
-                "candidate": pd.Series(candidate, index=jobs.index, dtype=object),
+                "candidate": candidate,
                 "seen": seen.sum(axis=1),
                 "reason": [self._reason(*one) for one in told],
             },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -105,20 +106,19 @@ def refuse_other_columns(
 
 def _words(series: pd.Series, column: str) -> list[str | None]:
     declared = JOBS.get(column)
-    held = series.tolist()
-    missing = series.isna().tolist()
-    if declared is not None and declared.kind == "number":
-        return [None if gone else _number(v) for v, gone in zip(held, missing, strict=True)]
-    return [
-        None if gone else _number(v) if isinstance(v, float) else str(v)
-        for v, gone in zip(held, missing, strict=True)
-    ]
+    number = declared is not None and declared.kind == "number"
+    return [_word(value, number) for value in series.to_numpy(dtype=object)]
 
 
-def _number(value: object) -> str:
+def _word(value: Any, number: bool) -> str | None:
+    # a missing value is None, NaN, which is not itself, or pandas' own
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
+        return None
+    if isinstance(value, str) and not number:
+        return value
     try:
-        return f"{float(str(value)):.12g}"
-    except ValueError:
+        return f"{float(value):.12g}" if number or isinstance(value, float) else str(value)
+    except (TypeError, ValueError):
         return str(value)
 
 

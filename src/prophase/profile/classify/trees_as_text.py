@@ -29,8 +29,8 @@ def tree_text(classifier: ProfileClassifier, profile: Label, tree: int = 0) -> s
     >>> classifier = ProfileClassifier(unknown_below=0.5).fit(jobs, [8, 3] * 30)
     >>> print(tree_text(classifier, 8))
     user is ann?
-      yes: +0.5625
-      no:  -0.5625
+      yes: +0.2812
+      no:  -0.2812
     """
     method = explained_method(classifier)
     trees = method.booster.get_dump(dump_format="json")
