@@ -74,11 +74,14 @@ def command(
 
     `prophase profile classify ws --label workload --metadata user,group --save kind.model`
     """
-    from prophase.profile.classify.comparing import compare_classifiers
+    from prophase.profile.classify.comparing import SPLITS, compare_classifiers
     from prophase.trace.units import parse_share
 
     names = _methods(methods)
     share = parse_share(test_share, name="--test-share")
+    line = _line(unknown_below)
+    if by not in SPLITS:
+        raise ParameterError(f"--by is {by!r}; choose {', '.join(SPLITS)}.")
     with progress_bar() as show:
         show("reading the jobs", None)
         held = labelled_jobs(path, source, label, profiles, seed)
@@ -91,7 +94,8 @@ def command(
             random_state=seed,
             progress=lambda step: show(step, None),
         )
-    split = _reported(found, by)
+    # the last one there is if the wanted one is impossible; the notes say why
+    split = by if by in found.sides else list(found.sides)[-1]
     report = found.reports[names[0], split]
     notes = [*held.notes, *found.notes]
     document: dict[str, Any] = {**found.to_dict(), "notes": notes, "reported_split": split}
@@ -102,7 +106,7 @@ def command(
         write_confusion(report, figures, f"{names[0]}, split by {split}")
         remarks.append(f"Wrote confusion.png, .svg and .csv to {figures}.")
     if save is not None:
-        remarks += _save(save, held, names[0], metadata, unknown_below, seed, document)
+        remarks += _save(save, held, names[0], metadata, line, seed, document)
     rows = [_row(one) for one in found.table.to_dict("records")]
     emit(rows, format, document=finite(document), remarks=remarks)
 
@@ -119,13 +123,13 @@ def _methods(text: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _reported(found: Comparison, by: str) -> str:
-    """Return the split to report on; the last one there is if the wanted one is impossible."""
-    from prophase.profile.classify.comparing import SPLITS
-
-    if by not in SPLITS:
-        raise ParameterError(f"--by is {by!r}; choose {', '.join(SPLITS)}.")
-    return by if by in found.sides else list(found.sides)[-1]
+def _line(text: str) -> float | str:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError as cause:
+        raise ParameterError(
+            f"--unknown-below is {text!r}; write a probability such as 0.6, or auto."
+        ) from cause
 
 
 def _row(one: dict[Any, Any]) -> dict[str, Any]:
@@ -164,18 +168,12 @@ def _save(
     held: Any,
     method: str,
     metadata: str,
-    unknown_below: str,
+    line: float | str,
     seed: int,
     document: dict[str, Any],
 ) -> list[str]:
     from prophase.profile.classify.classifier import ProfileClassifier
 
-    try:
-        line = unknown_below if unknown_below == "auto" else float(unknown_below)
-    except ValueError as cause:
-        raise ParameterError(
-            f"--unknown-below is {unknown_below!r}; write a probability such as 0.6, or auto."
-        ) from cause
     made = ProfileClassifier(method, metadata=metadata, unknown_below=line, random_state=seed)
     made.fit(held.jobs, held.labels)
     made.save(target)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from prophase.plural import counted
 from prophase.profile.classify.metadata import Words
 
 
@@ -25,8 +26,9 @@ class EncodingSize:
     def sentence(self) -> str:
         """Return the sizes in one line."""
         return (
-            f"{self.columns} columns became {self.dimension:,}: {self.sparse_bytes / 2**20:.1f} "
-            f"MiB sparse, {self.dense_bytes / 2**20:,.0f} MiB if it were dense."
+            f"{counted(self.columns, 'column')} became {self.dimension:,}: "
+            f"{self.sparse_bytes / 2**20:.1f} MiB sparse, "
+            f"{self.dense_bytes / 2**20:,.0f} MiB if it were dense."
         )
 
 
