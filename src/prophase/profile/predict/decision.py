@@ -9,7 +9,7 @@ from prophase.profile.predict.memory import Floats
 #: within this distance of the outcome, in logarithms, an answer is useful
 _FACTOR_TWO = float(np.log(2.0))
 #: what a squared miss of the size of the target's variance costs, in shares of useful answers
-_PRICE = 0.15
+_PRICE = 0.5
 #: answers nearly as good as the best are averaged, which steadies the choice
 _INDIFFERENCE = 0.02
 _BATCH = 1_000

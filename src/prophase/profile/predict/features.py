@@ -8,6 +8,7 @@ from prophase.profile.predict.history import Question
 from prophase.profile.predict.memory import Floats, Recall
 
 _SHORT = 5
+_WHOLE_PAST = (0.1, 0.5, 0.9)
 
 
 def features(question: Question, recall: list[Recall]) -> Floats:
@@ -22,6 +23,7 @@ def features(question: Question, recall: list[Recall]) -> Floats:
             part.values[:, 0],
             part.mean,
             part.spread(8),
+            *(part.quantile(q) for q in _WHOLE_PAST),
             np.where(np.isfinite(age), np.log1p(np.maximum(age, 0.0)), np.nan),
         ]
     columns += [recent_backoff(recall), shrunk(recall)]

@@ -1,9 +1,8 @@
 """Which jobs are alike: keys of submit-time columns, from the finest to the coarsest.
 
 A *level* is a set of columns; two jobs share its key if they agree in all of them. The
-levels are chosen from the columns a history has, roughly in the order
-group + task -> group -> user + task + request -> ... -> user -> workload -> all;
-a level that makes more keys of the same jobs is the finer one.
+levels are chosen from the columns a history has, in the order
+group + task -> group -> user + task + request -> ... -> user -> workload -> all.
 """
 
 from __future__ import annotations
@@ -91,31 +90,20 @@ def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
     levels: list[Level] = []
     for words, with_request, closeness in _ORDER:
         wanted = [word for word in words if word in telling]
-        if len(words) < len(_WORDS) and wanted != list(words):
+        if len(words) and len(words) < len(_WORDS) and words[0] not in wanted:
+            continue
+        if "time_limit_s" in words and "time_limit_s" not in wanted:
             continue
         columns = tuple(wanted + request) if with_request else tuple(wanted)
         if not columns and (words or with_request):
             continue
         if any(set(columns) == set(level.columns) for level in levels):
             continue
-        if not wanted and closeness == "seen":
-            # a request alone does not tell whose job it is
+        if closeness == "seen" and (not wanted or columns == ("group",)):
+            # a request alone does not tell whose job it is, nor an account what kind it is
             closeness = "partly"
         levels.append(Level(columns, closeness, _label(wanted, with_request and bool(request))))
-    return _finest_first(levels, jobs)
-
-
-def _finest_first(levels: list[Level], jobs: pd.DataFrame) -> tuple[Level, ...]:
-    """Order levels by how many keys they make; of those that make the same, one is enough."""
-    hashes = hash_columns(jobs, {column for level in levels for column in level.columns})
-    made = [len(np.unique(key_of(level, hashes, len(jobs)))) for level in levels]
-    order = sorted(range(len(levels)), key=lambda place: -made[place])
-    kept: list[int] = []
-    for place in order:
-        twin = kept and made[place] == made[kept[-1]]
-        if not twin or not set(levels[place].columns) <= set(levels[kept[-1]].columns):
-            kept.append(place)
-    return tuple(levels[place] for place in kept)
+    return tuple(levels)
 
 
 def hash_columns(jobs: pd.DataFrame, columns: set[str]) -> dict[str, Keys]:

@@ -7,7 +7,7 @@ one now and then; it counts from the next question on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ Rows = tuple[Keys, Floats, Floats]
 
 #: how many of the latest rows of a key are looked at
 RECENT = 16
+#: how many rows stand for the whole past of a key
+SAMPLED = 24
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,21 @@ class Recall:
     """What one level remembers, a row per question.
 
     ``values`` and ``ends`` have :data:`RECENT` columns, latest first, NaN where there are
-    fewer; ``count`` and ``total`` are over all rows of the key.
+    fewer; ``count`` and ``total`` are over all rows of the key. ``sample`` has
+    :data:`SAMPLED` values taken evenly over the key's past, in order of size.
     """
 
     count: Ints
     total: Floats
     values: Floats
     ends: Floats
+    sample: Floats
+    _middles: dict[int, Floats] = field(default_factory=dict, repr=False, compare=False)
+
+    def rows(self, chosen: NDArray[np.intp]) -> Recall:
+        """Return what is remembered for some of the questions."""
+        columns = (self.count, self.total, self.values, self.ends, self.sample)
+        return Recall(*(column[chosen] for column in columns))
 
     @property
     def mean(self) -> Floats:
@@ -42,12 +52,24 @@ class Recall:
 
     def middle(self, most: int = RECENT) -> Floats:
         """Median of the latest ``most`` rows of the key; NaN where there is none."""
+        # several features and methods ask for the same one
+        if most not in self._middles:
+            self._middles[most] = self._middle(most)
+        return self._middles[most]
+
+    def _middle(self, most: int) -> Floats:
         ordered = np.sort(self.values[:, :most], axis=1)
         held = np.minimum(self.count, most)
         rows = np.arange(len(held))
         low = ordered[rows, np.maximum((held - 1) // 2, 0)]
         high = ordered[rows, np.minimum(held // 2, most - 1)]
         return np.asarray(0.5 * (low + high))
+
+    def quantile(self, q: float) -> Floats:
+        """Quantile over the whole past of the key, from its sample; NaN where there is none."""
+        last = np.maximum(np.minimum(self.count, SAMPLED) - 1, 0)
+        place = np.rint(q * last).astype(np.int64)
+        return np.asarray(self.sample[np.arange(len(place)), place])
 
     def spread(self, most: int = RECENT) -> Floats:
         """Standard deviation of the latest ``most`` rows of the key."""
@@ -88,20 +110,40 @@ class Memory:
 
     def recall(self, keys: Keys, as_of: Floats) -> Recall:
         """Return what was known of each key before each moment."""
-        long = self._long.recall(keys, as_of)
+        start, count = self._long.find(keys, as_of)
+        total = self._long.total(start, count)
+        values, ends = self._long.latest(start, count)
         if len(self._short.ends) == 0:
-            return long
-        short = self._short.recall(keys, as_of)
-        ends = np.concatenate([short.ends, long.ends], axis=1)
-        values = np.concatenate([short.values, long.values], axis=1)
+            return Recall(count, total, values, ends, self._sample(start, count))
+        start_short, count_short = self._short.find(keys, as_of)
+        values_short, ends_short = self._short.latest(start_short, count_short)
+        ends = np.concatenate([ends_short, ends], axis=1)
+        values = np.concatenate([values_short, values], axis=1)
         # NaN sorts last, so unknown places stay behind
         order = np.argsort(-ends, axis=1, kind="stable")[:, :RECENT]
         return Recall(
-            count=short.count + long.count,
-            total=short.total + long.total,
+            count=count + count_short,
+            total=total + self._short.total(start_short, count_short),
             values=np.take_along_axis(values, order, axis=1),
             ends=np.take_along_axis(ends, order, axis=1),
+            sample=self._sample(start, count, start_short, count_short),
         )
+
+    def _sample(
+        self, start: Ints, count: Ints, start_short: Ints | None = None,
+        count_short: Ints | None = None,
+    ) -> Floats:  # fmt: skip
+        """Return values spread evenly over each key's past, in order of size."""
+        held = count if count_short is None else count + count_short
+        place = np.arange(SAMPLED)[None, :]
+        many = ((place + 0.5) * (held[:, None] / SAMPLED)).astype(np.int64)
+        place = np.where(held[:, None] <= SAMPLED, place, many)
+        found = self._long.at(start[:, None] + place)
+        if start_short is not None:
+            # the short run is the newer one, so its rows come after those of the long run
+            later = place - count[:, None]
+            found = np.where(later < 0, found, self._short.at(start_short[:, None] + later))
+        return np.sort(np.where(place < held[:, None], found, np.nan), axis=1)
 
     def rows(self) -> tuple[Keys, Floats, Floats]:
         """Return all keys, ends and values, in no particular order."""
@@ -172,24 +214,34 @@ class _Run:
         keys, ends, values = (np.concatenate(pair) for pair in pairs)
         return _Run.of(keys, ends, values)
 
-    def recall(self, keys: Keys, as_of: Floats) -> Recall:
-        rows = len(keys)
-        nothing = np.full((rows, RECENT), np.nan)
+    def find(self, keys: Keys, as_of: Floats) -> tuple[Ints, Ints]:
+        """Return where the rows of each key begin and how many ended before each moment."""
         if len(self.ends) == 0:
-            return Recall(np.zeros(rows, np.int64), np.zeros(rows), nothing, nothing.copy())
+            nothing = np.zeros(len(keys), np.int64)
+            return nothing, nothing
         code = np.minimum(np.searchsorted(self.names, keys), len(self.names) - 1)
-        known = self.names[code] == keys
         # strictly before: an outcome of the very moment is not known yet
         rank = np.searchsorted(self.moments, as_of, side="left")
         until = np.searchsorted(self.place, code * (len(self.moments) + 1) + rank, side="left")
         start = self.first[code]
-        count = np.where(known, until - start, 0)
-        index = until[:, None] - 1 - np.arange(RECENT)[None, :]
-        held = known[:, None] & (index >= start[:, None])
-        index = np.maximum(index, 0)
-        return Recall(
-            count=count,
-            total=np.where(known, self.sums[until] - self.sums[start], 0.0),
-            values=np.where(held, self.values[index], np.nan),
-            ends=np.where(held, self.ends[index], np.nan),
+        return start, np.where(self.names[code] == keys, until - start, 0)
+
+    def total(self, start: Ints, count: Ints) -> Floats:
+        """Return the sum of the first ``count`` values of each key."""
+        return np.asarray(self.sums[start + count] - self.sums[start])
+
+    def latest(self, start: Ints, count: Ints) -> tuple[Floats, Floats]:
+        """Return the latest values and their ends, latest first, NaN where there are fewer."""
+        back = count[:, None] - 1 - np.arange(RECENT)[None, :]
+        index, held = start[:, None] + back, back >= 0
+        return (
+            np.where(held, self.at(index), np.nan),
+            np.where(held, self.at(index, self.ends), np.nan),
         )
+
+    def at(self, index: Ints, of: Floats | None = None) -> Floats:
+        """Return the values (or ``of``) at places that may lie outside."""
+        column = self.values if of is None else of
+        if len(column) == 0:
+            return np.full(index.shape, np.nan)
+        return column[np.clip(index, 0, len(column) - 1)]

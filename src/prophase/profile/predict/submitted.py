@@ -57,19 +57,26 @@ def ends(jobs: pd.DataFrame) -> Floats:
 
 
 def outcomes(jobs: pd.DataFrame, target: str) -> Floats:
-    """Return the target of each job; NaN where it is unknown."""
+    """Return the target of each job; NaN where it is unknown.
+
+    A job cancelled before it started is logged with no run time. It never ran, so how long
+    it would have run is unknown, not nothing.
+    """
     if target not in jobs:
         numeric = [str(name) for name in jobs.select_dtypes("number").columns]
         raise MissingColumnError(
             f"the jobs have no column {target!r} to learn from. Numbers that are there: "
             f"{', '.join(numeric) or 'none'}."
         )
-    return numbers(jobs, target)
+    found = numbers(jobs, target)
+    return np.where(found > 0, found, np.nan) if target == "duration_s" else found
 
 
 def numbers(jobs: pd.DataFrame, column: str) -> Floats:
     """Return a column as floats; NaN throughout if it is not there."""
     if column not in jobs:
         return np.full(len(jobs), np.nan)
-    values = pd.to_numeric(jobs[column], errors="coerce")
+    values = jobs[column]
+    if values.dtype.kind not in "fiu":
+        values = pd.to_numeric(values, errors="coerce")
     return values.to_numpy(dtype=np.float64, na_value=np.nan)

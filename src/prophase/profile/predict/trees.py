@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from prophase.errors import MissingExtraError
 from prophase.profile.predict.memory import Floats
 
-_TREES = 50
+_TREES = 24
 #: outcomes kept per leaf
 _KEPT = 4
 _SETTINGS: dict[str, Any] = {
     "num_parallel_tree": _TREES,
-    "max_depth": 10,
+    "max_depth": 8,
     "eta": 1.0,
     "subsample": 0.63,
     "colsample_bynode": 0.4,
-    "min_child_weight": 8,
+    "min_child_weight": 10,
     "reg_lambda": 0.0,
     "tree_method": "hist",
     # several threads wait for each other on a busy machine and are slower than one
@@ -65,9 +65,9 @@ class LeafForest:
             self.kept_[tree, names] = answers[order][chosen]
         return self
 
-    def outcomes(self, seen: NDArray[Any]) -> Floats:
-        """Return equally likely outcomes of each row, in no particular order."""
-        leaves = self._leaves(matrix(seen))
+    def outcomes(self, data: Any) -> Floats:
+        """Return equally likely outcomes of each row of a :func:`matrix`, in no order."""
+        leaves = self._leaves(data)
         found = self.kept_[np.arange(_TREES)[None, :], leaves]
         return found.reshape(len(leaves), _TREES * _KEPT).astype(np.float64)
 

@@ -10,7 +10,7 @@ from prophase.profile.predict.history import Question
 from prophase.profile.predict.lessons import lessons
 from prophase.profile.predict.memory import Floats, Recall
 from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.trees import LeafForest
+from prophase.profile.predict.trees import LeafForest, matrix
 
 
 class Forest(Predictor):
@@ -26,6 +26,6 @@ class Forest(Predictor):
     def _answer(self, question: Question, recall: list[Recall]) -> Answer:
         if not hasattr(self, "forest_"):
             return Answer.of_point(np.full(len(question), np.nan))
-        outcomes = np.sort(self.forest_.outcomes(features(question, recall)), axis=1)
+        outcomes = np.sort(self.forest_.outcomes(matrix(features(question, recall))), axis=1)
         low, point, high = (outcomes[:, int(q * outcomes.shape[1])] for q in (0.05, 0.5, 0.95))
         return Answer(point, low, high)

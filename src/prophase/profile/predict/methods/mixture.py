@@ -1,14 +1,19 @@
-"""The default: three forests make one distribution, and a decision picks the point.
+"""The default: forests and memories pooled into one distribution, and a decision picks the point.
 
-One forest learns the outcome itself, two learn how far it lies from what the keys say
-(shrunk medians; the median of the last five). Together they know both that a recurring job
-repeats itself and what to expect when it does not. The distribution is often two-humped,
-a job that fails at once or runs to its end, and its mean or median may then be a value
-that hardly ever happens. The point is the one that is most often within a factor of two
-of the outcome, with a price on large misses.
+One forest learns the outcome itself, others how far it lies from what the keys say (shrunk
+medians; the median of the last five) and from the time limit. Beside them stand plain
+memories: what the same key did, all along and lately, what the user did, and all jobs. Each
+counts as much as it deserved on the later part of the history, so a trace on which plain
+medians win is answered much as they would. The distribution is often two-humped, a job
+that fails at once or runs to its end, and its mean or median may then be a value that hardly
+ever happens: the point is the one that is most often within a factor of two of the outcome,
+with a price on large misses.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -17,18 +22,47 @@ from prophase.profile.predict.decision import best_points
 from prophase.profile.predict.features import features, recent_backoff, shrunk
 from prophase.profile.predict.history import Question
 from prophase.profile.predict.lessons import lessons
-from prophase.profile.predict.memory import Floats, Recall
+from prophase.profile.predict.memory import RECENT, SAMPLED, Floats, Ints, Recall
+from prophase.profile.predict.pool import (
+    POOLED,
+    Opinion,
+    densities,
+    evenly,
+    learn_weights,
+    pooled,
+)
 from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.trees import LeafForest
+from prophase.profile.predict.trees import LeafForest, matrix
 
-#: quantiles that stand for the distribution
-_QUANTILES = (np.arange(49) + 0.5) / 49
+#: weights of the opinions before any outcome is known
+_PRIOR = {
+    "outcome": 3.0,
+    "from_shrunk": 3.0,
+    "from_recent": 3.0,
+    "from_limit": 3.0,
+    "key": 1.0,
+    "key_lately": 1.0,
+    "user": 1.0,
+    "all": 1.0,
+}
+#: how often the finest key was seen decides whose opinion counts: once or twice, a few times,
+#: often, very often
+_FAMILIAR = (3, 12, 60)
+#: weights of all jobs count as this many jobs of each familiarity
+_COMMON_JOBS = 100.0
+#: places that stand for the distribution in the decision
+_STEPS = ((np.arange(33) + 0.5) / 33 * POOLED).astype(int)
+_LOW, _HIGH = int(0.05 * POOLED), int(0.95 * POOLED)
+#: share of the weights above that stays whatever the outcomes say: real traces drift
+_PRIOR_SHARE = 0.4
+#: outcomes per opinion when weights are learnt
+_COMPARED = 24
 #: jobs answered at once; bounds the memory
 _BATCH = 4_000
 
 
 class Mixture(Predictor):
-    """Forests of outcomes and of distances to the keys' medians, as one distribution."""
+    """Forests and memories as one distribution, weighted by what they deserved."""
 
     name = "mixture"
 
@@ -37,40 +71,109 @@ class Mixture(Predictor):
         recall = self.history_.recall(asked)
         seen = features(asked, recall)
         self.variance_ = max(float(np.var(values)), 1e-6)
-        self.forests_ = [
-            LeafForest(random_state=self.random_state + number).fit(seen, answers - base)
-            for number, base in enumerate(_bases(recall))
-        ]
+        self.forests_ = {
+            name: LeafForest(random_state=self.random_state + number).fit(seen, answers - base)
+            for number, (name, base) in enumerate(_bases(asked, recall).items())
+        }
+
+    def _weigh(self, question: Question, values: Floats) -> None:
+        recall = self.history_.recall(question)
+        opinions = self._opinions(question, recall)
+        likely = np.column_stack(
+            [densities(opinion(_COMPARED), values) for opinion in opinions.values()]
+        )
+        prior = np.array([_PRIOR[name] for name in opinions])
+        prior /= prior.sum()
+        common = learn_weights(likely, prior)
+        familiar = _familiarity(recall)
+        self.weights_ = []
+        for kind in range(len(_FAMILIAR) + 1):
+            found = learn_weights(likely[familiar == kind], common, _COMMON_JOBS)
+            steady = (1 - _PRIOR_SHARE) * found + _PRIOR_SHARE * prior
+            self.weights_.append(dict(zip(opinions, steady.tolist(), strict=True)))
 
     def _answer(self, question: Question, recall: list[Recall]) -> Answer:
+        point, low, high = (np.full(len(question), np.nan) for _ in range(3))
         if not hasattr(self, "forests_"):
-            return Answer.of_point(np.full(len(question), np.nan))
-        seen, bases = features(question, recall), _bases(recall)
-        parts = []
-        for first in range(0, len(question), _BATCH):
-            rows = slice(first, first + _BATCH)
-            outcomes = np.concatenate(
-                [
-                    forest.outcomes(seen[rows]) + base[rows, None]
-                    for forest, base in zip(self.forests_, bases, strict=True)
-                ],
-                axis=1,
-            )
-            outcomes.sort(axis=1)
-            steps = outcomes[:, (_QUANTILES * outcomes.shape[1]).astype(int)]
-            parts.append((best_points(steps, self.variance_), *_ends(outcomes)))
-        if not parts:
-            return Answer.of_point(np.empty(0))
-        point, low, high = (np.concatenate(column) for column in zip(*parts, strict=True))
+            return Answer(point, low, high)
+        familiar = _familiarity(recall)
+        for kind in np.unique(familiar).tolist():
+            weights = self.weights_[kind] if hasattr(self, "weights_") else _PRIOR
+            alike = np.flatnonzero(familiar == kind)
+            for first in range(0, len(alike), _BATCH):
+                rows = alike[first : first + _BATCH]
+                part = [memory.rows(rows) for memory in recall]
+                outcomes = pooled(self._opinions(question.rows(rows), part), weights)
+                point[rows] = best_points(outcomes[:, _STEPS], self.variance_)
+                low[rows], high[rows] = outcomes[:, _LOW], outcomes[:, _HIGH]
         return Answer(point, low, high)
 
+    def _opinions(self, question: Question, recall: list[Recall]) -> dict[str, Opinion]:
+        """Return what each forest and each memory has to say, made when asked for."""
+        data = matrix(features(question, recall))
+        bases = _bases(question, recall)
+        found: dict[str, Opinion] = {
+            name: partial(_told_by, forest, data, bases[name])
+            for name, forest in self.forests_.items()
+        }
+        owner = next(
+            (place for word in ("user", "group")
+             if (place := self.history_.level_of(word)) is not None),
+            len(recall) - 1,
+        )  # fmt: skip
+        everything = recall[-1].sample, np.minimum(recall[-1].count, SAMPLED)
+        key, lately = _of_finest_key(recall)
+        own = recall[owner]
+        known = own.count > 0
+        user = (
+            np.where(known[:, None], own.sample, everything[0]),
+            np.where(known, np.minimum(own.count, SAMPLED), everything[1]),
+        )
+        for name, (ordered, held) in {
+            "key": key, "key_lately": lately, "user": user, "all": everything,
+        }.items():  # fmt: skip
+            found[name] = partial(evenly, ordered, held)
+        return found
 
-def _bases(recall: list[Recall]) -> tuple[Floats, Floats, Floats]:
+
+def _bases(question: Question, recall: list[Recall]) -> Mapping[str, Floats]:
     """Return what each forest's outcomes are measured from."""
     pulled, recent = shrunk(recall), recent_backoff(recall)
-    return np.zeros(len(pulled)), np.nan_to_num(pulled), np.nan_to_num(recent)
+    limit = question.limit_s
+    known = np.isfinite(limit) & (limit > 0)
+    # jobs without a limit are measured from what is usual, which keeps the scale
+    from_limit = np.where(known, np.log(np.where(known, limit, 1.0)), pulled)
+    return {
+        "outcome": np.zeros(len(pulled)),
+        "from_shrunk": np.nan_to_num(pulled),
+        "from_recent": np.nan_to_num(recent),
+        "from_limit": np.nan_to_num(from_limit),
+    }
 
 
-def _ends(outcomes: Floats) -> tuple[Floats, Floats]:
+def _told_by(forest: LeafForest, data: object, base: Floats, count: int) -> Floats:
+    """Return ``count`` outcomes of a forest, from all of its trees."""
+    outcomes = forest.outcomes(data)
     held = outcomes.shape[1]
-    return outcomes[:, int(0.05 * held)], outcomes[:, int(0.95 * held)]
+    chosen = ((np.arange(count) + 0.5) * held / count).astype(int)
+    return np.asarray(outcomes[:, chosen] + base[:, None])
+
+
+def _familiarity(recall: list[Recall]) -> Ints:
+    """Return 0, 1, ... by how many finished jobs share the finest key that has any."""
+    count = recall[-1].count
+    for part in reversed(recall[:-1]):
+        count = np.where(part.count > 0, part.count, count)
+    return np.digitize(count, _FAMILIAR)
+
+
+def _of_finest_key(recall: list[Recall]) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+    """Return the past of the finest key that has any, all along and lately, in order of size."""
+    whole, recent = recall[-1].sample.copy(), np.sort(recall[-1].values, axis=1)
+    held = recall[-1].count.copy()
+    for part in reversed(recall[:-1]):
+        known = part.count > 0
+        whole[known] = part.sample[known]
+        recent[known] = np.sort(part.values[known], axis=1)
+        held[known] = part.count[known]
+    return (whole, np.minimum(held, SAMPLED)), (recent, np.minimum(held, RECENT))
