@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from prophase.profile.advice.advice import (
     confidence_of,
     unit_of,
 )
+from prophase.profile.predict.chances import put_together
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.submission.fields import from_fields
 from prophase.profile.submission.submission import Submission
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: answers that differ by less than this factor are the same
 _SAME = 1.05
+#: how many finished jobs stand in for what a job does not say, or is treated as not saying
+_FILLED, _FILLED_BARE = 16, 8
 #: request -> use that it has to hold, the surest first
 _NEEDS = {
     "request_memory_gib": ("memory_peak_gib", "memory_mean_gib"),
@@ -80,35 +84,49 @@ def ask(
         raise InputError("the job says nothing. Name at least one column, such as user.")
     wanted = model.check_targets(targets)
     given = [name for name in known_at_submit(columns) if name in model.columns]
-    rows = [columns, *({k: v for k, v in columns.items() if k != name} for name in given)]
-    # with every column present, a row that lacks one says that it is unknown
-    frame = pd.DataFrame(rows, columns=list(columns))
-    found = tuple(_target(model, target, frame, given, columns) for target in wanted)
+    asked = _Asked.of(model, columns, given)
+    found = tuple(_target(model, target, asked) for target in wanted)
     return Advice(
         job=columns,
         name=submission.name,
         targets=found,
         sizes=_sizes(found, columns),
-        profile=_profile(classifier, frame[:1]),
+        profile=_profile(classifier, pd.DataFrame([columns])),
         unsure=_unsure(model, columns, found, submission.notes),
         learnt_from=model.jobs,
         method=model.method,
     )
 
 
-def _target(
-    model: JobModel,
-    target: str,
-    frame: pd.DataFrame,
-    given: Sequence[str],
-    columns: Mapping[str, Any],
-) -> TargetAdvice:
-    answers = model.predictors[target].predict(frame)
-    values = answers["value"].to_numpy(dtype=np.float64)
+@dataclass(frozen=True)
+class _Asked:
+    """A job, and the same job without each of its attributes, every gap filled several times."""
+
+    columns: Mapping[str, Any]
+    given: Sequence[str]
+    #: the job as it is, then every filled one
+    frame: pd.DataFrame
+    #: per variant, the job first: its rows of the frame
+    variants: list[slice]
+
+    @classmethod
+    def of(cls, model: JobModel, columns: Mapping[str, Any], given: Sequence[str]) -> _Asked:
+        rows, variants = [dict(columns)], []
+        bare = ({k: v for k, v in columns.items() if k != name} for name in given)
+        for place, job in enumerate((columns, *bare)):
+            filled = model.exemplars.filled(job, most=_FILLED if place == 0 else _FILLED_BARE)
+            variants.append(slice(len(rows), len(rows) + len(filled)))
+            rows += filled
+        return cls(columns, given, pd.DataFrame(rows), variants)
+
+
+def _target(model: JobModel, target: str, asked: _Asked) -> TargetAdvice:
+    answers = model.predictors[target].predict(asked.frame)
+    # what the job itself says decides how well it is known
     first = answers.iloc[0]
-    value, low, high = (float(first[name]) for name in ("value", "low", "high"))
-    stratum = str(first["stratum"])
-    silent = bool(first["abstained"])
+    stratum, silent = str(first["stratum"]), bool(first["abstained"])
+    value, low, high = put_together(answers[asked.variants[0]])
+    others = [put_together(answers[part])[0] for part in asked.variants[1:]]
     return TargetAdvice(
         target=target,
         unit=unit_of(target),
@@ -119,17 +137,17 @@ def _target(
         reason=str(first["reason"]),
         stratum=stratum,
         seen=int(first["seen"]),
-        mattered=() if silent else _mattered(given, columns, values),
+        mattered=() if silent else _mattered(asked.given, asked.columns, value, others),
     )
 
 
 def _mattered(
-    given: Sequence[str], columns: Mapping[str, Any], values: np.ndarray[Any, np.dtype[np.float64]]
+    given: Sequence[str], columns: Mapping[str, Any], value: float, others: Sequence[float]
 ) -> tuple[Influence, ...]:
     """Compare the answer with those to the same job without one of its attributes."""
     found = []
-    for name, without in zip(given, values[1:].tolist(), strict=True):
-        factor = values[0] / without if without > 0 else np.nan
+    for name, without in zip(given, others, strict=True):
+        factor = value / without if without > 0 else np.nan
         if np.isfinite(factor) and max(factor, 1 / factor) >= _SAME:
             found.append(Influence(name, columns[name], without, float(factor)))
     return tuple(sorted(found, key=lambda one: -abs(np.log(one.factor))))
@@ -160,9 +178,9 @@ def _unsure(
     notes: Sequence[str],
 ) -> tuple[str, ...]:
     told = list(notes)
-    absent = [name for name in model.columns if name not in columns]
+    absent = model.exemplars.lacking(columns)
     if absent:
-        told.append(f"no {', '.join(absent)} given: answers from the rest.")
+        told.append(f"no {', '.join(absent)} given: taken from finished jobs like this one.")
     told += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
     for one in found:
         if one.abstained:

@@ -131,16 +131,15 @@ def median_interval(values: Floats, share: float = 0.9) -> tuple[float, float, f
     >>> median_interval(np.arange(1.0, 22.0))
     (11.0, 7.0, 15.0)
     """
-    from scipy.stats import binom
+    from scipy.special import bdtr
 
     held = np.sort(values[np.isfinite(values)])
     count = len(held)
     if count == 0:
         return np.nan, np.nan, np.nan
-    low = int(binom.ppf((1 - share) / 2, count, 0.5))
-    # the place-th smallest value lies below the median if at least that many values do
-    place = max(low - 1, 0) if binom.cdf(low, count, 0.5) > (1 - share) / 2 else low
-    place = min(place, (count - 1) // 2)
+    # chance that no more than so many values lie below the median
+    chance = bdtr(np.arange((count + 1) // 2), count, 0.5)
+    place = max(int(np.searchsorted(chance, (1 - share) / 2, side="right")) - 1, 0)
     return float(np.median(held)), float(held[place]), float(held[count - 1 - place])
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
 from prophase.plural import counted
+from prophase.profile.predict.exemplars import Exemplars
 from prophase.profile.predict.methods import DEFAULT, predictor_named
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
 from prophase.profile.predict.seen_values import SeenValues
@@ -57,6 +58,8 @@ class JobModel:
     notes: tuple[str, ...] = ()
     #: values that the columns had in the history
     seen: SeenValues = field(default_factory=lambda: SeenValues({}, {}))
+    #: jobs that stand in for what a job does not say
+    exemplars: Exemplars = field(default_factory=lambda: Exemplars({}, {}))
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -189,7 +192,10 @@ def learn(
         predictors[target] = predictor_named(method, random_state=random_state).fit(history, target)
     name = DEFAULT if method == "default" else method
     model = JobModel(predictors, name, len(history), data_hash, random_state, tuple(notes))
-    return replace(model, seen=SeenValues.of(history, model.columns))
+    columns = model.columns
+    return replace(
+        model, seen=SeenValues.of(history, columns), exemplars=Exemplars.of(history, columns)
+    )
 
 
 def _usual(history: pd.DataFrame, method: str, notes: list[str]) -> list[str]:

@@ -35,6 +35,7 @@ def save_job_model(model: JobModel, path: Path | str) -> str:
         "notes": list(model.notes),
         "targets": list(model.targets),
         "seen": packer.pack(model.seen),
+        "exemplars": packer.pack(model.exemplars),
         "predictors": [packer.pack(predictor) for predictor in model.predictors.values()],
         "probes": [packer.pack(_probe(predictor)) for predictor in model.predictors.values()],
     }
@@ -90,6 +91,7 @@ def _made(held: Model) -> JobModel:
         held.seed or 0,
         tuple(meta["notes"]),
         unpacker.unpack(meta["seen"]),
+        unpacker.unpack(meta["exemplars"]),
     )
 
 

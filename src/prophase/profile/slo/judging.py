@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.profile.predict.chances import probability_above
 from prophase.profile.predict.job_model import JobModel
+from prophase.profile.predict.memory import Floats
 from prophase.profile.predict.submitted import numbers
-from prophase.profile.slo.probability import Floats, probability_above
 from prophase.profile.slo.rules import Rule
 
 

@@ -1,17 +1,17 @@
-"""How likely an outcome lies above a value, read off a prediction's point and 90 % range.
+"""Chances read off a prediction's point and 90 % range.
 
 One outcome in twenty lies below the range and one above it; the point parts the rest. In
 between, and in the tails, the logarithm of the outcome is taken to spread evenly and
-exponentially. ``judge_slo`` says how well that held where outcomes are known.
+exponentially.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from prophase.profile.predict.memory import Floats
+
 _TAIL = 0.05
 #: ends and point closer than this, in logarithms, are one
 _LEAST = 1e-6
@@ -50,3 +50,28 @@ def probability_above(answers: pd.DataFrame, value: float) -> Floats:
     )
     known = np.isfinite(point) & np.isfinite(low) & np.isfinite(high)
     return np.where(known, np.clip(found, 0.0, 1.0), np.nan)
+
+
+def put_together(answers: pd.DataFrame) -> tuple[float, float, float]:
+    """Return point and range of an outcome that is one of several equally likely ones.
+
+    Examples
+    --------
+    >>> answers = pd.DataFrame({"value": [1.0, 100.0], "low": [0.9, 90.0], "high": [1.1, 110.0]})
+    >>> value, low, high = put_together(answers)
+    >>> low < 1 < 100 < high
+    True
+    """
+    known = answers[np.isfinite(answers["value"].to_numpy(dtype=np.float64))]
+    if len(known) < 2:
+        row = (known if len(known) else answers).iloc[0]
+        return float(row["value"]), float(row["low"]), float(row["high"])
+    value = float(np.median(known["value"]))
+    ends = known[["low", "high"]].to_numpy(dtype=np.float64)
+    if not np.isfinite(ends).all() or ends.min() <= 0:
+        return value, float(ends[:, 0].min()), float(ends[:, 1].max())
+    places = np.exp(np.linspace(np.log(ends.min()), np.log(ends.max()), 200))
+    above = np.array([probability_above(known, place).mean() for place in places])
+    low = float(places[max(int((above >= 1 - _TAIL).sum()) - 1, 0)])
+    high = float(places[min(int((above > _TAIL).sum()), len(places) - 1)])
+    return value, min(low, value), max(high, value)
