@@ -120,12 +120,13 @@ def main() -> None:
     options.add_argument("--jobs", type=int, default=20_000, help="synthetic jobs")
     options.add_argument("--rows", type=int, default=12_000, help="most rows of a real trace")
     options.add_argument("--only", help="one of the data sets, by the start of its name")
+    options.add_argument("--unknown", action="store_true", help="real traces: the line alone")
     chosen = options.parse_args()
 
     def wanted(name: str) -> bool:
         return chosen.only is None or name.startswith(chosen.only)
 
-    if wanted("synthetic"):
+    if wanted("synthetic") and not chosen.unknown:
         trace = make_pai(jobs=chosen.jobs, random_state=0)
         jobs = trace.jobs.merge(trace.truth["truth_profiles"], on="job_id")
         jobs = jobs[jobs["status"] == "completed"].head(chosen.rows).reset_index(drop=True)
@@ -143,10 +144,10 @@ def main() -> None:
         jobs = jobs[jobs["duration_s"].notna()].tail(chosen.rows).reset_index(drop=True)
         profiler = WorkloadProfiler(silhouette_rows=500).fit(jobs)
         print(f"{name}: {len(jobs):,} jobs, {profiler.statistics_['n_clusters']} profiles")
-        for metadata in ("paper", "all"):
+        for metadata in () if chosen.unknown else ("paper", "all"):
             classifiers(jobs, profiler.labels_, name, metadata)
         unknowns(jobs, profiler.labels_, name)
-    if wanted("pai"):
+    if wanted("pai") and not chosen.unknown:
         estimates()
 
 

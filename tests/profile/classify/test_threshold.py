@@ -42,4 +42,16 @@ def test_the_line_keeps_its_promise_on_later_jobs() -> None:
     assert 0.4 < known.mean() < 0.6
     assert right[known].mean() > 0.9
     assert right.mean() < 0.75
-    assert "chosen on 200 later jobs" in made.threshold_.sentence()
+    assert "later jobs held out for it, the highest line of 3 such groups" in made.threshold_.why
+    # without a clock, too
+    again = ProfileClassifier("rules").fit(jobs[["user"]][:1_000], label[:1_000])
+    assert "on 200 other jobs" in again.threshold_.why
+
+
+def test_few_jobs_do_not_draw_a_line() -> None:
+    jobs = pd.DataFrame({"user": ["ann", "bob"] * 20})
+    made = ProfileClassifier("rules").fit(jobs, [1, 2] * 20)
+    assert made.threshold_.value == 0.5
+    assert made.threshold_.sentence() == (
+        "Unknown below probability 0.50: too few jobs to learn a line from."
+    )

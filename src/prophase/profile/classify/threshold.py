@@ -2,15 +2,16 @@
 
 What a probability is worth differs between traces: the same 0.6 is right nine times out of
 ten where users repeat themselves and half of the time where they do not. So the line is
-drawn on the jobs learnt from: the later fifth of them is answered by a model of the earlier
-ones, and the line is the least probability from which on the answers above it were right
-nine times out of ten.
+drawn on the jobs learnt from, at three moments of their time: the jobs after it are answered
+by a model of what had ended before. The line of a moment is the least probability from which
+on its answers were right nine times out of ten, and the highest of the three is taken: a trace
+that changed once will change again. Where time does not allow three, a random fifth is added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,14 @@ from prophase.errors import ProphaseError
 from prophase.profile.classify.metadata import Words
 from prophase.profile.classify.methods import Method
 from prophase.profile.classify.methods.method import Floats, Ints
-from prophase.trace.split import split_by_row, split_by_time
+from prophase.trace.split import Split, split_by_row, split_by_time
 
 #: share of the answers that are to be right
 WANTED = 0.9
 #: more likely than all other profiles together: where nothing better can be learnt
 FALLBACK = 0.5
-_HELD_OUT = 0.2
+#: shares of the jobs that come after the moments
+_LATER = (0.6, 0.4, 0.2)
 #: with fewer answers above a line, their accuracy is luck
 _FEWEST = 20
 
@@ -60,21 +62,38 @@ def learn_threshold(
     make: Callable[[], Method],
     random_state: int = 0,
 ) -> Threshold:
-    """Draw the line on the later fifth of the jobs, told by a model of the earlier ones."""
+    """Draw the line on blocks of later jobs, each told by a model of the earlier ones."""
     if classes < 2:
         return Threshold(0.0, "there is one profile only")
     if len(words) < 5 * _FEWEST:
         return Threshold(FALLBACK, "too few jobs to learn a line from")
-    try:
-        split, when = split_by_time(jobs, test_share=_HELD_OUT), "later"
-    except ProphaseError:
-        split, when = split_by_row(jobs, _HELD_OUT, random_state=random_state), "other"
-    early, late = split.train, split.test
-    if len(early) < _FEWEST or len(late) < _FEWEST:
-        return Threshold(FALLBACK, "too few jobs had ended to learn a line from")
-    found = make().learn(words.rows(early), codes[early], classes).probabilities(words.rows(late))
-    told = f"on {len(late):,} {when} jobs held out for it"
-    return _line(found.max(axis=1), found.argmax(axis=1) == codes[late], told)
+    splits = [(split, "later") for split in _moments(jobs)]
+    if len(splits) < len(_LATER):
+        # without a clock, or with jobs too long for it, others have to do
+        splits.append((split_by_row(jobs, _LATER[-1], random_state=random_state), "other"))
+    lines = []
+    for split, when in splits:
+        early, late = split.train, split.test
+        method = make().learn(words.rows(early), codes[early], classes)
+        found = method.probabilities(words.rows(late))
+        told = f"on {len(late):,} {when} jobs held out for it"
+        lines.append(_line(found.max(axis=1), found.argmax(axis=1) == codes[late], told))
+    highest = max(lines, key=lambda line: line.value)
+    more = f", the highest line of {len(lines)} such groups" if len(lines) > 1 else ""
+    return replace(highest, why=highest.why + more)
+
+
+def _moments(jobs: pd.DataFrame) -> list[Split]:
+    """Return the splits by time that leave enough jobs on both sides."""
+    found = []
+    for share in _LATER:
+        try:
+            split = split_by_time(jobs, test_share=share)
+        except ProphaseError:
+            continue
+        if min(len(split.train), len(split.test)) >= _FEWEST:
+            found.append(split)
+    return found
 
 
 def _line(probability: Floats, right: Any, told: str) -> Threshold:
