@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from prophase.cli.learnt_model import IN_WORKSPACE, MethodOption, target_names
+from prophase.cli.learnt_model import (
+    CLASSIFIER_IN_WORKSPACE,
+    IN_WORKSPACE,
+    MethodOption,
+    target_names,
+)
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
@@ -28,6 +34,8 @@ def command(
     format: FormatOption = Format.table,
 ) -> None:
     """Learn duration and use from finished jobs, and keep the model in a file.
+
+    A workspace with profiles (prophase profile fit) also learns to tell them by metadata.
 
     Examples:
 
@@ -60,6 +68,7 @@ def command(
         )
         show("writing the model", None)
         checksum = model.save(kept)
+        named = out is None and _learn_profiles(path, seed, lambda step: show(step, None))
     rows: list[dict[str, Any]] = [
         {"target": name, "jobs": len(one.history_), "kinds": len(one.history_.levels)}
         for name, one in model.predictors.items()
@@ -68,6 +77,7 @@ def command(
     remarks = [
         *model.notes,
         f"Learnt with {model.method} from {model.jobs:,} jobs. Wrote {kept}.",
+        *(["Answers will name the profile of a job, too."] if named else []),
         f"Next: prophase ask job.yaml {where}",
     ]
     document = {
@@ -80,3 +90,18 @@ def command(
         "notes": list(model.notes),
     }
     emit(rows, format, document=finite(document), remarks=remarks)
+
+
+def _learn_profiles(path: Path, seed: int, progress: Callable[[str], None]) -> bool:
+    """Learn to tell the profiles of a workspace by metadata, if it has some."""
+    from prophase.cli.profile.labelled import labelled_jobs
+    from prophase.cli.profile.places import IN_WORKSPACE as PROFILES
+    from prophase.profile.classify import ProfileClassifier
+
+    if not (path / PROFILES).is_file():
+        return False
+    progress("learning to tell profiles")
+    held = labelled_jobs(path, None, None, None, seed)
+    found = ProfileClassifier(random_state=seed).fit(held.jobs, held.labels)
+    found.save(path / CLASSIFIER_IN_WORKSPACE)
+    return True

@@ -12,13 +12,15 @@ from prophase.cli.output import as_typed, progress_bar, say
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from prophase.profile.classify import ProfileClassifier
     from prophase.profile.predict.job_model import JobModel
 
 #: where a workspace keeps what predicts
 IN_WORKSPACE = Path("models") / "predictions.model"
 #: where it keeps what tells a job's profile
-_CLASSIFIER = Path("models") / "classifier.model"
+CLASSIFIER_IN_WORKSPACE = Path("models") / "classifier.model"
 
 HistoryOption = Annotated[
     Path | None,
@@ -74,11 +76,21 @@ def model_for(
 def classifier_for(history: Path | None, model: Path | None) -> ProfileClassifier | None:
     """Return what tells the profile of a job, if the workspace has learnt it."""
     folder = history if history is not None else model.resolve().parent.parent if model else None
-    if folder is None or not (folder / _CLASSIFIER).is_file():
+    if folder is None or not (folder / CLASSIFIER_IN_WORKSPACE).is_file():
         return None
     from prophase.profile.classify import ProfileClassifier
 
-    return ProfileClassifier.load(folder / _CLASSIFIER)
+    return ProfileClassifier.load(folder / CLASSIFIER_IN_WORKSPACE)
+
+
+def jobs_at(path: Path, source: str | None) -> pd.DataFrame:
+    """Return the jobs of a trace, or of a plain table in the columns of the job table."""
+    from prophase.profile.submission.job_table import is_job_table, read_job_table
+    from prophase.trace.loading import open_trace
+
+    if source is None and is_job_table(path):
+        return read_job_table(path)
+    return open_trace(path, source=source, tables=["jobs"]).jobs
 
 
 def target_names(text: str | None) -> list[str] | None:

@@ -11,6 +11,7 @@ from prophase.cli.learnt_model import (
     HistoryOption,
     MethodOption,
     ModelOption,
+    jobs_at,
     model_for,
     target_names,
 )
@@ -36,7 +37,9 @@ def command(
 ) -> None:
     """Predict targets of jobs from what is known at their submission, with a 90 % range.
 
-    One target gives a row per job; several give a row per job and target.
+    Jobs come from a trace of any source, or from a CSV file in the columns of the job table
+    (user, queue, request_gpus, memory=16Gi ...). One target gives a row per job; several give
+    a row per job and target.
 
     Examples:
 
@@ -44,9 +47,7 @@ def command(
 
     `prophase predict new.csv --history ws --target duration_s,memory_peak_gib --out answers.csv`
     """
-    from prophase.trace.loading import open_trace
-
-    jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+    jobs = jobs_at(path, source)
     wanted = target_names(target)
     learnt = model_for(history, model, targets=wanted, method=method, seed=seed)
     found = learnt.predict(jobs, wanted)

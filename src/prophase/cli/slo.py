@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.learnt_model import HistoryOption, MethodOption, ModelOption, model_for
+from prophase.cli.learnt_model import HistoryOption, MethodOption, ModelOption, jobs_at, model_for
 from prophase.cli.output import Format, FormatOption, emit, finite, text_table
 from prophase.cli.trace_options import SourceOption
 
@@ -66,16 +66,10 @@ def command(
 
 
 def _jobs(path: Path, source: str | None) -> pd.DataFrame:
-    """Return jobs of a trace, or of a job file."""
-    from prophase.errors import ProphaseError
+    """Return jobs of a trace or table, or of a job file."""
     from prophase.profile.submission import as_jobs, read_submissions
-    from prophase.trace.loading import open_trace
 
-    if source is None and path.suffix.lower() not in (".csv", ".gz", "") and path.is_file():
+    tables = (".csv", ".gz", ".parquet", ".txt", "")
+    if source is None and path.is_file() and path.suffix.lower() not in tables:
         return as_jobs(read_submissions(path))
-    try:
-        return open_trace(path, source=source, tables=["jobs"]).jobs
-    except ProphaseError:
-        if source is not None or not path.is_file():
-            raise
-        return as_jobs(read_submissions(path))
+    return jobs_at(path, source)

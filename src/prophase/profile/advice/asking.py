@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: answers that differ by less than this factor are the same
 _SAME = 1.05
 #: how many finished jobs stand in for what a job does not say, or is treated as not saying
-_FILLED, _FILLED_BARE = 16, 8
+_FILLED = 16
 #: request -> use that it has to hold, the surest first
 _NEEDS = {
     "request_memory_gib": ("memory_peak_gib", "memory_mean_gib"),
@@ -113,8 +113,8 @@ class _Asked:
     def of(cls, model: JobModel, columns: Mapping[str, Any], given: Sequence[str]) -> _Asked:
         rows, variants = [dict(columns)], []
         bare = ({k: v for k, v in columns.items() if k != name} for name in given)
-        for place, job in enumerate((columns, *bare)):
-            filled = model.exemplars.filled(job, most=_FILLED if place == 0 else _FILLED_BARE)
+        for job in (columns, *bare):
+            filled = model.exemplars.filled(job, most=_FILLED)
             variants.append(slice(len(rows), len(rows) + len(filled)))
             rows += filled
         return cls(columns, given, pd.DataFrame(rows), variants)
@@ -126,7 +126,7 @@ def _target(model: JobModel, target: str, asked: _Asked) -> TargetAdvice:
     first = answers.iloc[0]
     stratum, silent = str(first["stratum"]), bool(first["abstained"])
     value, low, high = put_together(answers[asked.variants[0]])
-    others = [put_together(answers[part])[0] for part in asked.variants[1:]]
+    others = [_typical(answers["value"][part]) for part in asked.variants[1:]]
     return TargetAdvice(
         target=target,
         unit=unit_of(target),
@@ -139,6 +139,12 @@ def _target(model: JobModel, target: str, asked: _Asked) -> TargetAdvice:
         seen=int(first["seen"]),
         mattered=() if silent else _mattered(asked.given, asked.columns, value, others),
     )
+
+
+def _typical(values: pd.Series[float]) -> float:
+    """Return the geometric mean, to which every job that stands in contributes."""
+    known = values[values > 0]
+    return float(np.exp(np.log(known).mean())) if len(known) else np.nan
 
 
 def _mattered(

@@ -1,0 +1,114 @@
+"""How fast a saved model answers: one job, and 100,000 jobs, against the global median.
+
+The model learns from 50,000 real Slurm jobs (synthetic PAI jobs where those are not at hand),
+is saved and loaded, and answers in this process. One job is timed by the wall clock as a user
+waits for it; the CPU time beside it tells how much of that was other work on the machine.
+
+    python benchmarks/speed/predict_speed.py [--repeats 3] [--jobs 100000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from prophase.profile import JobModel, ask, learn
+from prophase.trace.loading import open_trace
+from prophase.trace.synth import make_pai
+from record import ROOT, Measurement, record
+
+DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
+LEARNT, SINGLE = 50_000, 1_000
+METHODS = {"default": "default", "baseline": "global-median"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=100_000)
+    options = parser.parse_args()
+    jobs, data = real_jobs()
+    history, asked = jobs[:LEARNT], bare(jobs[-SINGLE:])
+    many = bare(jobs.sample(options.jobs, replace=True, random_state=0, ignore_index=True))
+    models = {name: loaded(history, method) for name, method in METHODS.items()}
+    single = {name: one_by_one(model, asked, options.repeats) for name, model in models.items()}
+    for share in (50, 99):
+        wall, cpu = (
+            {name: [1e3 * float(np.percentile(run[kind], share)) for run in runs]
+             for name, runs in single.items()}
+            for kind in ("wall", "cpu")
+        )  # fmt: skip
+        remark = f"CPU time {min(cpu['default']):.2f} ms; fewer than 10 ms are wanted"
+        name = f"one job after load, p{share}"
+        record(Measurement(name, "ms", wall["default"], "global median", wall["baseline"], data,
+                           remark))  # fmt: skip
+    taken = {name: [seconds(lambda m=model: m.predict(many)) for _ in range(options.repeats)]
+             for name, model in models.items()}  # fmt: skip
+    record(
+        Measurement(
+            f"{options.jobs:,} jobs", "s", [wall for wall, _ in taken["default"]],
+            "global median", [wall for wall, _ in taken["baseline"]], data,
+            f"CPU time {min(cpu for _, cpu in taken['default']):.2f} s; fewer than 10 s are wanted",
+        )
+    )  # fmt: skip
+    job = asked.iloc[0].dropna().to_dict()
+    advised = [seconds(lambda: ask(models["default"], job)) for _ in range(20)]
+    record(
+        Measurement("ask, with what mattered", "ms", [1e3 * wall for wall, _ in advised], data=data)
+    )
+
+
+def real_jobs() -> tuple[pd.DataFrame, str]:
+    """Return a job table and what to call it."""
+    folder = DATA / "drac-slurm"
+    if folder.is_dir():
+        return open_trace(folder, source="drac", tables=["jobs"]).jobs, "drac-slurm, May 2021"
+    made = make_pai(jobs=LEARNT, days=20.0, random_state=0)
+    return made.tables["jobs"], f"synthetic PAI, {LEARNT:,} jobs"
+
+
+def bare(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return what is known of jobs when they are submitted."""
+    from prophase.profile.predict.submitted import submitted
+
+    return submitted(jobs).reset_index(drop=True)
+
+
+def loaded(history: pd.DataFrame, method: str) -> JobModel:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.model"
+        learn(history, ["duration_s"], method=method).save(path)
+        return JobModel.load(path)
+
+
+def one_by_one(
+    model: JobModel, jobs: pd.DataFrame, repeats: int
+) -> list[dict[str, list[float]]]:
+    """Return the times of single answers, per repeat."""
+    rows = [jobs[place : place + 1] for place in range(len(jobs))]
+    model.predict(rows[0])
+    runs = []
+    for _ in range(repeats):
+        times = [seconds(lambda row=row: model.predict(row)) for row in rows]
+        runs.append({"wall": [wall for wall, _ in times], "cpu": [cpu for _, cpu in times]})
+    return runs
+
+
+def seconds(call: Callable[[], object]) -> tuple[float, float]:
+    """Return wall and CPU time of a call."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+if __name__ == "__main__":
+    main()
