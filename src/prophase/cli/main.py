@@ -36,6 +36,7 @@ COMMANDS = {
     "ask": "ask",
     "predict": "predict",
     "evaluate": "evaluate",
+    "scale": "scale",
     "slo": "slo",
     "nodes": "nodes",
     "simulate": "simulate",

@@ -21,6 +21,16 @@ from prophase.phase.series import SeriesSet, series_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: what is allocated if no metric is named: the first of these that a table has
+_USUAL = (
+    "memory_gib",
+    "memory_util_frac",
+    "gpu_memory_gib",
+    "cpu_cores",
+    "cpu_util_pct",
+    "gpu_util_pct",
+)
+
 
 @dataclass(frozen=True)
 class Fleet:
@@ -75,7 +85,8 @@ class Fleet:
 
     @cached_property
     def decisions_per_run(self) -> Ints:
-        return -(-self.lengths // self.every)
+        counts: Ints = -(-self.lengths // self.every)
+        return counts
 
     @property
     def decisions(self) -> int:
@@ -105,7 +116,8 @@ class Fleet:
     def block_length(self) -> Ints:
         """Samples that each decision holds for."""
         left = self.lengths[self.run_of_decision] - self.age
-        return np.minimum(left, self.every)
+        length: Ints = np.minimum(left, self.every)
+        return length
 
     @cached_property
     def waves(self) -> list[Ints]:
@@ -162,14 +174,18 @@ def fleet_of(
     usage : DataFrame
         Long table: ``series_id``, ``time_s`` and a column per metric.
     metric : str, optional
-        The resource to allocate. If the table holds one metric only, it need not be named.
+        The resource to allocate: a column. Memory if there is any, then CPU, then GPU, if not
+        given.
     every : int, default=5
         Samples between two decisions. Series must be longer than that: the first allocation
         is made without a look at the series, so there would be nothing to judge.
     """
     if every < 1:
         raise ParameterError(f"every is {every}. Pass the number of samples between decisions.")
-    name = metric or _only_metric(usage)
+    for column in ("series_id", "time_s"):
+        if column not in usage:
+            raise MissingColumnError(f"the usage table has no column {column}.")
+    name = metric or usual_metric(usage)
     _check_metric(usage, name)
     known = usage.loc[usage[name].notna(), ["series_id", "time_s", name]]
     if known.empty:
@@ -205,14 +221,12 @@ def _numeric(usage: pd.DataFrame) -> list[str]:
     ]
 
 
-def _only_metric(usage: pd.DataFrame) -> str:
-    names = _numeric(usage)
-    if len(names) != 1:
-        raise ParameterError(
-            f"the series have {len(names)} metrics: {', '.join(names) or 'none'}. "
-            "Choose the one to allocate with --metric."
-        )
-    return names[0]
+def usual_metric(usage: pd.DataFrame) -> str:
+    """Return the metric that is allocated if none is named."""
+    names = [name for name in _numeric(usage) if usage[name].notna().any()]
+    if not names:
+        raise InputError("the usage table has no metric with values, so nothing to allocate.")
+    return next((name for name in _USUAL if name in names), names[0])
 
 
 def _check_metric(usage: pd.DataFrame, name: str) -> None:

@@ -6,8 +6,12 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from prophase.phase.scale.fleet import Fleet, Ints
+from prophase.phase.labellers import HiddenMarkov
+from prophase.phase.scale.fleet import Fleet, Floats, Ints
 from prophase.phase.scale.past import windowed
+
+#: samples that phases are learnt from, and of one run at most
+_LEARNT_SAMPLES, _LEARNT_PER_RUN = 20_000, 1_500
 
 
 class Labeller(Protocol):
@@ -58,3 +62,50 @@ class LevelTrend:
         # calm series get labels 0 to 5, moving ones 6 to 11, restless ones 12 to 17
         found: Ints = ((restless * 3 + level) * 2 + rising).astype(np.int64)
         return found
+
+
+class HiddenPhases:
+    """Phases of a hidden Markov model, by the likeliest state given the samples so far.
+
+    Parameters
+    ----------
+    phases : int, default=8
+        Number of phases.
+    relative : bool, default=True
+        Learn from use relative to the highest of the last ``window`` samples, so that runs of
+        different size share phases; otherwise from use itself.
+    """
+
+    def __init__(
+        self, *, phases: int = 8, relative: bool = True, window: int = 80, random_state: int = 0
+    ) -> None:
+        self.phases, self.relative, self.window = phases, relative, window
+        self.random_state = random_state
+
+    def fit(self, fleet: Fleet) -> Self:
+        values = self._values(fleet)
+        self.mean_, self.scale_ = float(values.mean()), float(values.std()) or 1.0
+        order = np.random.default_rng(self.random_state).permutation(len(fleet.lengths))
+        parts, runs, total = [], list(fleet.runs()), 0
+        for place in order:
+            if total >= _LEARNT_SAMPLES:
+                break
+            part = values[runs[place]][:_LEARNT_PER_RUN]
+            if len(part) > 2:
+                parts.append(((part - self.mean_) / self.scale_)[:, None])
+                total += len(part)
+        self.model_ = HiddenMarkov.learn(
+            parts, self.phases, window=1, random_state=self.random_state
+        )
+        return self
+
+    def labels(self, fleet: Fleet) -> Ints:
+        values = (self._values(fleet) - self.mean_) / self.scale_
+        found = [self.model_.label(values[run][:, None]) for run in fleet.runs()]
+        # before there is a history a run counts to the first phase, as it has to be in one
+        return np.maximum(np.concatenate(found), 0)
+
+    def _values(self, fleet: Fleet) -> Floats:
+        if not self.relative:
+            return fleet.use
+        return fleet.use / np.maximum(windowed(fleet, self.window), 1e-12)

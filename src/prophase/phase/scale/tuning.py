@@ -37,6 +37,13 @@ class TunedPolicy:
     expected: Measures
     #: whether a setting within the allowed resizes was found
     within_resizes: bool
+    #: fit series that settings were chosen on, and their plan
+    fleet: Fleet
+    held_out: Plan
+
+    def dial_for(self, target: float) -> float:
+        """Return the dial that satisfies another share of samples."""
+        return least_dial(self.policy, self.held_out, self.fleet, target, self.rule)
 
     def allocate(self, fleet: Fleet) -> Floats:
         """Return the allocation per decision of new series."""
@@ -90,7 +97,7 @@ def tune(
             dial = least_dial(variant, plan, some, target, rule) if variant.tuned else 1.0
             found = measure(some, plan.allocate(dial, rule))
             within = found.resizes_per_1000 <= max_resizes
-            candidate = TunedPolicy(variant, dial, rule, found, within)
+            candidate = TunedPolicy(variant, dial, rule, found, within, some, plan)
             if best is None or _rank(candidate, target) < _rank(best, target):
                 best = candidate
     assert best is not None

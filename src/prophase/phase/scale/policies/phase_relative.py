@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from prophase.phase.scale.fleet import Fleet, Floats, Ints
-from prophase.phase.scale.labels import Labeller, LevelTrend
+from prophase.phase.scale.labels import HiddenPhases, Labeller, LevelTrend
 from prophase.phase.scale.past import before, recent_peak, startup_level
 from prophase.phase.scale.policy import Plan, Policy
 from prophase.phase.scale.resizing import Hysteresis, held
@@ -69,6 +69,18 @@ class PhaseRelative(Policy):
 
     def _phases(self) -> int:
         return self.labeller.phases
+
+
+class PhaseHmm(PhaseRelative):
+    """The same with the phases of a hidden Markov model, which take a while to learn."""
+
+    name = "phase-hmm"
+
+    def __init__(self, *, window: int = 16, labeller: Labeller | None = None) -> None:
+        super().__init__(window=window, labeller=labeller or HiddenPhases())
+
+    def variants(self) -> Sequence[PhaseRelative]:
+        return [self]
 
 
 class NoPhase(PhaseRelative):

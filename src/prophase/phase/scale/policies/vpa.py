@@ -119,7 +119,8 @@ class _Histograms:
         for place in range(fleet.every):
             inside = place < fleet.block_length[blocks]
             rows, at = runs[inside], fleet.first_sample[blocks[inside]] + place
-            use, age_s = fleet.use[at], (fleet.age[blocks[inside]] + place) * fleet.step_s
+            use = fleet.use[at]
+            age_s: Floats = (fleet.age[blocks[inside]] + place) * np.float64(fleet.step_s)
             if self.memory:
                 self._add_peak(rows, use, current[inside], age_s)
             else:

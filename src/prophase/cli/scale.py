@@ -1,0 +1,188 @@
+"""prophase scale: which allocation over time satisfies as often as asked, for the least?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.trace_options import SourceOption
+from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from prophase.phase.scale import Comparison, Fleet
+
+_SHOWN = (
+    "policy",
+    "allocation_over_usage",
+    "satisfied_pct",
+    "violation_episodes",
+    "oom_events",
+    "unmet_pct",
+    "resizes_per_1000",
+    "cost",
+    "worst_series_satisfied_pct",
+)
+
+
+def command(
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="SERIES", help="A workspace, or a file or folder with series."),
+    ] = None,
+    fit: Annotated[
+        Path | None, typer.Option(help="Learn and tune on these series instead of a part.")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Judge on these series; goes with --fit.")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="What to allocate: a column. [default: memory, else CPU, else GPU]"),
+    ] = None,
+    target: Annotated[str, typer.Option(help="Share of samples to satisfy.")] = "99%",
+    every: Annotated[int, typer.Option(min=1, help="Samples between two decisions.")] = 5,
+    policies: Annotated[
+        str,
+        typer.Option(
+            help="Names joined by commas, e.g. all,phase-hmm; baselines are always there."
+        ),
+    ] = "all",
+    max_resizes: Annotated[
+        float, typer.Option(min=0, help="Resizes per 1,000 samples that are allowed.")
+    ] = 40.0,
+    test_share: Annotated[
+        str, typer.Option(help="Share of the series to be judged on, without --fit.")
+    ] = "50%",
+    violation_price: Annotated[
+        float, typer.Option(min=0, help="Cost of a sample above, in samples of mean use.")
+    ] = 10.0,
+    resize_price: Annotated[
+        float, typer.Option(min=0, help="Cost of a resize, in samples of mean use.")
+    ] = 1.0,
+    figures: Annotated[Path | None, typer.Option(help="Folder to draw figures into.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the split and of learning.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Allocate a resource over time by every policy, and name the one that needs least.
+
+    Policies learn and are tuned on fit series, each left out of what it is tuned with, and are
+    judged on test series they have not seen. They decide every few samples from the past.
+    Without --fit and --test the series are divided at random; a single one by time.
+
+    Examples:
+
+    `prophase scale series.csv --target 99%`
+
+    `prophase scale --source genai2026 --fit old --test new --metric gpu_memory_gib -f json`
+
+    `prophase scale ws --policies priced,phase-relative --max-resizes 20 --figures out`
+    """
+    from prophase.phase.scale import Prices, compare
+    from prophase.trace.units import parse_share
+
+    share = parse_share(target, name="--target")
+    if not 0.5 <= share < 1:
+        raise ParameterError(f"--target is {target}. Pass a share from 50% to below 100%.")
+    names = _named(policies)
+    with progress_bar() as show:
+        show("reading the series", None)
+        learnt, judged, notes = _sides(path, fit, test, metric, every, test_share, seed, source)
+        found = compare(
+            learnt,
+            judged,
+            target=share,
+            policies=names,
+            max_resizes=max_resizes,
+            prices=Prices(violation_price, resize_price),
+            random_state=seed,
+            progress=lambda name: show(name, None),
+        )
+        drawn = _draw(found, figures) if figures is not None else []
+    rows = _rows(found)
+    remarks = [*notes, *_closing(found), *drawn]
+    if format is not Format.table:
+        for remark in remarks:
+            say(remark)
+    narrow = [{name: row[name] for name in _SHOWN if row[name] is not None} for row in rows]
+    emit(narrow if format is Format.table else rows, format, remarks=remarks)
+
+
+def _named(text: str) -> list[str]:
+    from prophase.phase.scale.catalogue import available
+
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    return [name for word in words for name in (available() if word == "all" else [word])]
+
+
+def _sides(
+    path: Path | None,
+    fit: Path | None,
+    test: Path | None,
+    metric: str | None,
+    every: int,
+    test_share: str,
+    seed: int,
+    source: str | None,
+) -> tuple[Fleet, Fleet, list[str]]:
+    """Return the series to learn from and to be judged on, and what was noted on the way."""
+    from prophase.phase.scale import divided, fleet_of
+    from prophase.trace.loading import open_trace
+    from prophase.trace.units import parse_share
+
+    if (fit is None) != (test is None):
+        raise ParameterError("--fit and --test go together.")
+    if (path is None) == (fit is None):
+        raise ParameterError("give either SERIES or --fit and --test, and not both.")
+    if fit is not None and test is not None:
+        learnt, notes = fleet_of(_usage(fit, source), metric, every=every)
+        # the same metric on both sides, also when it was not named
+        judged, more = fleet_of(_usage(test, source), learnt.metric, every=every)
+        told = [f"Fit: {note}" for note in notes] + [f"Test: {note}" for note in more]
+        return learnt, judged, told
+    assert path is not None
+    whole, notes = fleet_of(open_trace(path, source=source).usage, metric, every=every)
+    share = parse_share(test_share, name="--test-share")
+    if not 0 < share < 1:
+        raise ParameterError(f"--test-share is {test_share}. Pass a share such as 50%.")
+    learnt, judged = divided(whole, test_share=share, random_state=seed)
+    return learnt, judged, list(notes)
+
+
+def _usage(path: Path, source: str | None) -> Any:
+    from prophase.trace.loading import open_trace
+
+    return open_trace(path, source=source).usage
+
+
+def _rows(found: Comparison) -> list[dict[str, Any]]:
+    won = found.winner.policy if found.winner else None
+    return [finite({**one.row(), "winner": one.policy == won}) for one in found.judged]
+
+
+def _closing(found: Comparison) -> list[str]:
+    from prophase.plural import counted
+
+    fit, test = found.fit, found.test
+    return [
+        f"{test.metric}, decided every {test.every} samples of {test.step_s:g} s; learnt and tuned "
+        f"on {counted(len(fit.series), 'series', 'series')} ({fit.samples:,} samples), judged on "
+        f"{len(test.series):,} ({test.samples:,}).",
+        found.verdict(),
+        "The oracle looks ahead: no policy can do better than it at 100 %.",
+    ]
+
+
+def _draw(found: Comparison, folder: Path) -> list[str]:
+    from prophase.phase.scale import frontier
+    from prophase.plots.scaling import allocation_figure, frontier_figure
+    from prophase.plots.style import save
+
+    points = frontier(found)
+    save(frontier_figure(points, found), folder, "frontier")
+    save(allocation_figure(found), folder, "allocation")
+    points.to_csv(folder / "frontier.csv", index=False)
+    return [f"Figures: {as_typed(folder)}"]

@@ -1,0 +1,79 @@
+"""Quantile boosting: trees that learn a quantile of use until the next decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from prophase.errors import MissingExtraError
+from prophase.phase.scale.fleet import Fleet, Floats, Ints
+from prophase.phase.scale.lags import Lags, lags
+from prophase.phase.scale.past import startup_level
+from prophase.phase.scale.policy import Plan, Policy, Scaled
+
+if TYPE_CHECKING:
+    import xgboost
+
+_TREES = {
+    "objective": "reg:quantileerror",
+    "max_depth": 4,
+    "eta": 0.1,
+    "min_child_weight": 5,
+    "subsample": 0.7,
+    "colsample_bytree": 0.6,
+    "max_bin": 64,
+    # many small steps: threads would mostly wait for one another on a busy machine
+    "nthread": 1,
+}
+_ROUNDS = 80
+#: decisions that are enough to learn from
+_ENOUGH = 40_000
+
+
+class QuantileBoosting(Policy):
+    """Give the quantile that trees expect from the recent past, times a margin."""
+
+    name = "boosting"
+    learns = True
+
+    def __init__(self, *, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    def fit(self, fleet: Fleet, target: float) -> Self:
+        self.startup_ = startup_level(fleet, target)
+        self.floor_ = 1e-3 * (float(fleet.use.mean()) or 1.0)
+        self.trees_ = _learnt(fleet, target, self.floor_, self.random_state)
+        return self
+
+    def plan(self, fleet: Fleet) -> Plan:
+        seen = lags(fleet, self.floor_)
+        rise = self.trees_.inplace_predict(_rows(seen, np.arange(fleet.decisions)))
+        return Scaled(fleet, seen.scale * np.exp(np.asarray(rise, np.float64)), self.startup_)
+
+    def variants(self) -> Sequence[QuantileBoosting]:
+        return [self]
+
+
+def _learnt(fleet: Fleet, share: float, floor: float, random_state: int) -> xgboost.Booster:
+    try:
+        import xgboost
+    except ImportError as cause:
+        raise MissingExtraError("The policy 'boosting'", "learn") from cause
+    random = np.random.default_rng(random_state)
+    asked = np.flatnonzero(fleet.age > 0)
+    if len(asked) > _ENOUGH:
+        asked = np.sort(random.choice(asked, _ENOUGH, replace=False))
+    seen = lags(fleet, floor)
+    # one of the samples that the decision holds for: their quantile is what is asked for
+    place = (random.random(len(asked)) * fleet.block_length[asked]).astype(np.int64)
+    use = np.maximum(fleet.use[fleet.first_sample[asked] + place], floor)
+    rise = np.log(use / seen.scale[asked])
+    settings: dict[str, Any] = {**_TREES, "seed": random_state, "quantile_alpha": share}
+    return xgboost.train(settings, xgboost.DMatrix(_rows(seen, asked), rise), _ROUNDS)
+
+
+def _rows(seen: Lags, decisions: Ints) -> Any:
+    relative: Floats = np.log(seen.levels[decisions] / seen.scale[decisions, None])
+    return np.column_stack([relative, seen.manner[decisions]]).astype(np.float32)
