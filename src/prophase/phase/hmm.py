@@ -100,6 +100,24 @@ class HMM:
             found[place] = belief
         return found
 
+    def bits_of(self, stretches: list[Floats]) -> Floats:
+        """Return the bits per sample that each stretch takes; less is a better explanation.
+
+        A stretch too short for the order takes NaN.
+        """
+        long_enough = [one for one in stretches if len(one) > self.order]
+        found = np.full(len(stretches), np.nan)
+        if not long_enough:
+            return found
+        densities = [self.densities(one) for one in long_enough]
+        padded = _Padded([len(staying) for staying, _ in densities])
+        staying, entering = (np.concatenate(part) for part in zip(*densities, strict=True))
+        scale = _forward(padded, staying, entering, self.start, self.moves)[1]
+        edges = np.cumsum([0, *(len(one) for one, _ in densities)])
+        sums = np.add.reduceat(scale, edges[:-1]) / np.diff(edges)
+        found[[len(one) > self.order for one in stretches]] = -sums / np.log(2)
+        return found
+
     def advance(self, belief: Floats | None, staying: Floats, entering: Floats) -> Floats:
         """Return the belief about the state after one more sample; None before the first."""
         largest = max(staying.max(), entering.max())
@@ -212,22 +230,18 @@ class _Padded:
         self.alive = np.searchsorted(-self.lengths, -steps, side="left")
 
 
-def _expect(
+def _forward(
     padded: _Padded, staying: Floats, entering: Floats, start: Floats, moves: Floats
-) -> tuple[tuple[Floats, Floats], Floats, Floats, float]:
-    """Forward-backward over all chunks: beliefs, expected moves and starts, log likelihood.
-
-    Beliefs are two: in this state, and in this state as well as in it before.
-    """
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return beliefs given the samples so far, log likelihood per sample, and shifted densities."""
     largest = np.maximum(staying.max(axis=1), entering.max(axis=1))
     stay = np.exp(np.maximum(staying - largest[:, None], _LEAST_LOG))
     enter = np.exp(np.maximum(entering - largest[:, None], _LEAST_LOG))
     kept, moved = moves.diagonal(), moves - np.diag(moves.diagonal())
     forward = np.empty_like(stay)
     scale = np.empty(len(stay))
-    steps = len(padded.alive)
-    for step in range(steps):
-        rows = padded.offsets[: padded.alive[step]] + step
+    for step, alive in enumerate(padded.alive):
+        rows = padded.offsets[:alive] + step
         if step == 0:
             found = start * stay[rows]
         else:
@@ -236,13 +250,24 @@ def _expect(
         total = np.maximum(found.sum(axis=1), 1e-300)
         scale[rows] = total
         forward[rows] = found / total[:, None]
+    return forward, np.log(scale) + largest, stay / scale[:, None], enter / scale[:, None]
+
+
+def _expect(
+    padded: _Padded, staying: Floats, entering: Floats, start: Floats, moves: Floats
+) -> tuple[tuple[Floats, Floats], Floats, Floats, float]:
+    """Forward-backward over all chunks: beliefs, expected moves and starts, log likelihood.
+
+    Beliefs are two: in this state, and in this state as well as in it before.
+    """
+    forward, likelihood, stay, enter = _forward(padded, staying, entering, start, moves)
+    kept, moved = moves.diagonal(), moves - np.diag(moves.diagonal())
     backward = np.ones_like(stay)
     remained = np.empty_like(stay)
     pairs = np.zeros_like(moves)
-    for step in range(steps - 1, 0, -1):
+    for step in range(len(padded.alive) - 1, 0, -1):
         rows = padded.offsets[: padded.alive[step]] + step
-        ahead = backward[rows] / scale[rows][:, None]
-        staid, entered = stay[rows] * ahead, enter[rows] * ahead
+        staid, entered = stay[rows] * backward[rows], enter[rows] * backward[rows]
         backward[rows - 1] = kept * staid + entered @ moved.T
         before = forward[rows - 1]
         remained[rows] = before * kept * staid
@@ -250,8 +275,8 @@ def _expect(
     belief = forward * backward
     belief /= np.maximum(belief.sum(axis=1, keepdims=True), 1e-300)
     remained[padded.offsets] = belief[padded.offsets]
-    likelihood = float(np.log(scale).sum() + largest.sum())
-    return (belief, remained), pairs, belief[padded.offsets].sum(axis=0), likelihood
+    starts = belief[padded.offsets].sum(axis=0)
+    return (belief, remained), pairs, starts, float(likelihood.sum())
 
 
 def _first_guess(chunks: list[Floats], states: int, order: int, guess: str, seed: int) -> Ints:

@@ -3,12 +3,12 @@
 from prophase.phase.labellers.boltzmann import BoltzmannMeans
 from prophase.phase.labellers.change_points import ChangePoints
 from prophase.phase.labellers.hidden_markov import HiddenMarkov
-from prophase.phase.labellers.labeller import NO_PHASE, Labeller
+from prophase.phase.labellers.labeller import NO_PHASE, Labeller, Learner
 from prophase.phase.labellers.samples import SampleMeans
 from prophase.phase.labellers.windows import WindowMeans
 
 #: name -> (class, windows that are tried when none is given)
-LABELLERS = {
+LABELLERS: dict[str, tuple[type[Learner], tuple[int, ...]]] = {
     "hmm": (HiddenMarkov, (1, 2)),
     "crbm": (BoltzmannMeans, (3,)),
     "samples": (SampleMeans, (1,)),

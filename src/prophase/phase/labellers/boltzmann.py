@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from prophase.phase.crbm import CRBM
@@ -35,20 +37,18 @@ class BoltzmannMeans(NearestCentre):
     @classmethod
     def learn(
         cls, stretches: list[Floats], n_phases: int, *, window: int = 3, random_state: int = 0
-    ) -> BoltzmannMeans:
+    ) -> Self:
         """Learn CRBM and centres from scaled values; ``window`` is the length of the history."""
         return cls.on(_crbm(stretches, window, random_state), stretches, n_phases, random_state)
 
     @classmethod
-    def on(
-        cls, model: CRBM, stretches: list[Floats], n_phases: int, random_state: int = 0
-    ) -> BoltzmannMeans:
+    def on(cls, model: CRBM, stretches: list[Floats], n_phases: int, random_state: int = 0) -> Self:
         """Learn only the centres, on the features of a CRBM that is there already."""
         rows = np.concatenate([model.activations(one) for one in stretches])
         return cls(learn_centres(rows, n_phases, random_state), model)
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Floats]) -> BoltzmannMeans:
+    def from_arrays(cls, arrays: dict[str, Floats]) -> Self:
         return cls(arrays["centres"], CRBM.from_arrays(arrays))
 
 

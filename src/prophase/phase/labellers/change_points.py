@@ -7,6 +7,7 @@ from different normal distributions beyond doubt, the stretch ends where the win
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 from scipy.stats import chi2
@@ -64,7 +65,7 @@ class ChangePoints:
     @classmethod
     def learn(
         cls, stretches: list[Floats], n_phases: int, *, window: int = 6, random_state: int = 0
-    ) -> ChangePoints:
+    ) -> Self:
         """Learn from scaled values; ``window`` is the number of samples a change is called by."""
         rows = []
         for values in stretches:
@@ -73,7 +74,7 @@ class ChangePoints:
         return cls(learn_centres(np.array(rows), n_phases, random_state), window)
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Floats]) -> ChangePoints:
+    def from_arrays(cls, arrays: dict[str, Floats]) -> Self:
         return cls(arrays["centres"], int(arrays["window"][0]))
 
 

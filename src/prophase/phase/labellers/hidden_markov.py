@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class HiddenMarkov:
     @classmethod
     def learn(
         cls, stretches: list[Floats], n_phases: int, *, window: int = 2, random_state: int = 0
-    ) -> HiddenMarkov:
+    ) -> Self:
         """Learn from scaled values; ``window`` is the order, the samples that predict one."""
         found = [
             learn_hmm(stretches, n_phases, order=window, random_state=random_state, guess=guess)
@@ -69,7 +70,7 @@ class HiddenMarkov:
         return cls(_by_level(max(found, key=lambda one: one.log_likelihood)))
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Floats]) -> HiddenMarkov:
+    def from_arrays(cls, arrays: dict[str, Floats]) -> Self:
         held = dict(arrays)
         likelihood, samples = held.pop("told")
         return cls(HMM(**held, log_likelihood=float(likelihood), samples=int(samples)))

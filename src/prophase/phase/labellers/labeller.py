@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, Self
 
 from prophase.phase.series import Floats, Ints
 
@@ -16,10 +16,13 @@ class Labeller(Protocol):
 
     #: how users call it
     name: str
-    #: number of phases it tells apart
-    n_phases: int
     #: samples that must come before one that has a phase
     history: int
+
+    @property
+    def n_phases(self) -> int:
+        """Number of phases it tells apart."""
+        ...
 
     def label(self, values: Floats) -> Ints:
         """Return a phase per sample of an uninterrupted stretch; `NO_PHASE` for the first ones."""
@@ -31,4 +34,20 @@ class Labeller(Protocol):
 
     def arrays(self) -> dict[str, Floats]:
         """Return what was learnt."""
+        ...
+
+
+class Learner(Labeller, Protocol):
+    """A labeller that can be learnt, saved and restored."""
+
+    @classmethod
+    def learn(
+        cls, stretches: list[Floats], n_phases: int, *, window: int = ..., random_state: int = ...
+    ) -> Self:
+        """Learn from scaled values of uninterrupted stretches."""
+        ...
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Floats]) -> Self:
+        """Return the labeller that `arrays` came from."""
         ...

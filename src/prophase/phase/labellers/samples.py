@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from prophase.phase.labellers.recent import NearestCentre, learn_centres
@@ -29,10 +31,10 @@ class SampleMeans(NearestCentre):
     @classmethod
     def learn(
         cls, stretches: list[Floats], n_phases: int, *, window: int = 0, random_state: int = 0
-    ) -> SampleMeans:
+    ) -> Self:
         """Learn from scaled values; the window has no meaning here."""
         return cls(learn_centres(np.concatenate(stretches), n_phases, random_state), 0)
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Floats]) -> SampleMeans:
+    def from_arrays(cls, arrays: dict[str, Floats]) -> Self:
         return cls(arrays["centres"], 0)

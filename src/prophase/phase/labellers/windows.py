@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from prophase.phase.crbm import windows_of
@@ -54,7 +56,7 @@ class WindowMeans(NearestCentre):
     @classmethod
     def learn(
         cls, stretches: list[Floats], n_phases: int, *, window: int = 12, random_state: int = 0
-    ) -> WindowMeans:
+    ) -> Self:
         """Learn from scaled values; stretches shorter than the window are left out."""
         history = max(window - 1, 1)
         metrics = stretches[0].shape[1]
@@ -66,7 +68,7 @@ class WindowMeans(NearestCentre):
         return cls(centres, history, mean, scale)
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Floats]) -> WindowMeans:
+    def from_arrays(cls, arrays: dict[str, Floats]) -> Self:
         return cls(arrays["centres"], int(arrays["history"][0]), arrays["mean"], arrays["scale"])
 
 

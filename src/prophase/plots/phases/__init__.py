@@ -1,0 +1,1 @@
+"""Figures of phases: strips, series, boxes, transitions."""

@@ -1,0 +1,77 @@
+"""Phases as circles, and arrows for how often one follows another."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from prophase.phase.series import Floats
+from prophase.plots.phases.colours import phase_colour
+from prophase.plots.style import INK, MUTED, draw
+
+#: arrows that stand for a smaller share of the changes out of a phase are left out
+_LEAST = 0.05
+
+
+def transition_graph(transitions: Floats, samples: Floats) -> Figure:
+    """Draw phases by how many samples they hold, and changes by how likely they are.
+
+    Parameters
+    ----------
+    transitions : array (phases, phases)
+        How often each phase was followed by each other.
+    samples : array (phases,)
+        Samples in each phase; the area of its circle.
+    """
+    return draw(
+        lambda axes: _paint(axes, transitions, samples),
+        title="Which phase follows which",
+        width_in=6.0,
+        height_in=5.6,
+    )
+
+
+def _paint(axes: Axes, transitions: Floats, samples: Floats) -> None:
+    count = len(transitions)
+    angle = np.pi / 2 - 2 * np.pi * np.arange(count) / max(count, 1)
+    x, y = np.cos(angle), np.sin(angle)
+    share = samples / max(float(samples.sum()), 1.0)
+    # points: the largest circle leaves room for its neighbours
+    radius = 12 + 22 * np.sqrt(share)
+    leaving = transitions.sum(axis=1)
+    for one in range(count):
+        for other in range(count):
+            chance = transitions[one, other] / leaving[one] if leaving[one] else 0.0
+            if one == other or chance < _LEAST:
+                continue
+            arrow = axes.annotate(
+                "",
+                xy=(x[other], y[other]),
+                xytext=(x[one], y[one]),
+                arrowprops={
+                    "arrowstyle": "-|>",
+                    "connectionstyle": "arc3,rad=0.18",
+                    "shrinkA": radius[one] + 1,
+                    "shrinkB": radius[other] + 1,
+                    "color": MUTED,
+                    "lw": 0.6 + 3.4 * chance,
+                    "alpha": 0.35 + 0.65 * chance,
+                },
+            )
+            arrow.set_zorder(1)
+            # beside the arrow, nearer to where it begins, so that two ways do not share a place
+            across = np.array([y[other] - y[one], x[one] - x[other]])
+            at = 0.62 * np.array([x[one], y[one]]) + 0.38 * np.array([x[other], y[other]])
+            at = at + 0.11 * across
+            axes.text(float(at[0]), float(at[1]), f"{100 * chance:.0f} %", fontsize=8, color=INK, ha="center", va="center")
+    for one in range(count):
+        axes.plot(x[one], y[one], "o", ms=2 * radius[one], color=phase_colour(one), zorder=2)
+        axes.text(
+            x[one], y[one], f"{one}\n{100 * share[one]:.0f} %", ha="center", va="center",
+            color="white", fontsize=9, fontweight="bold", zorder=3,
+        )  # fmt: skip
+    axes.set_xlim(-1.45, 1.45)
+    axes.set_ylim(-1.45, 1.45)
+    axes.set_aspect("equal")
+    axes.axis("off")
