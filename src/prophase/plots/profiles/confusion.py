@@ -16,7 +16,7 @@ from prophase.profile.classify.scoring import Report
 
 _BLUES = LinearSegmentedColormap.from_list("share", [PAPER, COLOURS[5], COLOURS[0]])
 #: with more profiles than this, cells are too small for numbers
-_MOST_NUMBERED = 30
+_MOST_NUMBERED = 45
 
 
 def confusion_matrix(report: Report, about: str = "") -> Figure:
