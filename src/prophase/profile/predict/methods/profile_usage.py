@@ -19,7 +19,8 @@ from prophase.trace.schema import known_at_submit
 
 #: jobs that are clustered; the others join the profile of their nearest one
 SAMPLE = 5_000
-#: the paper's least size of a profile, 300 of 100,001 jobs, and where it ends to mean anything
+#: the paper's least size of a profile, 300 of 100,001 jobs; the floor for short histories is
+#: not the paper's, and was settled on the published rows (see the guide)
 _LEAST_SHARE = 0.003
 _LEAST_SIZE = 5
 #: members of a profile that others are compared with
