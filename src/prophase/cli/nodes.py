@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.learnt_model import model_for
 from prophase.cli.output import Format, FormatOption, emit, finite
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +33,8 @@ def command(
 ) -> None:
     """Rank node types by how long alike jobs ran on them, with 90 % intervals of the median.
 
-    Types whose intervals overlap share a rank. Jobs choose their nodes and are not assigned
-    at random, so a rank shows association, not cause.
+    A type ranks behind those whose whole interval is quicker than its own. Jobs choose their
+    nodes and are not assigned at random, so a rank shows association, not cause.
 
     Examples:
 
@@ -52,10 +52,7 @@ def command(
         from prophase.profile.submission import read_submissions
 
         asked = read_submissions(job)[0]
-        learnt = model_for(path, None, targets=["duration_s"], method="shrinkage")
-        rows, alike = rank_for_job(
-            learnt, history, dict(asked.columns), column=column, enough=enough
-        )
+        rows, alike = rank_for_job(history, dict(asked.columns), column=column, enough=enough)
     else:
         chosen, alike = (history, f"all {len(history):,} jobs")
         if profile is not None:
@@ -65,9 +62,15 @@ def command(
     thin = sum(not row["enough"] for row in rows)
     remarks = [f"From {alike}."]
     if thin:
-        remarks.append(f"{thin:,} types have fewer than {enough} jobs and get no rank.")
+        few = counted(thin, "type has", "types have")
+        remarks.append(f"{few} fewer than {enough} finished jobs and no rank.")
+    shown = [{key: value for key, value in row.items() if key != "enough"} for row in told]
+    if format is Format.table:
+        # intervals of the metrics would make the table too wide
+        ends = ("_pct_low", "_pct_high", "_gib_low", "_gib_high", "_cores_low", "_cores_high")
+        shown = [{k: v for k, v in row.items() if not k.endswith(ends)} for row in shown]
     emit(
-        [{key: value for key, value in row.items() if key != "enough"} for row in told],
+        shown,
         format,
         document={"alike": alike, "node_types": told},
         remarks=remarks,

@@ -6,7 +6,6 @@ import pytest
 
 from prophase.errors import MissingColumnError, ParameterError
 from prophase.profile.advice.node_types import median_interval, rank_for_job, rank_node_types
-from prophase.profile.predict.job_model import JobModel
 
 
 def test_the_faster_type_comes_first_and_a_thin_one_gets_no_rank(history: pd.DataFrame) -> None:
@@ -28,13 +27,13 @@ def test_types_that_cannot_be_told_apart_share_a_rank() -> None:
     assert [row["rank"] for row in rank_node_types(jobs)] == [1, 1]
 
 
-def test_only_jobs_like_the_asked_one_count(model: JobModel, history: pd.DataFrame) -> None:
-    rows, alike = rank_for_job(model, history, {"user": "bob", "workload": "bert"})
+def test_only_jobs_like_the_asked_one_count(history: pd.DataFrame) -> None:
+    rows, alike = rank_for_job(history, {"user": "bob", "workload": "bert"})
     assert rows[0]["node_type"] == "V100"
     assert rows[0]["duration_s"] > 1_500
     assert "the same user" in alike
     assert sum(row["jobs"] for row in rows) == int(alike.split()[0])
-    everyone, told = rank_for_job(model, history, {"user": "eve"})
+    everyone, told = rank_for_job(history, {"user": "eve"})
     assert told == "all 600 finished jobs"
     assert sum(row["jobs"] for row in everyone) == 600
 

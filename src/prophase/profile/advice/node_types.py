@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from prophase.errors import MissingColumnError, ParameterError
 from prophase.plural import counted
 from prophase.profile.clusters.affinity import ENOUGH, NODE_TYPES
-from prophase.profile.predict.job_model import JobModel
+from prophase.profile.predict.history import History
 from prophase.profile.predict.submitted import numbers
 
 Floats = NDArray[np.float64]
@@ -47,8 +47,8 @@ def rank_node_types(
     list of dict
         ``rank`` (None without an answer), ``node_type``, ``jobs``, median duration with a
         90 % interval, ``relative_duration`` against all of the jobs, the median of each metric
-        with a 90 % interval, and ``reason``. Types whose intervals overlap are not told apart:
-        they share ``rank``.
+        with a 90 % interval, and ``reason``. ``rank`` is one more than the number of types whose
+        whole interval is quicker, so types that cannot be told apart share it.
 
     Examples
     --------
@@ -73,7 +73,6 @@ def rank_node_types(
 
 
 def rank_for_job(
-    model: JobModel,
     history: pd.DataFrame,
     job: Mapping[str, Any],
     *,
@@ -87,16 +86,15 @@ def rank_for_job(
 
     Examples
     --------
-    >>> from prophase.profile.predict.job_model import learn
     >>> jobs = pd.DataFrame({"user": ["ann"] * 80 + ["bob"] * 80, "gpu_type": ["T4", "A100"] * 80})
     >>> jobs["duration_s"] = [60.0, 20.0] * 40 + [5.0, 9.0] * 40
-    >>> rows, alike = rank_for_job(learn(jobs, method="shrinkage"), jobs, {"user": "bob"})
+    >>> rows, alike = rank_for_job(jobs, {"user": "bob"})
     >>> rows[0]["node_type"], alike
-    ('T4', '80 finished jobs of the same user and request')
+    ('T4', '80 finished jobs of the same user')
     """
     named = node_type_column(history, column)
-    past = next(iter(model.predictors.values())).history_
     bare = history.drop(columns=[named])
+    past = History(bare)
     asked = pd.DataFrame([{key: value for key, value in job.items() if key != named}])
     kept, wanted = past.ask(bare).keys, past.ask(asked).keys
     for level, keys, key in zip(past.levels, kept, wanted, strict=True):
@@ -173,9 +171,8 @@ def _row(
 
 
 def _give_ranks(rows: list[dict[str, Any]]) -> None:
-    """Rank rows in order; a row that could be as quick as the first of a rank shares it."""
-    rank, leader = 0, -np.inf
-    for place, row in enumerate(rows, start=1):
-        if row["duration_low_s"] > leader:
-            rank, leader = place, row["duration_high_s"]
-        row["rank"] = rank
+    """Rank each type behind those whose whole interval is quicker than its own."""
+    for row in rows:
+        quicker = sum(other["duration_high_s"] < row["duration_low_s"] for other in rows)
+        row["rank"] = 1 + quicker
+    rows.sort(key=lambda row: (row["rank"], row["duration_s"]))
