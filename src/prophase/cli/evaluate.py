@@ -27,6 +27,8 @@ _SHOWN = (
     "coverage_90_pct",
     "range_factor_median",
 )
+#: of targets that are true or false
+_SHOWN_YES_NO = ("yes_pct", "roc_auc", "balanced_accuracy_pct", "brier")
 
 
 def command(
@@ -44,7 +46,9 @@ def command(
     cut: Annotated[
         float | None, typer.Option(help="By time: first moment of the test side, in seconds.")
     ] = None,
-    target: Annotated[str, typer.Option(help="Column to predict.")] = "duration_s",
+    target: Annotated[
+        str, typer.Option(help="Column to predict, or true-or-false: status=oom.")
+    ] = "duration_s",
     methods: Annotated[
         str, typer.Option(help="Names joined by commas, or 'all' or 'baselines'.")
     ] = "default,baselines",
@@ -95,6 +99,7 @@ def command(
             random_state=seed,
             progress=lambda name: show(name, None),
         )
+    notes += found.notes
     remarks = [*notes, *_closing(found)]
     drawn = _draw(found, judged, figures, grouped) if figures is not None else {}
     remarks += drawn.pop("remarks", [])
@@ -171,7 +176,8 @@ def _rows(found: Evaluation, strata: bool) -> list[dict[str, Any]]:
 def _row(name: str, stratum: str | None, measures: dict[str, Any]) -> dict[str, Any]:
     told = measures["jobs"] - measures.get("abstained", 0)
     start: dict[str, Any] = {"method": name} | ({"stratum": stratum} if stratum else {})
-    return start | {"jobs": told} | {key: finite(measures[key]) for key in _SHOWN}
+    shown = [key for key in (*_SHOWN, *_SHOWN_YES_NO) if key in measures]
+    return start | {"jobs": told} | {key: finite(measures[key]) for key in shown}
 
 
 def _group_column(jobs: pd.DataFrame, per: str | None) -> str:

@@ -12,7 +12,8 @@ import pandas as pd
 from prophase.errors import InputError
 from prophase.profile.predict.measures import measure
 from prophase.profile.predict.methods import predictor_named
-from prophase.profile.predict.submitted import arrivals, outcomes
+from prophase.profile.predict.sequence import in_sequence
+from prophase.profile.predict.submitted import arrivals, is_yes_no, outcomes
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Evaluation:
     #: method -> measures, as :func:`~prophase.profile.predict.measures.measure` returns them
     methods: dict[str, dict[str, Any]]
     answers: dict[str, pd.DataFrame]
+    #: what a reader of the measures should know
+    notes: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -42,6 +45,9 @@ def evaluate(
 
     Parameters
     ----------
+    train, test : DataFrame
+        Job tables. If ``test`` follows ``train`` in time, train jobs that had not ended when
+        the first test job came are not learnt from: nobody knew their outcome.
     online : bool
         Each test job is answered as of its submission, and every job that had ended before
         counts, test jobs among them. Otherwise nothing is learnt after ``train``.
@@ -60,11 +66,14 @@ def evaluate(
     >>> found.methods["user-median"]["within_20_pct"]
     100.0
     """
-    known = outcomes(test, target)
-    judged = test[known > 0]
+    sides = in_sequence(train, test)
+    yes_no = is_yes_no(sides.test, target)
+    outcome = outcomes(sides.test, target)
+    judged = sides.test[outcome >= 0 if yes_no else outcome > 0]
     if len(judged) == 0:
         raise InputError(
-            f"no test job has a positive {target} to judge answers by. Choose another target."
+            f"no test job has a {'known' if yes_no else 'positive'} {target} to judge answers by. "
+            "Choose another target."
         )
     judged = judged.iloc[arrivals(judged).argsort(kind="stable")]
     measured, answers = {}, {}
@@ -72,18 +81,18 @@ def evaluate(
         if progress is not None:
             progress(name)
         began = time.perf_counter()
-        predictor = predictor_named(name, random_state=random_state).fit(train, target)
+        predictor = predictor_named(name, random_state=random_state).fit(sides.known, target)
         fitted = time.perf_counter()
         if online:
             # what ends later than a job's submission stays hidden from it
-            predictor.update(judged)
+            predictor.update(pd.concat([sides.later, judged]))
         asked = time.perf_counter()
         found = predictor.predict(judged, as_of="submit" if online else None)
         answered = time.perf_counter()
         measured[name] = {
-            **measure(outcomes(judged, target), found, random_state=random_state),
+            **measure(outcomes(judged, target), found, yes_no=yes_no, random_state=random_state),
             "fit_seconds": fitted - began,
             "predict_seconds": answered - asked,
         }
         answers[name] = found
-    return Evaluation(target, len(train), len(judged), online, measured, answers)
+    return Evaluation(target, len(sides.known), len(judged), online, measured, answers, sides.notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -55,12 +55,13 @@ class Question:
 class History:
     """Outcomes by key level; knows which columns it was built from."""
 
-    def __init__(self, jobs: pd.DataFrame) -> None:
+    def __init__(self, jobs: pd.DataFrame, *, shares: bool = False) -> None:
         seen = submitted(jobs)
         self.levels: tuple[Level, ...] = choose_levels(seen)
         self.columns = sorted({column for level in self.levels for column in level.columns})
         self.number_columns = [name for name in map(str, seen) if _is_number(seen, name)]
         self.memories = tuple(Memory() for _ in self.levels)
+        self.shares = shares
 
     def __len__(self) -> int:
         return len(self.memories[0])
@@ -91,13 +92,17 @@ class History:
 
     def recall(self, question: Question) -> list[Recall]:
         """Return what each level knew, finest first."""
-        return [
+        found = [
             memory.recall(keys, question.as_of)
             for memory, keys in zip(self.memories, question.keys, strict=True)
         ]
+        return [replace(part, shares=True) for part in found] if self.shares else found
 
     def medians(self, level: int, question: Question) -> tuple[Floats, Floats]:
-        """Return median and count over all rows of a level's keys."""
+        """Return median (of yes or no: share) and count over all rows of a level's keys."""
+        if self.shares:
+            part = self.memories[level].recall(question.keys[level], question.as_of)
+            return part.mean, part.count.astype(np.float64)
         return medians_as_of(*self.memories[level].rows(), question.keys[level], question.as_of)
 
     def level_of(self, *columns: str) -> int | None:

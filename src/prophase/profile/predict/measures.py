@@ -6,6 +6,7 @@ for every job keeps each error at 100 % or less.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,14 @@ import pandas as pd
 
 from prophase.profile.predict.answer import STRATA
 from prophase.profile.predict.memory import Floats
+from prophase.profile.predict.yes_no import yes_no_measures
 
 _DRAWS = 200
 
 
-def measure(outcome: Floats, answers: pd.DataFrame, *, random_state: int = 0) -> dict[str, Any]:
+def measure(
+    outcome: Floats, answers: pd.DataFrame, *, yes_no: bool = False, random_state: int = 0
+) -> dict[str, Any]:
     """Return all measures over all jobs, with intervals, and per stratum.
 
     Parameters
@@ -26,23 +30,30 @@ def measure(outcome: Floats, answers: pd.DataFrame, *, random_state: int = 0) ->
         What happened; jobs without a positive outcome are not judged.
     answers : DataFrame
         What :meth:`Predictor.predict` returned for them.
+    yes_no : bool
+        Outcomes are 0 and 1, answers are probabilities.
     """
-    judged = np.isfinite(outcome) & (outcome > 0)
+    judged = np.isfinite(outcome) & ((outcome > 0) | yes_no)
     told = judged & ~answers["abstained"].to_numpy(dtype=bool)
-    value, low, high = (answers[name].to_numpy(dtype=float) for name in ("value", "low", "high"))
+    columns = [outcome, *(answers[name].to_numpy(dtype=float) for name in ("value", "low", "high"))]
+    take = _yes_no if yes_no else _measures
     stratum = answers["stratum"].to_numpy()
     rows = np.flatnonzero(told)
-    whole = _measures(outcome[rows], value[rows], low[rows], high[rows])
-    whole["intervals"] = _bootstrap(outcome[rows], value[rows], low[rows], high[rows], random_state)
+    whole = take(*(column[rows] for column in columns))
+    whole["intervals"] = _bootstrap([column[rows] for column in columns], take, random_state)
     whole["jobs"] = int(judged.sum())
     whole["abstained"] = int((judged & ~told).sum())
     whole["strata"] = {}
     for kind in STRATA:
         part = np.flatnonzero(told & (stratum == kind))
         if len(part):
-            measures = _measures(outcome[part], value[part], low[part], high[part])
+            measures = take(*(column[part] for column in columns))
             whole["strata"][kind] = {"jobs": len(part), **measures}
     return whole
+
+
+def _yes_no(outcome: Floats, value: Floats, low: Floats, high: Floats) -> dict[str, Any]:
+    return yes_no_measures(outcome, value)
 
 
 def _measures(outcome: Floats, value: Floats, low: Floats, high: Floats) -> dict[str, Any]:
@@ -81,10 +92,10 @@ _NAMES = (
 
 
 def _bootstrap(
-    outcome: Floats, value: Floats, low: Floats, high: Floats, random_state: int
+    columns: list[Floats], take: Callable[..., dict[str, Any]], random_state: int
 ) -> dict[str, list[float]]:
     """Return 95 % intervals; neighbouring jobs are drawn together, as they are alike."""
-    jobs = len(outcome)
+    jobs = len(columns[0])
     if jobs < 2:
         return {}
     draw = np.random.default_rng(random_state)
@@ -95,8 +106,12 @@ def _bootstrap(
         chosen = draw.choice(starts, len(starts))
         rows = (chosen[:, None] + np.arange(block)[None, :]).ravel()
         rows = rows[rows < jobs]
-        found.append(_measures(outcome[rows], value[rows], low[rows], high[rows]))
-    return {
-        name: [float(np.nanquantile([one[name] for one in found], q)) for q in (0.025, 0.975)]
-        for name in _NAMES
-    }
+        found.append(take(*(column[rows] for column in columns)))
+    ends = {}
+    for name in found[0]:
+        drawn = np.array([one[name] for one in found])
+        known = drawn[~np.isnan(drawn)]
+        ends[name] = [
+            float(np.quantile(known, q)) if len(known) else float("nan") for q in (0.025, 0.975)
+        ]
+    return ends

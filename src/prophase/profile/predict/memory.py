@@ -38,12 +38,20 @@ class Recall:
     values: Floats
     ends: Floats
     sample: Floats
+    #: values are 0 or 1, whose middle is their share
+    shares: bool = False
     _middles: dict[int, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     def rows(self, chosen: NDArray[np.intp]) -> Recall:
         """Return what is remembered for some of the questions."""
-        columns = (self.count, self.total, self.values, self.ends, self.sample)
-        return Recall(*(column[chosen] for column in columns))
+        return Recall(
+            self.count[chosen],
+            self.total[chosen],
+            self.values[chosen],
+            self.ends[chosen],
+            self.sample[chosen],
+            self.shares,
+        )
 
     @property
     def mean(self) -> Floats:
@@ -58,6 +66,10 @@ class Recall:
         return self._middles[most]
 
     def _middle(self, most: int) -> Floats:
+        if self.shares:
+            held = np.minimum(self.count, most)
+            total = np.nansum(self.values[:, :most], axis=1)
+            return np.where(held > 0, total / np.maximum(held, 1), np.nan)
         ordered = np.sort(self.values[:, :most], axis=1)
         held = np.minimum(self.count, most)
         rows = np.arange(len(held))

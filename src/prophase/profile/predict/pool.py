@@ -15,8 +15,8 @@ from prophase.profile.predict.memory import Floats, Ints
 
 #: how many outcomes stand for the pooled distribution
 POOLED = 240
-#: width, in logarithms, that makes outcomes a density
-_BANDWIDTH = 0.35
+#: width that makes outcomes a density, in standard deviations of the target
+_BANDWIDTH = 0.15
 #: an outcome nobody expected is not held against an opinion more than this
 _LEAST_DENSITY = 1e-3
 _ROUNDS = 60
@@ -25,9 +25,9 @@ _ROUNDS = 60
 Opinion = Callable[[int], Floats]
 
 
-def densities(outcomes: Floats, values: Floats) -> Floats:
+def densities(outcomes: Floats, values: Floats, variance: float) -> Floats:
     """Return how likely equally likely ``outcomes`` make the ``values``, a row each."""
-    away = (outcomes - values[:, None]) / _BANDWIDTH
+    away = (outcomes - values[:, None]) / (_BANDWIDTH * np.sqrt(variance))
     return np.asarray(np.maximum(np.exp(-0.5 * away**2).mean(axis=1), _LEAST_DENSITY))
 
 

@@ -16,7 +16,8 @@ from prophase.profile.predict.answer import Answer, closest_match
 from prophase.profile.predict.conformal import Calibrator
 from prophase.profile.predict.history import History, Question
 from prophase.profile.predict.memory import Floats, Recall
-from prophase.profile.predict.submitted import arrivals, ends, outcomes
+from prophase.profile.predict.submitted import arrivals, ends, is_yes_no, outcomes
+from prophase.profile.predict.yes_no import ShareCalibrator
 
 #: with fewer finished jobs than this no method answers
 FEWEST_FINISHED = 10
@@ -61,9 +62,10 @@ class Predictor(ABC):
             )
         jobs, outcome = history[known], outcome[known]
         self.target_ = target
+        self.yes_no_ = is_yes_no(history, target)
         self.floor_ = 1.0 if target.endswith("_s") else _smallest(outcome) / 2
-        values = np.log(np.maximum(outcome, self.floor_))
-        self.history_ = History(jobs)
+        values = self._as_learnt(outcome)
+        self.history_ = History(jobs, shares=self.yes_no_)
         arrival, end = arrivals(jobs), ends(jobs)
         if not np.isfinite(arrival).any():
             # without a clock the order of the rows is the only before and after
@@ -94,7 +96,8 @@ class Predictor(ABC):
         Returns
         -------
         DataFrame
-            ``value``, ``low`` and ``high`` (90 % range), ``stratum`` (seen, partly or new),
+            ``value``, ``low`` and ``high`` (90 % range; of a target that is true or false,
+            the probability of true and its bounds), ``stratum`` (seen, partly or new),
             ``seen`` (finished jobs of the closest key), ``reason`` and ``abstained``,
             with the index of ``jobs``.
         """
@@ -115,7 +118,7 @@ class Predictor(ABC):
             np.where(silent, self._why_silent(), match.reason),
         )
         shown = {
-            key: np.where(silent, np.nan, np.exp(part))
+            key: np.where(silent, np.nan, np.clip(part, 0, 1) if self.yes_no_ else np.exp(part))
             for key, part in (("value", answer.point), ("low", low), ("high", high))
         }
         return pd.DataFrame(
@@ -137,7 +140,7 @@ class Predictor(ABC):
         jobs, outcome = finished[known], outcome[known]
         if len(jobs) == 0:
             return self
-        values = np.log(np.maximum(outcome, self.floor_))
+        values = self._as_learnt(outcome)
         arrival, end = arrivals(jobs), ends(jobs)
         question = self.history_.ask(jobs, arrival)
         timed = bool(np.isfinite(arrival).all() and np.isfinite(end).all())
@@ -170,7 +173,7 @@ class Predictor(ABC):
     def _calibrate(self, question: Question, values: Floats, end: Floats) -> None:
         """Learn on the earlier part, judge on the later one, then learn from all of it."""
         rows = len(values)
-        self.calibrator_ = Calibrator()
+        self.calibrator_ = ShareCalibrator() if self.yes_no_ else Calibrator()
         self.usual_lag_ = np.inf
         judged = int(rows * _CALIBRATED_SHARE)
         if judged >= FEWEST_FINISHED:
@@ -228,6 +231,10 @@ class Predictor(ABC):
         arrival = np.where(np.isfinite(question.arrival), question.arrival, -np.inf)
         newest = self._newest(question.as_of)
         return arrival > newest + self.usual_lag_
+
+    def _as_learnt(self, outcome: Floats) -> Floats:
+        """Return outcomes as methods learn them: logarithms; 0 and 1 of a yes-or-no target."""
+        return outcome if self.yes_no_ else np.log(np.maximum(outcome, self.floor_))
 
     def _need_fit(self) -> None:
         if not hasattr(self, "history_"):

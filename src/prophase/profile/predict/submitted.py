@@ -60,16 +60,43 @@ def outcomes(jobs: pd.DataFrame, target: str) -> Floats:
     """Return the target of each job; NaN where it is unknown.
 
     A job cancelled before it started is logged with no run time. It never ran, so how long
-    it would have run is unknown, not nothing.
+    it would have run is unknown, not nothing. Of a target that is true or false, 1 is true.
     """
-    if target not in jobs:
+    if target.partition("=")[0] not in jobs:
         numeric = [str(name) for name in jobs.select_dtypes("number").columns]
         raise MissingColumnError(
             f"the jobs have no column {target!r} to learn from. Numbers that are there: "
             f"{', '.join(numeric) or 'none'}."
         )
+    if is_yes_no(jobs, target):
+        return _truths(jobs, target)
     found = numbers(jobs, target)
     return np.where(found > 0, found, np.nan) if target == "duration_s" else found
+
+
+def is_yes_no(jobs: pd.DataFrame, target: str) -> bool:
+    """Say whether a target is true or false: written ``column=value``, or a column of booleans.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"status": ["oom"], "after_killed": [True], "duration_s": [1.0]})
+    >>> [is_yes_no(jobs, name) for name in ("status=oom", "after_killed", "duration_s")]
+    [True, True, False]
+    """
+    if "=" in target:
+        return True
+    return target in jobs and pd.api.types.is_bool_dtype(jobs[target].dropna().infer_objects())
+
+
+def _truths(jobs: pd.DataFrame, target: str) -> Floats:
+    """Return 1 where a yes-or-no target is true, 0 where it is not, NaN where it is unknown."""
+    column, _, value = target.partition("=")
+    known = jobs[column].notna().to_numpy()
+    if value:
+        found = jobs[column].astype(object).map(lambda held: str(held) == value).to_numpy()
+    else:
+        found = jobs[column].map({True: True}).eq(True).to_numpy()
+    return np.where(known, found.astype(np.float64), np.nan)
 
 
 def numbers(jobs: pd.DataFrame, column: str) -> Floats:

@@ -28,4 +28,4 @@ class Forest(Predictor):
             return Answer.of_point(np.full(len(question), np.nan))
         outcomes = np.sort(self.forest_.outcomes(matrix(features(question, recall))), axis=1)
         low, point, high = (outcomes[:, int(q * outcomes.shape[1])] for q in (0.05, 0.5, 0.95))
-        return Answer(point, low, high)
+        return Answer(outcomes.mean(axis=1) if self.yes_no_ else point, low, high)

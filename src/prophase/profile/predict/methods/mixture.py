@@ -6,8 +6,8 @@ memories: what the same key did, all along and lately, what the user did, and al
 counts as much as it deserved on the later part of the history, so a trace on which plain
 medians win is answered much as they would. The distribution is often two-humped, a job
 that fails at once or runs to its end, and its mean or median may then be a value that hardly
-ever happens: the point is the one that is most often within a factor of two of the outcome,
-with a price on large misses.
+ever happens: the point is the one that is most often close to the outcome, with a price on
+large misses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from prophase.profile.predict.answer import Answer
-from prophase.profile.predict.decision import best_points
+from prophase.profile.predict.decision import FACTOR_TWO, NEARLY_EXACT, best_points
 from prophase.profile.predict.features import features, recent_backoff, shrunk
 from prophase.profile.predict.history import Question
 from prophase.profile.predict.lessons import lessons
@@ -50,8 +50,8 @@ _PRIOR = {
 _FAMILIAR = (3, 12, 60)
 #: weights of all jobs count as this many jobs of each familiarity
 _COMMON_JOBS = 100.0
-#: places that stand for the distribution in the decision
-_STEPS = ((np.arange(33) + 0.5) / 33 * POOLED).astype(int)
+#: how many places of the distribution the decision looks at
+_STEPS = {FACTOR_TWO: 33, NEARLY_EXACT: 60}
 _LOW, _HIGH = int(0.05 * POOLED), int(0.95 * POOLED)
 #: share of the weights above that stays whatever the outcomes say: real traces drift
 _PRIOR_SHARE = 0.4
@@ -74,13 +74,14 @@ class Mixture(Predictor):
         self.forests_ = {
             name: LeafForest(random_state=self.random_state + number).fit(seen, answers - base)
             for number, (name, base) in enumerate(_bases(asked, recall).items())
+            if name != "from_limit" or self._has_limits(asked)
         }
 
     def _weigh(self, question: Question, values: Floats) -> None:
         recall = self.history_.recall(question)
         opinions = self._opinions(question, recall)
         likely = np.column_stack(
-            [densities(opinion(_COMPARED), values) for opinion in opinions.values()]
+            [densities(opinion(_COMPARED), values, self.variance_) for opinion in opinions.values()]
         )
         prior = np.array([_PRIOR[name] for name in opinions])
         prior /= prior.sum()
@@ -96,6 +97,8 @@ class Mixture(Predictor):
         point, low, high = (np.full(len(question), np.nan) for _ in range(3))
         if not hasattr(self, "forests_"):
             return Answer(point, low, high)
+        useful = FACTOR_TWO if self.target_ == "duration_s" else NEARLY_EXACT
+        steps = ((np.arange(_STEPS[useful]) + 0.5) / _STEPS[useful] * POOLED).astype(int)
         familiar = _familiarity(recall)
         for kind in np.unique(familiar).tolist():
             weights = self.weights_[kind] if hasattr(self, "weights_") else _PRIOR
@@ -104,9 +107,16 @@ class Mixture(Predictor):
                 rows = alike[first : first + _BATCH]
                 part = [memory.rows(rows) for memory in recall]
                 outcomes = pooled(self._opinions(question.rows(rows), part), weights)
-                point[rows] = best_points(outcomes[:, _STEPS], self.variance_)
+                if self.yes_no_:
+                    point[rows] = outcomes.mean(axis=1)
+                else:
+                    point[rows] = best_points(outcomes[:, steps], self.variance_, useful)
                 low[rows], high[rows] = outcomes[:, _LOW], outcomes[:, _HIGH]
         return Answer(point, low, high)
+
+    def _has_limits(self, question: Question) -> bool:
+        """Say whether time limits are there and bear on the target."""
+        return self.target_ == "duration_s" and bool(np.isfinite(question.limit_s).any())
 
     def _opinions(self, question: Question, recall: list[Recall]) -> dict[str, Opinion]:
         """Return what each forest and each memory has to say, made when asked for."""
