@@ -46,6 +46,8 @@ class Policy(ABC):
     learns: ClassVar[bool] = False
     #: least and greatest setting of the dial
     dials: ClassVar[tuple[float, float]] = (0.3, 30.0)
+    #: share of the dial that makes no difference
+    precision: ClassVar[float] = 1e-3
     #: whether the dial is turned; policies that are judged as they are keep it at 1
     tuned: ClassVar[bool] = True
     #: hystereses to choose from

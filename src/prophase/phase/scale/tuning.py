@@ -23,7 +23,6 @@ from prophase.phase.scale.resizing import Hysteresis
 
 #: samples that settings are chosen on; more series add time and no precision
 _ENOUGH = 400_000
-_HALVINGS = 14
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,12 @@ def tune(
     best: TunedPolicy | None = None
     for variant in policy.variants():
         plan = held_out_plan(variant, some, target, folds=folds, random_state=random_state)
+        dial = None
         for rule in variant.hystereses:
-            dial = least_dial(variant, plan, some, target, rule) if variant.tuned else 1.0
+            if variant.tuned:
+                dial = least_dial(variant, plan, some, target, rule, near=dial)
+            else:
+                dial = 1.0
             found = measure(some, plan.allocate(dial, rule))
             within = found.resizes_per_1000 <= max_resizes
             candidate = TunedPolicy(variant, dial, rule, found, within, some, plan)
@@ -122,13 +125,37 @@ def held_out_plan(
     return Joined(fleet, parts)
 
 
-def least_dial(policy: Policy, plan: Plan, fleet: Fleet, target: float, rule: Hysteresis) -> float:
-    """Return the lowest setting of the dial that satisfies the asked share of samples."""
+def least_dial(
+    policy: Policy,
+    plan: Plan,
+    fleet: Fleet,
+    target: float,
+    rule: Hysteresis,
+    *,
+    near: float | None = None,
+) -> float:
+    """Return the lowest setting of the dial that satisfies the asked share of samples.
+
+    Parameters
+    ----------
+    near : float, optional
+        A setting that the answer is probably close to: saves most of the tries.
+    """
+
+    def enough(log_dial: float) -> bool:
+        return satisfied(fleet, plan.allocate(math.exp(log_dial), rule)) >= target
+
     low, high = (math.log(end) for end in policy.dials)
-    for _ in range(_HALVINGS):
+    if near is not None:
+        width = (high - low) / 32
+        below, above = max(low, math.log(near) - width), min(high, math.log(near) + width)
+        if enough(above):
+            low, high = (low, below) if enough(below) else (below, above)
+        else:
+            low = above
+    while high - low > policy.precision:
         middle = (low + high) / 2
-        enough = satisfied(fleet, plan.allocate(math.exp(middle), rule)) >= target
-        low, high = (low, middle) if enough else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return math.exp(high)
 
 

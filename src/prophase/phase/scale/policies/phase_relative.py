@@ -28,6 +28,7 @@ class PhaseRelative(Policy):
     name: ClassVar[str] = "phase-relative"
     learns = True
     dials = (1.0, 1e5)
+    precision = 0.02
 
     def __init__(self, *, window: int = 4, labeller: Labeller | None = None) -> None:
         self.window = window

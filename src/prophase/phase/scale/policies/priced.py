@@ -68,7 +68,8 @@ class Priced(Policy):
 
     name: ClassVar[str] = "priced"
     learns = True
-    dials = (1e-2, 1e5)
+    dials = (1e-2, 1e4)
+    precision = 0.02
     #: here ``down`` is the share of the allocation that a resize has to save
     hystereses = tuple(
         Hysteresis(0.0, worth) for worth in (0.0, 0.006, 0.01, 0.015, 0.025, 0.035, 0.05, 0.08)
