@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from prophase.plots.style import DASHES, draw, legend_below, line_style, styled
+from prophase.plots.style import DASHES, MUTED, draw, legend_below, line_style, styled
 
 _AXES = ("min_cluster_size", "transform", "metric")
 
@@ -26,17 +26,23 @@ def score_sensitivity(scored: pd.DataFrame, score: str) -> Figure:
         panels = figure.subplots(1, max(1, len(present)), sharey=True, squeeze=False)[0]
         for axes, axis in zip(panels, present, strict=False):
             for place, (name, part) in enumerate(known.groupby("algorithm")):
-                held = part.groupby(axis)[value].agg(["mean", "min", "max"])
+                held = part.groupby(axis, sort=axis == "min_cluster_size")[value].agg(
+                    ["mean", "min", "max"]
+                )
                 at = range(len(held))
                 style = line_style(place)
                 axes.plot(at, held["mean"], marker="o", markersize=4, label=str(name), **style)
                 axes.fill_between(at, held["min"], held["max"], color=style["color"], alpha=0.15)
-                axes.set_xticks(list(at), [str(one) for one in held.index], fontsize=8.5)
+                axes.set_xticks(list(at), [_word(one) for one in held.index], fontsize=8.5)
             axes.set_xlabel(axis)
         panels[0].set_ylabel(f"score ({score})")
         legend_below(panels[0])
         figure.suptitle(f"Score {score}: mean, and all cells of a setting", fontsize=11)
     return figure
+
+
+def _word(setting: object) -> str:
+    return f"{setting:g}" if isinstance(setting, int | float) else str(setting)
 
 
 def ideal_sensitivity(table: pd.DataFrame) -> Figure:
@@ -47,8 +53,15 @@ def ideal_sensitivity(table: pd.DataFrame) -> Figure:
 
     def paint(axes: Axes) -> None:
         low, high = table["ideal_clusters"].min(), table["ideal_clusters"].max()
-        axes.plot([low, high], [low, high], color="#59636e", linewidth=1, zorder=0)
-        axes.annotate("the ideal itself", (high, high), fontsize=8, ha="right", va="bottom")
+        axes.plot([low, high], [low, high], color=MUTED, linewidth=1, zorder=0)
+        axes.annotate(
+            "the ideal itself",
+            (low, low),
+            xytext=(4, -9),
+            textcoords="offset points",
+            fontsize=8,
+            color=MUTED,
+        )
         for place, (name, part) in enumerate(table.groupby("score", sort=False)):
             axes.plot(
                 part["ideal_clusters"],

@@ -19,7 +19,9 @@ from prophase.profile.clusters.clustering import (
     refuse_few_rows,
 )
 from prophase.profile.clusters.features import Floats
+from prophase.profile.clusters.generators.spanning import single_linkage
 from prophase.profile.clusters.libraries import library
+from prophase.profile.clusters.quality import Ints
 
 
 @dataclass(frozen=True)
@@ -58,27 +60,24 @@ class Hdbscan:
         _check(self.min_cluster_size, self.metric)
         least = max(self.min_cluster_size, (self.min_samples or self.min_cluster_size) + 1)
         refuse_few_rows(values, least, f"HDBSCAN with min_cluster_size={self.min_cluster_size}")
+        neighbours = self.min_samples or self.min_cluster_size
+        linkage = single_linkage(
+            values, neighbours, metric=self.metric, exact=self.exact, processes=self.processes
+        )
         with warnings.catch_warnings():
             # hdbscan 0.8 calls scikit-learn by names that newer versions rename
             warnings.simplefilter("ignore", FutureWarning)
-            learner = library("hdbscan").HDBSCAN(
-                min_cluster_size=self.min_cluster_size,
-                min_samples=self.min_samples,
-                metric=self.metric,
-                approx_min_span_tree=not self.exact,
-                core_dist_n_jobs=self.processes,
-            )
-            learner.fit(np.ascontiguousarray(values))
-        labels = learner.labels_.astype(np.int64)
-        tree = learner.condensed_tree_
+            cut = library("hdbscan.hdbscan_")._tree_to_labels
+            labels, strength, _, tree, _ = cut(values, linkage, self.min_cluster_size)
         return Clustering(
-            labels, np.asarray(learner.probabilities_, dtype=np.float64), tree=_condensed(tree)
+            labels.astype(np.int64),
+            np.asarray(strength, dtype=np.float64),
+            tree=_condensed(tree, labels),
         )
 
 
-def _condensed(tree: Any) -> CondensedTree:
-    raw = tree.to_numpy()
-    chosen = tree._select_clusters()
+def _condensed(raw: Any, labels: Ints) -> CondensedTree:
+    chosen = library("hdbscan.plots").CondensedTree(raw, labels)._select_clusters()
     profile_of = {int(node): number for number, node in enumerate(sorted(chosen))}
     return CondensedTree(
         raw["parent"].astype(np.int64),
