@@ -86,6 +86,8 @@ def test_a_saved_profiler_comes_back_with_the_same_labels_and_answers(
     assert (again.strength_ == profiler.strength_).all()
     assert (again.predict(jobs) == profiler.predict(jobs)).all()
     assert again.profiles_ == profiler.profiles_
+    shares = [list(one.top.values()) for held in again.profiles_ for one in held.static]
+    assert all(one == sorted(one, reverse=True) for one in shares)
     assert again.statistics_ == profiler.statistics_
     if profiler.tree_ is not None:
         assert again.tree_ is not None

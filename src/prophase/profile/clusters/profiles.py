@@ -169,11 +169,16 @@ def profile_from_dict(held: Mapping[str, Any]) -> Profile:
     return Profile(
         **{
             **held,
-            "static": [Metadata(**one) for one in held["static"]],
+            "static": [Metadata(**{**one, "top": _by_share(one["top"])}) for one in held["static"]],
             "dynamic": dynamic,
             "separation": Separation(**separation) if separation else None,
         }
     )
+
+
+def _by_share(top: Mapping[str, float]) -> dict[str, float]:
+    """Bring values into their order again: model files sort by name."""
+    return dict(sorted(top.items(), key=lambda one: -one[1]))
 
 
 def metadata_columns(jobs: pd.DataFrame) -> list[str]:
