@@ -17,7 +17,9 @@ Progress = Callable[[int, int], None]
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="What to reproduce: openb, pai-sim or polaris.")],
+    name: Annotated[
+        str, typer.Argument(help="What to reproduce: openb, pai-sim, polaris or ai4dl.")
+    ],
     data: Annotated[
         Path | None,
         typer.Option(help="Folder with the inputs and published results; polaris does without."),
@@ -32,6 +34,9 @@ def command(
         str,
         typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
     ] = "0",
+    figures: Annotated[
+        Path | None, typer.Option(help="ai4dl: folder for the figures of its walk-throughs.")
+    ] = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Repeat published experiments and put our numbers beside the published ones.
@@ -46,6 +51,8 @@ def command(
     `prophase reproduce pai-sim --data pai_sim`
 
     `prophase reproduce polaris`
+
+    `prophase reproduce ai4dl --data ai4dl --figures drawn`
     """
     from prophase.sim.sweeping.workers import parse_workers
 
@@ -58,6 +65,10 @@ def command(
     if data is None and name != "polaris":
         raise ParameterError(f"{name} needs --data, the folder with its inputs and results.")
     options = {key: value for key, value in (("lists", lists), ("seeds", seeds)) if value}
+    if figures is not None:
+        if name != "ai4dl":
+            raise ParameterError(f"--figures has no meaning for {name}.")
+        options["figures"] = str(figures)
     with progress_bar() as progress:
         rows = run(
             data,
@@ -125,6 +136,15 @@ def _polaris(
     return [asdict(item) for item in reproduce(data, progress=progress)]
 
 
+def _ai4dl(data: Path, options: dict[str, str], workers: int | str, progress: Progress) -> Rows:
+    from prophase.phase.ai4dl.walkthroughs import reproduce
+
+    figures = options.pop("figures", None)
+    if options:
+        raise ParameterError(f"--{next(iter(options))} has no meaning for ai4dl.")
+    return reproduce(data, figures=Path(figures) if figures else None, progress=progress)
+
+
 #: name -> (what runs it, columns shown in the table or all, remarks)
 SOURCES: dict[str, tuple[Callable[..., Rows], tuple[str, ...], tuple[str, ...]]] = {
     "openb": (
@@ -146,5 +166,6 @@ SOURCES: dict[str, tuple[Callable[..., Rows], tuple[str, ...], tuple[str, ...]]]
         ),
     ),
     "pai-sim": (_pai_sim, (), ()),
+    "ai4dl": (_ai4dl, ("item", "published", "ours", "verdict"), ()),
     "polaris": (_polaris, ("item", "claim", "published", "ours", "verdict"), ()),
 }

@@ -332,6 +332,16 @@ class PhaseDetector:
             raise ParameterError("this PhaseDetector has learnt nothing yet. Call fit first.")
 
 
+def scaled_stretches(
+    usage: pd.DataFrame, metrics: Sequence[str] | None = None, *, step_s: float | None = None
+) -> list[Floats]:
+    """Return the uninterrupted parts of series in standard scores, for `choosing.sweep`."""
+    found = _without_constants(series_of(usage, metrics, step_s=step_s))
+    values = np.concatenate([one.values for one in found.series])
+    mean, scale = values.mean(axis=0), values.std(axis=0)
+    return [(part - mean) / scale for part in found.stretches()]
+
+
 def _without_constants(found: SeriesSet) -> SeriesSet:
     """Leave out metrics that never change in the series that are kept."""
     values = np.concatenate([one.values for one in found.series])

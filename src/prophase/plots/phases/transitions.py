@@ -64,7 +64,15 @@ def _paint(axes: Axes, transitions: Floats, samples: Floats) -> None:
             across = np.array([y[other] - y[one], x[one] - x[other]])
             at = 0.62 * np.array([x[one], y[one]]) + 0.38 * np.array([x[other], y[other]])
             at = at + 0.11 * across
-            axes.text(float(at[0]), float(at[1]), f"{100 * chance:.0f} %", fontsize=8, color=INK, ha="center", va="center")
+            axes.text(
+                float(at[0]),
+                float(at[1]),
+                f"{100 * chance:.0f} %",
+                fontsize=8,
+                color=INK,
+                ha="center",
+                va="center",
+            )
     for one in range(count):
         axes.plot(x[one], y[one], "o", ms=2 * radius[one], color=phase_colour(one), zorder=2)
         axes.text(

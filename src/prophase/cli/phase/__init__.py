@@ -1,0 +1,31 @@
+"""prophase phase: what is a container doing now, and what comes next?"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import typer
+
+#: subcommand -> module of this folder; the order is that of the help page
+SUBCOMMANDS = {
+    "fit": "fit",
+    "label": "label",
+    "show": "show",
+    "expand": "expand",
+    "sweep": "sweep",
+}
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="""Find the phases of series, label others as they run, and see what each phase is.
+
+    Examples:
+
+    `prophase phase fit ws`
+
+    `prophase phase label ws more.csv --follow`
+    """,
+)
+for _name, _module in SUBCOMMANDS.items():
+    app.command(_name)(import_module(f"prophase.cli.phase.{_module}").command)

@@ -1,0 +1,207 @@
+"""prophase phase label: the phase of every sample, of a file or as it happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, say
+from prophase.cli.phase.places import FiguresOption, ModelArgument, open_phases, read_usage
+from prophase.cli.trace_options import ReaderOption, SourceOption, named_values
+from prophase.errors import ParameterError, storage_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from prophase.phase.detect import PhaseDetector
+    from prophase.phase.watching import Change
+
+
+def command(
+    path: ModelArgument,
+    series: Annotated[
+        Path | None, typer.Argument(help="Series to label: a workspace, file or folder.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV file for a row per sample. [default: a summary]")
+    ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Wait for further rows, and print changes of phase."),
+    ] = False,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Print changes of phase up to now, and stop.")
+    ] = False,
+    prometheus: Annotated[
+        str | None, typer.Option(help="Take samples from the Prometheus server at this address.")
+    ] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Option("--query", help="Prometheus: METRIC=EXPRESSION; repeatable."),
+    ] = None,
+    by: Annotated[str, typer.Option(help="Prometheus: label that names a series.")] = "pod",
+    step: Annotated[float, typer.Option(help="Prometheus: seconds between samples.")] = 30.0,
+    since: Annotated[float, typer.Option(help="Prometheus: begin so many seconds ago.")] = 3600.0,
+    figures: FiguresOption = None,
+    source: SourceOption = None,
+    option: ReaderOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Give every sample its phase; no phase depends on a later sample.
+
+    With `--follow`, a growing CSV or a Prometheus server is watched and changes are printed as
+    they happen, as text or as a JSON document per line.
+
+    Examples:
+
+    `prophase phase label ws more.csv --out phases.csv`
+
+    `prophase phase label phases.model live.csv --follow`
+
+    `prophase phase label phases.model --prometheus http://localhost:9090 --query
+    'cpu_cores=sum by (pod) (rate(container_cpu_usage_seconds_total[1m]))' --follow`
+    """
+    detector = open_phases(path)
+    if prometheus is None and series is None:
+        raise ParameterError("say what to label: a file or folder, or --prometheus ADDRESS.")
+    if prometheus is not None and (series is not None or out is not None):
+        raise ParameterError("--prometheus goes without a file of series and without --out.")
+    if prometheus is not None:
+        found = _from_prometheus(detector, prometheus, query, by, step, since, follow)
+        _tell(found, format)
+        return
+    assert series is not None
+    if follow or changes:
+        _tell(_from_file(detector, series, follow), format)
+        return
+    usage = read_usage(series, source, option)
+    labels = detector.label(usage)
+    if out is not None:
+        _write(labels, out)
+    if figures is not None:
+        from prophase.plots.phases.detector import save_figures
+
+        drawn = save_figures(detector, usage, figures)
+        say(f"Drew {', '.join(str(one) for one in drawn)}.")
+    rows = _by_series(labels)
+    new = float(labels["new"].mean())
+    emit(
+        rows,
+        format,
+        document=finite({"samples": len(labels), "new_pct": 100 * new, "series": rows}),
+        remarks=[
+            *detector.series_in(usage).notes,
+            f"{100 * new:.1f} % of {len(labels):,} samples are unlike all the phases were learnt "
+            "from." + (" Split a phase with: prophase phase expand" if new > 0.1 else ""),
+        ],
+    )
+
+
+def _by_series(labels: pd.DataFrame) -> list[dict[str, Any]]:
+    rows = []
+    for name, part in labels.groupby("series_id", sort=False):
+        phase = part["phase"].to_numpy()
+        counts = part["phase"].value_counts(normalize=True)
+        rows.append(
+            {
+                "series_id": str(name),
+                "samples": len(part),
+                "changes": int((phase[1:] != phase[:-1]).sum()),
+                "phase_now": int(phase[-1]),
+                "new_pct": 100 * float(part["new"].mean()),
+                "phases": ", ".join(
+                    f"{number}: {100 * share:.0f} %" for number, share in counts.head(4).items()
+                ),
+            }
+        )
+    return rows
+
+
+def _write(labels: pd.DataFrame, out: Path) -> None:
+    try:
+        labels.to_csv(out, index=False)
+    except OSError as cause:
+        raise storage_error(cause, out) from cause
+    say(f"Wrote {out}.")
+
+
+def _from_file(detector: PhaseDetector, path: Path, follow: bool) -> Iterable[Change]:
+    from prophase.phase.tail import tail_rows
+    from prophase.phase.watching import Watch
+    from prophase.trace.readers.containers import ORIGINAL_FEATURES
+
+    return Watch(detector, ORIGINAL_FEATURES).changes(tail_rows(path, follow=follow))
+
+
+def _from_prometheus(
+    detector: PhaseDetector,
+    url: str,
+    query: list[str] | None,
+    by: str,
+    step: float,
+    since: float,
+    follow: bool,
+) -> Iterable[Change]:
+    import time
+
+    from prophase.integrations.prometheus import follow_prometheus
+    from prophase.phase.watching import Watch
+
+    queries = named_values(query)
+    lacking = [metric for metric in detector.metrics_ if metric not in queries]
+    if lacking:
+        raise ParameterError(
+            f"the phases were learnt with {', '.join(detector.metrics_)}; give a --query for "
+            f"{', '.join(lacking)} as well, as METRIC=EXPRESSION."
+        )
+    watch = Watch(detector)
+    asked = {metric: queries[metric] for metric in detector.metrics_}
+    begin = time.time() - since
+    for sample in follow_prometheus(
+        url, asked, step_s=step, label=by, since_s=begin, go_on=lambda: follow
+    ):
+        change = watch.push(*sample)
+        if change is not None:
+            yield change
+
+
+def _tell(changes: Iterable[Change], format: Format) -> None:
+    """Print changes as they come; end quietly when the user has seen enough."""
+    if format is Format.csv:
+        typer.echo("series_id,time_s,phase,before,new,next_phase,remaining_samples")
+    try:
+        for change in changes:
+            typer.echo(_line(change, format))
+    except KeyboardInterrupt:
+        say("Stopped.")
+
+
+def _line(change: Change, format: Format) -> str:
+    step, ahead = change.step, change.forecast
+    if format is Format.table:
+        told = f"phase {step.before} -> {step.phase}" if step.changed else f"phase {step.phase}"
+        told = told.replace("-1 ->", "none ->")
+        unlike = "  unlike anything known" if step.new else ""
+        then = (
+            f"  next {ahead.next_phase} ({100 * ahead.probability:.0f} %) in about "
+            f"{ahead.remaining:.0f} samples"
+            if ahead
+            else ""
+        )
+        return f"{step.time_s:.0f} s  {change.series_id}  {told}{unlike}{then}"
+    fields = {
+        "series_id": change.series_id,
+        "time_s": step.time_s,
+        "phase": step.phase,
+        "before": step.before,
+        "new": step.new,
+        "next_phase": ahead.next_phase if ahead else None,
+        "remaining_samples": ahead.remaining if ahead else None,
+    }
+    if format is Format.json:
+        return json.dumps(finite(fields))
+    return ",".join("" if value is None else str(value) for value in fields.values())

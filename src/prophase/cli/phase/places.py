@@ -1,0 +1,81 @@
+"""Where the subcommands find the model of phases and the series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prophase.cli.output import as_typed
+from prophase.cli.trace_options import named_values
+from prophase.errors import InputError, MissingFileError, ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from prophase.phase.detect import PhaseDetector
+
+#: where a workspace keeps its phases
+IN_WORKSPACE = Path("models") / "phases.model"
+
+ModelArgument = Annotated[
+    Path, typer.Argument(help="A file of phases, or the workspace they were learnt from.")
+]
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", "-m", help="Column to use; repeatable. [default: all that vary]"),
+]
+StepOption = Annotated[
+    float | None,
+    typer.Option(help="Bring samples to this step, in s. [default: as they are]"),
+]
+FiguresOption = Annotated[Path | None, typer.Option(help="Folder to draw figures into.")]
+
+
+def model_target(path: Path, out: Path | None) -> Path:
+    """Return where to write phases; a plain file of series needs ``--out``."""
+    from prophase.trace.workspace import Workspace
+
+    if out is not None:
+        if out.is_dir():
+            raise ParameterError(f"--out {out}: is a folder. Name a file, such as phases.model.")
+        return out
+    if not Workspace.is_at(path):
+        raise ParameterError(
+            f"{path} is not a workspace, so there is no place for the phases. Name a file: "
+            "--out phases.model"
+        )
+    return path / IN_WORKSPACE
+
+
+def model_path(path: Path) -> Path:
+    """Return the file of phases at a path: itself, or the one in a workspace."""
+    if not path.is_dir():
+        return path
+    held = path / IN_WORKSPACE
+    if not held.is_file():
+        raise MissingFileError(
+            f"{path}: has no phases yet. Learn them with: prophase phase fit {as_typed(path)}"
+        )
+    return held
+
+
+def open_phases(path: Path) -> PhaseDetector:
+    """Return the phases of a model file, or of a workspace that has some."""
+    from prophase.phase.detect import PhaseDetector
+
+    return PhaseDetector.load(model_path(path))
+
+
+def read_usage(path: Path, source: str | None, options: list[str] | None) -> pd.DataFrame:
+    """Return the usage table of a trace, or say that it has none."""
+    from prophase.trace.loading import open_trace
+
+    trace = open_trace(path, source=source, options=named_values(options), tables=["usage"])
+    if "usage" not in trace.tables:
+        raise InputError(
+            f"{path}: has no usage series, only other tables. Phases are found in series of "
+            "samples; import some with: prophase import SOURCE PATH"
+        )
+    return trace.usage

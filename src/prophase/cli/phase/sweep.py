@@ -1,0 +1,82 @@
+"""prophase phase sweep: labellers, numbers of phases and windows side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.phase.places import MetricOption, StepOption, read_usage
+from prophase.cli.trace_options import ReaderOption, SourceOption, TraceArgument
+from prophase.errors import ParameterError
+
+
+def command(
+    path: TraceArgument,
+    labellers: Annotated[
+        str, typer.Option(help="Names joined by commas.")
+    ] = "hmm,crbm,samples,windows,change-points",
+    phases: Annotated[
+        str, typer.Option(help="Numbers of phases: 2-6, or joined by commas.")
+    ] = "2-6",
+    windows: Annotated[
+        str | None, typer.Option(help="Windows, joined by commas. [default: each labeller's own]")
+    ] = None,
+    stability: Annotated[
+        bool, typer.Option("--stability/--no-stability", help="Learn from halves, and compare.")
+    ] = True,
+    metric: MetricOption = None,
+    step: StepOption = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    source: SourceOption = None,
+    option: ReaderOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Try labellers with several numbers of phases and windows, and compare what they explain.
+
+    Examples:
+
+    `prophase phase sweep ws --labellers hmm,samples --phases 2-5`
+    """
+    from prophase.phase.choosing import sweep
+    from prophase.phase.detect import scaled_stretches
+
+    numbers = _numbers("--phases", phases)
+    looked = _numbers("--windows", windows) if windows else None
+    names = [name.strip() for name in labellers.split(",") if name.strip()]
+    with progress_bar() as progress:
+        progress("reading the series", None)
+        usage = read_usage(path, source, option)
+        trials = sweep(
+            scaled_stretches(usage, metric or None, step_s=step),
+            names,
+            n_phases=numbers,
+            windows=looked,
+            random_state=seed,
+            stability=stability,
+            progress=progress,
+        )
+    rows = [finite(one.row()) for one in trials]
+    first = trials[0]
+    emit(
+        rows,
+        format,
+        remarks=[
+            "bits: per sample, what series take with these labels, less is better; unseen_bits: "
+            "of series the model did not learn from; stability: agreement of labels from two "
+            "halves, 1 is full.",
+            f"Fewest bits: {first.labeller} with {first.n_phases} phases, window {first.window}.",
+        ],
+    )
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    """Read ``2-6`` or ``2,4,8``."""
+    try:
+        first, dash, last = text.partition("-")
+        if dash:
+            return list(range(int(first), int(last) + 1))
+        return [int(one) for one in text.split(",")]
+    except ValueError as cause:
+        raise ParameterError(f"{name} {text!r}: write 2-6, or 2,4,8.") from cause

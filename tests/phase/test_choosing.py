@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.phase.made_series import steps
+
+from prophase.errors import InputError, ParameterError
+from prophase.phase.choosing import adjusted_rand_index, choose, sweep
+
+SCALED = [(steps([1.0, 4.0, 1.0, 4.0], 25, seed=n) - 2) / 2 for n in range(4)]
+
+
+@pytest.mark.parametrize("labeller", ["samples", "windows"])
+def test_the_number_of_levels_is_found_by_every_quick_labeller(labeller: str) -> None:
+    found, trials = choose(SCALED, labeller, window=2)
+    assert found.n_phases == 2
+    assert trials[1].bits < trials[0].bits
+
+
+def test_a_sweep_ranks_by_bits_and_tells_stability() -> None:
+    trials = sweep(SCALED, ["samples", "hmm"], n_phases=[1, 2], windows=[1])
+    assert [one.bits for one in trials] == sorted(one.bits for one in trials)
+    two = [one for one in trials if one.n_phases == 2]
+    assert all(one.stability is not None and one.stability > 0.9 for one in two)
+
+
+def test_what_cannot_be_tried_is_refused() -> None:
+    with pytest.raises(ParameterError, match="phases is 0"):
+        choose(SCALED, n_phases=0)
+    with pytest.raises(ParameterError, match="window is -1"):
+        choose(SCALED, window=-1)
+    with pytest.raises(InputError, match="too few to find phases"):
+        choose([np.zeros((2, 1))], n_phases=2, window=3)
+
+
+def test_labels_at_random_agree_no_better_than_chance() -> None:
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(0, 3, 3000), rng.integers(0, 3, 3000)
+    assert adjusted_rand_index(one, other) == pytest.approx(0.0, abs=0.01)
+    assert adjusted_rand_index(one, 2 - one) == 1.0
