@@ -52,9 +52,7 @@ def command(
     learnt = model_for(history, model, targets=wanted, method=method, seed=seed)
     found = learnt.predict(jobs, wanted)
     found.insert(0, "job_id", jobs["job_id"].loc[found.index])
-    told = list(found["target"].unique()) if len(found) else learnt.check_targets(wanted)
-    if len(told) == 1:
-        found = found.drop(columns="target")
+    told = learnt.check_targets(wanted)
     silent = int(found["abstained"].sum())
     remarks = [f"{', '.join(told)}: value and 90 % range, learnt from {learnt.jobs:,} jobs."]
     if silent:

@@ -87,18 +87,18 @@ class JobModel:
         Returns
         -------
         DataFrame
-            ``target`` and what :meth:`Predictor.predict` returns; the index repeats that of
-            ``jobs``.
+            What :meth:`Predictor.predict` returns, with the column ``target`` before it if
+            there is more than one; the index then repeats that of ``jobs``.
         """
         wanted = self.check_targets(targets)
         self.refuse_foreign(jobs)
+        if len(wanted) == 1:
+            return self.predictors[wanted[0]].predict(jobs)
         parts = []
         for target in wanted:
             found = self.predictors[target].predict(jobs)
             found.insert(0, "target", target)
             parts.append(found)
-        if len(parts) == 1:
-            return parts[0]
         whole = pd.concat(parts)
         # job by job, targets in their order
         order = np.arange(len(whole)).reshape(len(wanted), len(jobs)).T.ravel()
