@@ -18,8 +18,8 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_waiting_job_gets_a_start_and_an_interval(prophase, log):
-    done = prophase(
+def test_a_waiting_job_gets_a_start_and_an_interval(prophase_here, log):
+    done = prophase_here(
         "eta", log, "--job", "250", "--now", "+2600s", "--cluster", "1x0 1c", "--draws", "20",
         "--queue", "strict", "--check", "12", "--format", "json",
     )  # fmt: skip
@@ -30,8 +30,8 @@ def test_a_waiting_job_gets_a_start_and_an_interval(prophase, log):
     assert answer["checked"]["covered"] > 0.8
 
 
-def test_a_new_job_is_forecast_in_words(prophase, log):
-    done = prophase(
+def test_a_new_job_is_forecast_in_words(prophase_here, log):
+    done = prophase_here(
         "eta", log, "--cpus", "1", "--user", "1", "--now", "2600", "--cluster", "1x0 1c",
         "--draws", "10", "--check", "0",
     )  # fmt: skip
@@ -40,8 +40,8 @@ def test_a_new_job_is_forecast_in_words(prophase, log):
     assert "not checked against the past" in done.stdout
 
 
-def test_what_cannot_be_told_is_said_and_ends_with_one(prophase, log):
-    done = prophase(
+def test_what_cannot_be_told_is_said_and_ends_with_one(prophase_here, log):
+    done = prophase_here(
         "eta", log, "--cpus", "1", "--now", "300", "--cluster", "1x0 1c", "--check", "0"
     )
     assert done.returncode == 1
@@ -56,7 +56,7 @@ def test_what_cannot_be_told_is_said_and_ends_with_one(prophase, log):
         (("--cluster", "1x0 1c", "--cpus", "1", "--now", "soon"), "+36h"),
     ],
 )
-def test_what_is_asked_wrongly_is_explained(prophase, log, arguments, message):
-    done = prophase("eta", log, *arguments)
+def test_what_is_asked_wrongly_is_explained(prophase_here, log, arguments, message):
+    done = prophase_here("eta", log, *arguments)
     assert done.returncode in (1, 2)
     assert message in done.stderr

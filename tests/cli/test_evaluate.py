@@ -12,16 +12,16 @@ MEASURES = {
 
 
 @pytest.fixture
-def workspace(prophase, tmp_path: Path) -> Path:
-    done = prophase("synth", "pai", "--jobs", "600", "--days", "2", "--out", "ws")
+def workspace(prophase_here, tmp_path: Path) -> Path:
+    done = prophase_here("synth", "pai", "--jobs", "600", "--days", "2", "--out", "ws")
     assert done.returncode == 0, done.stderr
     return tmp_path / "ws"
 
 
 def test_methods_stand_beside_baselines_with_all_measures_and_intervals(
-    prophase, workspace: Path
+    prophase_here, workspace: Path
 ) -> None:
-    done = prophase("evaluate", workspace, "--online", "--format", "json")
+    done = prophase_here("evaluate", workspace, "--online", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert set(found["methods"]) == {
@@ -34,9 +34,9 @@ def test_methods_stand_beside_baselines_with_all_measures_and_intervals(
         assert set(part) >= MEASURES | {"jobs"}
 
 
-def test_two_files_and_strata_make_one_table(prophase, workspace: Path) -> None:
-    assert prophase("split", workspace, "--out", "parts").returncode == 0
-    done = prophase(
+def test_two_files_and_strata_make_one_table(prophase_here, workspace: Path) -> None:
+    assert prophase_here("split", workspace, "--out", "parts").returncode == 0
+    done = prophase_here(
         "evaluate", "--train", "parts/train", "--test", "parts/test",
         "--methods", "shrinkage", "--strata",
     )  # fmt: skip
@@ -56,8 +56,8 @@ def test_two_files_and_strata_make_one_table(prophase, workspace: Path) -> None:
     ],
 )
 def test_contradictory_questions_are_refused(
-    prophase, workspace: Path, arguments: tuple[str, ...], words: str
+    prophase_here, workspace: Path, arguments: tuple[str, ...], words: str
 ) -> None:
-    done = prophase("evaluate", *arguments)
+    done = prophase_here("evaluate", *arguments)
     assert done.returncode == 2
     assert words in " ".join(done.stderr.split())

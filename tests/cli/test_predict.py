@@ -8,18 +8,20 @@ import pytest
 
 
 @pytest.fixture
-def parts(prophase, tmp_path: Path) -> Path:
+def parts(prophase_here, tmp_path: Path) -> Path:
     for arguments in (
         ("synth", "pai", "--jobs", "500", "--days", "2", "--out", "ws"),
         ("split", "ws", "--out", "parts"),
     ):
-        done = prophase(*arguments)
+        done = prophase_here(*arguments)
         assert done.returncode == 0, done.stderr
     return tmp_path / "parts"
 
 
-def test_every_job_gets_a_value_a_range_and_a_reason(prophase, parts: Path) -> None:
-    done = prophase("predict", parts / "test", "--history", parts / "train", "--out", "answers.csv")
+def test_every_job_gets_a_value_a_range_and_a_reason(prophase_here, parts: Path) -> None:
+    done = prophase_here(
+        "predict", parts / "test", "--history", parts / "train", "--out", "answers.csv"
+    )
     assert done.returncode == 0, done.stderr
     with (parts.parent / "answers.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -30,8 +32,8 @@ def test_every_job_gets_a_value_a_range_and_a_reason(prophase, parts: Path) -> N
     assert f"Wrote {len(rows):,} answers" in done.stdout
 
 
-def test_usage_is_a_target_as_well(prophase, parts: Path) -> None:
-    done = prophase(
+def test_usage_is_a_target_as_well(prophase_here, parts: Path) -> None:
+    done = prophase_here(
         "predict", parts / "test", "--history", parts / "train",
         "--target", "memory_peak_gib", "--method", "shrinkage", "--format", "json",
     )  # fmt: skip
@@ -39,7 +41,9 @@ def test_usage_is_a_target_as_well(prophase, parts: Path) -> None:
     assert all(row["value"] > 0 for row in json.loads(done.stdout))
 
 
-def test_a_target_that_is_not_there_is_refused(prophase, parts: Path) -> None:
-    done = prophase("predict", parts / "test", "--history", parts / "train", "--target", "joules")
+def test_a_target_that_is_not_there_is_refused(prophase_here, parts: Path) -> None:
+    done = prophase_here(
+        "predict", parts / "test", "--history", parts / "train", "--target", "joules"
+    )
     assert done.returncode == 1
     assert "no column 'joules'" in done.stderr

@@ -20,8 +20,8 @@ def dump(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_replay_reports_waits_and_writes_one_row_per_job(prophase, dump, tmp_path):
-    done = prophase("simulate", dump, "--cluster", "1x1", "--format", "json", "--out", "s.csv")
+def test_a_replay_reports_waits_and_writes_one_row_per_job(prophase_here, dump, tmp_path):
+    done = prophase_here("simulate", dump, "--cluster", "1x1", "--format", "json", "--out", "s.csv")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["mean_wait_s"] == 45.0
@@ -41,15 +41,15 @@ def test_a_replay_reports_waits_and_writes_one_row_per_job(prophase, dump, tmp_p
         (("--protocol", "openb", "--theory"), "nobody queues"),
     ],
 )
-def test_what_is_asked_wrongly_is_explained(prophase, dump, arguments, message):
-    done = prophase("simulate", dump, *arguments)
+def test_what_is_asked_wrongly_is_explained(prophase_here, dump, arguments, message):
+    done = prophase_here("simulate", dump, *arguments)
     assert done.returncode in (1, 2)
     assert message in done.stderr
 
 
 @pytest.mark.data
-def test_the_pai_preset_answers_the_published_averages(prophase, shared_data):
-    done = prophase(
+def test_the_pai_preset_answers_the_published_averages(prophase_here, shared_data):
+    done = prophase_here(
         "simulate", shared_data / "pai_sim" / "philly20k.csv.gz", "--source", "pai-sim",
         "--semantics", "pai", "--gpus", "600", "--order", "fifo", "--format", "json",
     )  # fmt: skip
@@ -60,9 +60,9 @@ def test_the_pai_preset_answers_the_published_averages(prophase, shared_data):
 
 
 @pytest.mark.data
-def test_the_openb_protocol_answers_the_published_curve(prophase, shared_data):
+def test_the_openb_protocol_answers_the_published_curve(prophase_here, shared_data):
     folder = shared_data / "openb"
-    done = prophase(
+    done = prophase_here(
         "simulate", folder / "openb_pod_list_default.csv", "--source", "openb",
         "--nodes", folder / "openb_node_list_gpu_node.csv", "--protocol", "openb",
         "--arrivals", folder / "arrival_orders.npz", "--seed", "43", "--place", "best_fit",
@@ -75,32 +75,32 @@ def test_the_openb_protocol_answers_the_published_curve(prophase, shared_data):
     assert np.abs(np.array(answer["allocation_pct"]) - theirs).max() < 0.01
 
 
-def test_theory_of_a_trace_too_short_for_a_rate_leaves_the_replay_standing(prophase, dump):
-    done = prophase("simulate", dump, "--cluster", "1x1", "--theory")
+def test_theory_of_a_trace_too_short_for_a_rate_leaves_the_replay_standing(prophase_here, dump):
+    done = prophase_here("simulate", dump, "--cluster", "1x1", "--theory")
     assert done.returncode == 0, done.stderr
     assert "mean_wait_s" in done.stdout
     assert "Theory: not computable: 2 jobs are too few" in done.stdout
 
 
 @pytest.mark.data
-def test_theory_beside_the_pai_preset_names_the_bursts_of_philly(prophase, shared_data):
+def test_theory_beside_the_pai_preset_names_the_bursts_of_philly(prophase_here, shared_data):
     arguments = (
         "simulate", shared_data / "pai_sim" / "philly20k.csv.gz", "--source", "pai-sim",
         "--semantics", "pai", "--gpus", "600", "--theory",
     )  # fmt: skip
-    theory = json.loads(prophase(*arguments, "--format", "json").stdout)["theory"]
+    theory = json.loads(prophase_here(*arguments, "--format", "json").stdout)["theory"]
     means = next(row for row in theory["table"] if row["measure"] == "wait_mean_s")
     assert means["simulation"] == pytest.approx(62445.3765, abs=1e-6)
     assert means["G/G/c"] < 1
     assert "SCV 365" in theory["verdict"][0]
     assert not theory["valid"]
-    shown = prophase(*arguments).stdout
+    shown = prophase_here(*arguments).stdout
     assert "Verdict: Formulas do not apply: Poisson arrivals" in shown
     assert "wait_p99_s" in shown
-    assert "wait_mean_s by one_pool" in prophase(*arguments, "--format", "csv").stdout
+    assert "wait_mean_s by one_pool" in prophase_here(*arguments, "--format", "csv").stdout
 
 
-def test_the_pai_node_needs_a_gpu(prophase):
-    refused = prophase("simulate", ".", "--semantics", "pai", "--gpus", "0")
+def test_the_pai_node_needs_a_gpu(prophase_here):
+    refused = prophase_here("simulate", ".", "--semantics", "pai", "--gpus", "0")
     assert refused.returncode == 2
     assert "'--gpus'" in refused.stderr

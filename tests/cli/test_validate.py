@@ -21,8 +21,8 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_right_model_is_valid_and_everything_is_written(prophase, log, tmp_path):
-    done = prophase(
+def test_a_right_model_is_valid_and_everything_is_written(prophase_here, log, tmp_path):
+    done = prophase_here(
         "validate", log, "--cluster", "1x0 1c", "--page", "p.html", "--figures", "f",
         "--out", "waits.csv",
     )  # fmt: skip
@@ -37,8 +37,10 @@ def test_a_right_model_is_valid_and_everything_is_written(prophase, log, tmp_pat
     assert len(pd.read_csv(tmp_path / "waits.csv")) == 150
 
 
-def test_a_wrong_model_is_told_so_in_json(prophase, log):
-    done = prophase("validate", log, "--cluster", "1x0 4c", "--format", "json", "--set", "seed=3")
+def test_a_wrong_model_is_told_so_in_json(prophase_here, log):
+    done = prophase_here(
+        "validate", log, "--cluster", "1x0 4c", "--format", "json", "--set", "seed=3"
+    )
     answer = json.loads(done.stdout)
     assert answer["verdicts"][0]["valid"] is False
     assert answer["scores"]["all jobs"]["simulated_mean_s"] == 0.0
@@ -46,9 +48,9 @@ def test_a_wrong_model_is_told_so_in_json(prophase, log):
     assert answer["utilisation"]["cores"]["simulated"] == pytest.approx(0.5, abs=0.01)
 
 
-def test_csv_has_one_row_per_class(prophase, log, tmp_path):
+def test_csv_has_one_row_per_class(prophase_here, log, tmp_path):
     (tmp_path / "ids").write_text("1\n2\n" + "\n".join(str(i) for i in range(20, 140)))
-    done = prophase(
+    done = prophase_here(
         "validate", log, "--cluster", "1x0 1c", "--format", "csv", "--by", "user",
         "--score-ids", "ids", "--limit", "least_jobs=5",
     )  # fmt: skip
@@ -67,16 +69,16 @@ def test_csv_has_one_row_per_class(prophase, log, tmp_path):
         (("--order", "column:wait_s"), "no column wait_s"),
     ],
 )
-def test_what_is_asked_wrongly_is_explained(prophase, log, arguments, message):
-    done = prophase("validate", log, "--cluster", "1x0 1c", *arguments)
+def test_what_is_asked_wrongly_is_explained(prophase_here, log, arguments, message):
+    done = prophase_here("validate", log, "--cluster", "1x0 1c", *arguments)
     assert done.returncode in (1, 2)
     assert message in done.stderr
 
 
 @pytest.mark.data
-def test_a_real_slurm_run_is_replayed_whole_and_scored_where_known(prophase, shared_data):
+def test_a_real_slurm_run_is_replayed_whole_and_scored_where_known(prophase_here, shared_data):
     root = Path(__file__).parents[2]
-    done = prophase(
+    done = prophase_here(
         "validate", shared_data / "ubccr-micro-slurm", "--nodes",
         root / "benchmarks" / "quality" / "micro-slurm", "--queue", "easy", "--place", "first_fit",
         "--format", "json",
