@@ -26,7 +26,7 @@ from prophase.phase.motion import fitted_motion, log_density, moments_of, varian
 from prophase.phase.series import Floats, Ints
 
 #: chunks that long series are cut into while learning, so that many advance at once
-_CHUNK = 400
+_CHUNK = 200
 #: samples that a model is learnt from at most
 MOST_SAMPLES = 60_000
 _LEAST_LOG = -745.0
@@ -141,7 +141,7 @@ def learn_hmm(
     *,
     order: int = 0,
     random_state: int = 0,
-    most_rounds: int = 60,
+    most_rounds: int = 40,
     tolerance: float = 1e-4,
     guess: str = "movement",
 ) -> HMM:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prophase.errors import ModelFileError
-from prophase.phase.ai4dl.pickles import read_pickle
+from prophase.phase.ai4dl.pickles import read_without_running
 from prophase.phase.ai4dl.weights import read_parts
 
 NETWORK = {
@@ -44,7 +44,7 @@ def test_the_network_of_the_original_is_read_number_by_number(
     assert crbm is not None
     assert crbm.A.tolist() == NETWORK["A"].tolist()  # type: ignore[attr-defined]
     assert crbm.history == 2
-    held = read_pickle(folder / "model_dict.pickle")
+    held = read_without_running(folder / "model_dict.pickle")
     assert held["rec_error_per_epoch"] == [0.5, 0.25]
 
 
@@ -77,14 +77,14 @@ def test_instructions_that_a_model_does_not_need_are_refused(tmp_path: Path) -> 
     out.write(b"\x80\x04P1\n.")
     (tmp_path / "odd.pickle").write_bytes(out.getvalue())
     with pytest.raises(ModelFileError, match="PERSID"):
-        read_pickle(tmp_path / "odd.pickle")
+        read_without_running(tmp_path / "odd.pickle")
 
 
 @pytest.mark.parametrize("end", [20, 200])
 def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, end: int) -> None:
     (tmp_path / "cut.pickle").write_bytes(pickle.dumps(NETWORK)[:end])
     with pytest.raises(ModelFileError):
-        read_pickle(tmp_path / "cut.pickle")
+        read_without_running(tmp_path / "cut.pickle")
 
 
 def test_other_files_are_refused_with_what_they_are(tmp_path: Path) -> None:

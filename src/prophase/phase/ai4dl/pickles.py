@@ -33,7 +33,7 @@ class Noted:
     items: dict[Any, Any] = field(default_factory=dict)
 
 
-def read_pickle(path: Path | str) -> Any:
+def read_without_running(path: Path | str) -> Any:
     """Return what a pickle holds: plain values, arrays, and `Noted` for everything else.
 
     Raises
@@ -226,6 +226,10 @@ def _made(called: Any, arguments: Any) -> Any:
     name = called.name if isinstance(called, Noted) else str(called)
     if name.endswith("multiarray.scalar") and len(arguments) == 2:
         return _from_bytes(arguments[1], _dtype(arguments[0]), (), "C")[()]
+    if name.endswith("numeric._frombuffer") and len(arguments) == 4:
+        # protocol 5 hands over the bytes themselves
+        content, kind, shape, order = arguments
+        return _from_bytes(bytes(content), _dtype(kind), shape, str(order))
     if name.endswith("_codecs.encode"):
         # protocol 2 writes bytes as text
         return str(arguments[0]).encode(str(arguments[1]))

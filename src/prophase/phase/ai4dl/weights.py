@@ -11,7 +11,7 @@ import numpy as np
 
 from prophase.errors import MissingFileError, ModelFileError
 from prophase.modelfile import load_model, save_model
-from prophase.phase.ai4dl.pickles import Noted, read_pickle
+from prophase.phase.ai4dl.pickles import Noted, read_without_running
 from prophase.phase.crbm import CRBM
 from prophase.phase.series import Floats
 
@@ -81,7 +81,8 @@ def read_parts(path: Path | str) -> Parts:
             f"{path}: there is no model at this path. Train one, or give the folder, .joblib or "
             ".npz file of an AI4DL model."
         )
-    start = source.open("rb").read(4)
+    with source.open("rb") as stream:
+        start = stream.read(4)
     if start[:2] != b"PK":
         return _from_pickle(source)
     if source.suffix == ".npz":
@@ -161,7 +162,7 @@ def _from_arrays(source: Path, arrays: Mapping[str, Any]) -> Parts:
 
 def _from_pickle(source: Path) -> Parts:
     """Take the numbers out of what the original wrote: a network, a k-means or a scaler."""
-    held = read_pickle(source)
+    held = read_without_running(source)
     state = held.state if isinstance(held, Noted) else held
     if isinstance(state, dict):
         if all(isinstance(state.get(name), np.ndarray) for name in _NETWORK):
