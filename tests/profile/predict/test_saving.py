@@ -13,7 +13,6 @@ from prophase.profile.predict.job_model import JobModel, learn
 from prophase.profile.predict.methods import METHODS
 from prophase.profile.predict.packing import Packer, Unpacker
 
-
 #: these differ from profile-mean in what they take from the same profile
 ALIKE = ("profile-median", "profile-q05", "profile-interquartile-mean", "profile-iqr")
 
