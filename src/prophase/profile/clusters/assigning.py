@@ -7,7 +7,7 @@ A job beyond the reach of the nearest profile is an outlier.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -48,6 +48,10 @@ class Assigner:
     profiles: Ints
     reach: Floats
     metric: str
+    #: profiles that are no more; their jobs, and outliers, are looked up in ``later``
+    retired: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    #: what was learnt since; profiles that are not retired are never touched by it
+    later: Assigner | None = None
 
     def assign(self, values: Floats, *, reject: bool = True) -> Assignment:
         """Return the profile of each row of values; -1 beyond the reach of the nearest.
@@ -55,6 +59,18 @@ class Assigner:
         With ``reject=False`` every row goes to the profile of its nearest member, remembered
         outliers apart; one that would be rejected has strength 0.
         """
+        found = self._assign(values, reject=reject)
+        if self.later is None:
+            return found
+        gone = np.isin(found.labels, self.retired)
+        found.labels[gone], found.strength[gone] = OUTLIERS, 0.0
+        rows = np.flatnonzero(found.labels == OUTLIERS)
+        since = self.later.assign(values[rows], reject=reject)
+        for part in ("labels", "strength", "distance"):
+            getattr(found, part)[rows] = getattr(since, part)
+        return found
+
+    def _assign(self, values: Floats, *, reject: bool) -> Assignment:
         kept = slice(None) if reject else self.labels != OUTLIERS
         members, known = self.members[kept], self.labels[kept]
         if not len(members):

@@ -49,6 +49,7 @@ def arrays_to_keep(profiler: WorkloadProfiler) -> dict[str, Any]:
         "silhouette_rows": scores.rows,
         "silhouettes": scores.values,
     }
+    arrays |= _later_to_keep(assigner)
     if profiler.tree_ is not None:
         tree = profiler.tree_
         arrays |= {
@@ -76,13 +77,7 @@ def restore(profiler: WorkloadProfiler, model: Model) -> None:
     )
     profiler.labels_, profiler.strength_ = arrays["labels"], arrays["strength"]
     profiler.job_ids_ = np.char.decode(arrays["job_ids"], "utf-8")
-    profiler.assigner_ = Assigner(
-        arrays["members"],
-        arrays["member_labels"],
-        arrays["member_profiles"],
-        arrays["reach"],
-        meta["metric"],
-    )
+    profiler.assigner_ = _assigner(arrays, meta["metric"])
     rows = arrays["silhouette_rows"]
     profiler.scores_ = Silhouettes(rows, arrays["silhouettes"], profiler.labels_[rows])
     profiler.tree_, profiler.reachability_ = _tree(arrays), _reachability(arrays)
@@ -92,6 +87,35 @@ def restore(profiler: WorkloadProfiler, model: Model) -> None:
     profiler.metadata_ = list(meta["metadata"])
     profiler.notes_ = tuple(meta["notes"])
     profiler.data_hash_ = model.data_hash
+
+
+def _later_to_keep(assigner: Assigner) -> dict[str, Any]:
+    """Return what was learnt since the fit, numbered in the order it came."""
+    arrays: dict[str, Any] = {}
+    number = 1
+    while assigner.later is not None:
+        arrays[f"later{number}_retired"] = assigner.retired
+        assigner = assigner.later
+        arrays |= {
+            f"later{number}_members": assigner.members,
+            f"later{number}_member_labels": assigner.labels,
+            f"later{number}_member_profiles": assigner.profiles,
+            f"later{number}_reach": assigner.reach,
+        }
+        number += 1
+    return arrays
+
+
+def _assigner(arrays: Mapping[str, Any], metric: str, number: int = 0) -> Assigner:
+    start = f"later{number}_" if number else ""
+    parts = [
+        arrays[start + part] for part in ("members", "member_labels", "member_profiles", "reach")
+    ]
+    members, labels, profiles, reach = parts
+    if (retired := arrays.get(f"later{number + 1}_retired")) is None:
+        return Assigner(members, labels, profiles, reach, metric)
+    later = _assigner(arrays, metric, number + 1)
+    return Assigner(members, labels, profiles, reach, metric, retired, later)
 
 
 def _tree(arrays: Mapping[str, Any]) -> CondensedTree | None:
