@@ -90,8 +90,9 @@ def test_the_same_seed_gives_the_same_file(levels_usage: pd.DataFrame, tmp_path:
     assert sums[0] == sums[1]
 
 
-def test_the_number_of_phases_is_found(levels_usage: pd.DataFrame) -> None:
-    found = PhaseDetector().fit(levels_usage)
+def test_the_number_of_phases_is_found() -> None:
+    short = {f"s{n}": steps([1.0, 4.0, 7.0] * 2, 12, seed=n) for n in range(4)}
+    found = PhaseDetector(window=1).fit(usage_of(short))
     assert found.n_phases_ == 3
     assert {one.n_phases for one in found.trials_} >= {1, 2, 3, 4}
 

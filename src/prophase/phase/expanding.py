@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: new samples of a phase that are needed to make another one of them
 _ENOUGH = 10
-#: share of the variance that one more group must take away to be made
-_WORTH = 0.25
+#: new phases may be this many times as wide as the known ones
+_WIDTH = 2.0
 _MOST_GROUPS = 6
 
 
@@ -118,7 +118,7 @@ def expand(
     phase : int, optional
         Phase to split; the one that `propose` names if not given.
     groups : int, optional
-        How many new phases; as many as take away a good part of the variance if not given.
+        How many new phases; as many as make them about as narrow as known ones if not given.
     """
     found = propose(detector, usage)
     if phase is not None and not 0 <= phase < detector.n_phases_:
@@ -135,7 +135,7 @@ def expand(
             f"phase {chosen} has {len(rows)} new samples, and {_ENOUGH} are needed to split it. "
             "Give more series, or another phase."
         )
-    centres = _centres(rows, groups, detector.random_state)
+    centres = _centres(rows, groups, _width(detector), detector.random_state)
     first = detector.n_phases_
     split = Split(chosen, first, centres, detector.familiar_)
     series = detector.series_in(usage)
@@ -170,16 +170,23 @@ def _labelled(
     return phases, scaled, detector.familiar_.is_new(scaled)
 
 
-def _centres(rows: Floats, groups: int | None, random_state: int) -> Floats:
+def _width(detector: PhaseDetector) -> float:
+    """Return the variance inside the known phases, summed over metrics, in scaled units."""
+    told = detector.statistics_
+    told = told[(told["samples"] > 1) & told["std"].notna()]
+    scale = dict(zip(detector.metrics_, detector.scale_, strict=True))
+    spread = (told["std"] / told["metric"].map(scale)) ** 2
+    weighted = float((spread * told["samples"]).sum() / told["samples"].sum())
+    return weighted * len(detector.metrics_)
+
+
+def _centres(rows: Floats, groups: int | None, width: float, random_state: int) -> Floats:
+    """Return as many centres as are asked for, or as make groups about as narrow as known ones."""
     if groups is not None:
         return kmeans(rows, groups, random_state=random_state).places
-    found = kmeans(rows, 1, random_state=random_state)
-    whole = found.inertia
-    for count in range(2, _MOST_GROUPS + 1):
-        if len(np.unique(rows, axis=0)) < count:
+    most = min(_MOST_GROUPS, len(np.unique(rows, axis=0)))
+    for count in range(1, most + 1):
+        found = kmeans(rows, count, random_state=random_state)
+        if found.inertia <= _WIDTH * width:
             break
-        finer = kmeans(rows, count, random_state=random_state)
-        if found.inertia - finer.inertia < _WORTH * whole:
-            break
-        found = finer
     return found.places

@@ -62,7 +62,7 @@ def test_a_split_is_proposed_and_made(
     dry = prophase_here("phase", "expand", series, "other", "--dry-run")
     assert "phase 1 takes 30 of 30 new samples" in dry.stdout
     done = prophase_here("phase", "expand", series, "other", "--format", "json")
-    assert json.loads(done.stdout)["added"][0] == 2
+    assert json.loads(done.stdout)["added"] == [2]
 
 
 def test_a_sweep_prints_a_row_per_trial(prophase_here: Run, series: Path) -> None:

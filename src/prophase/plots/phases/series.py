@@ -84,6 +84,7 @@ def _draw(
             first = first or axes
             last = row == strips + len(columns) - 1
             axes.tick_params(labelbottom=last)
+            axes.set_xlim(-0.5, max(map(len, arrays)) - 0.5)
             if row < strips:
                 words = "phase" if strips == 1 else ("true", "other")[row]
                 _strip(axes, phases[row], palette, words)

@@ -8,10 +8,12 @@ from matplotlib.figure import Figure
 
 from prophase.phase.series import Floats
 from prophase.plots.phases.colours import phase_colour
-from prophase.plots.style import INK, MUTED, draw
+from prophase.plots.style import INK, MUTED, PAPER, draw
 
 #: arrows that stand for a smaller share of the changes out of a phase are left out
 _LEAST = 0.05
+#: paper behind a number, so that arrows do not cross it
+_BEHIND = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}
 
 
 def transition_graph(transitions: Floats, samples: Floats) -> Figure:
@@ -70,6 +72,7 @@ def _paint(axes: Axes, transitions: Floats, samples: Floats) -> None:
                 f"{100 * chance:.0f} %",
                 fontsize=8,
                 color=INK,
+                bbox=_BEHIND,
                 ha="center",
                 va="center",
             )
