@@ -19,6 +19,7 @@ from prophase.profile.clusters.clustering import (
     refuse_few_rows,
 )
 from prophase.profile.clusters.features import Floats
+from prophase.profile.clusters.generators.reachability import visit
 from prophase.profile.clusters.generators.spanning import single_linkage
 from prophase.profile.clusters.libraries import library
 from prophase.profile.clusters.quality import Ints
@@ -90,9 +91,9 @@ def _condensed(raw: Any, labels: Ints) -> CondensedTree:
 
 @dataclass(frozen=True)
 class Optics:
-    """Groups by reachability (Ankerst et al. 1999), through scikit-learn.
+    """Groups by reachability (Ankerst et al. 1999), cut as scikit-learn does.
 
-    Its time grows with the square of the rows: hours at 100,001. Beyond ``most_rows`` it learns
+    Its time grows with the square of the rows. Beyond ``most_rows`` it learns
     from a sample, gives each other row the group of its nearest sampled row within reach, and
     says so in the notes. The least size of a group shrinks with the sample.
 
@@ -145,20 +146,22 @@ class Optics:
         )
 
     def _whole(self, values: Floats, size: int) -> Clustering:
-        learner = library("sklearn.cluster").OPTICS(
-            min_samples=size, min_cluster_size=size, metric=self.metric, n_jobs=1
-        )
+        found = visit(values, size, metric=self.metric)
         with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
             # equal jobs reach each other at distance 0, by which a steepness is divided
             warnings.simplefilter("ignore", RuntimeWarning)
-            learner.fit(np.ascontiguousarray(values))
-        labels = learner.labels_.astype(np.int64)
-        distance = np.asarray(learner.reachability_, dtype=np.float64)
-        order = learner.ordering_.astype(np.int64)
+            labels, _ = library("sklearn.cluster").cluster_optics_xi(
+                reachability=found.distance,
+                predecessor=found.predecessor,
+                ordering=found.order,
+                min_samples=size,
+                min_cluster_size=size,
+            )
+        labels = labels.astype(np.int64)
         return Clustering(
             labels,
-            _by_reachability(labels, np.minimum(distance, learner.core_distances_)),
-            reachability=Reachability(order, distance[order]),
+            _by_reachability(labels, np.minimum(found.distance, found.core)),
+            reachability=Reachability(found.order, found.distance[found.order]),
         )
 
 
