@@ -4,9 +4,9 @@ Every fit runs in a fresh process that has loaded nothing but what it needs; CPU
 peak of its memory are those of that process. The baseline is the ``hdbscan`` library with its
 exact spanning tree, in the same minutes: on a busy machine only the ratio to it means something.
 Labels are compared with the baseline's (adjusted Rand index, in the remark); the library's default
-approximates the tree. OPTICS runs on a sample by design, and its time is shown beside.
+approximates the tree. OPTICS is compared with scikit-learn's on few rows, and shown on a sample.
 
-    python benchmarks/speed/cluster_speed.py [--rows 20000] [--whole 100001] [--paper]
+    python benchmarks/speed/cluster_speed.py [--rows 20000] [--whole 100001] [--optics 2000]
 
 Needs the extra ``learn``, and ``fast_hdbscan``, which is left out if it is not installed.
 """
@@ -47,10 +47,16 @@ FITS = {
     "fast_hdbscan": "from fast_hdbscan import HDBSCAN\nimport numpy as np\n"
     "HDBSCAN(min_cluster_size=10).fit(np.random.default_rng(0).normal(size=(500, 17)))\n"
     "fit = HDBSCAN(min_cluster_size={size}, min_samples={samples}).fit_predict",
+    "OPTICS of scikit-learn": "from sklearn.cluster import OPTICS\n"
+    "fit = OPTICS(min_samples={samples}, min_cluster_size={samples}).fit_predict",
+    "our OPTICS": "import sklearn.cluster\n"
+    "from prophase.profile.clusters.generators.density import Optics\n"
+    "fit = lambda v: Optics({samples}).cluster(v).labels",
     "OPTICS on a sample": "import sklearn.cluster\n"
     "from prophase.profile.clusters.generators.density import Optics\n"
     "fit = lambda v: Optics({size}, most_rows=10_000).cluster(v).labels",
 }
+OPTICS = ("OPTICS of scikit-learn", "our OPTICS")
 MEASURED = """
 import json, re, sys, time
 import numpy as np
@@ -95,21 +101,22 @@ def compare(values: Path, names: list[str], samples: int, repeats: int) -> None:
     from sklearn.metrics import adjusted_rand_score
 
     rows = len(np.load(values, mmap_mode="r"))
-    data = f"{rows:,} x 17 synthetic PAI rows, min_cluster_size {SIZE}, min_samples {samples}"
+    size = samples if names[0] in OPTICS else SIZE
+    data = f"{rows:,} x 17 synthetic PAI rows, min_cluster_size {size}, min_samples {samples}"
     found = {name: [measure(name, values, samples) for _ in range(repeats)] for name in names}
-    base = found[BASELINE]
+    baseline, base = names[0], found[names[0]]
     for name, runs in found.items():
         labels = runs[-1][3]
         remark = (
             f"{labels.max() + 1} clusters, {(labels < 0).mean():.1%} outliers, adjusted Rand "
-            f"index {adjusted_rand_score(base[-1][3], labels):.3f} with {BASELINE}; "
+            f"index {adjusted_rand_score(base[-1][3], labels):.3f} with {baseline}; "
             f"{runs[-1][2]:.0f} MB before the fit"
         )
         print(remark)
         for place, what, unit in ((0, "time", "CPU s"), (1, "peak memory", "MB")):
             record(
                 Measurement(
-                    f"cluster {name}: {what}", unit, [run[place] for run in runs], BASELINE,
+                    f"cluster {name}: {what}", unit, [run[place] for run in runs], baseline,
                     [run[place] for run in base], data, remark,
                 )
             )  # fmt: skip
@@ -120,18 +127,21 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=20_000, help="rows of the comparison")
     options.add_argument("--whole", type=int, default=100_001, help="rows of ours; 0 for none")
     options.add_argument("--beside", nargs="*", default=[], help="others on the whole rows, too")
+    options.add_argument("--optics", type=int, default=2_000, help="rows for OPTICS; 0 for none")
     options.add_argument("--repeats", type=int, default=1)
     options.add_argument("--paper", action="store_true", help="min_samples 300, too")
     chosen = options.parse_args()
-    names = [name for name in FITS if name != "fast_hdbscan"]
+    names = [name for name in FITS if name not in ("fast_hdbscan", *OPTICS)]
     if importlib.util.find_spec("fast_hdbscan"):
-        names = list(FITS)
+        names.insert(-1, "fast_hdbscan")
     with TemporaryDirectory() as scratch:
         if chosen.rows:
             small = usage_rows(chosen.rows, Path(scratch))
             compare(small, names, 10, chosen.repeats)
             if chosen.paper:
                 compare(small, [n for n in names if "OPTICS" not in n], SIZE, chosen.repeats)
+        if chosen.optics:
+            compare(usage_rows(chosen.optics, Path(scratch)), list(OPTICS), 50, chosen.repeats)
         if chosen.whole:
             whole = usage_rows(chosen.whole, Path(scratch))
             compare(whole, [BASELINE, "ours", *chosen.beside], 10, chosen.repeats)
