@@ -184,7 +184,7 @@ def _numbers(
         progress(f"{labeller}: {number} phases, window {window}", None)
         if labeller == "hmm" and not every:
             trials.append(_not_seen(stretches, number, window, random_state))
-            scores = [float(np.mean(one.unseen)) for one in trials]
+            scores = [_trimmed(np.array(one.unseen))[0] for one in trials]
             worse = 0 if scores[-1] <= min(scores) else worse + 1
             if worse > _PATIENCE:
                 break
@@ -216,13 +216,28 @@ def _fewest(trials: list[Trial]) -> Trial:
     if not trials[0].unseen:
         return min(trials, key=lambda one: one.bits)
     scores = {one.n_phases: np.array(one.unseen) for one in trials}
-    best = min(scores, key=lambda number: scores[number].mean())
+    best = min(scores, key=lambda number: _trimmed(scores[number])[0])
     for one in trials:
-        worse = scores[one.n_phases] - scores[best]
-        error = worse.std(ddof=1) / np.sqrt(len(worse)) if len(worse) > 1 else 0.0
-        if one.n_phases == best or worse.mean() <= _CLEARLY * error:
+        worse, error = _trimmed(scores[one.n_phases] - scores[best])
+        if one.n_phases == best or worse <= _CLEARLY * error:
             return one
     raise AssertionError("the best trial is among the trials")
+
+
+def _trimmed(values: Floats) -> tuple[float, float]:
+    """Return mean and standard error without the outermost fifths (Tukey and McLaughlin 1963).
+
+    A series that is larger than all others is explained badly by any number of phases, and would
+    decide alone.
+    """
+    ordered = np.sort(values)
+    cut = len(ordered) // 5
+    inner = ordered[cut : len(ordered) - cut]
+    if len(inner) < 2:
+        return float(ordered.mean()), 0.0
+    drawn_in = np.clip(ordered, inner[0], inner[-1])
+    error = drawn_in.std(ddof=1) / (len(inner) / len(ordered)) / np.sqrt(len(ordered))
+    return float(inner.mean()), float(error)
 
 
 def _judged(model: Labeller, labeller: str, stretches: list[Floats], window: int) -> Trial:
