@@ -115,6 +115,13 @@ def test_all_outliers_are_said_and_every_further_job_is_rejected(jobs: pd.DataFr
     assert set(profiler.predict(jobs)) == {-1}
 
 
+def test_profiles_of_requests_alone_say_so(jobs: pd.DataFrame) -> None:
+    asked = pd.DataFrame({"request_cpu_cores": jobs["cpu_mean_cores"].round()})
+    notes = WorkloadProfiler().fit(asked).notes_
+    assert any("requests alone" in note for note in notes)
+    assert not any("requests alone" in note for note in WorkloadProfiler().fit(jobs).notes_)
+
+
 def test_jobs_of_another_schema_are_refused(jobs: pd.DataFrame) -> None:
     profiler = WorkloadProfiler().fit(jobs)
     with pytest.raises(MissingColumnError, match="learnt with cpu_mean_cores"):

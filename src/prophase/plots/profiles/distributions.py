@@ -24,9 +24,14 @@ def transform_pairs(table: pd.DataFrame, name: str) -> Figure:
     metrics = list(dict.fromkeys(table["metric"]))
     rows = -(-len(metrics) // (_COLUMNS // 2))
     with styled():
-        figure = Figure(figsize=(10.0, 0.6 + 1.25 * rows))
+        height = 0.6 + 1.25 * rows
+        figure = Figure(figsize=(10.0, height))
+        # a measured layout takes seconds with so many axes
+        figure.set_layout_engine("none")
         FigureCanvasAgg(figure)
-        grid = figure.subplots(rows, _COLUMNS, squeeze=False).ravel()
+        room = {"left": 0.05, "right": 0.99, "wspace": 0.28, "hspace": 0.85}
+        room |= {"bottom": 0.3 / height, "top": 1 - 0.3 / height}
+        grid = figure.subplots(rows, _COLUMNS, squeeze=False, gridspec_kw=room).ravel()
         for place, metric in enumerate(metrics):
             for side, when in enumerate(("before", "after")):
                 axes = grid[2 * place + side]

@@ -69,7 +69,8 @@ def affinity_map(table: pd.DataFrame) -> Figure:
             for (row, column), value in np.ndenumerate(values):
                 if np.isnan(value):
                     continue
-                word = f"{value:.2g}" if sure[row, column] else f"({value:.1g})"
+                shown = f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+                word = shown if sure[row, column] else f"({shown})"
                 axes.text(
                     column,
                     row,

@@ -29,6 +29,7 @@ from prophase.profile.clusters.profiler_file import arrays_to_keep, restore, set
 from prophase.profile.clusters.profiles import Profile, describe_profiles, metadata_columns
 from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes, silhouettes
 from prophase.profile.clusters.transforms import fit_transform
+from prophase.trace.schema import known_at_submit
 
 KIND = "profile.clusters"
 
@@ -140,7 +141,7 @@ class WorkloadProfiler:
             members=self.members,
             random_state=self.random_state,
         )
-        self.notes_ = (*features.notes, *found.notes, *_warnings(found))
+        self.notes_ = (*features.notes, *found.notes, *_warnings(found, features.columns))
         self.data_hash_ = content_hash(features)
         return self
 
@@ -256,7 +257,17 @@ def _filled(jobs: pd.DataFrame, columns: Sequence[str]) -> Floats:
     return filled
 
 
-def _warnings(found: Clustering) -> tuple[str, ...]:
+def _warnings(found: Clustering, columns: Sequence[str]) -> tuple[str, ...]:
+    said = _about_outliers(found)
+    if set(known_at_submit(columns)) == set(columns):
+        said += (
+            "No use is recorded: profiles are made of requests alone and say nothing about what "
+            "jobs do.",
+        )
+    return said
+
+
+def _about_outliers(found: Clustering) -> tuple[str, ...]:
     if found.count == 0:
         return (
             "Every job is an outlier: there are no profiles. Take a smaller least size, another "
