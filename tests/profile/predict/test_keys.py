@@ -44,3 +44,11 @@ def test_keys_are_equal_where_values_are_and_missing_is_a_value_of_its_own() -> 
     assert len(set(keys.tolist())) == 3
     alone = jobs.iloc[[0]].astype({"request_gpus": int})
     assert key_of(level, hash_columns(alone, set(level.columns)), 1)[0] == keys[0]
+
+
+def test_an_account_alone_does_not_tell_what_kind_of_job_it_is() -> None:
+    jobs = pd.DataFrame({"group": ["a", "b"] * 20, "request_gpus": [1.0, 2.0, 4.0, 8.0] * 10})
+    closeness = {level.label: level.closeness for level in choose_levels(jobs)}
+    assert closeness == {
+        "group and request": "seen", "group": "partly", "request": "partly", "all jobs": "new",
+    }  # fmt: skip

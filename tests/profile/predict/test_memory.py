@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prophase.profile.predict.medians import medians_as_of
-from prophase.profile.predict.memory import RECENT, Memory
+from prophase.profile.predict.memory import RECENT, SAMPLED, Memory
 
 rows = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 30), st.integers(0, 9)), min_size=1, max_size=60
@@ -64,3 +67,40 @@ def test_the_median_of_all_is_the_same_with_and_without_going_through_time() -> 
         np.full(22, 10.0),
     )
     np.testing.assert_array_equal(at_once, one_hidden)
+
+
+@settings(max_examples=100)
+@given(rows, st.integers(1, 59), st.booleans())
+def test_the_sample_of_a_short_past_is_all_of_it(
+    known: list[tuple[int, ...]], first: int, shares: bool
+) -> None:
+    keys, ends, values = columns([row for row in known if row[0] < 2] or [(0, 1, 1)])
+    memory = Memory()
+    memory.add(keys[:first], ends[:first], values[:first])
+    memory._long, memory._short = memory._short, memory._long
+    if first < len(keys):
+        memory.add(keys[first:], ends[first:], values[first:])
+    wanted = np.unique(keys)
+    found = replace(memory.recall(wanted, np.full(len(wanted), 99.0)), shares=shares)
+    for row, key in enumerate(wanted):
+        past = np.sort(values[keys == key])
+        assert set(found.sample[row][: min(len(past), SAMPLED)]) <= set(past)
+        if len(past) <= SAMPLED:
+            assert found.sample[row][: len(past)].tolist() == past.tolist()
+            assert found.quantile(0.0)[row] == past[0]
+            assert found.quantile(1.0)[row] == past[-1]
+        if shares and len(past) <= RECENT:
+            assert np.isclose(found.middle()[row], past.mean())
+    part = found.rows(np.array([0]))
+    assert part.count[0] == found.count[0]
+    assert part.shares == shares
+
+
+def test_a_long_past_is_sampled_evenly_over_time() -> None:
+    memory = Memory()
+    ends = np.arange(1_000.0)
+    memory.add(np.ones(1_000, dtype=np.uint64), ends, ends)
+    found = memory.recall(np.ones(1, dtype=np.uint64), np.array([1e9]))
+    assert found.quantile(0.5)[0] == pytest.approx(500, abs=25)
+    assert found.sample[0, 0] < 50
+    assert found.sample[0, -1] > 950

@@ -66,6 +66,9 @@ class Recall:
         return self._middles[most]
 
     def _middle(self, most: int) -> Floats:
+        if self.shares and most == RECENT:
+            # a share of few is mostly chance
+            return self.mean
         if self.shares:
             held = np.minimum(self.count, most)
             total = np.nansum(self.values[:, :most], axis=1)

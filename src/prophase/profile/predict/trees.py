@@ -12,6 +12,9 @@ from prophase.errors import MissingExtraError
 from prophase.profile.predict.memory import Floats
 
 _TREES = 24
+#: rows that a leaf holds at least; a share of few rows is mostly chance
+FEWEST = 10
+YES_NO_FEWEST = 40
 #: outcomes kept per leaf
 _KEPT = 4
 _SETTINGS: dict[str, Any] = {
@@ -19,8 +22,6 @@ _SETTINGS: dict[str, Any] = {
     "max_depth": 8,
     "eta": 1.0,
     "subsample": 0.63,
-    "colsample_bynode": 0.4,
-    "min_child_weight": 10,
     "reg_lambda": 0.0,
     "tree_method": "hist",
     # several threads wait for each other on a busy machine and are slower than one
@@ -46,13 +47,21 @@ def matrix(seen: NDArray[Any], answers: Floats | None = None) -> Any:
 class LeafForest:
     """Random forest that answers with outcomes of like jobs instead of their mean."""
 
-    def __init__(self, *, random_state: int = 0) -> None:
+    def __init__(self, *, fewest: int = FEWEST, random_state: int = 0) -> None:
+        self.fewest = fewest
         self.random_state = random_state
 
     def fit(self, seen: NDArray[Any], answers: Floats) -> Self:
         """Grow the trees and fill their leaves with outcomes."""
         data = matrix(seen, answers)
-        self.booster_ = xgboost().train({**_SETTINGS, "seed": self.random_state}, data, 1)
+        settings = {
+            **_SETTINGS,
+            # of few columns each branch has to see some
+            "colsample_bynode": min(1.0, max(0.4, 4 / seen.shape[1])),
+            "min_child_weight": self.fewest,
+            "seed": self.random_state,
+        }
+        self.booster_ = xgboost().train(settings, data, 1)
         leaves = self._leaves(data)
         draw = np.random.default_rng(self.random_state)
         self.kept_ = np.zeros((_TREES, int(leaves.max()) + 1, _KEPT), dtype=np.float32)

@@ -10,7 +10,7 @@ from prophase.profile.predict.history import Question
 from prophase.profile.predict.lessons import lessons
 from prophase.profile.predict.memory import Floats, Recall
 from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.trees import LeafForest, matrix
+from prophase.profile.predict.trees import FEWEST, YES_NO_FEWEST, LeafForest, matrix
 
 
 class Forest(Predictor):
@@ -21,7 +21,9 @@ class Forest(Predictor):
     def _learn(self, question: Question, values: Floats) -> None:
         asked, answers = lessons(question, values, self.random_state)
         seen = features(asked, self.history_.recall(asked))
-        self.forest_ = LeafForest(random_state=self.random_state).fit(seen, answers)
+        fewest = YES_NO_FEWEST if self.yes_no_ else FEWEST
+        forest = LeafForest(fewest=fewest, random_state=self.random_state)
+        self.forest_ = forest.fit(seen, answers)
 
     def _answer(self, question: Question, recall: list[Recall]) -> Answer:
         if not hasattr(self, "forest_"):

@@ -32,7 +32,7 @@ from prophase.profile.predict.pool import (
     pooled,
 )
 from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.trees import LeafForest, matrix
+from prophase.profile.predict.trees import FEWEST, YES_NO_FEWEST, LeafForest, matrix
 
 #: weights of the opinions before any outcome is known
 _PRIOR = {
@@ -71,10 +71,13 @@ class Mixture(Predictor):
         recall = self.history_.recall(asked)
         seen = features(asked, recall)
         self.variance_ = max(float(np.var(values)), 1e-6)
+        fewest = YES_NO_FEWEST if self.yes_no_ else FEWEST
         self.forests_ = {
-            name: LeafForest(random_state=self.random_state + number).fit(seen, answers - base)
+            name: LeafForest(fewest=fewest, random_state=self.random_state + number).fit(
+                seen, answers - base
+            )
             for number, (name, base) in enumerate(_bases(asked, recall).items())
-            if name != "from_limit" or self._has_limits(asked)
+            if self._bears(name, asked)
         }
 
     def _weigh(self, question: Question, values: Floats) -> None:
@@ -114,9 +117,12 @@ class Mixture(Predictor):
                 low[rows], high[rows] = outcomes[:, _LOW], outcomes[:, _HIGH]
         return Answer(point, low, high)
 
-    def _has_limits(self, question: Question) -> bool:
-        """Say whether time limits are there and bear on the target."""
-        return self.target_ == "duration_s" and bool(np.isfinite(question.limit_s).any())
+    def _bears(self, name: str, question: Question) -> bool:
+        """Say whether an opinion bears on the target."""
+        if name == "from_limit":
+            return self.target_ == "duration_s" and bool(np.isfinite(question.limit_s).any())
+        # which of the last few were true is mostly chance
+        return not (self.yes_no_ and name in ("from_recent", "key_lately"))
 
     def _opinions(self, question: Question, recall: list[Recall]) -> dict[str, Opinion]:
         """Return what each forest and each memory has to say, made when asked for."""
@@ -142,7 +148,8 @@ class Mixture(Predictor):
         for name, (ordered, held) in {
             "key": key, "key_lately": lately, "user": user, "all": everything,
         }.items():  # fmt: skip
-            found[name] = partial(evenly, ordered, held)
+            if self._bears(name, question):
+                found[name] = partial(evenly, ordered, held)
         return found
 
 

@@ -1,0 +1,129 @@
+"""What are predictions worth to a scheduler? Shortest predicted first beside oracle and FIFO.
+
+The second half of a trace is replayed on a cluster so small that jobs queue. Each job carries
+what the default, or a baseline, said of it at its submission, learnt from jobs that had ended
+by then in the trace. The oracle knows the true run times. The price of not knowing is the
+mean completion time over the oracle's; the gap to FIFO that is closed says what the predictions
+are good for. Spread over seeds of the synthetic trace, or over parts of a real one.
+
+    python benchmarks/quality/decision_value.py [--jobs 20000] [--seeds 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from prophase.profile.predict import evaluate
+from prophase.sim import Cluster, Workload, simulate
+from prophase.trace.loading import open_trace
+from prophase.trace.split import split_by_time
+from prophase.trace.synth import make_pai
+from record import ROOT, Measurement, record
+
+DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
+METHODS = ("default", "shrinkage", "backoff-median", "user-median", "global-median")
+#: by the middle of point and upper end: who may run long waits, which suits two-humped answers
+CAUTIOUS = "default, cautious"
+#: work brought over capacity: jobs queue, and the queue drains now and then
+LOADS = (0.8, 0.95, 1.1)
+NODE_GPUS = 8
+
+
+def predicted(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the later half of a trace with a column of predictions per method."""
+    split = split_by_time(jobs, test_share=0.5)
+    train, test = jobs.iloc[split.train], jobs.iloc[split.test]
+    test = test[test["duration_s"] > 0]
+    found = evaluate(train, test, METHODS, online=True)
+    columns = {f"said_{name}": told["value"] for name, told in found.answers.items()}
+    told = found.answers["default"]
+    columns[f"said_{CAUTIOUS}"] = np.sqrt(told["value"] * told["high"])
+    return test.assign(**columns)
+
+
+def single_gpus(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return what a replay needs, each job as wide as all of its GPUs, at most a node."""
+    wide = (jobs["request_gpus"].fillna(0.0) * jobs["instances"].fillna(1.0)).clip(lower=0.0)
+    kept = jobs[wide > 0]
+    said = [name for name in kept if str(name).startswith("said_")]
+    plain = kept[["job_id", "submit_s", "duration_s", *said]]
+    return plain.assign(request_gpus=np.ceil(wide[wide > 0]).clip(upper=NODE_GPUS))
+
+
+def completion(jobs: pd.DataFrame, load: float) -> dict[str, float]:
+    """Return the mean completion time of each order at a load."""
+    span = float(np.ptp(jobs["submit_s"]))
+    # what the few longest jobs do after the last submission is no load of the others
+    inside = np.minimum(jobs["duration_s"], jobs["submit_s"].max() - jobs["submit_s"])
+    work = float((inside * jobs["request_gpus"]).sum())
+    nodes = max(2, int(np.ceil(work / span / load / NODE_GPUS)))
+    cluster = Cluster.uniform(nodes, NODE_GPUS)
+    workload = Workload.from_jobs(jobs)
+    orders = {"fifo": "fifo", "oracle": "column:duration_s"}
+    orders |= {name: f"column:said_{name}" for name in (*METHODS, CAUTIOUS)}
+    return {
+        name: float(simulate(workload, cluster, order=order).jct_s.mean())
+        for name, order in orders.items()
+    }
+
+
+def traces(count: int, seeds: int) -> Iterator[tuple[str, list[pd.DataFrame]]]:
+    yield (
+        "synthetic PAI",
+        [
+            predicted(make_pai(jobs=count, days=14.0, random_state=seed).jobs)
+            for seed in range(seeds)
+        ],
+    )
+    if not DATA.is_dir():
+        print(f"No real rows at {DATA}; set PROPHASE_DATA.")
+        return
+    rows = open_trace(DATA / "pai" / "polaris_1_000_sampled_test_data.csv", tables=["jobs"]).jobs
+    # a sample of two months hardly ever queues: its clock runs 600 times faster
+    rows = predicted(rows.assign(submit_s=rows["start_s"]))
+    yield "PAI rows", [rows.assign(submit_s=rows["submit_s"] / 600.0)]
+    for name in ("pai_sim/philly20k.csv.gz", "philly-cluster-state", "google2011-jobs"):
+        jobs = open_trace(DATA / name, tables=["jobs"]).jobs
+        jobs = jobs[[column for column in jobs if not str(column).endswith("_dur")]]
+        if "submit_s" not in jobs or jobs["submit_s"].isna().all():
+            # numbered jobs, one GPU each, at even steps
+            jobs = jobs.assign(submit_s=10.0 * jobs["submit_order"], request_gpus=1.0)
+        jobs = jobs.sort_values("submit_s").iloc[:40_000]
+        halves = np.array_split(np.arange(len(jobs)), 2)
+        yield name, [predicted(jobs.iloc[rows]) for rows in halves]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--jobs", type=int, default=20_000)
+    options.add_argument("--seeds", type=int, default=5)
+    chosen = options.parse_args()
+    for name, parts in traces(chosen.jobs, chosen.seeds):
+        for load in LOADS:
+            runs = [completion(single_gpus(part), load) for part in parts]
+            for method in ("fifo", *METHODS, CAUTIOUS):
+                over = [run[method] / run["oracle"] for run in runs]
+                closed = [
+                    (run["fifo"] - run[method]) / max(run["fifo"] - run["oracle"], 1e-9)
+                    for run in runs
+                ]
+                listed = ", ".join(f"{share:.2f}" for share in closed)
+                record(
+                    Measurement(
+                        f"{name}, load {load:g}: {method}, mean completion time",
+                        "x oracle's", over, "fifo", [run["fifo"] / run["oracle"] for run in runs],
+                        name, f"share of FIFO's gap closed: {listed}",
+                    )
+                )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

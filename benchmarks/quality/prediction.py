@@ -1,0 +1,283 @@
+"""How good are predictions? Every method beside every baseline, on real traces.
+
+Duration on time splits at several cuts, so that none is tuned to, both as learnt once and with
+every finished job counting at once. The default was shaped on the traces of ``TUNED_ON``
+and is confirmed on those of ``CONFIRMED_ON``. Usage is judged by job splits, and GPU memory
+and out-of-memory of generated networks beside a linear model. One row per trace, method and
+measure; the default's rows carry the best single baseline's values of the same cuts.
+
+    python benchmarks/quality/prediction.py [--part pai,splits,confirm,usage,gpumemnet]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from prophase.errors import ProphaseError
+from prophase.profile.predict import evaluate
+from prophase.profile.predict.measures import measure
+from prophase.profile.predict.methods import BASELINES, METHODS
+from prophase.profile.predict.submitted import outcomes
+from prophase.profile.predict.yes_no import yes_no_measures
+from prophase.trace.loading import open_trace
+from prophase.trace.split import split_by_job, split_by_time
+from record import ROOT, Measurement, record
+
+DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
+PAI = "pai/polaris_1_000_sampled_test_data.csv"
+TUNED_ON = ("drac-slurm", "google2011-jobs", "mit-supercloud", "philly-cluster-state")
+CONFIRMED_ON = (
+    "philly", "hpc-swf/kth-sp2-1996.part1.swf.gz", "hpc-swf/alcf-theta-2022.part1.swf.gz",
+    "hpc-swf/cerit-wagap-2013.part1.swf.gz", "surf-lisa", "xdmod-sacct", "alibaba-dlrm2025",
+    "nextflow",
+)  # fmt: skip
+#: shares of the jobs that are judged
+CUTS = (0.4, 0.25, 0.1)
+SHOWN = ("within_x2_pct", "r2_log", "coverage_90_pct")
+ALSO_SHOWN = ("median_ape_pct", "within_20_pct", "range_factor_median")
+#: group jobs by measured use, which only the PAI rows have
+PROFILED = tuple(name for name in METHODS if name.startswith("profile-"))
+#: a stratum of so many jobs or more has to be covered
+STRATUM_JOBS = 100
+
+Found = dict[str, dict[str, Any]]
+
+
+def jobs_of(name: str) -> pd.DataFrame:
+    return open_trace(DATA / name, tables=["jobs"]).jobs
+
+
+def judged(
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    methods: Sequence[str],
+    *,
+    target: str = "duration_s",
+    online: bool = False,
+) -> Found:
+    """Return the measures of all methods that have an answer to the target."""
+    found: Found = {}
+    for name in methods:
+        try:
+            measures = evaluate(train, test, [name], target=target, online=online).methods[name]
+        except ProphaseError as cause:
+            print(f"  {name}: {cause}".splitlines()[0], flush=True)
+            continue
+        if measures["abstained"] < 0.5 * measures["jobs"]:
+            found[name] = measures
+    return found
+
+
+def show(title: str, found: Found) -> None:
+    print(f"\n{title}")
+    for name, measures in found.items():
+        parts = " ".join(f"{key} {measures[key]:.4g}" for key in (*SHOWN, *ALSO_SHOWN))
+        strata = " ".join(
+            f"{kind} {part['coverage_90_pct']:.1f} ({part['jobs']})"
+            for kind, part in measures["strata"].items()
+            if part["jobs"] >= STRATUM_JOBS
+        )
+        print(f"  {name:28s} {parts} | covered: {strata}", flush=True)
+
+
+def note(name: str, data: str, runs: Sequence[Found], measures: Sequence[str]) -> None:
+    """Record one row per method and measure, over the runs; the default beside the best."""
+    lowest_wins = ("median_ape_pct",)
+    for method in runs[0]:
+        held = [run for run in runs if method in run]
+        for key in measures:
+            values = [run[method][key] for run in held]
+            best, best_values, remark = "", [], ""
+            if method == "default" and key not in ("coverage_90_pct", "range_factor_median"):
+                pick = min if key in lowest_wins else max
+                rivals = [
+                    pick((run[base][key], base) for base in run if base in BASELINES)
+                    for run in held
+                ]
+                best_values = [value for value, _ in rivals]
+                best = "best of " + ", ".join(dict.fromkeys(base for _, base in rivals))
+            if method == "default" and key == "coverage_90_pct":
+                remark = _strata_remark([run[method] for run in held])
+            record(
+                Measurement(f"{name}: {method} {key}", "", values, best, best_values, data, remark)
+            )
+
+
+def _strata_remark(runs: Sequence[dict[str, Any]]) -> str:
+    covered = [
+        (part["coverage_90_pct"], kind)
+        for run in runs
+        for kind, part in run["strata"].items()
+        if part["jobs"] >= STRATUM_JOBS
+    ]
+    factor = ", ".join(f"{run['range_factor_median']:.3g}" for run in runs)
+    lowest = f"least covered stratum {min(covered)[1]} {min(covered)[0]:.1f} %; " if covered else ""
+    return f"{lowest}median high/low {factor}"
+
+
+def pai() -> None:
+    """Learn from rows that ended before the last 300 began; update after each completion."""
+    jobs = jobs_of(PAI)
+    split = split_by_time(jobs, float(np.sort(jobs["start_s"])[-300]))
+    day = (split.cut or 0.0) / 86_400
+    for online in (False, True):
+        mode = "online" if online else "learnt once"
+        found = judged(
+            jobs.iloc[split.train], jobs.iloc[split.test], ["default", *METHODS], online=online
+        )
+        show(f"PAI rows, cut at day {day:.1f}, {mode}", found)
+        note(f"PAI duration, {mode}", PAI, [found], [*SHOWN, *ALSO_SHOWN])
+
+
+def on_splits(traces: Sequence[str], cuts: Sequence[float], label: str) -> None:
+    won: list[bool] = []
+    for trace in traces:
+        jobs = jobs_of(trace)
+        for online in (False, True):
+            mode = "online" if online else "learnt once"
+            runs = []
+            for cut in cuts:
+                split = split_by_time(jobs, test_share=cut)
+                methods = ["default", *BASELINES]
+                if cut == 0.25:
+                    methods += [name for name in METHODS if name not in (*methods, *PROFILED)]
+                runs.append(
+                    judged(jobs.iloc[split.train], jobs.iloc[split.test], methods, online=online)
+                )
+                show(f"{trace}, last {cut:.0%}, {mode}", runs[-1])
+                won.append(wins(runs[-1]))
+            note(f"{label} {trace}, {mode}", trace, runs, SHOWN)
+    print(f"\n{label}: both measures won in {sum(won)} of {len(won)} runs")
+    record(Measurement(f"{label}: runs won on both", "share", [float(np.mean(won))]))
+
+
+def wins(found: Found) -> bool:
+    """Say whether the default beats the best single baseline on both measures."""
+    rivals = [found[base] for base in BASELINES if base in found]
+    return all(
+        found["default"][key] > max(rival[key] for rival in rivals)
+        for key in ("within_x2_pct", "r2_log")
+    )
+
+
+def later_files() -> None:
+    """Learn from one file and be judged on the next, as with months that are not there yet."""
+    first, second = (jobs_of(f"drac-slurm/graham_2021-05{part}.csv.gz") for part in "ab")
+    philly, later = jobs_of("philly-cluster-state"), jobs_of("philly").drop(columns="queue")
+    later = later[later["submit_s"] > philly["submit_s"].max()]
+    for name, train, test in (
+        ("graham, second file", first, second),
+        ("philly, after the last of the first file", philly, later),
+    ):
+        for online in (False, True):
+            mode = "online" if online else "learnt once"
+            found = judged(train, test, ["default", *BASELINES], online=online)
+            show(f"{name}, {mode}", found)
+            note(f"later: {name}, {mode}", name, [found], SHOWN)
+
+
+def usage(seeds: int = 6) -> None:
+    jobs = jobs_of(PAI)
+    targets = ("memory_peak_gib", "memory_mean_gib", "cpu_mean_cores", "gpu_memory_peak_gib",
+               "gpu_memory_mean_gib", "gpu_util_mean_pct")  # fmt: skip
+    methods = ["default", *(name for name in METHODS if name != "time-limit")]
+    for target in targets:
+        runs = []
+        for seed in range(seeds):
+            split = split_by_job(jobs, 0.3, random_state=seed)
+            train, test = jobs.iloc[split.train], jobs.iloc[split.test]
+            runs.append(judged(train, test, methods, target=target))
+        show(f"PAI rows, {target}, job split, first seed", runs[0])
+        note(f"PAI {target}, job split", PAI, runs, ["median_ape_pct", *SHOWN])
+
+
+def gpumemnet(seeds: int = 5) -> None:
+    jobs = jobs_of("gpumemnet")
+    for target, key in (("gpu_memory_peak_gib", "median_ape_pct"), ("status=oom", "roc_auc")):
+        runs: list[Found] = []
+        for seed in range(seeds):
+            split = split_by_job(jobs, 0.3, random_state=seed)
+            train, test = jobs.iloc[split.train], jobs.iloc[split.test]
+            methods = ["default", "forest", "boosting", "shrinkage", "backoff-median"]
+            runs.append(judged(train, test, methods, target=target))
+            runs[-1]["linear"] = linear(train, test, target)
+        keys = [key, "r2_log", "within_20_pct"]
+        if target == "status=oom":
+            keys = [key, "balanced_accuracy_pct", "brier"]
+        for measure_name in keys:
+            best = min if measure_name in ("median_ape_pct", "brier") else max
+            for method in runs[0]:
+                values = [run[method][measure_name] for run in runs]
+                simple = [
+                    best(run[name][measure_name] for name in ("linear", "backoff-median"))
+                    for run in runs
+                ]
+                rival = ("best simple", simple) if method == "default" else ("", [])
+                record(
+                    Measurement(
+                        f"gpumemnet {target}: {method} {measure_name}", "", values, *rival,
+                        "gpumemnet", f"job split, {seeds} seeds",
+                    )
+                )  # fmt: skip
+
+
+def linear(train: pd.DataFrame, test: pd.DataFrame, target: str) -> dict[str, Any]:
+    """Return the measures of a linear model on logarithms of the numbers."""
+    columns = [
+        name
+        for name in train
+        if str(name).startswith("attr_") and pd.api.types.is_numeric_dtype(train[name])
+    ]
+
+    def seen(jobs: pd.DataFrame) -> np.ndarray:
+        logs = [np.log1p(jobs[name].fillna(0.0).to_numpy(dtype=float)) for name in columns]
+        kinds = [(jobs["workload"] == kind).to_numpy(float) for kind in ("cnn", "mlp")]
+        return np.column_stack([*kinds, *logs])
+
+    yes_no = "=" in target
+    told: Callable[[np.ndarray], np.ndarray] = (lambda v: v) if yes_no else np.log
+    outcome, truth = outcomes(train, target), outcomes(test, target)
+    known, asked = (np.isfinite(one) & ((one > 0) | yes_no) for one in (outcome, truth))
+    weights = np.linalg.lstsq(seen(train[known]), told(outcome[known]), rcond=None)[0]
+    value = seen(test[asked]) @ weights
+    if yes_no:
+        return yes_no_measures(truth[asked], value)
+    value = np.exp(value)
+    answers = pd.DataFrame(
+        {"value": value, "low": value, "high": value, "stratum": "new", "abstained": False}
+    )
+    return measure(truth[asked], answers)
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "pai": pai,
+    "splits": lambda: on_splits(TUNED_ON, CUTS, "split"),
+    "later": later_files,
+    "confirm": lambda: on_splits(CONFIRMED_ON, (0.3,), "confirm"),
+    "usage": usage,
+    "gpumemnet": gpumemnet,
+}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--part", default=",".join(PARTS))
+    chosen = options.parse_args()
+    if not DATA.is_dir():
+        print(f"No real rows at {DATA}; set PROPHASE_DATA.")
+        return
+    for part in chosen.part.split(","):
+        PARTS[part]()
+
+
+if __name__ == "__main__":
+    main()

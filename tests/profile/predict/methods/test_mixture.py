@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prophase.profile.predict.evaluation import evaluate
+from prophase.profile.predict.methods import predictor_named
+from prophase.profile.predict.methods.mixture import Mixture
+
+
+def test_the_default_is_no_worse_than_medians_where_medians_are_best() -> None:
+    """Groups without any pattern in their requests: a group's own median cannot be beaten."""
+    draw = np.random.default_rng(0)
+    group = draw.integers(0, 60, 900)
+    typical = np.exp(draw.normal(5.0, 2.0, 60))
+    submit = 100.0 * np.arange(900)
+    run = typical[group] * np.exp(draw.normal(0.0, 0.3, 900))
+    jobs = pd.DataFrame(
+        {
+            "group": [f"g{g}" for g in group],
+            "submit_s": submit,
+            "end_s": submit + run,
+            "duration_s": run,
+        }
+    )
+    found = evaluate(jobs[:650], jobs[650:], ["default", "backoff-median"]).methods
+    assert found["default"]["within_x2_pct"] > found["backoff-median"]["within_x2_pct"] - 2
+    assert found["default"]["r2_log"] > found["backoff-median"]["r2_log"] - 0.02
+
+
+def test_opinions_are_weighted_and_those_without_use_are_left_out(jobs: pd.DataFrame) -> None:
+    predictor = predictor_named("mixture").fit(jobs[:400])
+    assert isinstance(predictor, Mixture)
+    for weights in predictor.weights_:
+        assert sum(weights.values()) == pytest.approx(1.0)
+        assert "from_limit" not in weights
+    limits = jobs.assign(time_limit_s=2 * jobs["duration_s"])
+    known = predictor_named("mixture").fit(limits[:400])
+    assert isinstance(known, Mixture)
+    assert "from_limit" in known.weights_[0]
+    misses = np.log(known.predict(limits[400:600])["value"] / limits["duration_s"][400:600])
+    assert np.abs(misses).median() < 0.1
+
+
+def test_updates_one_by_one_equal_a_batch_within_one_percent(jobs: pd.DataFrame) -> None:
+    one_by_one, batch = (predictor_named("mixture").fit(jobs[:300]) for _ in range(2))
+    for row in range(300, 330):
+        one_by_one.update(jobs[row : row + 1])
+    batch.update(jobs[300:330])
+    asked = jobs[600:650]
+    for column in ("value", "low", "high"):
+        np.testing.assert_allclose(
+            one_by_one.predict(asked)[column], batch.predict(asked)[column], rtol=0.01
+        )
+
+
+@pytest.mark.parametrize("value", [0.0, 7.5])
+def test_a_target_that_is_always_the_same_is_answered_with_it(
+    value: float, jobs: pd.DataFrame
+) -> None:
+    steady = jobs.assign(gpu_memory_peak_gib=value)
+    found = predictor_named("mixture").fit(steady[:300], "gpu_memory_peak_gib")
+    told = found.predict(steady[300:310])
+    assert not told["abstained"].any()
+    # zero has no logarithm: half of the smallest positive value, or of one, stands in
+    np.testing.assert_allclose(told["value"], value or 0.5, rtol=0.02)
+
+
+def test_rows_without_a_target_are_left_out(jobs: pd.DataFrame) -> None:
+    holes = jobs.assign(duration_s=jobs["duration_s"].where(np.arange(len(jobs)) % 3 > 0))
+    full = holes.dropna(subset="duration_s")
+    asked = jobs[900:920]
+    np.testing.assert_allclose(
+        predictor_named("mixture").fit(holes[:600]).predict(asked)["value"],
+        predictor_named("mixture").fit(full[full.index < 600]).predict(asked)["value"],
+    )
