@@ -1,0 +1,1 @@
+"""The field's sizers, each as its authors describe it."""

@@ -1,0 +1,58 @@
+"""Every sizer by name. A new one is a line here; nothing is imported before it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from prophase.errors import ParameterError, not_among
+from prophase.sizing.sizer import OnlineSizer
+
+#: name -> module and class below ``prophase.sizing``; the class takes ``risk``
+SIZERS = {
+    "default": "least_waste.sizer:LeastWaste",
+    "request": "baselines.request:UserRequest",
+    "maximum": "baselines.seen:MaximumSeen",
+    "percentile": "baselines.seen:PercentileSeen",
+    "krr": "baselines.krr:KrrRule",
+    "vpa": "baselines.vpa:KubernetesVpa",
+    "tovar": "baselines.tovar:Tovar",
+    "witt-std": "baselines.witt:WittStandardDeviation",
+    "witt-max": "baselines.witt:WittMaximumError",
+    "witt-waste": "baselines.witt:WittWastage",
+    "sizey": "baselines.sizey:SizeyLike",
+    "profile": "baselines.grouped:PerProfile",
+    "phase": "baselines.grouped:PerPhase",
+}
+
+
+def make_online_sizer(name: str | None = None, risk: float | None = None) -> OnlineSizer:
+    """Return a sizer that has seen nothing yet.
+
+    Parameters
+    ----------
+    name : str, optional
+        One of :data:`SIZERS`; without it the default, which wins our benchmarks.
+    risk : float, optional
+        Share of tasks that may be killed, between 0 and 1. Smaller asks for more. Without it
+        the default weighs each kill against the memory that avoiding it would waste.
+
+    Examples
+    --------
+    >>> sizer = make_online_sizer("maximum")
+    >>> sizer.predict("align", {"request_gib": 16.0})
+    16.0
+    >>> sizer.observe("align", {"request_gib": 16.0}, 4.0, 0.5, False)
+    >>> sizer.predict("align", {"request_gib": 16.0})
+    4.4
+    """
+    chosen = "default" if name is None else name
+    if chosen not in SIZERS:
+        raise ParameterError(not_among(f"sizer {chosen!r} is unknown.", chosen, SIZERS))
+    if risk is not None and not 0 < risk < 1:
+        raise ParameterError(
+            f"risk is {risk}, but lies between 0 and 1. For one kill in a hundred pass 0.01."
+        )
+    home, _, kind = SIZERS[chosen].partition(":")
+    made = getattr(import_module(f"prophase.sizing.{home}"), kind)(risk=risk)
+    assert isinstance(made, OnlineSizer)
+    return made
