@@ -36,6 +36,7 @@ COMMANDS = {
     "ask": "ask",
     "predict": "predict",
     "evaluate": "evaluate",
+    "watch": "watch",
     "phase": "phase",
     "scale": "scale",
     "slo": "slo",

@@ -32,6 +32,8 @@ _STREAMS, _LENGTH = 100, 2_000
 #: rare events that may come together by chance
 _TOGETHER = 2.0
 _EULER = 0.5772156649
+#: scores among which the beginning of a change is looked for
+_REMEMBERED = 4_000
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class Cusum:
             self.allowances_ <= max(enough[0], _LARGEST)
         )
         self.sums_ = np.zeros(len(self.allowances_))
-        self.ages_ = np.zeros(len(self.allowances_), dtype=np.int64)
+        self.recent_ = np.empty((2, 0))
 
     @property
     def level(self) -> float:
@@ -138,32 +140,21 @@ class Cusum:
 
     def update(self, scores: Floats, weights: Floats | None = None) -> Crossing | None:
         """Take further scores; stops at the first alarm and leaves later scores unread."""
+        if not len(scores):
+            return None
         held = np.ones(len(scores)) if weights is None else weights
-        found: Crossing | None = None
-        sums, starts = self._run(scores, held)
+        path = self.sums_[:, None] + np.cumsum(held * (scores - self.allowances_[:, None]), axis=1)
+        sums = path - np.minimum(np.minimum.accumulate(path, axis=1), 0.0)
         over = (sums > self.thresholds_[:, None]) & self.used_[:, None]
-        if over.any():
-            at = int(over.any(axis=0).argmax())
-            which = int((self.used_ * sums[:, at] / self.thresholds_).argmax())
-            since = int(starts[which, at])
-            found = Crossing(at, since, float(self.allowances_[which]))
-            sums, starts = sums[:, : at + 1], starts[:, : at + 1]
-        if sums.shape[1]:
-            self.sums_ = sums[:, -1].copy()
-            self.ages_ = sums.shape[1] - starts[:, -1]
-        return found
-
-    def _run(self, scores: Floats, weights: Floats) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the sums after each score, and where each of them last left zero."""
-        steps = weights * (scores - self.allowances_[:, None])
-        path = self.sums_[:, None] + np.cumsum(steps, axis=1)
-        lowest = np.minimum(np.minimum.accumulate(path, axis=1), 0.0) if path.size else path
-        sums = path - lowest
-        place = np.arange(1, path.shape[1] + 1)
-        # a sum starts anew behind its last zero
-        zero = np.where(sums <= 0.0, place, 0)
-        last = np.maximum.accumulate(zero, axis=1) if path.size else zero
-        return sums, np.where(last > 0, last, -self.ages_[:, None])
+        at = int(over.any(axis=0).argmax()) if over.any() else len(scores) - 1
+        self.sums_ = sums[:, at].copy()
+        read = np.stack([held * scores, held])[:, : at + 1]
+        self.recent_ = np.concatenate([self.recent_, read], axis=1)[:, -_REMEMBERED:]
+        if not over.any():
+            return None
+        which = int((self.used_ * self.sums_ / self.thresholds_).argmax())
+        age = _age_of_change(*self.recent_)
+        return Crossing(at, at + 1 - age, float(self.allowances_[which]))
 
     def _learn_thresholds(self, moved: Floats, weights: Floats) -> Floats:
         draw = np.random.default_rng(self.random_state)
@@ -184,6 +175,13 @@ class Cusum:
             known = spread * (float(np.log1p(2.0 * step**2 / each)) / (2.0 * step) - 1.166)
             found.append(max(drawn, known))
         return np.array([max(one, 1e-6) for one in found], dtype=np.float64)
+
+
+def _age_of_change(moved: Floats, weights: Floats) -> int:
+    """Return how many scores ago the mean most likely rose from zero (Hinkley 1970)."""
+    total = np.cumsum(moved[::-1])
+    likely = np.where(total > 0, total**2 / np.cumsum(weights[::-1] ** 2), 0.0)
+    return int(likely.argmax()) + 1
 
 
 def long_run_variance(scores: Floats) -> float:

@@ -7,7 +7,7 @@ of anomalous jobs are told from up to 2,000 jobs, drawn evenly from all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -46,7 +46,7 @@ class LiveProfiles:
     (13.333333333333334, 3)
     """
 
-    def __init__(self, metrics: Sequence[str]) -> None:
+    def __init__(self, metrics: Iterable[str]) -> None:
         self.metrics = list(metrics)
         self.jobs_: dict[int, int] = {}
         self.sketches_: dict[tuple[int, str], Sketch] = {}

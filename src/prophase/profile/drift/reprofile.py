@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 #: fewest jobs that make it worth looking for new profiles, and fewest of one
 FEWEST = 60
 _LEAST_SIZE = 15
-#: share of a broken profile's jobs that have to be in new ones before it is retired
+#: share of a broken profile's jobs that dense places have to hold to be its new profiles
 _TAKEN = 0.5
 
 
@@ -67,21 +67,20 @@ def reprofile(
     size = max(_LEAST_SIZE, round(0.05 * len(jobs)))
     metric = profiler.assigner_.metric
     found = Hdbscan(size, min_samples=min(10, size - 1), metric=metric).cluster(values)
-    labels = np.where(found.labels >= 0, found.labels + first_number, OUTLIERS)
-    strength = found.strength
-    own = belonged != OUTLIERS
-    if not found.count and own.sum() >= _LEAST_SIZE:
-        # no denser places: the jobs of the broken profile are one kind, as they were
-        labels = np.where(own, first_number, OUTLIERS)
-        strength = own.astype(np.float64)
-    new = tuple(int(one) for one in np.unique(labels[labels != OUTLIERS]))
-    if not new:
+    labels, strength = found.labels.astype(np.int64), found.strength.copy()
+    retired = tuple(one for one in broken if (belonged == one).sum() >= _LEAST_SIZE)
+    for place, one in enumerate(retired):
+        own = belonged == one
+        if (labels[own] != OUTLIERS).mean() < _TAKEN:
+            # no denser places: the jobs of the broken profile are one kind, as they were
+            labels[own], strength[own] = found.count + place, 1.0
+    kept = [
+        one for one in np.unique(labels) if one != OUTLIERS and (labels == one).sum() >= _LEAST_SIZE
+    ]
+    if not kept:
         return Reprofiled(profiler, (), (), "the outliers form no profile")
-    retired = tuple(
-        one
-        for one in broken
-        if (belonged == one).any() and (labels[belonged == one] != OUTLIERS).mean() >= _TAKEN
-    )
+    labels = np.where(np.isin(labels, kept), first_number + np.searchsorted(kept, labels), OUTLIERS)
+    new = tuple(range(first_number, first_number + len(kept)))
     later = learn_assigner(
         values, labels, metric=metric, members=profiler.members, random_state=profiler.random_state
     )
@@ -95,8 +94,8 @@ def reprofile(
     made.labels_ = np.where(gone, OUTLIERS, made.labels_)
     made.strength_ = np.where(gone, 0.0, made.strength_)
     if made.tree_ is not None:
-        kept = {n: p for n, p in made.tree_.profile_of.items() if p not in retired}
-        made.tree_ = replace(made.tree_, profile_of=kept)
+        named = {n: p for n, p in made.tree_.profile_of.items() if p not in retired}
+        made.tree_ = replace(made.tree_, profile_of=named)
     inside = int((labels != OUTLIERS).sum())
     note = f"{inside:,} of {counted(len(jobs), 'job')} since the change are in new profiles"
     return Reprofiled(made, retired, new, note)

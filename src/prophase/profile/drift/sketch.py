@@ -1,4 +1,4 @@
-"""Quantiles of a stream that is not kept: a mergeable sketch (Dunning and Ertl's t-digest).
+"""Quantiles of a stream that is not kept: a sketch (Dunning and Ertl's t-digest).
 
 Values are kept sorted and, beyond a cap, merged with their neighbours: finely near both ends,
 coarsely in the middle. Count, mean, standard deviation, least and largest stay exact.
@@ -51,15 +51,6 @@ class Sketch:
         self.least = min(self.least, float(values.min()))
         self.largest = max(self.largest, float(values.max()))
         self._put(values, np.ones(len(values)))
-
-    def merge(self, other: Sketch) -> None:
-        """Take everything another sketch has seen."""
-        if not other.count:
-            return
-        self._add_moments(other.count, other.mean, other.scatter)
-        self.least = min(self.least, other.least)
-        self.largest = max(self.largest, other.largest)
-        self._put(other.values, other.weights)
 
     def quantile(self, share: float) -> float:
         """Return the value that this share of all stays below; exact up to the cap."""

@@ -32,7 +32,7 @@ class Step:
     """One entry of the log."""
 
     step: int
-    #: alarm, second look, or accepted (an alarm whose step was undone)
+    #: alarm, or second look at a change that was noticed
     kind: str
     #: jobs watched by then, and the end of the last of them on the clock of the trace
     jobs: int

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
+import copy
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -15,9 +14,11 @@ from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.plural import counted
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.quality import OUTLIERS
+from prophase.profile.drift.answering import Clock
 from prophase.profile.drift.live import LiveProfiles
 from prophase.profile.drift.mending import Mend, mended, plan_mend
 from prophase.profile.drift.monitor import FALSE_ALARMS, FEWEST, OVERALL, Alarm, DriftMonitor
+from prophase.profile.drift.records import Records, in_time_order
 from prophase.profile.drift.reprofile import FEWEST as FEWEST_REGROUPED
 from prophase.profile.drift.reprofile import reprofile
 from prophase.profile.drift.scope import MOST
@@ -25,19 +26,19 @@ from prophase.profile.drift.step import LOOKS_AGAIN, Change, Step
 from prophase.profile.drift.usual import UsualProfiles
 from prophase.profile.predict.methods import DEFAULT, predictor_named
 from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.submitted import arrivals, ends, outcomes
+from prophase.profile.predict.submitted import outcomes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: jobs that are answered, judged and learnt from at a time
 STRIDE = 25
-#: jobs by which the memory is older that errors are judged by
-LAG = 300
 #: strides between points of the monitor's chart
 _CHART_EVERY = 2
 #: jobs before a change that tell how good predictions were
 _RECENT = 1_000
+#: jobs of a kind since a change, and share of them that left its profile, that make it broken
+_ENOUGH, _LEFT = 10, 0.5
 #: signals that old outcomes may be the cause of
 OF_ERRORS = ("longer", "shorter", "error", "calibration")
 
@@ -64,6 +65,8 @@ class Watcher:
         What is kept right, and what watches it.
     live_ : LiveProfiles
         The dynamic part of the profiles, up to the last job.
+    records_ : Records
+        All jobs seen, and what was known of each.
     steps_ : list of Step
         What was noticed and done since ``fit``.
     watched_ : int
@@ -118,63 +121,63 @@ class Watcher:
         history = in_time_order(history)
         self.profiler_ = profiler
         self._refuse_other_schema(history)
+        # what is usual is seen on jobs that were predicted and not learnt from
         cut = max(len(history) - MOST, len(history) // 2)
         early, late = history.iloc[:cut], history.iloc[cut:]
-        self.ended_ = _known_ends(early)
-        said, lagged = self._answers(self._predictor().fit(early, self.target), late)
+        self.clock_ = Clock(early)
+        earlier = self._predictor().fit(early, self.target)
+        answered = self.clock_.answer(earlier, late)
         self.predictor_ = self._predictor().fit(history, self.target)
-        self._parts = [history]
-        self.history_jobs_ = len(history)
-        self.labels_ = self._assigned(history)
+        labels = self._assigned(history)
         self.usual_ = UsualProfiles(history)
-        self.usual_.add(early, self.labels_[:cut])
-        expected = np.concatenate(
-            [
-                self._expect_and_add(
-                    late.iloc[at : at + 100], self.labels_[cut + at : cut + at + 100]
-                )
-                for at in range(0, len(late), 100)
-            ]
+        self.usual_.add(early, labels[:cut])
+        expected = [np.full(cut, OUTLIERS, dtype=np.int64)]
+        for at in range(cut, len(history), 4 * STRIDE):
+            rows = slice(at, at + 4 * STRIDE)
+            expected.append(self._expect_and_add(history.iloc[rows], labels[rows]))
+        suggested = np.concatenate(expected)
+        unknown = np.full(cut, np.nan)
+        self.records_ = Records(history, self.target)
+        self.records_.add(
+            history,
+            labels,
+            suggested,
+            np.concatenate([unknown, answered.error(late, earlier)]),
+            np.concatenate([unknown, answered.outside(late, earlier)]),
         )
-        self.expected_ = np.concatenate([np.full(cut, OUTLIERS), expected])
         self.monitor_ = DriftMonitor(
             target=self.target, false_alarms=self.false_alarms, random_state=self.random_state
         ).fit(
             late,
-            said,
-            lagged=lagged,
-            profiles=expected if profiler is not None else None,
-            misfit=_misfit(self.labels_[cut:], expected) if profiler is not None else None,
+            answered.said,
+            lagged=answered.lagged,
+            **self._of_profiles(labels[cut:], suggested[cut:]),
         )
-        self.error_ = np.concatenate([np.full(cut, np.nan), self._errors(late, said)])
-        self.outside_ = np.concatenate([np.full(cut, np.nan), self._outside(late, said)])
         self._describe_live()
         self.watched_ = 0
         self.steps_: list[Step] = []
         self.changes_: list[Change] = []
-        self.mends_: list[Mend] = []
-        self.next_step_ = 1
-        self.next_profile_ = 1 + max(
-            [OUTLIERS] + [one.profile for one in (profiler.profiles_ if profiler else [])]
-        )
-        self.data_hash_ = _hashed("", history, self.target)
+        self.mends_: dict[int, Mend] = {}
         self.chart_: list[dict[str, Any]] = []
+        self.next_step_ = 1
+        numbers = [one.profile for one in profiler.profiles_] if profiler else []
+        self.next_profile_ = 1 + max([OUTLIERS, *numbers])
         return self
 
     def update(
         self,
         finished: pd.DataFrame,
         *,
-        accepted: Callable[[int], bool] = lambda jobs: False,
-        after_stride: Callable[[list[Step]], None] | None = None,
+        before_step: Callable[[int], None] = lambda step: None,
+        after_stride: Callable[[list[Step]], None] = lambda steps: None,
     ) -> list[Step]:
         """Watch further finished jobs, in the order in which they ended.
 
         Parameters
         ----------
-        accepted : function, optional
-            Says of an alarm, by the jobs watched until then, whether it is to be taken as the
-            new usual without touching anything.
+        before_step : function, optional
+            Called with the number of a step before it touches anything. What it sees is the
+            watcher that takes the change as the new usual.
         after_stride : function, optional
             Called with the new steps after every 25 jobs.
 
@@ -187,62 +190,74 @@ class Watcher:
             raise ParameterError("the watcher has not learnt yet. Call fit(history) first.")
         if finished.empty:
             return []
+        outcomes(finished, self.target)
         self._refuse_other_schema(finished)
         finished = in_time_order(finished)
         made = []
         for first in range(0, len(finished), STRIDE):
-            steps = self._stride(finished.iloc[first : first + STRIDE], accepted)
+            steps = self._stride(finished.iloc[first : first + STRIDE], before_step)
             made += steps
-            if after_stride is not None:
-                after_stride(steps)
+            after_stride(steps)
         return made
-
-    def table(self) -> pd.DataFrame:
-        """Return all finished jobs, of the history and watched, in the order they counted."""
-        if len(self._parts) > 1:
-            self._parts = [pd.concat(self._parts, ignore_index=True)]
-        return self._parts[0]
 
     def profiles(self) -> WorkloadProfiler | None:
         """Return the profiles with their dynamic part up to the last job."""
-        if self.profiler_ is not None:
-            self.profiler_.profiles_ = self.live_.refreshed(self.profiler_.profiles_)
-        return self.profiler_
+        if self.profiler_ is None:
+            return None
+        found = copy.copy(self.profiler_)
+        found.profiles_ = self.live_.refreshed(self.profiler_.profiles_)
+        return found
 
-    def _stride(self, jobs: pd.DataFrame, accepted: Callable[[int], bool]) -> list[Step]:
-        said, lagged = self._answers(self.predictor_, jobs)
+    def to_state(self) -> dict[str, Any]:
+        """Return all that was learnt, without the jobs and what follows from them."""
+        state = {n: item for n, item in vars(self).items() if n not in ("usual_", "live_")}
+        state["records_"] = copy.copy(self.records_)
+        state["records_"].parts = []
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], jobs: pd.DataFrame) -> Watcher:
+        """Return the watcher of a state and of the jobs it had seen, in their order."""
+        self = object.__new__(cls)
+        vars(self).update(state)
+        self.records_.parts = [jobs]
+        self._describe_live()
+        self._recount()
+        return self
+
+    def _stride(self, jobs: pd.DataFrame, before_step: Callable[[int], None]) -> list[Step]:
+        answered = self.clock_.answer(self.predictor_, jobs)
         labels = self._assigned(jobs)
-        profiled = self.profiler_ is not None
         expected = self._expect_and_add(jobs, labels)
         alarms = self.monitor_.update(
-            jobs,
-            said,
-            lagged=lagged,
-            profiles=expected if profiled else None,
-            misfit=_misfit(labels, expected) if profiled else None,
+            jobs, answered.said, lagged=answered.lagged, **self._of_profiles(labels, expected)
         )
-        self._parts.append(jobs)
-        self.labels_ = np.concatenate([self.labels_, labels])
-        self.expected_ = np.concatenate([self.expected_, expected])
-        self.error_ = np.concatenate([self.error_, self._errors(jobs, said)])
-        self.outside_ = np.concatenate([self.outside_, self._outside(jobs, said)])
-        self.live_.update(jobs, labels)
+        error = answered.error(jobs, self.predictor_)
+        outside = answered.outside(jobs, self.predictor_)
+        self.records_.add(jobs, labels, expected, error, outside)
+        if self.profiler_ is not None:
+            self.live_.update(jobs, labels)
         self.watched_ += len(jobs)
-        self.data_hash_ = _hashed(self.data_hash_, jobs, self.target)
         if alarms or self.watched_ // STRIDE % _CHART_EVERY == 0:
             self._chart(alarms)
-        steps = [self._noticed(alarms, accepted)] if alarms else []
+        made: list[Step] = []
+        if alarms:
+            before_step(self.next_step_)
+            made.append(self._noticed(alarms))
+            self.steps_.append(made[-1])
         for change in [one for one in self.changes_ if one.due[0] <= self.watched_]:
-            steps.append(self._look_again(change))
-        self.steps_ += steps
-        return steps
+            change.due = [at for at in change.due if at > self.watched_]
+            self.changes_ = [one for one in self.changes_ if one.due]
+            self.monitor_.rebase(alarmed=bool(change.due))
+            before_step(self.next_step_)
+            made.append(self._mend("second look", change))
+            self.steps_.append(made[-1])
+        return made
 
-    def _noticed(self, alarms: list[Alarm], accepted: Callable[[int], bool]) -> Step:
-        first = alarms[0]
-        if accepted(self.watched_) or not self.act:
-            kind = "accepted" if self.act else "alarm"
-            change = Change(self.next_step_, self.history_jobs_ + first.since, [], alarms)
-            return self._step(kind, change)
+    def _noticed(self, alarms: list[Alarm]) -> Step:
+        since = self.records_.history_jobs + alarms[0].since
+        if not self.act:
+            return self._step("alarm", Change(self.next_step_, since, [], alarms))
         profiles = [int(one.scope) for one in alarms if one.scope != OVERALL]
         if self.changes_:
             # the same change, seen by another monitor
@@ -251,24 +266,13 @@ class Watcher:
             change.broken += [one for one in profiles if one not in change.broken]
             return self._step("alarm", change)
         due = [self.watched_ + jobs for jobs in LOOKS_AGAIN]
-        change = Change(
-            self.next_step_, self.history_jobs_ + first.since, due, alarms, broken=profiles
-        )
+        change = Change(self.next_step_, since, due, alarms, broken=profiles)
         self.changes_.append(change)
         return self._mend("alarm", change)
 
-    def _look_again(self, change: Change) -> Step:
-        change.due = [at for at in change.due if at > self.watched_]
-        step = self._mend("second look", change)
-        self.monitor_.rebase(alarmed=bool(change.due))
-        if not change.due:
-            self.changes_.remove(change)
-        return step
-
     def _mend(self, kind: str, change: Change) -> Step:
-        rows = self.table()
-        if change.mend is not None:
-            self.mends_.remove(change.mend)
+        rows = self.records_.table()
+        self.mends_.pop(change.step, None)
         settings: Any = {
             "method": self.method_,
             "target": self.target,
@@ -279,12 +283,12 @@ class Watcher:
             change.mend = plan_mend(
                 rows,
                 change.since,
-                earlier=self.mends_,
-                usual_error=self._quality(change.since - _RECENT, change.since)["error"],
+                earlier=list(self.mends_.values()),
+                usual_error=self.records_.quality(change.since - _RECENT, change.since)["error"],
                 **settings,
             )
-            self.mends_.append(change.mend)
-        self.predictor_ = mended(rows, self.mends_, **settings)
+            self.mends_[change.step] = change.mend
+        self.predictor_ = mended(rows, list(self.mends_.values()), **settings)
         retired, new, said = self._regroup(change, rows)
         return self._step(kind, change, retired, new, said)
 
@@ -295,11 +299,12 @@ class Watcher:
         if self.profiler_ is None or change.profiles_done:
             return (), (), ""
         since = change.since
-        labels, expected = self.labels_[since:], self.expected_[since:]
-        near = [name for name, one in self.monitor_.scopes_.items() if one.state == "warning"]
-        change.broken += [
-            int(one) for one in near if one != OVERALL and int(one) not in change.broken
-        ]
+        labels, expected = self.records_.labels[since:], self.records_.expected[since:]
+        if any(one.signal == "misfit" for one in change.alarms):
+            for number in np.unique(expected[expected != OUTLIERS]).tolist():
+                left = labels[expected == number] != number
+                if number not in change.broken and len(left) >= _ENOUGH and left.mean() > _LEFT:
+                    change.broken.append(number)
         current = {one.profile for one in self.profiler_.profiles_}
         change.broken = [one for one in change.broken if one in current]
         belonged = np.where(np.isin(expected, change.broken), expected, OUTLIERS)
@@ -320,10 +325,12 @@ class Watcher:
         if found.new:
             self.profiler_ = found.profiler
             self.next_profile_ = max(found.new) + 1
-            self.labels_[since:][free] = self._assigned(rows.iloc[since:][free])
+            anew = self.records_.labels.copy()
+            anew[since:][free] = self._assigned(rows.iloc[since:][free])
+            self.records_.labels = anew
             self.monitor_.drop(list(found.retired))
             self._describe_live()
-            self._recount(found.retired)
+            self._recount()
         return found.retired, found.new, found.note
 
     def _step(
@@ -335,88 +342,58 @@ class Watcher:
         profiles: str = "",
     ) -> Step:
         number, self.next_step_ = self.next_step_, self.next_step_ + 1
-        since = change.since
-        last = float(ends(self._parts[-1])[-1])
-        mend = change.mend
-        worst = change.alarms[0] if kind == "second look" else change.alarms[-1]
-        where = "all jobs" if worst.scope == OVERALL else f"profile {worst.scope}"
+        since, mend = change.since, change.mend
+        told = change.alarms[0] if kind == "second look" else change.alarms[-1]
+        where = "all jobs" if told.scope == OVERALL else f"profile {told.scope}"
         return Step(
             step=number,
             kind=kind,
             jobs=self.watched_,
-            time_s=last if math.isfinite(last) else None,
-            reason=f"{worst.signal} of {where}: {worst.meaning}",
+            time_s=self.records_.last_end_s(),
+            reason=f"{told.signal} of {where}: {told.meaning}",
             change=change.step,
-            since_jobs=since - self.history_jobs_,
+            since_jobs=since - self.records_.history_jobs,
             alarms=[one.to_dict() for one in change.alarms],
             culprit=mend.culprit.sentence() if mend else "",
             repair=mend.repair.to_dict() if mend else {},
             retired=list(retired),
             new=list(new),
             profiles=profiles,
-            before=self._quality(since - _RECENT, since),
-            since=self._quality(since, len(self.error_)),
-            data_hash=self.data_hash_,
+            before=self.records_.quality(since - _RECENT, since),
+            since=self.records_.quality(since),
+            data_hash=self.records_.data_hash,
         )
-
-    def _quality(self, first: int, last: int) -> dict[str, float]:
-        """Return median absolute log error and share outside the range over some rows."""
-        error = self.error_[max(first, 0) : last]
-        outside = self.outside_[max(first, 0) : last]
-        error, outside = error[np.isfinite(error)], outside[np.isfinite(outside)]
-        return {
-            "jobs": len(error),
-            "error": float(np.median(np.abs(error))) if len(error) else 0.0,
-            "outside": float(outside.mean()) if len(outside) else 0.0,
-        }
 
     def _chart(self, alarms: list[Alarm]) -> None:
         alarmed = {one.scope for one in alarms}
         levels = {
-            name: 1.0 if name in alarmed else max(scope.levels.values(), default=0.0)
+            name: 1.0 if name in alarmed else max(scope.levels.values(), default=float("nan"))
             for name, scope in self.monitor_.scopes_.items()
         }
-        quality = self._quality(len(self.error_) - 200, len(self.error_))
-        self.chart_.append({"jobs": self.watched_, "levels": levels, **quality})
+        quality = self.records_.quality(len(self.records_) - 200)
+        self.chart_.append({**quality, "jobs": self.watched_, "levels": levels})
 
     def _describe_live(self) -> None:
-        metrics = _metrics(self.profiler_)
-        self.live_ = LiveProfiles(metrics)
+        told = self.profiler_.profiles_ if self.profiler_ else []
+        self.live_ = LiveProfiles(dict.fromkeys(name for one in told for name in one.dynamic))
         if self.profiler_ is not None:
-            self.live_.update(self.table(), self.labels_)
+            self.live_.update(self.records_.table(), self.records_.labels)
 
-    def _recount(self, retired: tuple[int, ...] = ()) -> None:
-        """Count profiles by key anew; those that are no more suggest nothing."""
-        rows = self.table()
-        current = {one.profile for one in self.profiler_.profiles_} if self.profiler_ else set()
-        kept = np.isin(self.labels_, [OUTLIERS, *current])
-        self.usual_ = UsualProfiles(rows.iloc[: self.history_jobs_])
-        self.usual_.add(rows[kept], self.labels_[kept])
+    def _recount(self) -> None:
+        """Count profiles by key anew; jobs of a retired profile get their place of today."""
+        rows, labels = self.records_.table(), self.records_.labels.copy()
+        self.usual_ = UsualProfiles(rows.iloc[: self.records_.history_jobs])
+        if self.profiler_ is not None:
+            current = [one.profile for one in self.profiler_.profiles_]
+            gone = ~np.isin(labels, [OUTLIERS, *current])
+            if gone.any():
+                labels[gone] = self._assigned(rows[gone])
+            self.usual_.add(rows, labels)
 
     def _assigned(self, jobs: pd.DataFrame) -> Ints:
         if self.profiler_ is None:
             return np.full(len(jobs), OUTLIERS, dtype=np.int64)
         return self.profiler_.predict(jobs)
-
-    def _answers(
-        self, predictor: Predictor, jobs: pd.DataFrame
-    ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """Return what was predicted at submission, and from a memory that is ``LAG`` jobs older.
-
-        The jobs count for the predictor from then on.
-        """
-        arrival = arrivals(jobs)
-        if not (np.isfinite(arrival).all() and np.isfinite(ends(jobs)).all()):
-            found = predictor.predict(jobs)
-            predictor.update(jobs)
-            return found, None
-        # every outcome later than a submission is hidden from its answer
-        predictor.update(jobs)
-        ended = np.maximum.accumulate(np.concatenate([self.ended_, ends(jobs)]))
-        before = ended[np.maximum(np.arange(-len(jobs), 0) + len(ended) - LAG, 0)]
-        self.ended_ = ended[-LAG:]
-        lagged = predictor.predict(jobs, as_of=np.minimum(arrival, before))
-        return predictor.predict(jobs, as_of="submit"), lagged
 
     def _expect_and_add(self, jobs: pd.DataFrame, labels: Ints) -> Ints:
         if self.profiler_ is None:
@@ -425,18 +402,12 @@ class Watcher:
         self.usual_.add(jobs, labels)
         return expected
 
-    def _errors(self, jobs: pd.DataFrame, said: pd.DataFrame) -> Floats:
-        floor = self.predictor_.floor_
-        outcome = np.maximum(outcomes(jobs, self.target), floor)
-        return np.asarray(
-            np.log(outcome) - np.log(np.maximum(said["value"].to_numpy(float), floor))
-        )
-
-    def _outside(self, jobs: pd.DataFrame, said: pd.DataFrame) -> Floats:
-        outcome = outcomes(jobs, self.target)
-        low, high = said["low"].to_numpy(float), said["high"].to_numpy(float)
-        known = np.isfinite(outcome) & ~np.isnan(low)
-        return np.where(known, (outcome < low) | (outcome > high), np.nan)
+    def _of_profiles(self, labels: Ints, expected: Ints) -> dict[str, Any]:
+        """Return what the monitor is told of profiles: the expected one, and whether it fits."""
+        if self.profiler_ is None:
+            return {}
+        misfit = np.where(expected == OUTLIERS, np.nan, labels != expected)
+        return {"profiles": expected, "misfit": misfit}
 
     def _predictor(self) -> Predictor:
         return predictor_named(self.method_, random_state=self.random_state)
@@ -448,33 +419,3 @@ class Watcher:
                 f"the profiles were learnt with {', '.join(lacking)}, which these jobs lack. Give "
                 "jobs of the same source, or learn profiles from this one: prophase profile fit"
             )
-
-
-def in_time_order(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return jobs in the order in which they ended."""
-    order = np.argsort(ends(jobs), kind="stable")
-    return jobs.iloc[order].reset_index(drop=True)
-
-
-def _known_ends(jobs: pd.DataFrame) -> Floats:
-    """Return the last moments at which outcomes became known."""
-    return np.maximum.accumulate(ends(jobs))[-LAG:]
-
-
-def _misfit(labels: Ints, expected: Ints) -> Floats:
-    return np.where(expected == OUTLIERS, np.nan, labels != expected)
-
-
-def _metrics(profiler: WorkloadProfiler | None) -> list[str]:
-    if profiler is None:
-        return []
-    return list(dict.fromkeys(name for one in profiler.profiles_ for name in one.dynamic))
-
-
-def _hashed(before: str, jobs: pd.DataFrame, target: str) -> str:
-    """Return a hash over all jobs so far: their names and outcomes, in order."""
-    digest = hashlib.sha256(before.encode())
-    ids = jobs["job_id"] if "job_id" in jobs else pd.Series(jobs.index)
-    digest.update("\n".join(ids.astype(str)).encode())
-    digest.update(outcomes(jobs, target).tobytes())
-    return digest.hexdigest()
