@@ -1,0 +1,216 @@
+"""assess: everything that can be said about how well requests are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.plural import counted
+from prophase.sizing.assess.clusters import cluster_statistics, cluster_tasks
+from prophase.sizing.assess.cores import core_advice
+from prophase.sizing.assess.drivers import drivers_in_words, learning_is_there, rank_drivers
+from prophase.sizing.assess.prices import Prices, monthly_bill, months_of
+from prophase.sizing.assess.utilisation import ALL, utilisation
+from prophase.trace.describe.part import plain
+
+#: tasks whose drivers are looked for unless they are named
+_MOST_DRIVEN = 3
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Tables of an assessment; each says in its function what its columns are."""
+
+    #: per resource and task (:func:`~prophase.sizing.assess.utilisation`)
+    utilisation: pd.DataFrame
+    #: per task: groups, requests, advice; columns of memory, cores and money as far as known
+    tasks: pd.DataFrame
+    #: memory per group of tasks
+    clusters: pd.DataFrame
+    #: task -> what drives its memory
+    drivers: Mapping[str, pd.DataFrame]
+    months: float
+    currency: str = ""
+    #: what a reader has to know
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the assessment as JSON knows it."""
+        return {
+            "utilisation": _records(self.utilisation),
+            "tasks": _records(self.tasks),
+            "clusters": _records(self.clusters),
+            "drivers": {task: _records(table) for task, table in self.drivers.items()},
+            "months": self.months,
+            "currency": self.currency,
+            "notes": list(self.notes),
+        }
+
+    def sentences(self) -> list[str]:
+        """Return the result in words: utilisation, groups, what static advice saves, drivers."""
+        whole = self.utilisation[self.utilisation["task"] == ALL]
+        used = ", ".join(
+            f"{row['resource']} {row['utilisation_pct']:.1f} %" for row in whole.to_dict("records")
+        )
+        told = [f"Used of what was asked for: {used}."]
+        if len(self.clusters):
+            groups = "; ".join(
+                f"{row['cluster']}: {counted(int(row['tasks']), 'task')}, median "
+                f"{row['median_gib']:.3g}, largest {row['max_gib']:.3g}"
+                for row in self.clusters.to_dict("records")
+            )
+            told.append(f"Memory in GiB, {groups}.")
+        if "saved_per_month" in self.tasks:
+            cost, saved = (
+                float(self.tasks[name].sum()) for name in ("cost_per_month", "saved_per_month")
+            )
+            share = f" ({100 * saved / cost:.0f} %)" if cost > 0 else ""
+            told.append(
+                f"Requests cost {cost:,.2f} {self.currency} per month; static advice saves "
+                f"{saved:,.2f}{share}."
+            )
+        return told + [drivers_in_words(task, table) for task, table in self.drivers.items()]
+
+
+def assess(
+    jobs: pd.DataFrame,
+    *,
+    prices: Prices | None = None,
+    drivers_of: Sequence[str] = (),
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Assessment:
+    """Say how well requests are used, task by task, and what to ask for instead.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        A job table with requests and measured use.
+    prices : Prices, optional
+        Adds what each task costs per month, and what its advice saves.
+    drivers_of : sequence of str
+        Tasks whose drivers are looked for; by itself the heavy ones.
+    random_state : int, default=0
+        Seed of the forests behind the drivers.
+    progress : callable, optional
+        Is told what is being done.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame(
+    ...     {
+    ...         "task": ["load"] * 30,
+    ...         "request_memory_gib": [20.0] * 30,
+    ...         "memory_peak_gib": [1.5] * 30,
+    ...     }
+    ... )
+    >>> assess(jobs).sentences()[0]
+    'Used of what was asked for: memory 7.5 %.'
+    """
+    if jobs.empty:
+        raise InputError("the trace has no jobs; there is nothing to assess.")
+    progress("computing utilisation")
+    used = utilisation(jobs)
+    notes = _left_out(used)
+    clusters, tasks = pd.DataFrame(), _bare_tasks(used)
+    if _has(used, "memory") and jobs.get("memory_peak_gib", pd.Series()).notna().any():
+        progress("grouping tasks")
+        grouped = cluster_tasks(jobs)
+        clusters = cluster_statistics(grouped, jobs)
+        tasks = grouped.merge(
+            _percent_of(used, "memory"), on="task", how="left", validate="one_to_one"
+        )
+    if _has(used, "cpu"):
+        cores = core_advice(jobs).drop(columns="runs")
+        cores = cores.merge(_percent_of(used, "cpu"), on="task", how="left")
+        tasks = tasks.merge(cores, on="task", how="left", validate="one_to_one")
+        if (used.loc[used["resource"] == "cpu", "use"] == "cpu_mean_cores").any():
+            notes.append("CPU: only means are known, so a task that is parallel at times may hide.")
+    if prices is not None:
+        progress("pricing")
+        bill = monthly_bill(
+            jobs,
+            prices,
+            memory_gib=_advised(tasks, "advice_gib"),
+            cores=_advised(tasks, "advice_cores"),
+        )
+        tasks = tasks.merge(bill, on="task", how="left", validate="one_to_one")
+    driven, unsaid = _drivers(jobs, tasks, drivers_of, random_state, progress)
+    return Assessment(
+        utilisation=used,
+        tasks=tasks,
+        clusters=clusters,
+        drivers=driven,
+        months=months_of(jobs),
+        currency=prices.currency if prices else "",
+        notes=tuple(notes + unsaid),
+    )
+
+
+def _drivers(
+    jobs: pd.DataFrame,
+    tasks: pd.DataFrame,
+    wanted: Sequence[str],
+    random_state: int,
+    progress: Callable[[str], None],
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return the drivers of the wanted tasks, or of the heavy ones, and why some are missing."""
+    if not wanted and "cluster" not in tasks:
+        return {}, []
+    names = list(wanted)
+    if not names:
+        heavy = tasks[tasks["cluster"] == "heavy"].sort_values("max_gib", ascending=False)
+        names = heavy["task"].head(_MOST_DRIVEN).tolist()
+    found, notes = {}, []
+    for task in names:
+        progress(f"looking for what drives {task}")
+        try:
+            found[task] = rank_drivers(jobs, task, random_state=random_state)
+        except InputError as cause:
+            if wanted:
+                raise
+            notes.append(str(cause))
+    if found and not learning_is_there():
+        notes.append('Importance of drivers is left out; it needs: pip install "prophase[learn]"')
+    return found, notes
+
+
+def _left_out(used: pd.DataFrame) -> list[str]:
+    whole = used[(used["task"] == ALL) & (used["without"] > 0)]
+    return [
+        f"{row['resource']}: {counted(int(row['without']), 'row')} without a request or a "
+        "measured use do not count."
+        for row in whole.to_dict("records")
+    ]
+
+
+def _has(used: pd.DataFrame, resource: str) -> bool:
+    return bool((used["resource"] == resource).any())
+
+
+def _bare_tasks(used: pd.DataFrame) -> pd.DataFrame:
+    table = used[used["task"] != ALL].groupby("task", sort=False)["runs"].max()
+    return table.reset_index()
+
+
+def _percent_of(used: pd.DataFrame, resource: str) -> pd.DataFrame:
+    rows = used[(used["resource"] == resource) & (used["task"] != ALL)]
+    return rows[["task", "utilisation_pct"]].rename(
+        columns={"utilisation_pct": f"{resource}_used_pct"}
+    )
+
+
+def _advised(tasks: pd.DataFrame, column: str) -> dict[str, float]:
+    if column not in tasks:
+        return {}
+    known = tasks[tasks[column].notna()]
+    return dict(zip(known["task"], known[column].astype(np.float64), strict=True))
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [plain(dict(row)) for row in table.to_dict("records")]
