@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import OTHERS, PAGES, ROOT, page_name, run_commands
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-_SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
-WITH_COMMANDS = [page for page in PAGES if _SHELL.search(page.read_text(encoding="utf-8"))]
 
 
-def page_name(page: Path) -> str:
-    return str(page.relative_to(ROOT))
-
-
-@pytest.mark.parametrize("page", WITH_COMMANDS, ids=page_name)
+@pytest.mark.parametrize("page", OTHERS, ids=page_name)
 def test_the_commands_of_a_page_run_as_they_stand(page: Path, tmp_path: Path) -> None:
-    """Blocks marked ``sh`` run one after the other in one empty folder."""
-    script = "\n".join(_SHELL.findall(page.read_text(encoding="utf-8")))
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path, "PROPHASE_WORKSPACE": ""},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    run_commands(page, tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
