@@ -76,6 +76,11 @@ def test_a_learnt_workspace_answers_from_its_model(prophase_here, ws: Path) -> N
     assert "profile " in done.stdout
 
 
+def test_without_profiles_an_answer_says_how_to_get_them(prophase_here, ws: Path) -> None:
+    done = prophase_here("ask", "job.yaml", "--history", "ws", "--method", "shrinkage")
+    assert "profile fit ws, then prophase learn ws" in done.stdout
+
+
 def test_json_holds_every_target_and_a_file_of_the_model_is_enough(prophase_here, ws: Path) -> None:
     learn(prophase_here, "--out", "my.model", "--target", "duration_s")
     done = prophase_here("ask", "job.yaml", "--model", "my.model", "--format", "json")

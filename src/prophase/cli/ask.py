@@ -15,7 +15,7 @@ from prophase.cli.learnt_model import (
     model_for,
     target_names,
 )
-from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -69,6 +69,10 @@ def command(
         for place, advice in enumerate(found):
             typer.echo("\n".join([*([""] if place else []), *advice.lines()]))
         typer.echo(f"\nLearnt with {learnt.method} from {learnt.jobs:,} finished jobs.")
+        if classifier is None:
+            where = as_typed(history) if history and history.is_dir() else "WORKSPACE"
+            steps = f"prophase profile fit {where}, then prophase learn {where}"
+            typer.echo(f"To hear its profile, too: {steps}")
         return
     rows = [row for advice in found for row in _rows(advice)]
     emit(rows, format, document={"jobs": [advice.to_dict() for advice in found]})
