@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from prophase.phase.forecast import learn_next, score_forecasts
+from prophase.phase.forecast import learn_next
 
 
 def cycle(times: int, length: int = 10) -> np.ndarray:
@@ -32,12 +31,3 @@ def test_a_stay_longer_than_any_before_is_expected_to_end_now() -> None:
 
 def test_a_phase_that_was_never_left_has_no_forecast() -> None:
     assert learn_next([np.zeros(40, dtype=int)], 1).forecast(0) is None
-
-
-def test_scores_stand_beside_staying_the_same_and_count_changes_only() -> None:
-    rows = {row["rule"]: row for row in score_forecasts(learn_next([cycle(6)], 3), [cycle(4)])}
-    assert rows["learnt"]["next_right_pct"] == 100
-    assert rows["stays the same"]["next_right_pct"] == 0
-    assert rows["stays the same"]["all_right_pct"] == pytest.approx(100 * (1 - 11 / 120))
-    assert rows["learnt"]["changes"] == 11
-    assert rows["learnt"]["off_samples"] == 0

@@ -1,18 +1,13 @@
-"""Which phase comes next, and when? Learnt from stays, judged only where something changes.
-
-A phase mostly stays the same from one sample to the next, so "the same again" is right nearly
-always and worth nothing. What counts is the sample at which it is wrong.
-"""
+"""Which phase comes next, and when? Learnt from stays and what followed them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from prophase.phase.series import Floats, Ints
+from prophase.phase.series import Ints
 from prophase.phase.stays import stays_of
 
 #: stays with the same phase before it that are needed to look two phases back
@@ -48,10 +43,12 @@ class NextPhase:
     n_phases: int
 
     def forecast(self, phase: int, *, elapsed: int = 0, before: int = -1) -> Forecast | None:
-        """Return what comes after a phase that has lasted ``elapsed`` samples; None if unknown.
+        """Return what comes after a phase, and when; None if unknown.
 
         Parameters
         ----------
+        elapsed : int
+            Samples of this stay before the present one: 0 at the sample that entered the phase.
         before : int
             The phase before this one, if known; used where it was seen often enough.
         """
@@ -97,64 +94,3 @@ def learn_next(labels: Sequence[Ints], n_phases: int) -> NextPhase:
         stays.phase[np.minimum(place + 1, len(stays.phase) - 1)],
     ]
     return NextPhase(np.array(pairs, dtype=np.int64).T.reshape(-1, 4), n_phases)
-
-
-def score_forecasts(model: NextPhase, labels: Sequence[Ints]) -> list[dict[str, Any]]:
-    """Judge forecasts on further series, beside rules that learn nothing.
-
-    Each row is a rule: ``next_right_pct``, of the changes, how many went to the phase foreseen;
-    ``off_samples``, the median error of the time to change, asked in the middle of each stay;
-    ``all_right_pct``, of all samples, how many were foreseen one sample ahead. The last is shown
-    to say why it is not the measure.
-    """
-    stays = stays_of(labels)
-    usual = _usual(model)
-    rows: dict[str, list[tuple[bool, float]]] = {
-        "learnt": [],
-        "stays the same": [],
-        "commonest": [],
-    }
-    total = max(int(stays.samples.sum()), 1)
-    for place in np.flatnonzero(stays.whole[:-1] & (stays.series[:-1] == stays.series[1:])):
-        phase, then, length = (
-            int(stays.phase[place]),
-            int(stays.phase[place + 1]),
-            int(stays.samples[place]),
-        )
-        first = place == 0 or stays.series[place - 1] != stays.series[place]
-        before = -1 if first else int(stays.phase[place - 1])
-        at = length // 2
-        left = length - at
-        said = model.forecast(phase, elapsed=at, before=before)
-        at_end = model.forecast(phase, elapsed=length - 1, before=before)
-        rows["learnt"].append(
-            (
-                at_end is not None and at_end.next_phase == then,
-                abs(said.remaining - left) if said else np.nan,
-            )
-        )
-        rows["stays the same"].append((False, np.nan))
-        rows["commonest"].append((usual[0] == then and usual[0] != phase, abs(usual[1] - left)))
-    changes = len(rows["learnt"])
-    table = []
-    for rule, found in rows.items():
-        off = np.array([error for _, error in found])
-        wrong = changes if rule == "stays the same" else None
-        table.append(
-            {
-                "rule": rule,
-                "changes": changes,
-                "next_right_pct": 100 * np.mean([right for right, _ in found]) if found else np.nan,
-                "off_samples": float(np.nanmedian(off)) if np.isfinite(off).any() else np.nan,
-                "all_right_pct": 100 * (1 - wrong / total) if wrong is not None else np.nan,
-            }
-        )
-    return table
-
-
-def _usual(model: NextPhase) -> tuple[int, float]:
-    """Return the commonest next phase and half of the median stay, whatever the phase is."""
-    if len(model.pairs) == 0:
-        return 0, 1.0
-    counts: Floats = np.bincount(model.pairs[:, 3]).astype(float)
-    return int(counts.argmax()), float(np.median(model.pairs[:, 2]) / 2)

@@ -71,7 +71,7 @@ class PhaseStream:
         if self._phase == NO_PHASE:
             return None
         return self._detector.next_.forecast(
-            self._phase, elapsed=self._elapsed, before=self._before
+            self._phase, elapsed=self._elapsed - 1, before=self._before
         )
 
     def _in_order(self, values: Mapping[str, float] | Sequence[float]) -> Floats:

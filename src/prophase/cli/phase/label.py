@@ -78,6 +78,8 @@ def command(
     if follow or changes:
         _tell(_from_file(detector, series, follow), format)
         return
+    from prophase.phase.foresight import in_words
+
     usage = read_usage(series, source, option)
     labels = detector.label(usage)
     if out is not None:
@@ -89,16 +91,26 @@ def command(
         say(f"Drew {', '.join(str(one) for one in drawn)}.")
     rows = _by_series(labels)
     new = float(labels["new"].mean())
+    scores = _forecasts(detector, labels)
+    whole = {"samples": len(labels), "new_pct": 100 * new, "series": rows, "forecasts": scores}
     emit(
         rows,
         format,
-        document=finite({"samples": len(labels), "new_pct": 100 * new, "series": rows}),
+        document=finite(whole),
         remarks=[
             *detector.series_in(usage).notes,
+            in_words(scores),
             f"{100 * new:.1f} % of {len(labels):,} samples are unlike all the phases were learnt "
             "from." + (" Split a phase with: prophase phase expand" if new > 0.1 else ""),
         ],
     )
+
+
+def _forecasts(detector: PhaseDetector, labels: pd.DataFrame) -> list[dict[str, Any]]:
+    from prophase.phase.foresight import score_forecasts
+
+    parts = labels.groupby("series_id", sort=False)["phase"]
+    return score_forecasts(detector.next_, [part.to_numpy() for _, part in parts])
 
 
 def _by_series(labels: pd.DataFrame) -> list[dict[str, Any]]:
