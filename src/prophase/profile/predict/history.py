@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from prophase.profile.predict.keys import Level, choose_levels, hash_columns, key_of
 from prophase.profile.predict.medians import medians_as_of
 from prophase.profile.predict.memory import Floats, Keys, Memory, Recall
+from prophase.profile.predict.recording import steadily_recorded
 from prophase.profile.predict.submitted import arrivals, numbers, submitted
 from prophase.trace.schema import JOBS
 
@@ -57,7 +58,8 @@ class History:
 
     def __init__(self, jobs: pd.DataFrame, *, shares: bool = False) -> None:
         seen = submitted(jobs)
-        self.levels: tuple[Level, ...] = choose_levels(seen)
+        steady = steadily_recorded(seen, arrivals(jobs))
+        self.levels: tuple[Level, ...] = choose_levels(seen[steady])
         self.columns = sorted({column for level in self.levels for column in level.columns})
         self.number_columns = [name for name in map(str, seen) if _is_number(seen, name)]
         self.memories = tuple(Memory() for _ in self.levels)
