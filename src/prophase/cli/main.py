@@ -40,6 +40,7 @@ COMMANDS = {
     "phase": "phase",
     "scale": "scale",
     "slo": "slo",
+    "assess": "assess",
     "nodes": "nodes",
     "simulate": "simulate",
     "why": "why",

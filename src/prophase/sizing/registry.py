@@ -22,6 +22,7 @@ SIZERS = {
     "sizey": "baselines.sizey:SizeyLike",
     "profile": "baselines.grouped:PerProfile",
     "phase": "baselines.grouped:PerPhase",
+    "thesis": "thesis.sizer:ThesisBins",
 }
 
 

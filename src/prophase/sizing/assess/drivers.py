@@ -157,7 +157,7 @@ def _effect(codes: Ints, target: Floats) -> float:
 
 
 def _products(figures: dict[str, Floats], peak: Floats) -> pd.DataFrame:
-    """Return products of two numbers that tell more than each of them."""
+    """Return products of two numbers that tell more than each of them, best first."""
     alone = {name: abs(_rank_correlation(values, peak)) for name, values in figures.items()}
     best = sorted((n for n in alone if alone[n] > 0), key=lambda name: -alone[name])
     rows = []
@@ -165,8 +165,26 @@ def _products(figures: dict[str, Floats], peak: Floats) -> pd.DataFrame:
         together = _rank_correlation(figures[one] * figures[other], peak)
         if abs(together) > max(alone[one], alone[other]) + _WORTH_A_PRODUCT:
             rows.append({"driver": f"{one} x {other}", "kind": "product", "correlation": together})
+    rows.sort(key=lambda row: -abs(float(str(row["correlation"]))))
     table = pd.DataFrame(rows, columns=["driver", "kind", "correlation"])
     return table.assign(effect=np.nan, importance=np.nan)
+
+
+def best_product(figures: dict[str, Floats], peak: Floats) -> tuple[str, str] | None:
+    """Return the two numbers whose product tells the peak much better than each, if there are two.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows, days = rng.random(50), rng.random(50)
+    >>> best_product({"rows": rows, "days": days}, rows * days)
+    ('days', 'rows')
+    """
+    found = _products(figures, peak)
+    if found.empty:
+        return None
+    one, _, other = str(found["driver"].iloc[0]).partition(" x ")
+    return (one, other) if one < other else (other, one)
 
 
 def _groups(jobs: pd.DataFrame) -> Ints:

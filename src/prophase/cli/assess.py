@@ -1,0 +1,101 @@
+"""prophase assess: how well are requests used, and what should tasks ask for?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
+from prophase.cli.trace_options import SourceOption, TraceArgument
+
+if TYPE_CHECKING:
+    from prophase.sizing.assess import Assessment
+
+#: columns of the table, as far as they are there, and their headings
+_SHOWN = {
+    "task": "task",
+    "runs": "runs",
+    "cluster": "cluster",
+    "request_gib": "request_gib",
+    "median_gib": "median_gib",
+    "max_gib": "max_gib",
+    "memory_used_pct": "memory_used_pct",
+    "advice": "memory_advice_gib",
+    "request_cores": "request_cores",
+    "p99_cores": "p99_cores",
+    "core_advice": "core_advice",
+    "cost_per_month": "cost_per_month",
+    "saved_per_month": "saved_per_month",
+}
+
+
+def command(
+    path: TraceArgument,
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with memory_gib_hour, cpu_core_hour, gpu_hour, currency."),
+    ] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(help="Look for what drives this task, not the heavy ones; repeatable."),
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for figures and tables of the assessment.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the forests behind the drivers.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Say how much of each request is used, which tasks are heavy and why, and what to ask for.
+
+    Light and moderate tasks get static advice; heavy ones differ too much from run to run and
+    are left to prophase size. Tasks with few runs, or that met their limit, keep their request.
+
+    Examples:
+
+    `prophase assess ws`
+
+    `prophase assess ws --prices prices.toml --figures assessed`
+
+    `prophase assess ws --task predict_demand --format json`
+    """
+    from prophase.sizing.assess import assess, read_prices
+    from prophase.trace.loading import open_trace
+
+    priced = read_prices(prices) if prices is not None else None
+    with progress_bar() as show:
+        show("reading the trace", None)
+        jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+        found = assess(
+            jobs,
+            prices=priced,
+            drivers_of=task or (),
+            random_state=seed,
+            progress=lambda step: show(step, None),
+        )
+        written: list[str] = []
+        if figures is not None:
+            from prophase.plots.assess.writing import write_assessment
+
+            show("drawing", None)
+            written = write_assessment(found, jobs, figures)
+    remarks = [*found.sentences(), *found.notes]
+    if written:
+        remarks.append(f"Wrote {', '.join(written)} to {figures}.")
+    remarks.append(f"Next: prophase size {as_typed(path)}")
+    document = finite({**found.to_dict(), "sentences": found.sentences()})
+    emit(_rows(found), format, document=document, remarks=remarks)
+
+
+def _rows(found: Assessment) -> list[dict[str, Any]]:
+    columns = [name for name in _SHOWN if name in found.tasks]
+    return [
+        {_SHOWN[name]: _rounded(row[name]) for name in columns}
+        for row in found.tasks[columns].to_dict("records")
+    ]
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 3) if isinstance(value, float) else value

@@ -1,0 +1,1 @@
+"""Figures of an assessment of requests, and of the bins of memory."""

@@ -1,0 +1,79 @@
+"""Bars: how much of each request is used, and what drives the memory of a task."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from prophase.plots.style import COLOURS, GRID, draw, short, styled
+from prophase.sizing.assess.utilisation import ALL
+
+_MOST_TASKS = 40
+_MOST_DRIVERS = 12
+
+
+def utilisation_bars(used: pd.DataFrame) -> Figure:
+    """Draw the used percentage of each resource, task by task (Table 5)."""
+    resources = used["resource"].unique().tolist()
+    sorted_by = "memory" if "memory" in resources else resources[0]
+    first = used[used["resource"] == sorted_by]
+    tasks = [ALL, *first[first["task"] != ALL]["task"].head(_MOST_TASKS)][::-1]
+    with styled():
+        figure = Figure(figsize=(3.2 + 2.4 * len(resources), 1.4 + 0.2 * len(tasks)))
+        FigureCanvasAgg(figure)
+        many = figure.subplots(1, len(resources), sharey=True, squeeze=False)[0]
+        for axes, resource in zip(many, resources, strict=True):
+            rows = used[used["resource"] == resource].set_index("task")["utilisation_pct"]
+            values = rows.reindex(tasks).to_numpy(float)
+            at = np.arange(len(tasks))
+            axes.barh(at, np.full(len(tasks), 100.0), 0.7, color=GRID)
+            colours = [COLOURS[1] if task == ALL else COLOURS[0] for task in tasks]
+            axes.barh(at, np.minimum(np.nan_to_num(values), 100.0), 0.7, color=colours)
+            for place, value in enumerate(values.tolist()):
+                if np.isfinite(value):
+                    axes.text(102, place, f"{value:.3g}", va="center", fontsize=7)
+            axes.set_xlim(0, 118)
+            axes.set_title(resource)
+            axes.set_xlabel("% of the request used")
+            axes.grid(visible=False)
+        many[0].set_yticks(range(len(tasks)), [short(task, 26) for task in tasks], fontsize=8)
+    return figure
+
+
+def driver_bars(task: str, drivers: pd.DataFrame) -> Figure:
+    """Draw what drives a task's memory: importance, and correlation or effect as text."""
+    shown = drivers.head(_MOST_DRIVERS).iloc[::-1]
+    has_importance = shown["importance"].notna().any()
+    values = (
+        shown["importance"]
+        if has_importance
+        else shown["correlation"].abs().fillna(shown["effect"])
+    )
+
+    def paint(axes: Axes) -> None:
+        at = np.arange(len(shown))
+        axes.barh(at, np.maximum(values.fillna(0.0), 0.0), 0.65, color=COLOURS[0])
+        reach = max(float(values.max()), 0.05)
+        for place, row in enumerate(shown.to_dict("records")):
+            length = float(values.fillna(0.0).iloc[place])
+            word = (
+                f"effect {100 * row['effect']:.0f} %"
+                if row["kind"] == "category"
+                else f"correlation {row['correlation']:.2f}"
+            )
+            axes.text(max(length, 0.0) + 0.02 * reach, place, word, va="center", fontsize=8)
+        axes.set_yticks(at, [short(name, 40) for name in shown["driver"]])
+        axes.set_xlim(0, 1.4 * reach)
+        axes.set_xlabel(
+            "R² of unseen runs lost when the column is shuffled"
+            if has_importance
+            else "absolute rank correlation, or effect"
+        )
+        axes.grid(visible=False, axis="y")
+
+    return draw(
+        paint, title=f"What drives {short(task, 40)}", width_in=8, height_in=1.4 + 0.32 * len(shown)
+    )
