@@ -5,7 +5,7 @@ and sees the past of the same pod only. Goals for ``genai2026``: GPU memory at m
 allocated per used at 98 % satisfied and 1.25 at 99 %, container memory 1.045 and 1.06, within
 0.3 points of the target and 40 resizes per 1,000 samples. The baseline is the recent maximum.
 
-    python benchmarks/quality/scaling.py [--splits 5] [--others] [--figures DIR]
+    python benchmarks/quality/scaling.py [--splits 5] [--traces genai2026,surf-lisa]
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -23,19 +24,30 @@ from prophase.trace.loading import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
-GOALS = {
-    ("gpu_memory_gib", 0.98): 1.17,
-    ("gpu_memory_gib", 0.99): 1.25,
-    ("memory_util_frac", 0.98): 1.045,
-    ("memory_util_frac", 0.99): 1.06,
-}
-#: trace, metric, most samples: series beyond are left out, drawn at random
-OTHERS = (
-    ("surf-lisa", "cpu_cores", 400_000),
-    ("azure-vm-cpu", "cpu_util_peak_pct", 400_000),
-    ("bitbrains-small", "cpu_cores", 400_000),
-    ("blox-dstat", "memory_gib", 400_000),
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question about a trace: a metric, the share of samples to satisfy, and a goal if any."""
+
+    trace: str
+    metric: str
+    target: float
+    goal: float | None = None
+
+
+CASES = (
+    Case("genai2026", "gpu_memory_gib", 0.98, 1.17),
+    Case("genai2026", "gpu_memory_gib", 0.99, 1.25),
+    Case("genai2026", "memory_util_frac", 0.98, 1.045),
+    Case("genai2026", "memory_util_frac", 0.99, 1.06),
+    Case("surf-lisa", "cpu_cores", 0.99),
+    Case("azure-vm-cpu", "cpu_util_peak_pct", 0.99),
+    Case("bitbrains-small", "cpu_cores", 0.99),
+    Case("blox-dstat", "memory_gib", 0.99),
 )
+#: series beyond so many samples are left out, drawn at random
+MOST_SAMPLES = 160_000
 SHOWN = (
     "allocation_over_usage",
     "satisfied_pct",
@@ -47,33 +59,21 @@ SHOWN = (
 )
 
 
-def on_genai(splits: int, figures: Path | None) -> None:
-    usage = open_trace(DATA / "genai2026").usage
-    for (metric, target), goal in GOALS.items():
-        fleet, _ = fleet_of(usage, metric)
-        rows = []
-        for seed in range(splits):
-            found = compare(*divided(fleet, random_state=seed), target=target)
-            rows += [{"split": seed, **one.row()} for one in found.judged]
-            print(f"{metric} {target:.0%} split {seed}: {found.verdict()}", flush=True)
-            if figures is not None and seed == 0:
-                _draw(found, figures / f"{metric}-{target:.2f}")
-        _recorded(pd.DataFrame(rows), metric, target, goal, "genai2026")
-
-
-def on_others(splits: int, target: float) -> None:
-    for trace, metric, most in OTHERS:
-        fleet, _ = fleet_of(open_trace(DATA / trace).usage, metric)
-        fleet = _at_most(fleet, most)
-        rows = []
-        # a single series is divided by time, which gives one division only
-        for seed in range(splits if len(fleet.series) > 1 else 1):
-            share = 0.5 if len(fleet.series) > 1 else 0.3
-            sides = divided(fleet, test_share=share, random_state=seed)
-            found = compare(*sides, target=target)
-            rows += [{"split": seed, **one.row()} for one in found.judged]
-            print(f"{trace} split {seed}: {found.verdict()}", flush=True)
-        _recorded(pd.DataFrame(rows), metric, target, None, trace)
+def judge(case: Case, splits: int, figures: Path | None) -> None:
+    """Compare policies on several divisions of a trace, and record each."""
+    fleet, _ = fleet_of(open_trace(DATA / case.trace, tables=["usage"]).usage, case.metric)
+    fleet = _at_most(fleet, MOST_SAMPLES)
+    alone = len(fleet.series) == 1
+    rows = []
+    # a single series is divided by time, which gives one division only
+    for seed in range(1 if alone else splits):
+        sides = divided(fleet, test_share=0.3 if alone else 0.5, random_state=seed)
+        found = compare(*sides, target=case.target)
+        rows += [{"split": seed, **one.row()} for one in found.judged]
+        print(f"{case.trace}, {case.metric}, split {seed}: {found.verdict()}", flush=True)
+        if figures is not None and seed == 0:
+            _draw(found, figures / f"{case.trace}-{case.metric}-{case.target:.2f}")
+    _recorded(pd.DataFrame(rows), case)
 
 
 def _at_most(fleet: Fleet, samples: int) -> Fleet:
@@ -82,24 +82,22 @@ def _at_most(fleet: Fleet, samples: int) -> Fleet:
     return divided(fleet, test_share=samples / fleet.samples)[1]
 
 
-def _recorded(
-    rows: pd.DataFrame, metric: str, target: float, goal: float | None, trace: str
-) -> None:
+def _recorded(rows: pd.DataFrame, case: Case) -> None:
     print(rows.groupby("policy", sort=False)[list(SHOWN)].mean().round(3).to_string(), flush=True)
     baseline = rows.loc[rows["policy"] == "recent-max", "allocation_over_usage"].tolist()
     for policy, part in rows.groupby("policy", sort=False):
-        met = f"; goal {goal}" if goal else ""
+        goal = f"; goal {case.goal}" if case.goal else ""
         low, high = part["satisfied_pct"].min(), part["satisfied_pct"].max()
         record(
             Measurement(
-                f"{metric}, {target:.0%} asked, {policy}",
+                f"{case.metric}, {case.target:.0%} asked, {policy}",
                 "allocated per used",
                 part["allocation_over_usage"].tolist(),
                 "recent-max",
                 baseline,
-                trace,
+                case.trace,
                 f"satisfied {part['satisfied_pct'].mean():.2f} % ({low:.2f} to {high:.2f}), "
-                f"{part['resizes_per_1000'].mean():.0f} resizes per 1,000{met}",
+                f"{part['resizes_per_1000'].mean():.0f} resizes per 1,000{goal}",
             )
         )
 
@@ -115,17 +113,15 @@ def _draw(found: Comparison, folder: Path) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--splits", type=int, default=5)
-    options.add_argument("--others", action="store_true", help="The other traces, not genai2026.")
-    options.add_argument("--target", type=float, default=0.99, help="For the other traces.")
+    options.add_argument("--traces", default="", help="Some of them, joined by commas.")
     options.add_argument("--figures", type=Path)
     chosen = options.parse_args()
     if not DATA.is_dir():
         print(f"No real rows at {DATA}; set PROPHASE_DATA.")
         return
-    if chosen.others:
-        on_others(min(chosen.splits, 2), chosen.target)
-    else:
-        on_genai(chosen.splits, chosen.figures)
+    for case in CASES:
+        if not chosen.traces or case.trace in chosen.traces.split(","):
+            judge(case, chosen.splits, chosen.figures)
 
 
 if __name__ == "__main__":

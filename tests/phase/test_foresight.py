@@ -39,7 +39,7 @@ def test_warnings_of_stays_that_last_longer_than_learnt_are_false() -> None:
     rows = by_rule(cycle(6), cycle(3, length=40))
     # warned from the sixth of 40 samples on, right for the last five
     assert rows["learnt"]["false_pct"] == pytest.approx(100 * 30 / 35)
-    assert rows["learnt"]["off_samples"] == 19
+    assert rows["learnt"]["off_samples"] == 30
 
 
 def test_series_that_never_change_say_so() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.phase.places import read_usage
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 
@@ -130,7 +131,6 @@ def _sides(
 ) -> tuple[Fleet, Fleet, list[str]]:
     """Return the series to learn from and to be judged on, and what was noted on the way."""
     from prophase.phase.scale import divided, fleet_of
-    from prophase.trace.loading import open_trace
     from prophase.trace.units import parse_share
 
     if (fit is None) != (test is None):
@@ -138,24 +138,18 @@ def _sides(
     if (path is None) == (fit is None):
         raise ParameterError("give either SERIES or --fit and --test, and not both.")
     if fit is not None and test is not None:
-        learnt, notes = fleet_of(_usage(fit, source), metric, every=every)
+        learnt, notes = fleet_of(read_usage(fit, source, None), metric, every=every)
         # the same metric on both sides, also when it was not named
-        judged, more = fleet_of(_usage(test, source), learnt.metric, every=every)
+        judged, more = fleet_of(read_usage(test, source, None), learnt.metric, every=every)
         told = [f"Fit: {note}" for note in notes] + [f"Test: {note}" for note in more]
         return learnt, judged, told
     assert path is not None
-    whole, notes = fleet_of(open_trace(path, source=source).usage, metric, every=every)
+    whole, notes = fleet_of(read_usage(path, source, None), metric, every=every)
     share = parse_share(test_share, name="--test-share")
     if not 0 < share < 1:
         raise ParameterError(f"--test-share is {test_share}. Pass a share such as 50%.")
     learnt, judged = divided(whole, test_share=share, random_state=seed)
     return learnt, judged, list(notes)
-
-
-def _usage(path: Path, source: str | None) -> Any:
-    from prophase.trace.loading import open_trace
-
-    return open_trace(path, source=source).usage
 
 
 def _rows(found: Comparison) -> list[dict[str, Any]]:

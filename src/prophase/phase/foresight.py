@@ -42,7 +42,7 @@ def score_forecasts(
     Each row is a rule. Of the changes: ``next_right_pct`` went to the phase foreseen,
     ``warned_pct`` had a warning in the ``horizon`` samples before, for the first time
     ``lead_samples`` ahead (median). ``false_pct`` of the warnings came too early or for nothing.
-    ``off_samples`` is the median error of the time to change, asked in the middle of each stay.
+    ``off_samples`` is the median error of the time to change, asked when the phase begins.
     ``all_right_pct`` is the share of all samples foreseen one ahead by the rule that nothing
     changes: it says why this is not the measure.
 
@@ -124,8 +124,7 @@ def _scored(
     for stay in stays:
         said = make(stay)
         right += said(stay.samples - 1)[0] == stay.then != stay.phase
-        middle = stay.samples // 2
-        off.append(abs(said(middle)[1] - (stay.samples - middle)))
+        off.append(abs(said(0)[1] - stay.samples))
         warned = [elapsed for elapsed in range(stay.samples) if said(elapsed)[1] <= horizon]
         in_time = [elapsed for elapsed in warned if stay.samples - elapsed <= horizon]
         warnings += len(warned)

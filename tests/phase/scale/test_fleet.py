@@ -71,3 +71,20 @@ def test_negative_readings_count_as_none():
 def test_no_samples_between_decisions_are_refused():
     with pytest.raises(ParameterError, match="every is 0"):
         fleet_of(usage(memory_gib=np.arange(20.0)), every=0)
+
+
+def test_other_metrics_are_kept_and_carried_over_short_holes():
+    cores = np.arange(30.0)
+    cores[3:5], cores[10:25] = np.nan, np.nan
+    fleet, _ = fleet_of(usage(memory_gib=np.arange(30.0), cpu_cores=cores, nodes=1.0), "memory_gib")
+    found = fleet.others["cpu_cores"]
+    assert found[2:6].tolist() == [2.0, 2.0, 2.0, 5.0]
+    assert np.isnan(found[15:25]).all()
+    assert list(fleet.others) == ["cpu_cores"]
+    assert fleet.parts([slice(5, 9)], ["a"]).others["cpu_cores"].tolist() == [5.0, 6.0, 7.0, 8.0]
+
+
+def test_other_metrics_belong_to_their_samples_when_rows_are_unsorted():
+    table = usage(memory_gib=np.arange(40.0), cpu_cores=np.arange(40.0) * 2)
+    fleet, _ = fleet_of(table.sample(frac=1, random_state=0), "memory_gib")
+    np.testing.assert_array_equal(fleet.others["cpu_cores"], fleet.use * 2)

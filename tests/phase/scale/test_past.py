@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.phase.scale.fleets import plateaus
@@ -47,3 +49,25 @@ def test_lags_are_finite_for_idle_runs():
     seen = lags(idle, 1e-3)
     assert np.isfinite(seen.levels).all()
     assert np.isfinite(seen.manner).all()
+
+
+def test_lags_of_other_metrics_end_before_the_decision():
+    fleet = plateaus(series=2, samples=100)
+    other = np.random.default_rng(1).normal(size=fleet.samples)
+    seen = lags(replace(fleet, others={"cpu_cores": other}), 1e-3, ["cpu_cores", "absent"])
+    last = other[fleet.first_sample[1] - 1]
+    own = seen.manner.shape[1] - 12
+    assert np.isnan(seen.manner[fleet.age == 0, own : own + 6]).all()
+    assert np.isnan(seen.manner[:, own + 6 :]).all()
+    assert seen.manner[1, own] == last
+    np.testing.assert_allclose(seen.manner[1, own + 1], other[:5].mean())
+    np.testing.assert_allclose(seen.manner[1, own + 3], other[:5].max())
+
+
+def test_holes_in_other_metrics_are_left_out_of_their_means():
+    fleet = plateaus(series=1, samples=20)
+    other = np.full(20, np.nan)
+    other[:3] = 4.0
+    seen = lags(replace(fleet, others={"cpu_cores": other}), 1e-3, ["cpu_cores"])
+    assert seen.manner[1, -5] == 4.0
+    assert np.isnan(seen.manner[1, -6])

@@ -75,7 +75,7 @@ def read_usage(path: Path, source: str | None, options: list[str] | None) -> pd.
     trace = open_trace(path, source=source, options=named_values(options), tables=["usage"])
     if "usage" not in trace.tables:
         raise InputError(
-            f"{path}: has no usage series, only other tables. Phases are found in series of "
-            "samples; import some with: prophase import SOURCE PATH"
+            f"{path}: has no usage series, only other tables, and series of samples are needed. "
+            "Import some with: prophase import SOURCE PATH"
         )
     return trace.usage

@@ -173,23 +173,16 @@ def _by_time(fleet: Fleet, test_share: float) -> tuple[Fleet, Fleet]:
     earlier, later = [], []
     for run in fleet.runs():
         if run.start < cut:
-            earlier.append(fleet.use[run.start : min(run.stop, cut)])
+            earlier.append(slice(run.start, min(run.stop, cut)))
         if run.stop > cut:
-            later.append(fleet.use[max(run.start, cut) : run.stop])
+            later.append(slice(max(run.start, cut), run.stop))
     sides = []
     for part, word in ((earlier, "earlier"), (later, "later")):
-        if sum(map(len, part)) <= fleet.every:
+        side = fleet.parts(part, [f"{fleet.series[0]}, {word}"] * len(part))
+        if side.samples <= fleet.every:
             raise InputError(
                 f"{fleet.series[0]} has {fleet.samples:,} samples, too few to learn from an "
                 f"earlier part and be judged on a later one. Give more series or samples."
             )
-        sides.append(
-            Fleet.of_runs(
-                [run.tolist() for run in part],
-                every=fleet.every,
-                step_s=fleet.step_s,
-                series_id=[f"{fleet.series[0]}, {word}"] * len(part),
-                metric=fleet.metric,
-            )
-        )
+        sides.append(side)
     return sides[0], sides[1]

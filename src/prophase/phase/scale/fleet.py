@@ -7,8 +7,8 @@ fleet at once; ``waves`` lists the decisions that can be taken together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,10 @@ _USUAL = (
     "cpu_util_pct",
     "gpu_util_pct",
 )
+#: metrics beside the allocated one that a policy may look at, those with most values first
+_MOST_OTHERS = 4
+#: samples that a value of another metric is carried on over holes
+_CARRIED = 5
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Fleet:
     metric: str = "use"
     #: (samples,) clock time of each sample
     time_s: Floats | None = None
+    #: metric -> (samples,): what else is known of each sample; NaN where it is not
+    others: Mapping[str, Floats] = field(default_factory=dict)
 
     @classmethod
     def of_runs(
@@ -142,7 +148,12 @@ class Fleet:
     def only(self, names: Sequence[str]) -> Fleet:
         """Return the runs of some series."""
         wanted = set(names)
-        return self._kept(np.array([name in wanted for name in self.series_id]))
+        kept = [
+            (run, name)
+            for run, name in zip(self.runs(), self.series_id, strict=True)
+            if name in wanted
+        ]
+        return self.parts([run for run, _ in kept], [name for _, name in kept])
 
     def decisions_of(self, names: Sequence[str]) -> NDArray[np.bool_]:
         """Return which decisions belong to some series."""
@@ -151,16 +162,21 @@ class Fleet:
         found: NDArray[np.bool_] = kept[self.run_of_decision]
         return found
 
-    def _kept(self, kept: NDArray[np.bool_]) -> Fleet:
-        inside = np.repeat(kept, self.lengths)
+    def parts(self, runs: Sequence[slice], names: Sequence[str]) -> Fleet:
+        """Return stretches of samples as runs of their own, with a name each."""
+
+        def taken(values: Floats) -> Floats:
+            return np.concatenate([values[run] for run in runs]) if runs else values[:0]
+
         return Fleet(
-            tuple(name for name, keep in zip(self.series_id, kept, strict=True) if keep),
-            self.use[inside],
-            self.lengths[kept],
+            tuple(names),
+            taken(self.use),
+            np.array([run.stop - run.start for run in runs], np.int64),
             self.every,
             self.step_s,
             self.metric,
-            None if self.time_s is None else self.time_s[inside],
+            None if self.time_s is None else taken(self.time_s),
+            {name: taken(values) for name, values in self.others.items()},
         )
 
 
@@ -187,29 +203,44 @@ def fleet_of(
             raise MissingColumnError(f"the usage table has no column {column}.")
     name = metric or usual_metric(usage)
     _check_metric(usage, name)
-    known = usage.loc[usage[name].notna(), ["series_id", "time_s", name]]
+    beside = _beside(usage, name)
+    known = usage.loc[usage[name].notna(), ["series_id", "time_s", name, *beside]]
     if known.empty:
         raise InputError(f"the metric {name} has no value. Choose another with --metric.")
     found = series_of(known, [name], min_samples=every + 1)
-    return _laid_out(found, name, every), found.notes
+    return _laid_out(found, name, every, known[beside]), found.notes
 
 
-def _laid_out(found: SeriesSet, metric: str, every: int) -> Fleet:
-    names, parts, times = [], [], []
+def _beside(usage: pd.DataFrame, metric: str) -> list[str]:
+    """Return the other metrics that have most values where this one has one."""
+    table = usage.loc[usage[metric].notna(), [name for name in _numeric(usage) if name != metric]]
+    counts = table.notna().sum()
+    varying = [str(name) for name in counts.index if table[name].nunique() > 1]
+    return sorted(varying, key=lambda name: -int(counts[name]))[:_MOST_OTHERS]
+
+
+def _laid_out(found: SeriesSet, metric: str, every: int, beside: pd.DataFrame) -> Fleet:
+    names, parts, times, rows = [], [], [], []
     for one in found.series:
         for part in one.stretches():
             names.append(one.series_id)
             # tiny negative readings are noise of the sensor: nobody uses less than nothing
             parts.append(np.maximum(one.values[part, 0], 0.0))
             times.append(one.time_s[part])
+            rows.append(one.rows[part])
+    lengths = np.array([len(part) for part in parts], np.int64)
+    run = np.repeat(np.arange(len(parts)), lengths)
+    taken = beside.iloc[np.concatenate(rows)].to_numpy(np.float64, na_value=np.nan)
+    others = pd.DataFrame(taken, columns=beside.columns).groupby(run).ffill(limit=_CARRIED)
     return Fleet(
         tuple(names),
         np.concatenate(parts),
-        np.array([len(part) for part in parts], np.int64),
+        lengths,
         every,
         found.step_s,
         metric,
         np.concatenate(times),
+        {str(name): others[name].to_numpy(np.float64) for name in others},
     )
 
 

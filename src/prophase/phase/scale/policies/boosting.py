@@ -44,11 +44,13 @@ class QuantileBoosting(Policy):
     def fit(self, fleet: Fleet, target: float) -> Self:
         self.startup_ = startup_level(fleet, target)
         self.floor_ = 1e-3 * (float(fleet.use.mean()) or 1.0)
-        self.trees_ = _learnt(fleet, target, self.floor_, self.random_state)
+        self.others_ = tuple(fleet.others)
+        seen = lags(fleet, self.floor_, self.others_)
+        self.trees_ = _learnt(fleet, seen, target, self.floor_, self.random_state)
         return self
 
     def plan(self, fleet: Fleet) -> Plan:
-        seen = lags(fleet, self.floor_)
+        seen = lags(fleet, self.floor_, self.others_)
         rise = self.trees_.inplace_predict(_rows(seen, np.arange(fleet.decisions)))
         return Scaled(fleet, seen.scale * np.exp(np.asarray(rise, np.float64)), self.startup_)
 
@@ -56,7 +58,9 @@ class QuantileBoosting(Policy):
         return [self]
 
 
-def _learnt(fleet: Fleet, share: float, floor: float, random_state: int) -> xgboost.Booster:
+def _learnt(
+    fleet: Fleet, seen: Lags, share: float, floor: float, random_state: int
+) -> xgboost.Booster:
     try:
         import xgboost
     except ImportError as cause:
@@ -65,7 +69,6 @@ def _learnt(fleet: Fleet, share: float, floor: float, random_state: int) -> xgbo
     asked = np.flatnonzero(fleet.age > 0)
     if len(asked) > _ENOUGH:
         asked = np.sort(random.choice(asked, _ENOUGH, replace=False))
-    seen = lags(fleet, floor)
     # one of the samples that the decision holds for: their quantile is what is asked for
     place = (random.random(len(asked)) * fleet.block_length[asked]).astype(np.int64)
     use = np.maximum(fleet.use[fleet.first_sample[asked] + place], floor)

@@ -72,7 +72,8 @@ class Priced(Policy):
     precision = 0.02
     #: here ``down`` is the share of the allocation that a resize has to save
     hystereses = tuple(
-        Hysteresis(0.0, worth) for worth in (0.0, 0.006, 0.01, 0.015, 0.025, 0.035, 0.05, 0.08)
+        Hysteresis(0.0, worth)
+        for worth in (0.0, 0.006, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.042, 0.05, 0.06, 0.08)
     )
 
     def __init__(
@@ -83,11 +84,12 @@ class Priced(Policy):
     def fit(self, fleet: Fleet, target: float) -> Self:
         self.startup_, self.target_ = startup_level(fleet, target), target
         self.mean_ = float(fleet.use.mean()) or 1.0
-        self.trees_ = _learnt(fleet, 1e-3 * self.mean_, self.random_state)
+        self.others_ = tuple(fleet.others)
+        self.trees_ = _learnt(fleet, self._lags(fleet), self.random_state)
         return self
 
     def plan(self, fleet: Fleet) -> Plan:
-        seen = lags(fleet, 1e-3 * self.mean_)
+        seen = self._lags(fleet)
         levels = seen.scale[:, None] * _LEVELS
         chance = np.empty(levels.shape)
         for start in range(0, fleet.decisions, _CHUNK):
@@ -110,7 +112,11 @@ class Priced(Policy):
         return [self]
 
     def settings(self) -> dict[str, float | int | str]:
-        return {"counted": "per run" if self.per_run else "in the metric's unit"}
+        counted = "per run" if self.per_run else "in the metric's unit"
+        return {"counted": counted, "looks_also_at": ", ".join(self.others_)}
+
+    def _lags(self, fleet: Fleet) -> Lags:
+        return lags(fleet, 1e-3 * self.mean_, self.others_)
 
 
 @dataclass(frozen=True)
@@ -164,7 +170,7 @@ def _blocks(fleet: Fleet) -> Floats:
     return np.where(place < fleet.block_length[:, None], fleet.use[at], -np.inf)
 
 
-def _learnt(fleet: Fleet, floor: float, random_state: int) -> xgboost.Booster:
+def _learnt(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
     """Return trees that answer how likely use exceeds a level until the next decision."""
     try:
         import xgboost
@@ -174,7 +180,6 @@ def _learnt(fleet: Fleet, floor: float, random_state: int) -> xgboost.Booster:
     asked = np.flatnonzero(fleet.age > 0)
     if len(asked) > _ENOUGH:
         asked = np.sort(random.choice(asked, _ENOUGH, replace=False))
-    seen = lags(fleet, floor)
     # anywhere between two levels of the grid, so that trees do not learn the grid
     place = random.uniform(0, len(_LEVELS) - 1, (len(asked), _DRAWN))
     drawn = np.interp(place, np.arange(len(_LEVELS)), _LEVELS) * seen.scale[asked][:, None]
