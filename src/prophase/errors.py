@@ -16,6 +16,9 @@
       FetchError            a download that failed or did not match its checksum
       ModelFileError        a model bundle that is damaged, foreign or too new
       MissingExtraError     an optional dependency is not installed
+      DatabaseError         the table of runs: unreachable, of another version, or not a database
+      RefusedError          a run is in a state that does not allow what was asked
+      ExecutorError         what should deploy, execute or profile a run said no
 
 A message says what was wrong, where, and what to do.
 """
@@ -94,6 +97,18 @@ class MissingExtraError(ProphaseError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f'{what} needs an optional part: pip install "prophase[{extra}]"')
+
+
+class DatabaseError(ProphaseError):
+    """The table of runs cannot be reached or understood."""
+
+
+class RefusedError(ProphaseError):
+    """A run is in a state that does not allow what was asked."""
+
+
+class ExecutorError(ProphaseError):
+    """An executor could not deploy, execute or profile a run."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -1,0 +1,1 @@
+"""The tables of a campaign in SQLite or PostgreSQL."""

@@ -1,0 +1,163 @@
+"""Settings that work while the campaign runs: changed by one command, read at every cycle."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from prophase.errors import ParameterError, not_among
+from prophase.runs.states import BRANCHES, STEPS
+from prophase.runs.store.database import Database
+from prophase.runs.store.tables import SETTINGS
+
+#: what holds unless somebody sets it: number, least value, what it means
+_BRANCH_PARALLEL = {"deploy": 10, "execute": 2, "profile": 5}
+_STUCK_AFTER_S = {"deploy": 600.0, "execute": 21_600.0, "profile": 1_800.0}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One number that may be changed at any time."""
+
+    default: float
+    least: float
+    text: str
+    whole: bool = False
+
+
+KNOWN: dict[str, Setting] = {
+    **{
+        f"{name}.parallel": Setting(
+            _BRANCH_PARALLEL[branch.step] if branch.kind == "trigger" else 20,
+            0,
+            f"runs that may be in the step {branch.step} at once; 0 stops it"
+            if branch.kind == "trigger"
+            else "runs that a worker looks at in one cycle",
+            whole=True,
+        )
+        for name, branch in BRANCHES.items()
+    },
+    **{
+        f"{name}.interval_s": Setting(2.0, 0.01, "seconds between two cycles of this branch")
+        for name in BRANCHES
+    },
+    "maintain.interval_s": Setting(300.0, 0.01, "seconds between two rounds of the maintainer"),
+    "lease_s": Setting(60.0, 0.1, "seconds after which a silent worker loses its runs"),
+    **{
+        f"stuck.{step}_s": Setting(
+            _STUCK_AFTER_S[step], 1, f"seconds without an end after which a {step} is stuck"
+        )
+        for step in STEPS
+    },
+}
+#: allocation of one task: task.NAME.memory_gib and so on
+TASK_SETTINGS: dict[str, Setting] = {
+    "memory_gib": Setting(1.0, 0.001, "memory of the task's first attempt"),
+    "most_memory_gib": Setting(0.0, 0.001, "memory no attempt exceeds"),
+    "cpu_cores": Setting(1.0, 0.01, "cores of the task"),
+    "attempts": Setting(4, 1, "attempts, with more memory after each OOM", whole=True),
+}
+_TASK_KEY = re.compile(r"task\.(?P<task>.+)\.(?P<what>[a-z_]+)")
+
+
+class LiveSettings:
+    """The settings of a campaign, and what holds where nothing was set."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def read(self) -> dict[str, float]:
+        """Return every setting that is known or set, as it is now."""
+        rows = self.database.read(lambda connection: connection.execute(select(SETTINGS)).all())
+        held = {key: setting.default for key, setting in KNOWN.items()}
+        return held | {row.key: float(row.value) for row in rows if not row.key.startswith("_")}
+
+    def set(self, assignment: str, *, actor: str) -> tuple[str, float]:
+        """Take ``KEY=VALUE`` over and return both; ``KEY=default`` forgets the value."""
+        key, equals, text = (part.strip() for part in assignment.partition("="))
+        if not equals:
+            raise ParameterError(f"{assignment!r}: write KEY=VALUE, such as execute.parallel=4.")
+        setting = known_setting(key)
+        value = setting.default if text == "default" else _number(key, text, setting)
+
+        def save(connection: Connection) -> None:
+            connection.execute(delete(SETTINGS).where(SETTINGS.c.key == key))
+            if text != "default":
+                row = {"key": key, "value": repr(value), "changed_by": actor}
+                connection.execute(insert(SETTINGS), {**row, "changed_at_s": time.time()})
+
+        self.database.write(save)
+        return key, value
+
+    def allocations(self) -> dict[str, dict[str, float]]:
+        """Return what is set per task: task -> memory_gib, cpu_cores, ..."""
+        return allocations_of(self.read())
+
+    def due(self, what: str, interval_s: float) -> bool:
+        """Say whether something is due that one worker does for all; if so, it is ours to do."""
+        key, now = f"_last.{what}", time.time()
+
+        def take_turn(connection: Connection) -> bool:
+            last = connection.execute(
+                select(SETTINGS.c.value).where(SETTINGS.c.key == key).with_for_update()
+            ).scalar()
+            if last is None:
+                row = {"key": key, "value": repr(now), "changed_by": "clock"}
+                connection.execute(insert(SETTINGS), {**row, "changed_at_s": now})
+                return False
+            if now - float(last) < interval_s:
+                return False
+            connection.execute(
+                update(SETTINGS).where(SETTINGS.c.key == key).values(value=repr(now))
+            )
+            return True
+
+        return self.database.write(take_turn)
+
+
+def known_setting(key: str) -> Setting:
+    """Return what is known of a setting, or say which there are."""
+    match = _TASK_KEY.fullmatch(key)
+    if match is not None:
+        if match["what"] not in TASK_SETTINGS:
+            said = f"{key!r}: a task has no setting {match['what']!r}."
+            raise ParameterError(not_among(said, match["what"], TASK_SETTINGS))
+        return TASK_SETTINGS[match["what"]]
+    if key not in KNOWN:
+        known = [*KNOWN, *(f"task.NAME.{what}" for what in TASK_SETTINGS)]
+        raise ParameterError(not_among(f"Setting {key!r} is unknown.", key, known))
+    return KNOWN[key]
+
+
+def allocations_of(settings: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the settings of tasks, by task.
+
+    Examples
+    --------
+    >>> allocations_of({"lease_s": 60.0, "task.train.memory_gib": 8.0})
+    {'train': {'memory_gib': 8.0}}
+    """
+    found: dict[str, dict[str, float]] = {}
+    for key, value in settings.items():
+        match = _TASK_KEY.fullmatch(key)
+        if match is not None:
+            found.setdefault(match["task"], {})[match["what"]] = float(value)
+    return found
+
+
+def _number(key: str, text: str, setting: Setting) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not setting.least <= value < float("inf") or (setting.whole and value != int(value)):
+        kind = "a whole number" if setting.whole else "a number"
+        raise ParameterError(
+            f"{key} is {text!r}, but must be {kind} of at least {setting.least:g}: {setting.text}."
+        )
+    return value
