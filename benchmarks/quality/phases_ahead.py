@@ -72,8 +72,8 @@ def forecasts(trace: str, metrics: list[str]) -> None:
     warned = f"warned within 5 samples before: {ours['warned_pct']:.0f} % of changes (usual stay: "
     warned += f"{usual['warned_pct']:.0f} %); too early: {ours['false_pct']:.0f} % of warnings "
     warned += f"({usual['false_pct']:.0f} %)"
-    record(Measurement("error of the time to change", "samples, median", [ours["off_samples"]],
-                       "usual stay", [max(usual["off_samples"], 0.5)], data, warned))  # fmt: skip
+    record(Measurement("error of the time to change", "factor, 1 is right", [ours["off_factor"]],
+                       "usual stay", [usual["off_factor"]], data, warned))  # fmt: skip
 
 
 def _some(usage: pd.DataFrame, names: np.ndarray) -> pd.DataFrame:

@@ -24,7 +24,7 @@ def test_scores_stand_beside_staying_the_same_and_count_changes_only() -> None:
     assert rows["stays the same"]["next_right_pct"] == 0
     assert rows["stays the same"]["all_right_pct"] == pytest.approx(100 * (1 - 11 / 120))
     assert rows["learnt"]["changes"] == 11
-    assert rows["learnt"]["off_samples"] == 0
+    assert rows["learnt"]["off_factor"] == 1
 
 
 def test_a_regular_change_is_warned_of_in_time_and_without_false_alarm() -> None:
@@ -39,7 +39,7 @@ def test_warnings_of_stays_that_last_longer_than_learnt_are_false() -> None:
     rows = by_rule(cycle(6), cycle(3, length=40))
     # warned from the sixth of 40 samples on, right for the last five
     assert rows["learnt"]["false_pct"] == pytest.approx(100 * 30 / 35)
-    assert rows["learnt"]["off_samples"] == 30
+    assert rows["learnt"]["off_factor"] == pytest.approx(4)
 
 
 def test_series_that_never_change_say_so() -> None:

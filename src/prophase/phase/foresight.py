@@ -42,7 +42,8 @@ def score_forecasts(
     Each row is a rule. Of the changes: ``next_right_pct`` went to the phase foreseen,
     ``warned_pct`` had a warning in the ``horizon`` samples before, for the first time
     ``lead_samples`` ahead (median). ``false_pct`` of the warnings came too early or for nothing.
-    ``off_samples`` is the median error of the time to change, asked when the phase begins.
+    ``off_factor`` is the factor by which the time to change was wrong, asked when the phase
+    begins (geometric mean: stays last one sample or thousands).
     ``all_right_pct`` is the share of all samples foreseen one ahead by the rule that nothing
     changes: it says why this is not the measure.
 
@@ -76,8 +77,8 @@ def in_words(rows: Sequence[dict[str, Any]]) -> str:
     return (
         f"Of {learnt['changes']:,} changes, the next phase was foreseen at "
         f"{learnt['next_right_pct']:.0f} % (commonest phase: {commonest['next_right_pct']:.0f} %, "
-        f"stays the same: 0 %); the time to change was off by {learnt['off_samples']:.0f} samples "
-        f"(usual stay: {commonest['off_samples']:.0f})."
+        f"stays the same: 0 %); the time to change was wrong by a factor of "
+        f"{learnt['off_factor']:.1f} (usual stay: {commonest['off_factor']:.1f})."
     )
 
 
@@ -124,7 +125,7 @@ def _scored(
     for stay in stays:
         said = make(stay)
         right += said(stay.samples - 1)[0] == stay.then != stay.phase
-        off.append(abs(said(0)[1] - stay.samples))
+        off.append(abs(np.log(said(0)[1] / stay.samples)))
         warned = [elapsed for elapsed in range(stay.samples) if said(elapsed)[1] <= horizon]
         in_time = [elapsed for elapsed in warned if stay.samples - elapsed <= horizon]
         warnings += len(warned)
@@ -138,5 +139,5 @@ def _scored(
         "warned_pct": 100 * len(leads) / count if count else np.nan,
         "false_pct": 100 * early / warnings if warnings else np.nan,
         "lead_samples": float(np.median(leads)) if leads else np.nan,
-        "off_samples": float(np.median(finite)) if finite else np.nan,
+        "off_factor": float(np.exp(np.mean(finite))) if finite else np.nan,
     }

@@ -13,7 +13,7 @@ import numpy as np
 from prophase.errors import FormatError, MissingFileError
 from prophase.phase.ai4dl.model import AI4DL
 from prophase.phase.crbm import CRBM
-from prophase.phase.series import Ints
+from prophase.phase.series import Floats, Ints
 
 MODEL, GOLDEN = "ai4dl_model.npz", "ai4dl_golden_phases.json"
 _EXEC_ID = "pod.id"
@@ -21,6 +21,7 @@ _EXEC_ID = "pod.id"
 PALETTE = {0: "grey", 1: "green", 2: "blue", 3: "red", 4: "orange"}
 _PALETTE_EXPANDED = {**PALETTE, 5: "cyan", 6: "purple", 7: "brown", 8: "olive"}
 _CPU, _MEMORY = 1, 7
+_NAMES = ("CPU, standard score", "memory, standard score")
 
 
 def reproduce(
@@ -59,7 +60,8 @@ def reproduce(
     series = corrected.TransformData(data / "sample-dlaas.csv")
     assert corrected.crbm is not None
     theirs = corrected.crbm.reconstruction_error(series)
-    ours = CRBM(epochs=1000, patience=0, random_state=123).fit(series).reconstruction_error(series)
+    network = CRBM(epochs=1000, patience=0, random_state=123).fit(series)
+    ours = network.reconstruction_error(series)
     rows.append(
         {
             "item": "reconstruction error, sample-dlaas.csv",
@@ -72,6 +74,7 @@ def reproduce(
     )
     if figures is not None:
         _draw(parity, corrected, data, figures)
+        _draw_generated(network, series[0], figures)
     return rows
 
 
@@ -127,27 +130,30 @@ def _compared(item: str, found: dict[str, Ints], wanted: dict[str, Any]) -> dict
 def _draw(parity: AI4DL, corrected: AI4DL, data: Path, figures: Path) -> None:
     """Draw both walk-throughs: the notebooks' figures, and the same with correct labels."""
     figures.mkdir(parents=True, exist_ok=True)
-    names = ["CPU, standard score", "memory, standard score"]
     for model, word in ((parity, "published"), (corrected, "corrected")):
         series = model.TransformData(data / "sample.csv")
         phases = model.Predict(series)
         files = [figures / f"1-{word}-{what}.png" for what in ("trace", "variance")]
-        model.PrintTrace(series, phases, 0, _CPU, _MEMORY, PALETTE, names, files[0])
-        model.PrintVarAnalysis(series, phases, _CPU, _MEMORY, PALETTE, names, files[1])
+        model.PrintTrace(series, phases, 0, _CPU, _MEMORY, PALETTE, _NAMES, files[0])
+        model.PrintVarAnalysis(series, phases, _CPU, _MEMORY, PALETTE, _NAMES, files[1])
     series = parity.TransformData(data / "sample-vr.csv")
     for expanded, word in ((False, "before"), (True, "after")):
         phases = parity.Predict(series, expanded=expanded)
         palette = _PALETTE_EXPANDED
         files = [figures / f"2-{word}-{what}.png" for what in ("trace", "variance")]
-        parity.PrintTrace(series, phases, 0, _CPU, _MEMORY, palette, names, files[0])
-        parity.PrintVarAnalysis(series, phases, _CPU, _MEMORY, palette, names, files[1])
-    assert corrected.crbm is not None
-    series = corrected.TransformData(data / "sample.csv")
-    history = corrected.crbm.history
-    true = series[0][history:]
-    made = corrected.crbm.generate(series[0][:history], len(true))
-    plots = import_module("prophase.plots.phases.series")
+        parity.PrintTrace(series, phases, 0, _CPU, _MEMORY, palette, _NAMES, files[0])
+        parity.PrintVarAnalysis(series, phases, _CPU, _MEMORY, palette, _NAMES, files[1])
+
+
+def _draw_generated(network: CRBM, series: Floats, figures: Path) -> None:
+    """Draw an execution, and what the network makes of its first samples."""
+    true = series[network.history :]
+    made = network.generate(series[: network.history], len(true))
     two = [_CPU, _MEMORY]
-    plots.plot_series_overlaid(
-        true[:, two], made[:, two], names=names, file=figures / "1-generated.png"
+    import_module("prophase.plots.phases.series").plot_series_overlaid(
+        true[:, two],
+        made[:, two],
+        names=_NAMES,
+        words=("true", "generated"),
+        file=figures / "1-generated.png",
     )

@@ -31,10 +31,11 @@ def plot_series_overlaid(
     other: Values,
     *,
     names: Sequence[str] | None = None,
+    words: tuple[str, str] = ("true", "other"),
     file: Path | str | None = None,
 ) -> Figure:
     """Draw two series over each other, such as a true and a generated one."""
-    return _draw([one, other], [], names, None, file)
+    return _draw([one, other], [], names, None, file, words)
 
 
 def plot_series_with_phases(
@@ -57,10 +58,11 @@ def plot_series_overlaid_with_phases(
     *,
     names: Sequence[str] | None = None,
     palette: Mapping[int, str] | None = None,
+    words: tuple[str, str] = ("true", "other"),
     file: Path | str | None = None,
 ) -> Figure:
     """Draw the phases of two series above both, overlaid."""
-    return _draw([one, other], [phases, other_phases], names, palette, file)
+    return _draw([one, other], [phases, other_phases], names, palette, file, words)
 
 
 def _draw(
@@ -69,6 +71,7 @@ def _draw(
     names: Sequence[str] | None,
     palette: Mapping[int, str] | None,
     file: Path | str | None,
+    words: tuple[str, ...] = (),
 ) -> Figure:
     arrays, columns = _checked(series, phases, names)
     strips = len(phases)
@@ -86,15 +89,17 @@ def _draw(
             axes.tick_params(labelbottom=last)
             axes.set_xlim(-0.5, max(map(len, arrays)) - 0.5)
             if row < strips:
-                words = "phase" if strips == 1 else ("true", "other")[row]
-                _strip(axes, phases[row], palette, words)
+                _strip(axes, phases[row], palette, words[row] if words else "phase")
                 continue
             place = row - strips
             for number, values in enumerate(arrays):
-                axes.plot(values[:, place], lw=1.3, ls=("-", (0, (4, 2)))[number])
+                told = words[number] if words else None
+                axes.plot(values[:, place], lw=1.3, ls=("-", (0, (4, 2)))[number], label=told)
             if len(phases) == 1:
                 shade(axes, np.asarray(phases[0]), palette, 0.12)
             axes.set_title(short(columns[place], 60))
+            if words and place == 0:
+                axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=len(words))
             if last:
                 axes.set_xlabel("sample")
         if phases:
