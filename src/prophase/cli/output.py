@@ -93,7 +93,7 @@ def format_cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
     return str(value)
 
 

@@ -19,11 +19,13 @@ def test_figures_and_their_numbers_are_written(tmp_path: Path) -> None:
     value = np.r_[np.full(20, 10.0), np.full(19, 90.0), np.nan]
     groups = pd.Series(["a"] * 20 + ["b"] * 20)
     told = {"default": answers(value), "global-median": answers(np.full(40, 10.4))}
+    told["silent"] = answers(np.full(40, np.nan))
     curves, table = write_error_figures(tmp_path / "f", outcome, told, groups, per="workload")
     assert {path.name for path in (tmp_path / "f").iterdir()} == {
         "error-boxes.csv", "error-boxes.png", "error-boxes.svg",
         "error-cdf.csv", "error-cdf.png", "error-cdf.svg",
     }  # fmt: skip
+    assert [curve.method for curve in curves] == ["default", "global-median"]
     assert curves[0].within[5.0] == 20 / 39
     assert curves[1].within == {5.0: 1.0, 20.0: 1.0}
     assert table.iloc[0][["group", "large"]].tolist() == ["b", 19]

@@ -30,13 +30,17 @@ def write_error_figures(
 ) -> tuple[list[ErrorCurve], pd.DataFrame]:
     """Write ``error-cdf`` and ``error-boxes`` with CSV files, and return what they show.
 
-    The boxes are those of the first method.
+    The boxes are those of the first method. A method that never answered has no curve.
     """
     told = {
         name: np.where(found["abstained"], np.nan, found["value"])
         for name, found in answers.items()
     }
-    curves = [error_curve(name, outcome, value) for name, value in told.items()]
+    curves = [
+        error_curve(name, outcome, value)
+        for name, value in told.items()
+        if np.isfinite(value).any()
+    ]
     first = next(iter(answers))
     table = errors_by_group(outcome, answers[first].assign(value=told[first]), groups)
     save(error_cdf(curves), folder, "error-cdf")
