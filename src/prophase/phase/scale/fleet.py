@@ -126,11 +126,31 @@ class Fleet:
         return length
 
     @cached_property
+    def wave_order(self) -> Ints:
+        """Decisions wave by wave: the first of every run, the second, ...; longer runs first.
+
+        So the runs of a wave are the first ones of the wave before it.
+        """
+        rank = np.empty(len(self.lengths), np.int64)
+        rank[np.argsort(-self.decisions_per_run, kind="stable")] = np.arange(len(self.lengths))
+        return np.lexsort((rank[self.run_of_decision], self.age))
+
+    @cached_property
+    def wave_edges(self) -> Ints:
+        """Where waves begin in `wave_order`, and where the last one ends."""
+        counts = np.bincount(self.age // self.every)
+        return np.concatenate([[0], np.cumsum(counts)])
+
+    @property
     def waves(self) -> list[Ints]:
-        """Decisions by their place in their run: the first of every run, the second, ..."""
-        order = np.argsort(self.age, kind="stable")
-        edges = np.flatnonzero(np.diff(self.age[order])) + 1
-        return np.split(order, edges)
+        """The decisions of each wave."""
+        return np.split(self.wave_order, self.wave_edges[1:-1])
+
+    def in_waves(self) -> Iterator[tuple[slice, slice]]:
+        """Yield places in `wave_order`: a wave after the first, and its runs one wave before."""
+        edges = self.wave_edges.tolist()
+        for before, start, stop in zip(edges, edges[1:], edges[2:], strict=False):
+            yield slice(start, stop), slice(before, before + stop - start)
 
     def per_sample(self, per_decision: Floats) -> Floats:
         """Return a value per sample from a value per decision."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.phase.scale.fleet import Fleet, Floats
 from prophase.phase.scale.resizing import Hysteresis, held
@@ -29,12 +30,64 @@ HYSTERESES = (
 )
 
 
+AnyPlan = TypeVar("AnyPlan", bound="Plan", covariant=True)
+
+
 class Plan(ABC):
     """The allocations of a fleet as a function of one dial."""
 
     @abstractmethod
     def allocate(self, dial: float, rule: Hysteresis) -> Floats:
         """Return the allocation per decision."""
+
+    @classmethod
+    @abstractmethod
+    def joined(cls, fleet: Fleet, parts: Sequence[Part[Self]]) -> Plan:
+        """Return plans of parts of a fleet as one plan of the whole."""
+
+
+@dataclass(frozen=True)
+class Part(Generic[AnyPlan]):
+    """A plan for some series of a fleet."""
+
+    #: (decisions of the fleet,) which of them it plans
+    inside: NDArray[np.bool_]
+    plan: AnyPlan
+
+
+def scattered(parts: Sequence[tuple[NDArray[np.bool_], Floats]]) -> Floats:
+    """Return an array of a whole fleet from arrays of parts of it, which come first by decision."""
+    inside, first = parts[0]
+    whole = np.empty((len(inside), *first.shape[1:]))
+    for inside, values in parts:
+        whole[inside] = values
+    return whole
+
+
+class Wish(Plan):
+    """A plan that knows what it wants at each decision, whatever is given right now."""
+
+    fleet: Fleet
+
+    @abstractmethod
+    def wanted(self, dial: float) -> Floats:
+        """Return what is wanted per decision."""
+
+    def allocate(self, dial: float, rule: Hysteresis) -> Floats:
+        return held(self.fleet, self.wanted(dial), rule)
+
+    @classmethod
+    def joined(cls, fleet: Fleet, parts: Sequence[Part[Self]]) -> Plan:
+        return _Wishes(fleet, parts)
+
+
+@dataclass(frozen=True)
+class _Wishes(Wish):
+    fleet: Fleet
+    parts: Sequence[Part[Wish]]
+
+    def wanted(self, dial: float) -> Floats:
+        return scattered([(part.inside, part.plan.wanted(dial)) for part in self.parts])
 
 
 class Policy(ABC):
@@ -71,7 +124,7 @@ class Policy(ABC):
 
 
 @dataclass(frozen=True)
-class Scaled(Plan):
+class Scaled(Wish):
     """An allocation known up to a factor: the dial."""
 
     fleet: Fleet
@@ -80,6 +133,5 @@ class Scaled(Plan):
     #: given to a run of which nothing is known yet
     startup: float
 
-    def allocate(self, dial: float, rule: Hysteresis) -> Floats:
-        wanted = np.where(self.fleet.age > 0, self.base * dial, self.startup)
-        return held(self.fleet, wanted, rule)
+    def wanted(self, dial: float) -> Floats:
+        return np.where(self.fleet.age > 0, self.base * dial, self.startup)

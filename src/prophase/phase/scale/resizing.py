@@ -45,9 +45,12 @@ def held(fleet: Fleet, wanted: Floats, rule: Hysteresis) -> Floats:
     """
     if rule.up == 0 and rule.down == 0:
         return wanted
-    chosen = wanted.copy()
-    for wave in fleet.waves[1:]:
-        current, now = chosen[wave - 1], wanted[wave]
+    order = fleet.wave_order
+    chosen = wanted[order]
+    for wave, before in fleet.in_waves():
+        current, now = chosen[before], chosen[wave]
         near = (now <= current * (1 + rule.up)) & (now >= current * (1 - rule.down))
-        chosen[wave] = np.where(near, current, now)
-    return chosen
+        np.copyto(now, current, where=near)
+    found = np.empty_like(chosen)
+    found[order] = chosen
+    return found

@@ -9,7 +9,6 @@ stay within the allowed resizes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ import numpy as np
 from prophase.errors import InputError, ParameterError
 from prophase.phase.scale.fleet import Fleet, Floats
 from prophase.phase.scale.measures import Measures, measure, satisfied
-from prophase.phase.scale.policy import Plan, Policy
+from prophase.phase.scale.policy import Part, Plan, Policy
 from prophase.phase.scale.resizing import Hysteresis
 
 #: samples that settings are chosen on; more series add time and no precision
@@ -47,21 +46,6 @@ class TunedPolicy:
     def allocate(self, fleet: Fleet) -> Floats:
         """Return the allocation per decision of new series."""
         return self.policy.plan(fleet).allocate(self.dial, self.rule)
-
-
-@dataclass(frozen=True)
-class Joined(Plan):
-    """Plans of parts of a fleet, as one plan."""
-
-    fleet: Fleet
-    #: series of each part, and its plan
-    parts: Sequence[tuple[Sequence[str], Plan]]
-
-    def allocate(self, dial: float, rule: Hysteresis) -> Floats:
-        whole = np.empty(self.fleet.decisions)
-        for names, plan in self.parts:
-            whole[self.fleet.decisions_of(names)] = plan.allocate(dial, rule)
-        return whole
 
 
 def tune(
@@ -121,8 +105,8 @@ def held_out_plan(
         inside = [names[place] for place in shuffled[fold::folds]]
         outside = [name for name in names if name not in set(inside)]
         learnt = deepcopy(policy).fit(fleet.only(outside), target)
-        parts.append((inside, learnt.plan(fleet.only(inside))))
-    return Joined(fleet, parts)
+        parts.append(Part(fleet.decisions_of(inside), learnt.plan(fleet.only(inside))))
+    return parts[0].plan.joined(fleet, parts)
 
 
 def least_dial(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 from prophase.phase.scale.fleet import Fleet, Floats
-from prophase.phase.scale.policy import Plan, Policy
+from prophase.phase.scale.policy import Plan, Policy, Wish
 from prophase.phase.scale.resizing import Hysteresis
 
 
@@ -20,12 +21,12 @@ class Oracle(Policy):
         return self
 
     def plan(self, fleet: Fleet) -> Plan:
-        return _Known(fleet.block_peak())
+        return _Known(fleet)
 
 
-class _Known(Plan):
-    def __init__(self, peak: Floats) -> None:
-        self.peak = peak
+@dataclass(frozen=True)
+class _Known(Wish):
+    fleet: Fleet
 
-    def allocate(self, dial: float, rule: Hysteresis) -> Floats:
-        return self.peak
+    def wanted(self, dial: float) -> Floats:
+        return self.fleet.block_peak()

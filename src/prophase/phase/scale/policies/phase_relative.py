@@ -11,8 +11,7 @@ import numpy as np
 from prophase.phase.scale.fleet import Fleet, Floats, Ints
 from prophase.phase.scale.labels import HiddenPhases, Labeller, LevelTrend
 from prophase.phase.scale.past import before, recent_peak, startup_level
-from prophase.phase.scale.policy import Plan, Policy
-from prophase.phase.scale.resizing import Hysteresis, held
+from prophase.phase.scale.policy import Plan, Policy, Wish
 
 #: in decisions
 _WINDOWS = (1, 2, 4, 8, 16)
@@ -97,7 +96,7 @@ class NoPhase(PhaseRelative):
 
 
 @dataclass(frozen=True)
-class _Rises(Plan):
+class _Rises(Wish):
     fleet: Fleet
     recent: Floats
     phase: Ints
@@ -105,7 +104,6 @@ class _Rises(Plan):
     rises: Floats
     startup: float
 
-    def allocate(self, dial: float, rule: Hysteresis) -> Floats:
+    def wanted(self, dial: float) -> Floats:
         rise = np.array([np.interp(np.log(dial), np.log(_ODDS), curve) for curve in self.rises])
-        wanted = np.where(self.fleet.age > 0, self.recent * rise[self.phase], self.startup)
-        return held(self.fleet, wanted, rule)
+        return np.where(self.fleet.age > 0, self.recent * rise[self.phase], self.startup)

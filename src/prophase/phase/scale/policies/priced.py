@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from prophase.errors import MissingExtraError
 from prophase.phase.scale.fleet import Fleet, Floats, Ints
 from prophase.phase.scale.lags import Lags, lags
 from prophase.phase.scale.past import startup_level
-from prophase.phase.scale.policy import Plan, Policy
+from prophase.phase.scale.policy import Part, Plan, Policy, scattered
 from prophase.phase.scale.resizing import Hysteresis
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Priced(Policy):
             chance,
             unit,
             seen.levels[:, 0],
-            self.startup_,
+            np.full(fleet.decisions, self.startup_),
             self.target_,
             self.reaction,
         )
@@ -130,37 +131,85 @@ class _Prices(Plan):
     unit: Floats
     #: (decisions,) the last use seen: less would be violated at once
     last: Floats
-    startup: float
+    #: (decisions,) what is given at a start
+    startup: Floats
     target: float
     reaction: float
 
-    def allocate(self, dial: float, rule: Hysteresis) -> Floats:
-        fleet = self.fleet
-        chosen = np.full(fleet.decisions, self.startup)
-        debt = np.zeros(len(fleet.lengths))
-        blocks = _blocks(fleet) if self.reaction else None
-        for wave in fleet.waves[1:]:
-            runs, current = fleet.run_of_decision[wave], chosen[wave - 1]
-            price = dial * self.unit[wave]
-            if blocks is not None:
-                above = (blocks[wave - 1] > current[:, None]).sum(axis=1)
-                debt[runs] += above - (1 - self.target) * fleet.block_length[wave - 1]
-                price = price * np.exp(np.clip(self.reaction * debt[runs], *_REACTIONS))
-            chosen[wave] = self._chosen(wave, price, current, rule.down)
-        return chosen
+    @classmethod
+    def joined(cls, fleet: Fleet, parts: Sequence[Part[Self]]) -> Plan:
+        def whole(name: str) -> Floats:
+            return scattered([(part.inside, getattr(part.plan, name)) for part in parts])
 
-    def _chosen(self, wave: Ints, price: Floats, current: Floats, worth: float) -> Floats:
+        return cls(
+            fleet,
+            whole("levels"),
+            whole("chance"),
+            whole("unit"),
+            whole("last"),
+            whole("startup"),
+            parts[0].plan.target,
+            parts[0].plan.reaction,
+        )
+
+    def allocate(self, dial: float, rule: Hysteresis) -> Floats:
+        fleet, laid = self.fleet, self._laid
+        chosen = laid.startup.copy()
+        debt = np.zeros(len(fleet.lengths))
+        for wave, before in fleet.in_waves():
+            current, price = chosen[before], dial * laid.unit[wave]
+            if self.reaction:
+                above = (laid.use[before] > current[:, None]).sum(axis=1)
+                owed = debt[: len(current)]
+                owed += above - (1 - self.target) * laid.samples[before]
+                price = price * np.exp(np.clip(self.reaction * owed, *_REACTIONS))
+            chosen[wave] = laid.chosen(wave, price, current, rule.down)
+        found = np.empty_like(chosen)
+        found[fleet.wave_order] = chosen
+        return found
+
+    @cached_property
+    def _laid(self) -> _Laid:
+        order = self.fleet.wave_order
+        levels, last = self.levels[order], self.last[order]
+        return _Laid(
+            levels,
+            np.where(levels < last[:, None], np.inf, levels),
+            self.chance[order],
+            self.unit[order],
+            last,
+            self.startup[order],
+            _blocks(self.fleet)[order],
+            self.fleet.block_length[order],
+        )
+
+
+@dataclass(frozen=True)
+class _Laid:
+    """What prices need, wave by wave, so that a wave is a slice."""
+
+    levels: Floats
+    #: levels, or infinity where they lie below the last use
+    allowed: Floats
+    chance: Floats
+    unit: Floats
+    last: Floats
+    startup: Floats
+    #: (decisions, every) until the next decision
+    use: Floats
+    samples: Ints
+
+    def chosen(self, wave: slice, price: Floats, current: Floats, worth: float) -> Floats:
         """Return the cheapest level of each decision, or the current one if not much dearer."""
-        levels = self.levels[wave]
-        cost = levels + price[:, None] * self.chance[wave]
-        cost[levels < self.last[wave][:, None]] = np.inf
+        levels, chance, last = self.levels[wave], self.chance[wave], self.last[wave]
+        cost = self.allowed[wave] + price[:, None] * chance
         best = np.argmin(cost, axis=1)
-        every = np.arange(len(wave))
+        every = np.arange(len(current))
         wanted, least = levels[every, best], cost[every, best]
         place = (levels <= current[:, None] * (1 + 1e-9)).sum(axis=1) - 1
-        chance = np.where(place >= 0, self.chance[wave, np.maximum(place, 0)], 1.0)
-        kept = current + price * chance <= least + worth * wanted
-        return np.where(kept & (current >= self.last[wave]), current, wanted)
+        exceeded = np.where(place >= 0, chance[every, np.maximum(place, 0)], 1.0)
+        kept = current + price * exceeded <= least + worth * wanted
+        return np.where(kept & (current >= last), current, wanted)
 
 
 def _blocks(fleet: Fleet) -> Floats:

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from prophase.phase.scale.fleet import Fleet
+from prophase.phase.scale.fleet import Fleet, Floats
 from prophase.phase.scale.policy import Plan, Policy, Scaled
 from prophase.phase.scale.resizing import Hysteresis
 
@@ -27,5 +27,5 @@ class Static(Policy):
 
 
 class _Level(Scaled):
-    def allocate(self, dial: float, rule: Hysteresis) -> np.ndarray:
+    def wanted(self, dial: float) -> Floats:
         return self.base * dial

@@ -10,6 +10,7 @@ after twelve hours when it is 10 % off the target. A kill for lack of memory add
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from prophase.phase.scale.fleet import Fleet, Floats, Ints
 from prophase.phase.scale.measures import is_memory
 from prophase.phase.scale.past import startup_level
-from prophase.phase.scale.policy import Plan, Policy
+from prophase.phase.scale.policy import Part, Plan, Policy
 from prophase.phase.scale.resizing import Hysteresis
 
 _DAY_S = 86_400.0
@@ -79,6 +80,11 @@ class _Recommender(Plan):
             state.observe(wave - 1, current)
             chosen[wave] = _updated(state, wave, current)
         return chosen
+
+    @classmethod
+    def joined(cls, fleet: Fleet, parts: Sequence[Part[Self]]) -> Plan:
+        # nothing is learnt but where a run starts
+        return cls(fleet, parts[0].plan.startup, parts[0].plan.top)
 
 
 def _updated(state: _Histograms, wave: Ints, current: Floats) -> Floats:
