@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -75,3 +76,48 @@ def test_every_job_of_the_recorded_pai_runs_comes_out(prophase_here, shared_data
     rows = json.loads(done.stdout)["rows"]
     assert [row["verdict"] for row in rows] == ["agrees at every job"] * 2
     assert [row["jobs_that_differ"] for row in rows] == [0, 0]
+
+
+@pytest.fixture
+def quick_thesis(monkeypatch):
+    """Leave out all models but two per task; the whole takes minutes."""
+    from prophase.sizing.assess import assessment
+    from prophase.sizing.thesis import experiments, reproducing
+
+    def one_model(jobs, binnings, **options):
+        made = experiments.run_experiments(
+            jobs, binnings, classifiers=["svm"], samplings=["none"], **{**options, "trials": 1}
+        )
+        by_kind = [replace(m, classifier=c) for m in made for c in ("xgboost", "svm")]
+        return [replace(m, sampling=s) for m in by_kind for s in ("none", "random", "smote")]
+
+    monkeypatch.setattr(reproducing, "run_experiments", one_model)
+    monkeypatch.setattr(assessment, "_drivers", lambda *arguments: ({}, []))
+
+
+def test_the_thesis_stands_beside_ours_without_any_data(prophase_here, quick_thesis, tmp_path):
+    done = prophase_here("reproduce", "thesis", "--trials", "1", "--figures", "drawn", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    after = [row for row in rows if row["claim"] == "memory of one run (GB), after"]
+    assert (after[0]["published"], after[0]["ours"], after[0]["verdict"]) == (
+        "325", "325", "reproduced",
+    )  # fmt: skip
+    assert sum(row["verdict"] == "contradicted" for row in rows) == 8
+    written = {path.name for path in (tmp_path / "drawn").iterdir()}
+    assert {"confusion-1.png", "tuning.csv", "models.csv", "heavy-2-3-bins.model"} <= written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("thesis", "--lists", "default"), "no meaning for thesis"),
+        (("thesis", "--seeds", "1,2"), "one number"),
+        (("thesis", "--seeds", "1", "--data", "."), "give one"),
+        (("polaris", "--trials", "3"), "no meaning for polaris"),
+    ],
+)
+def test_options_of_the_thesis_are_checked(prophase_here, arguments, message):
+    done = prophase_here("reproduce", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr

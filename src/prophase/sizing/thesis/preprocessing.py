@@ -173,11 +173,11 @@ class Preprocessing:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was learnt, for a model file."""
+        """Return what was learnt, for a model file; lists keep the order of features."""
         return {
             "columns": list(self.columns),
-            "figures": {name: asdict(figure) for name, figure in self.figures.items()},
-            "categories": {name: list(known) for name, known in self.categories.items()},
+            "figures": [[name, asdict(figure)] for name, figure in self.figures.items()],
+            "categories": [[name, list(known)] for name, known in self.categories.items()],
             "composites": dict(self.composites),
             "kinds": dict(self.kinds),
         }
@@ -188,12 +188,12 @@ class Preprocessing:
         try:
             return cls(
                 tuple(held["columns"]),
-                {name: Figure(**figure) for name, figure in held["figures"].items()},
-                {name: tuple(known) for name, known in held["categories"].items()},
+                {name: Figure(**figure) for name, figure in held["figures"]},
+                {name: tuple(known) for name, known in held["categories"]},
                 dict(held["composites"]),
                 dict(held["kinds"]),
             )
-        except (KeyError, TypeError, AttributeError) as cause:
+        except (KeyError, TypeError, ValueError, AttributeError) as cause:
             raise ModelFileError(f"the preprocessing lacks a part ({cause}).") from cause
 
     def _stage_one(

@@ -42,6 +42,8 @@ class _Task:
     peaks: list[float] = field(default_factory=list)
     hours: list[float] = field(default_factory=list)
     learnt_at: int = 0
+    #: what a run was last killed at, if none has succeeded since
+    killed_gib: float = 0.0
     binning: Binning | None = None
     preprocessing: Preprocessing | None = None
     classifier: SupportVectors | None = None
@@ -66,20 +68,26 @@ class ThesisBins(OnlineSizer):
     def predict(self, task: str, features: Features) -> float:
         held = self.tasks_.get(task)
         if held is None or held.binning is None:
-            return request_or_plenty(features)
-        if held.classifier is None or held.preprocessing is None:
-            return held.binning.top_gib
-        one = {name: [features.get(name)] for name in held.preprocessing.columns}
-        found = int(held.classifier.predict(held.preprocessing.transform(one))[0])
-        return held.binning.edges_gib[found]
+            asked = request_or_plenty(features)
+        elif held.classifier is None or held.preprocessing is None:
+            asked = held.binning.top_gib
+        else:
+            one = {name: [features.get(name)] for name in held.preprocessing.columns}
+            found = int(held.classifier.predict(held.preprocessing.transform(one))[0])
+            asked = held.binning.edges_gib[found]
+        if held is not None and asked <= held.killed_gib:
+            return self.retry(task, features, 2, held.killed_gib)
+        return asked
 
     def observe(
         self, task: str, features: Features, peak_gib: float, runtime_h: float, failed: bool
     ) -> None:
         held = self.tasks_[task]
         if failed:
-            # all that is known is that this was too little: it counts as the next rung
-            peak_gib = self.retry(task, features, 2, peak_gib)
+            # all that is known is that this was too little
+            held.killed_gib = max(held.killed_gib, peak_gib)
+            return
+        held.killed_gib = 0.0
         held.told.append(features)
         held.peaks.append(peak_gib)
         held.hours.append(runtime_h)

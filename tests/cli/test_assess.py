@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def table(tmp_path) -> str:
+    rng = np.random.default_rng(0)
+    rows = np.exp(rng.normal(2, 1.5, 60))
+    heavy = pd.DataFrame(
+        {
+            "job_id": [f"t{n}" for n in range(60)],
+            "task": "train",
+            "attr_rows": rows,
+            "request_memory_gib": 350.0,
+            "memory_peak_gib": np.minimum(1 + rows, 170.0),
+            "request_cpu_cores": 6.0,
+            "cpu_peak_cores": 0.9,
+            "submit_s": np.arange(60) * 3600.0,
+            "duration_s": 600.0,
+        }
+    )
+    light = heavy.assign(
+        job_id=[f"l{n}" for n in range(60)], task="load", request_memory_gib=20.0,
+        memory_peak_gib=1.5,
+    )  # fmt: skip
+    pd.concat([light, heavy]).to_csv(tmp_path / "jobs.csv", index=False)
+    (tmp_path / "prices.toml").write_text("memory_gib_hour = 0.01\n", encoding="utf-8")
+    return "jobs.csv"
+
+
+def test_the_table_says_what_to_ask_for_and_what_is_saved(prophase_here, table):
+    done = prophase_here("assess", table, "--prices", "prices.toml", "--figures", "fig")
+    assert done.returncode == 0, done.stderr
+    assert "ask for 1.5" in done.stdout
+    assert "predict each run" in done.stdout
+    assert "Used of what was asked for: cpu 15.0 %" in done.stdout
+    assert "per month; static advice saves" in done.stdout
+    assert "memory-boxes.png" in done.stdout
+
+
+def test_json_holds_utilisation_groups_and_drivers(prophase_here, table):
+    done = prophase_here("assess", table, "--task", "train", "-f", "json")
+    document = json.loads(done.stdout)
+    assert {"utilisation", "tasks", "clusters", "drivers", "sentences"} <= set(document)
+    assert "train" in document["drivers"]
+
+
+def test_an_unknown_task_or_price_file_is_explained(prophase_here, table):
+    done = prophase_here("assess", table, "--task", "trane")
+    assert done.returncode == 1
+    assert "Did you mean 'train'" in done.stderr
+    done = prophase_here("assess", table, "--prices", "none.toml")
+    assert done.returncode == 2
+    assert "memory_gib_hour" in done.stderr

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prophase.plots.assess.bars import driver_bars, utilisation_bars
+from prophase.plots.assess.boxes import cluster_boxes, memory_boxes
+from prophase.plots.assess.confusion import confusion_matrices
+from prophase.plots.assess.writing import write_assessment
+from prophase.sizing.assess import assess
+from prophase.sizing.thesis.experiments import run_experiments
+
+
+@pytest.fixture(scope="module")
+def runs() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    rows = np.exp(rng.normal(2, 1.5, 80))
+    heavy = pd.DataFrame(
+        {
+            "task": "train",
+            "attr_rows": rows,
+            "request_memory_gib": 350.0,
+            "memory_peak_gib": np.minimum(1 + rows, 170.0),
+            "request_cpu_cores": 6.0,
+            "cpu_peak_cores": 0.9,
+            "duration_s": 600.0,
+        }
+    )
+    light = heavy.assign(task="load", request_memory_gib=20.0, memory_peak_gib=1.5)
+    return pd.concat([light, heavy], ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def found(runs):
+    return assess(runs)
+
+
+def test_boxes_show_all_runs_beside_the_low_end(runs, found):
+    whole, near = memory_boxes(runs, found.tasks).axes
+    assert whole.get_xlim()[1] > near.get_xlim()[1]
+    assert [word.get_text() for word in whole.get_yticklabels()] == ["load", "train"]
+
+
+def test_groups_are_drawn_with_their_statistics(runs, found):
+    axes = cluster_boxes(runs, found.tasks, found.clusters).axes[0]
+    words = [word.get_text() for word in axes.get_xticklabels()]
+    assert words[0].startswith("light: 1 tasks, 80 runs")
+    assert "log scale" in axes.get_ylabel()
+
+
+def test_every_resource_gets_its_bars(found):
+    figure = utilisation_bars(found.utilisation)
+    assert {axes.get_title(loc="left") for axes in figure.axes} == {"cpu", "memory"}
+
+
+def test_drivers_are_drawn_most_important_on_top(found):
+    axes = driver_bars("train", found.drivers["train"]).axes[0]
+    assert axes.get_yticklabels()[-1].get_text() == "attr_rows"
+
+
+def test_matrices_say_accuracy_and_under_estimates(runs):
+    made = run_experiments(
+        runs[runs["task"] == "train"], [(10.0, 350.0)], classifiers=["svm"], samplings=["none"],
+        trials=1,
+    )  # fmt: skip
+    axes = confusion_matrices(made, "title").axes[0]
+    assert "u_rate" in axes.get_title(loc="left")
+    shown = sum(int(text.get_text()) for text in axes.texts)
+    assert shown == made[0].score.total
+
+
+def test_figures_and_tables_are_written(runs, found, tmp_path):
+    names = write_assessment(found, runs, tmp_path / "out")
+    assert {"memory-boxes.png", "clusters.png", "tasks.csv"} <= set(names)
+    assert all((tmp_path / "out" / name).stat().st_size > 0 for name in names)

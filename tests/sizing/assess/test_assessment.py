@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prophase.errors import InputError
+from prophase.sizing.assess import Prices, assess
+
+
+@pytest.fixture(scope="module")
+def runs() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    rows = np.exp(rng.normal(2, 1.5, 80))
+    heavy = pd.DataFrame(
+        {
+            "task": "train",
+            "attr_rows": rows,
+            "request_memory_gib": 350.0,
+            "memory_peak_gib": np.minimum(1 + rows, 170.0),
+            "request_cpu_cores": 6.0,
+            "cpu_peak_cores": 0.9,
+            "duration_s": 600.0,
+        }
+    )
+    light = heavy.assign(task="load", request_memory_gib=20.0, memory_peak_gib=1.5)
+    return pd.concat([light, heavy], ignore_index=True)
+
+
+def test_an_assessment_says_use_groups_money_and_drivers(runs):
+    found = assess(runs, prices=Prices(memory_gib_hour=0.01, currency="USD"))
+    told = " ".join(found.sentences())
+    assert "memory" in told
+    assert "light: 1 task" in told
+    assert "USD per month" in told
+    assert "train is driven by attr_rows" in told
+    by_task = found.tasks.set_index("task")
+    assert by_task.loc["load", "advice"] == "ask for 1.5"
+    assert by_task.loc["train", "advice"] == "predict each run"
+    assert by_task.loc["load", "saved_per_month"] > 0
+
+
+def test_it_fits_into_json(runs):
+    text = json.dumps(assess(runs).to_dict(), allow_nan=False)
+    assert json.loads(text)["tasks"][0]["task"] == "load"
+
+
+def test_a_trace_with_cpu_alone_gets_core_advice_alone(runs):
+    found = assess(runs.drop(columns=["memory_peak_gib", "request_memory_gib"]))
+    assert found.clusters.empty
+    assert found.tasks["core_advice"].tolist() == ["ask for 1", "ask for 1"]
+    assert not found.drivers
+
+
+def test_means_of_cpu_are_taken_with_a_word_of_caution(runs):
+    found = assess(runs.rename(columns={"cpu_peak_cores": "cpu_mean_cores"}))
+    assert any("only means are known" in note for note in found.notes)
+
+
+def test_rows_that_do_not_count_are_said(runs):
+    found = assess(runs.assign(request_memory_gib=[np.nan] + [20.0] * (len(runs) - 1)))
+    assert any(note.startswith("memory: 1 row without") for note in found.notes)
+
+
+def test_drivers_of_a_named_task_are_refused_if_they_cannot_be_told(runs):
+    with pytest.raises(InputError, match="no task 'lode'"):
+        assess(runs, drivers_of=["lode"])
+
+
+def test_an_empty_trace_is_refused(runs):
+    with pytest.raises(InputError, match="no jobs"):
+        assess(runs.iloc[:0])
