@@ -1,0 +1,11 @@
+"""KRR, Robusta's recommender: the highest use ever seen and 15 % more."""
+
+from __future__ import annotations
+
+from prophase.sizing.baselines.seen import MaximumSeen
+
+
+class KrrRule(MaximumSeen):
+    """Ask for the highest peak so far and 15 % more, as KRR's simple strategy does."""
+
+    margin = 1.15

@@ -1,0 +1,1 @@
+"""Our sizer: the ladder of requests with the least expected waste."""

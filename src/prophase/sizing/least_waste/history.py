@@ -1,0 +1,100 @@
+"""What is remembered of one task, in arrays that grow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prophase.sizing.least_waste.ladder import Floats
+from prophase.sizing.least_waste.lineage import Prefix, Told
+
+
+class History:
+    """Peaks of a task with what was known before each run.
+
+    Attributes
+    ----------
+    peaks, hours : arrays
+        Peak and run time of the remembered instances, oldest first.
+    inputs, ancestry : arrays
+        Logarithm of the size of the input, and of the chosen counter of a finished task of the
+        same sample; NaN where unknown.
+    surprises : array
+        Log peak less the log peak expected from instances with a similar tag.
+    """
+
+    def __init__(self, remembered: int) -> None:
+        self.remembered = remembered
+        self._rows = np.empty((5, 32))
+        self.count = 0
+        #: instances ever seen, also forgotten ones
+        self.seen = 0
+        self.highest = 0.0
+        self.told: list[Told] = []
+        self.tags: dict[Prefix, list[float]] = {}
+        #: requests that were killed and not yet followed by a success
+        self.bounds: list[float] = []
+        self.record: dict[str, float] = {}
+        self.record_hours = 0.0
+        self.expected: dict[str, float] = {}
+        self.ancestor: tuple[str, str] | None = None
+        self.next_choice = 4
+        self.drift_up = self.drift_down = 0.0
+        self.code: object = None
+        self.changes = 0
+
+    @property
+    def peaks(self) -> Floats:
+        return self._rows[0, : self.count]
+
+    @property
+    def hours(self) -> Floats:
+        return self._rows[1, : self.count]
+
+    @property
+    def inputs(self) -> Floats:
+        return self._rows[2, : self.count]
+
+    @property
+    def ancestry(self) -> Floats:
+        return self._rows[3, : self.count]
+
+    @property
+    def surprises(self) -> Floats:
+        return self._rows[4, : self.count]
+
+    def add(
+        self, peak: float, hours: float, size: float, ancestor: float, surprise: float, told: Told
+    ) -> None:
+        """Remember one instance; forget the oldest if there are too many."""
+        if self.count == self._rows.shape[1]:
+            self._make_room()
+        self._rows[:, self.count] = (peak, hours, size, ancestor, surprise)
+        self.count += 1
+        self.seen += 1
+        self.highest = max(self.highest, peak)
+        self.told.append(told)
+
+    def keep_last(self, count: int) -> None:
+        """Retire everything but the last instances: the task is not what it was."""
+        count = min(count, self.count)
+        self._rows[:, :count] = self._rows[:, self.count - count : self.count].copy()
+        self.told = self.told[len(self.told) - count :]
+        self.count = count
+        self.highest = float(self.peaks.max()) if count else 0.0
+        self.tags = {}
+        self.record, self.record_hours, self.expected = {}, 0.0, {}
+        self.drift_up = self.drift_down = 0.0
+        self.surprises[:] = np.nan
+
+    def _make_room(self) -> None:
+        if self.count < self.remembered:
+            wider = np.empty((5, 2 * self.count))
+            wider[:, : self.count] = self._rows
+            self._rows = wider
+            return
+        # forgetting in bulk keeps the cost of each instance constant on average
+        kept = self.remembered * 3 // 4
+        self._rows[:, :kept] = self._rows[:, self.count - kept : self.count].copy()
+        self.told = self.told[-kept:]
+        self.count = kept
+        self.highest = float(self.peaks.max())

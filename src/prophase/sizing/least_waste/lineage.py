@@ -1,0 +1,136 @@
+"""What finished tasks of the same sample tell about a task that has not run yet.
+
+Tags name samples: ``FOXA1_VCaP_REP2``, ``DA231_L1``. Two tags are the closer the more of
+their leading words they share. Counters of finished tasks are kept by sample, so a task can
+be foretold by, say, the bytes that the alignment of the same sample wrote.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+Prefix = tuple[str, ...]
+#: (task, counter) -> logarithm of its value
+Told = dict[tuple[str, str], float]
+
+_WORDS = re.compile(r"[A-Za-z0-9]+")
+_MOST_WORDS = 6
+#: samples that are remembered; the oldest goes first
+_MOST_SAMPLES = 20_000
+#: counters of monitoring that say how much a task handled, best first
+_TELLING = ("rchar", "wchar", "read", "writ", "input", "output", "byte", "syscr", "syscw")
+_COUNTERS = 3
+_CHOICE_ROWS = 120
+
+
+@lru_cache(maxsize=65_536)
+def prefixes(tag: str) -> tuple[Prefix, ...]:
+    """Return the leading words of a tag, longest first.
+
+    Examples
+    --------
+    >>> prefixes("DA231_L1")
+    (('DA231', 'L1'), ('DA231',))
+    """
+    words = _WORDS.findall(tag)[:_MOST_WORDS]
+    return tuple(tuple(words[:count]) for count in range(len(words), 0, -1))
+
+
+class Lineage:
+    """Counters of finished tasks by sample."""
+
+    def __init__(self) -> None:
+        self.samples: dict[Prefix, Told] = {}
+
+    def add(
+        self, task: str, tag: str, peak: float, hours: float, post: Mapping[str, Any] | None
+    ) -> None:
+        """Remember what a finished task reported about its sample."""
+        told = {(task, "peak"): math.log(peak), (task, "run time"): math.log(max(hours, 1e-5))}
+        for name in _counters(tuple(post)) if post else ():
+            value = _positive(post, name)
+            if value is not None:
+                told[task, name] = math.log(value)
+        for prefix in prefixes(tag):
+            held = self.samples.get(prefix)
+            if held is None:
+                self.samples[prefix] = dict(told)
+                if len(self.samples) > _MOST_SAMPLES:
+                    del self.samples[next(iter(self.samples))]
+            else:
+                held.update(told)
+
+    def told(self, task: str, tag: str) -> Told:
+        """Return all that is known of a sample, from the closest tag that knows it."""
+        found: Told = {}
+        for prefix in prefixes(tag):
+            held = self.samples.get(prefix)
+            if held:
+                if not found:
+                    found = dict(held)
+                else:
+                    found = {**held, **found}
+        if found:
+            found = {key: value for key, value in found.items() if key[0] != task}
+        return found
+
+    def one(self, tag: str, key: tuple[str, str] | None) -> float:
+        """Return one counter of a sample; NaN if it is not known."""
+        if key is not None:
+            for prefix in prefixes(tag):
+                held = self.samples.get(prefix)
+                if held and key in held:
+                    return held[key]
+        return math.nan
+
+
+def best_ancestor(told: list[Told], log_peaks: Any) -> tuple[str, str] | None:
+    """Return the counter that goes best with the peaks; None if none does beyond chance."""
+    told, log_peaks = told[-_CHOICE_ROWS:], log_peaks[-_CHOICE_ROWS:]
+    count = len(told)
+    if count < 4 or log_peaks.std() < 0.005:
+        return None
+    names = sorted({key for row in told for key in row})
+    if not names:
+        return None
+    table = np.array([[row.get(name, np.nan) for name in names] for row in told])
+    known = np.isfinite(table)
+    cover = known.sum(axis=0)
+    filled = np.where(known, table, 0.0)
+    middle = filled.sum(axis=0) / np.maximum(cover, 1)
+    centred = np.where(known, table - middle, 0.0)
+    target = np.where(known, log_peaks[:, None], 0.0)
+    target = np.where(known, target - target.sum(axis=0) / np.maximum(cover, 1), 0.0)
+    spread = (centred**2).sum(axis=0) * (target**2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fit = np.abs((centred * target).sum(axis=0)) / np.sqrt(spread)
+    fit = np.where((cover >= max(4, 0.6 * count)) & (spread > 1e-9), fit, 0.0)
+    fit *= np.sqrt(cover / count)
+    best = int(fit.argmax())
+    return names[best] if fit[best] >= 2.0 / math.sqrt(count) else None
+
+
+@lru_cache(maxsize=256)
+def _counters(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Choose the counters that say how much was handled, whatever monitoring calls them."""
+    ranked = []
+    for place, name in enumerate(names):
+        low = str(name).lower()
+        rank = next((i for i, part in enumerate(_TELLING) if part in low), None)
+        if rank is not None:
+            ranked.append((rank, place, name))
+    return tuple(name for _, _, name in sorted(ranked)[:_COUNTERS])
+
+
+def _positive(post: Mapping[str, Any] | None, name: str) -> float | None:
+    try:
+        value = float((post or {})[name])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) and value > 0 else None

@@ -1,0 +1,40 @@
+"""The numbers our sizer was given, and what each does.
+
+They were chosen on four workflow traces by leaving each out in turn; none is fitted to one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the sizer learns and how it weighs."""
+
+    #: instances of a task that are remembered; older ones are forgotten
+    remembered: int = 400
+    #: the short view: the last so many instances
+    recent: int = 15
+    #: nearest neighbours by size of input
+    neighbours: int = 12
+    #: width of the region around an input in which residuals count fully, in standard deviations
+    locality: float = 0.7
+    #: probability that the next peak lies above all seen, times (instances + 1)
+    tail: float = 0.7
+    #: scale of that tail: at least this share of the highest peak
+    tail_scale: float = 0.02
+    #: the same with one instance only; falls with the root of their number
+    tail_scale_first: float = 0.15
+    #: how fast the record of a view fades, per instance
+    fading: float = 0.97
+    #: instances for which expected waste counts beside the record
+    expecting: float = 3.0
+    #: how strongly views with less waste are preferred
+    preference: float = 6.0
+    #: what a kill costs beside the lost work, as a share of a usual request x run time
+    kill_cost: float = 0.003
+    #: other tasks that must speak before a task without history gets less than its request
+    cold_tasks: float = 5.0
+    #: expected saving from which that is done
+    cold_worth: float = 0.1

@@ -1,0 +1,257 @@
+"""Our default sizer: least expected waste under what the next peak may be.
+
+Several views of a task's history foretell the next peak, each as a sample. They are pooled,
+those with less waste so far counting more, and the ladder of requests is the one with the
+least expected waste. With a risk, kills get a price that moves until the chosen share of
+tasks is killed: cheap tasks become safe first, where safety costs least.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from prophase.sizing.least_waste.cold import ColdStart
+from prophase.sizing.least_waste.history import History
+from prophase.sizing.least_waste.ladder import Outlook
+from prophase.sizing.least_waste.lineage import Lineage, best_ancestor, prefixes
+from prophase.sizing.least_waste.price import KillPrice
+from prophase.sizing.least_waste.settings import Settings
+from prophase.sizing.least_waste.views import Sample, tag_level, views
+from prophase.sizing.sizer import (
+    GROWTH,
+    Features,
+    OnlineSizer,
+    known_number,
+    request_of,
+    request_or_plenty,
+)
+
+#: retries by the ladder; the next one asks for the request or doubles
+_MOST_RUNGS = 3
+_LEAST_STEP = 1.1
+#: a retry that would be this near to the request asks for the whole
+_NEARLY = 0.7
+#: features that name the version of a task's code
+_CODE = ("code", "version", "container")
+
+
+class LeastWaste(OnlineSizer):
+    """Ask for the ladder with the least expected waste.
+
+    Parameters
+    ----------
+    risk : float, optional
+        Share of tasks that may be killed at their first request. Without it only waste counts.
+    """
+
+    def __init__(self, risk: float | None = None, *, settings: Settings | None = None) -> None:
+        super().__init__(risk)
+        self.settings = settings or Settings()
+        self.histories_: dict[str, History] = {}
+        self.lineage_ = Lineage()
+        self.cold_: dict[str, ColdStart] = {}
+        self.price_ = KillPrice(risk, self.settings.kill_cost)
+
+    def predict(self, task: str, features: Features) -> float:
+        return self.ladder(task, features)[0]
+
+    def retry(self, task: str, features: Features, attempt: int, last_gib: float) -> float:
+        request = request_of(features)
+        most = _MOST_RUNGS - 1 if self.risk is not None else _MOST_RUNGS
+        if attempt <= most:
+            outlook = self.outlook(task, features, above=1.02 * last_gib)
+            if outlook is not None and len(outlook):
+                hours = self._usual_hours(task)
+                rungs, _ = outlook.ladder(self.price_.per_kill(hours))
+                return max(rungs[0], _LEAST_STEP * last_gib)
+        doubled = GROWTH * last_gib
+        if request is not None and last_gib < 0.99 * request and (
+            doubled > _NEARLY * request or attempt > most
+        ):
+            return request
+        return doubled
+
+    def ladder(self, task: str, features: Features) -> list[float]:
+        """Return the requests of the 1st, 2nd ... attempt; the last one is expected to hold."""
+        history = self.histories_.get(task)
+        request = request_of(features)
+        if history is None or not history.count or self._is_new_code(history, features):
+            if request is None:
+                return [request_or_plenty(features)]
+            above = max(history.bounds, default=0.0) if history else 0.0
+            if self.risk is not None or above >= request:
+                return [max(request, 1.02 * above)]
+            return self._cold(features).ask(request, self.settings, above)
+        outlook = self.outlook(task, features)
+        assert outlook is not None
+        return outlook.ladder(self.price_.per_kill(self._usual_hours(task)))[0]
+
+    def outlook(self, task: str, features: Features, above: float = 0.0) -> Outlook | None:
+        """Return what the next peak of a task may be; None without history."""
+        history = self.histories_.get(task)
+        if history is None or not history.count:
+            return None
+        found = self._views(history, features)
+        shares = self._shares(history, found)
+        values = np.concatenate([sample[0] for sample in found.values()])
+        weights = np.concatenate([shares[name] * found[name][1] for name in found])
+        return Outlook(values, weights, most=self._most(history, features), above=above)
+
+    def observe(
+        self, task: str, features: Features, peak_gib: float, runtime_h: float, failed: bool
+    ) -> None:
+        peak, hours = _positive(peak_gib), _positive(runtime_h) or 0.0
+        if peak is None:
+            return
+        history = self.histories_.get(task)
+        if history is None:
+            history = self.histories_[task] = History(self.settings.remembered)
+        if self._is_new_code(history, features):
+            history.keep_last(0)
+            history.changes += 1
+        history.code = _code_of(features) or history.code
+        if failed:
+            history.bounds = [*history.bounds, peak][-8:]
+            self.price_.killed(task, features)
+            return
+        # the kills on the way to this success are now explained by its peak
+        history.bounds = [bound for bound in history.bounds if bound > peak]
+        self._learn(history, task, features, peak, hours)
+
+    def _learn(
+        self, history: History, task: str, features: Features, peak: float, hours: float
+    ) -> None:
+        settings, tag = self.settings, _tag_of(features)
+        words = prefixes(tag) if tag else ()
+        surprise = math.nan
+        if history.count:
+            self._judge(history, features, peak, hours)
+            surprise = math.log(peak) - tag_level(history, words)
+        told = self.lineage_.told(task, tag) if tag else {}
+        history.add(
+            peak, max(hours, 1e-5), _log_input(features),
+            told.get(history.ancestor, math.nan) if history.ancestor else math.nan,
+            surprise, told,
+        )  # fmt: skip
+        for prefix in words:
+            held = history.tags.setdefault(prefix, [0.0, 0.0])
+            held[0] += math.log(peak)
+            held[1] += 1.0
+        if history.seen >= history.next_choice:
+            history.next_choice = int(1.3 * history.seen) + 1
+            self._choose_ancestor(history)
+        if tag:
+            self.lineage_.add(task, tag, peak, hours, features.get("post"))
+        request = request_of(features)
+        if request is not None:
+            self._cold(features).add(task, peak, max(hours, 1e-5), request)
+        self.price_.succeeded(task, features, (request or peak) * hours)
+
+    def _judge(self, history: History, features: Features, peak: float, hours: float) -> None:
+        """Record what each view would have wasted, and watch for a change of the task."""
+        found = self._views(history, features)
+        most, fading = self._most(history, features), self.settings.fading
+        usual = self._hours(history)
+        price = self.price_.per_kill(usual)
+        wasted, expected = {}, {}
+        for name, (values, weights) in found.items():
+            asked, expected[name] = Outlook(values, weights, most=most).one_rung(price)
+            wasted[name] = (
+                asked - peak
+                if asked >= peak
+                else asked + price + max(0.0, max(1.5 * asked, history.highest) - peak)
+            )
+        before = history.record.get("all", 0.0)
+        for name in {*history.record, *wasted}:
+            # a view that is new or silent stands where the plainest one stands
+            record = history.record.get(name, before)
+            history.record[name] = fading * record + wasted.get(name, wasted["all"]) * hours
+        history.record_hours = fading * history.record_hours + hours
+        history.expected = expected
+
+    def _shares(self, history: History, found: dict[str, Sample]) -> dict[str, float]:
+        """Return how much each view counts: more if it wasted less, and expects to."""
+        settings = self.settings
+        trust = settings.expecting * self._hours(history)
+        plain = history.record.get("all", 0.0), history.expected.get("all", 0.0)
+        total = history.record_hours + trust
+        score = {
+            name: (history.record.get(name, plain[0]) + trust * history.expected.get(name, plain[1]))
+            / total
+            + 1e-3 * history.highest
+            for name in found
+        }
+        least = min(score.values())
+        return {name: (least / value) ** settings.preference for name, value in score.items()}
+
+    def _views(self, history: History, features: Features) -> dict[str, Sample]:
+        tag = _tag_of(features)
+        return views(
+            history,
+            self.settings,
+            _log_input(features),
+            self.lineage_.one(tag, history.ancestor) if tag else math.nan,
+            prefixes(tag) if tag else (),
+        )
+
+    def _choose_ancestor(self, history: History) -> None:
+        chosen = best_ancestor(history.told, np.log(history.peaks))
+        if chosen != history.ancestor:
+            history.ancestor = chosen
+            history.ancestry[:] = [
+                row.get(chosen, math.nan) if chosen else math.nan for row in history.told
+            ]
+            for name in [name for name in history.record if name.startswith("sample")]:
+                del history.record[name]
+
+    def _most(self, history: History, features: Features) -> float | None:
+        """Return the request, unless the task was already seen to need more."""
+        request = request_of(features)
+        highest = max([history.highest, *history.bounds])
+        return None if request is None or request < highest else request
+
+    def _cold(self, features: Features) -> ColdStart:
+        workflow = str(features.get("workflow") or "")
+        if workflow not in self.cold_:
+            self.cold_[workflow] = ColdStart()
+        return self.cold_[workflow]
+
+    def _usual_hours(self, task: str) -> float:
+        return self._hours(self.histories_[task])
+
+    @staticmethod
+    def _hours(history: History) -> float:
+        return float(history.hours[-50:].mean()) if history.count else 0.0
+
+    @staticmethod
+    def _is_new_code(history: History, features: Features) -> bool:
+        code = _code_of(features)
+        return code is not None and history.code is not None and code != history.code
+
+
+def _tag_of(features: Features) -> str:
+    tag = features.get("tag")
+    return tag if isinstance(tag, str) else "" if tag is None or tag != tag else str(tag)
+
+
+def _log_input(features: Features) -> float:
+    size = known_number(features, "input_gib")
+    return math.nan if size is None else math.log(max(size, 1e-6))
+
+
+def _code_of(features: Features) -> str | None:
+    for name in _CODE:
+        if features.get(name):
+            return f"{name}={features[name]}"
+    return None
+
+
+def _positive(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) and number > 0 else None

@@ -1,0 +1,1 @@
+"""What would a sizer have cost on a recorded trace?"""

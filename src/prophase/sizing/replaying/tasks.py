@@ -1,0 +1,203 @@
+"""Task instances of a trace as a sizer meets them: what is known before, what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, ParameterError, not_among
+from prophase.sizing.resources import RESOURCES, Resource
+
+Track = Literal["input", "strict"]
+TRACKS = ("input", "strict")
+_BYTES_PER_GIB = 2.0**30
+
+#: sizes of inputs: declared before the run, and the stand-in that only monitoring knows
+DECLARED_INPUT, READ_CHARACTERS = "attr_input_bytes", "after_rchar_bytes"
+#: submit-time columns beside those every sizer is told of
+_ALSO_TOLD = ("profile", "phase", "user", "group", "queue", "gpu_type")
+#: what monitoring reports, by its name in ``features["post"]``
+_AFTERWARDS = (
+    "cpu_mean_cores", "cpu_peak_cores", "memory_mean_gib", "read_bytes", "write_bytes",
+    "read_count", "write_count", "gpu_util_mean_pct", "gpu_memory_peak_gib",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """One finished instance of a task."""
+
+    task: str
+    #: what a sizer may know before the run
+    features: dict[str, Any]
+    #: what monitoring says after it
+    post: dict[str, float]
+    peak: float
+    runtime_h: float
+    #: what the user asked for; NaN if nothing
+    request: float
+    submit_s: float
+    start_s: float
+    end_s: float
+    job_id: str = ""
+
+
+@dataclass(frozen=True)
+class TaskRuns:
+    """The instances of a trace that can be replayed, and how many cannot."""
+
+    runs: list[TaskRun]
+    #: reason -> instances left out
+    left_out: dict[str, int]
+    resource: Resource
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @property
+    def largest_request(self) -> float:
+        """Return the most any of them asked for, or used if none asked."""
+        asked = [run.request for run in self.runs if run.request > 0]
+        return max(asked) if asked else max(run.peak for run in self.runs)
+
+
+def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "memory") -> TaskRuns:
+    """Return the jobs as task instances, in order of submission.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        Finished jobs. Those without a measured peak or a run time cannot be replayed and are
+        left out, as are failed ones, whose peak is only a lower bound.
+    track : {"input", "strict"}
+        Whether sizers see the bytes a task reads, which stand in for the size of its input.
+        Sizes declared before the run are seen in both.
+    resource : str
+        What is sized; one of :data:`~prophase.sizing.resources.RESOURCES`.
+    """
+    if track not in TRACKS:
+        raise ParameterError(not_among(f"track {track!r} is unknown.", track, TRACKS))
+    if resource not in RESOURCES:
+        raise ParameterError(not_among(f"resource {resource!r} is unknown.", resource, RESOURCES))
+    what = RESOURCES[resource]
+    peak, runtime_h = what.used(jobs), _numbers(jobs, "duration_s") / 3600
+    request = what.requested(jobs)
+    usable = np.ones(len(jobs), bool)
+    left_out = {}
+    for reason, bad in _unusable(jobs, peak, runtime_h).items():
+        if (bad & usable).any():
+            left_out[reason] = int((bad & usable).sum())
+        usable &= ~bad
+    if not usable.any():
+        said = "; ".join(f"{reason}: {count:,}" for reason, count in left_out.items())
+        raise InputError(
+            f"no job can be replayed: a finished job with a measured peak ({what.use_column}) and "
+            f"a run time is needed. Left out: {said or 'none, there are no jobs'}."
+        )
+    submit, start, end = _clock(jobs, runtime_h)
+    order = [int(i) for i in np.argsort(submit, kind="stable") if usable[i]]
+    told = _told(jobs, request, submit, track)
+    posts = _posts(jobs)
+    names = _task_names(jobs)
+    identities = jobs["job_id"].astype(str).tolist() if "job_id" in jobs else [""] * len(jobs)
+    runs = [
+        TaskRun(
+            names[i], told[i], posts[i], float(peak[i]), float(runtime_h[i]), float(request[i]),
+            float(submit[i]), float(start[i]), float(end[i]), identities[i],
+        )
+        for i in order
+    ]  # fmt: skip
+    return TaskRuns(runs, left_out, what)
+
+
+def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> dict[str, Any]:
+    status = jobs["status"].astype("string").fillna("") if "status" in jobs else None
+    never = np.zeros(len(jobs), bool)
+    return {
+        "killed or failed, so that the peak is only a lower bound": never
+        if status is None
+        else status.isin(["failed", "oom", "timeout", "cancelled"]).to_numpy(bool),
+        "still pending or running": never
+        if status is None
+        else status.isin(["pending", "running"]).to_numpy(bool),
+        "no measured peak": ~np.isfinite(peak) | (peak == 0),
+        "a negative peak": peak < 0,
+        "no run time": ~np.isfinite(runtime_h) | (runtime_h < 0),
+    }
+
+
+def _task_names(jobs: pd.DataFrame) -> list[str]:
+    """Name the kind of work: the task, else what recurs, else the job's name."""
+    named = pd.Series(pd.NA, index=jobs.index, dtype="string")
+    for column in ("task", "group", "name", "workload", "user"):
+        if column in jobs:
+            named = named.fillna(jobs[column].astype("string"))
+    return [str(name) for name in named.fillna("all").tolist()]
+
+
+def _clock(jobs: pd.DataFrame, runtime_h: Any) -> tuple[Any, Any, Any]:
+    """Return submit, start and end; a trace without clocks runs one task after the other."""
+    submit, start = _numbers(jobs, "submit_s"), _numbers(jobs, "start_s")
+    end = _numbers(jobs, "end_s")
+    row = np.arange(len(jobs), dtype=float)
+    if np.isnan(submit).all() and np.isnan(start).all():
+        order = _numbers(jobs, "submit_order")
+        submit = np.where(np.isnan(order), row, order)
+        # nothing tells what ran beside what: each ends before the next is submitted
+        return submit, submit, submit + 0.5
+    submit = np.where(np.isnan(submit), start, submit)
+    submit = np.where(np.isnan(submit), np.nanmax(submit), submit)
+    start = np.where(np.isnan(start), submit, start)
+    end = np.where(np.isnan(end), start + 3600 * np.nan_to_num(runtime_h), end)
+    return submit, start, end
+
+
+def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[dict[str, Any]]:
+    """Return per job what a sizer is told before the run."""
+    columns: dict[str, list[Any]] = {
+        "workflow": _texts(jobs, "workload"),
+        "tag": _texts(jobs, "attr_tag"),
+        "cpus": _numbers(jobs, "request_cpu_cores").tolist(),
+        "request_gib": request.tolist(),
+        "time_limit_h": (_numbers(jobs, "time_limit_s") / 3600).tolist(),
+        "submit_s": submit.tolist(),
+    }
+    for name in _ALSO_TOLD:
+        if name in jobs:
+            columns[name] = _texts(jobs, name)
+    size = _numbers(jobs, DECLARED_INPUT)
+    if track == "input":
+        size = np.where(np.isnan(size), _numbers(jobs, READ_CHARACTERS), size)
+    if not np.isnan(size).all():
+        columns["input_gib"] = (size / _BYTES_PER_GIB).tolist()
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return [{k: v for k, v in row.items() if v is not None and v == v} for row in rows]
+
+
+def _posts(jobs: pd.DataFrame) -> list[dict[str, float]]:
+    columns = {
+        str(name): _numbers(jobs, str(name)).tolist()
+        for name in jobs.columns
+        if name in _AFTERWARDS or (str(name).startswith("after_") and jobs[name].dtype.kind in "fiu")
+    }
+    if not columns:
+        return [{} for _ in range(len(jobs))]
+    return [
+        {name: value for name, value in zip(columns, values, strict=True) if value == value}
+        for values in zip(*columns.values(), strict=True)
+    ]
+
+
+def _texts(jobs: pd.DataFrame, column: str) -> list[str | None]:
+    if column not in jobs:
+        return [None] * len(jobs)
+    return [None if pd.isna(value) else str(value) for value in jobs[column].tolist()]
+
+
+def _numbers(jobs: pd.DataFrame, column: str) -> Any:
+    if column not in jobs:
+        return np.full(len(jobs), np.nan)
+    return pd.to_numeric(jobs[column], errors="coerce").to_numpy(float, na_value=np.nan)

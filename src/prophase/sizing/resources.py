@@ -1,0 +1,61 @@
+"""The resources a request names, and which columns of the job table tell of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One resource: what is asked for, what is used, and in which unit."""
+
+    name: str
+    unit: str
+    request_column: str
+    use_column: str
+    #: table unit -> unit of advice
+    request_factor: float = 1.0
+    use_factor: float = 1.0
+    #: used where the first is not measured
+    stand_in: str = ""
+
+    def requested(self, jobs: pd.DataFrame) -> Any:
+        """Return the requests of all jobs; NaN where none was made."""
+        values = _numbers(jobs, self.request_column) * self.request_factor
+        return np.where(values > 0, values, np.nan)
+
+    def used(self, jobs: pd.DataFrame) -> Any:
+        """Return the highest use of all jobs; NaN where it was not measured."""
+        values = _numbers(jobs, self.use_column) * self.use_factor
+        if self.stand_in:
+            values = np.where(
+                np.isnan(values), _numbers(jobs, self.stand_in) * self.use_factor, values
+            )
+        return values
+
+
+def _numbers(jobs: pd.DataFrame, column: str) -> Any:
+    if column not in jobs:
+        return np.full(len(jobs), np.nan)
+    return pd.to_numeric(jobs[column], errors="coerce").to_numpy(float, na_value=np.nan)
+
+
+RESOURCES = {
+    one.name: one
+    for one in (
+        Resource("memory", "GiB", "request_memory_gib", "memory_peak_gib"),
+        Resource(
+            "cpu", "cores", "request_cpu_cores", "cpu_peak_cores", stand_in="cpu_mean_cores"
+        ),
+        Resource("gpu-memory", "GiB", "attr_gpu_memory_gib", "gpu_memory_peak_gib"),
+        Resource("gpu", "GPUs", "request_gpus", "gpu_util_mean_pct", use_factor=0.01),
+        Resource(
+            "time", "h", "time_limit_s", "duration_s",
+            request_factor=1 / 3600, use_factor=1 / 3600,
+        ),
+    )
+}  # fmt: skip
