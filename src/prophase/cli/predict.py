@@ -38,8 +38,9 @@ def command(
     """Predict targets of jobs from what is known at their submission, with a 90 % range.
 
     Jobs come from a trace of any source, or from a CSV file in the columns of the job table
-    (user, queue, request_gpus, memory=16Gi ...). One target gives a row per job; several give
-    a row per job and target.
+    (user, queue, request_gpus, memory=16Gi ...). A column that no job has is taken from
+    finished jobs like each. One target gives a row per job; several give a row per job and
+    target.
 
     Examples:
 
@@ -55,6 +56,9 @@ def command(
     told = learnt.check_targets(wanted)
     silent = int(found["abstained"].sum())
     remarks = [f"{', '.join(told)}: value and 90 % range, learnt from {learnt.jobs:,} jobs."]
+    absent = learnt.absent(jobs)
+    if absent:
+        remarks.append(f"No {', '.join(absent)} given: taken from finished jobs like each.")
     if silent:
         remarks.append(f"{silent:,} answers are missing; the reason says why.")
     if out is not None:

@@ -39,6 +39,8 @@ class Reader:
     signature: Sequence[str] = ()
     #: signatures of its other files
     also: Sequence[Sequence[str]] = ()
+    #: other words for it that are understood
+    aliases: Sequence[str] = ()
     #: regular expression that the first line of a file without column names fits
     first_line: str = ""
     #: option name -> what it does, given as --option NAME=VALUE
@@ -76,11 +78,12 @@ def all_readers() -> dict[str, Reader]:
 def reader_named(name: str) -> Reader:
     """Return one reader, or say which there are."""
     known = all_readers()
-    if name not in known:
+    meant = {alias: reader for reader in known.values() for alias in reader.aliases} | known
+    if name not in meant:
         raise ParameterError(
             not_among(f"source {name!r} is unknown.", name, known, heading="Known sources")
         )
-    return known[name]
+    return meant[name]
 
 
 def guess_reader(root: Path) -> Reader:

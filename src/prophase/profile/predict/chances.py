@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.profile.predict.memory import Floats
 
 _TAIL = 0.05
 #: ends and point closer than this, in logarithms, are one
 _LEAST = 1e-6
+#: a place between the ends of ranges is searched by halving
+_HALVINGS = 30
 
 
-def probability_above(answers: pd.DataFrame, value: float) -> Floats:
+def probability_above(answers: pd.DataFrame, value: float | Floats) -> Floats:
     """Return the probability that each outcome exceeds a value; NaN where nothing is known.
 
     Parameters
     ----------
     answers : DataFrame
         With ``value``, ``low`` and ``high``, as :meth:`Predictor.predict` returns them.
+    value : float or array
+        One for all, or one per answer.
 
     Examples
     --------
@@ -35,7 +40,7 @@ def probability_above(answers: pd.DataFrame, value: float) -> Floats:
         np.log(np.maximum(answers[name].to_numpy(dtype=np.float64), 1e-300))
         for name in ("value", "low", "high")
     )
-    at = np.log(max(value, 1e-300))
+    at = np.log(np.maximum(value, 1e-300))
     below = np.maximum(point - low, _LEAST)
     above = np.maximum(high - point, _LEAST)
     inside = 0.5 - _TAIL
@@ -62,16 +67,51 @@ def put_together(answers: pd.DataFrame) -> tuple[float, float, float]:
     >>> low < 1 < 100 < high
     True
     """
-    known = answers[np.isfinite(answers["value"].to_numpy(dtype=np.float64))]
-    if len(known) < 2:
-        row = (known if len(known) else answers).iloc[0]
-        return float(row["value"]), float(row["low"]), float(row["high"])
-    value = float(np.median(known["value"]))
-    ends = known[["low", "high"]].to_numpy(dtype=np.float64)
-    if not np.isfinite(ends).all() or ends.min() <= 0:
-        return value, float(ends[:, 0].min()), float(ends[:, 1].max())
-    places = np.exp(np.linspace(np.log(ends.min()), np.log(ends.max()), 200))
-    above = np.array([probability_above(known, place).mean() for place in places])
-    low = float(places[max(int((above >= 1 - _TAIL).sum()) - 1, 0)])
-    high = float(places[min(int((above > _TAIL).sum()), len(places) - 1)])
-    return value, min(low, value), max(high, value)
+    value, low, high = put_together_each(answers, np.zeros(len(answers), dtype=np.intp))
+    return float(value[0]), float(low[0]), float(high[0])
+
+
+def put_together_each(
+    answers: pd.DataFrame, group: NDArray[np.intp]
+) -> tuple[Floats, Floats, Floats]:
+    """Return point and range of each group of answers, one of which comes true.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        With ``value``, ``low`` and ``high``.
+    group : array
+        The number of each answer's group; every number from 0 on has one.
+    """
+    groups = int(group.max()) + 1
+    columns = answers[["value", "low", "high"]].to_numpy(dtype=np.float64)
+    known = np.isfinite(columns[:, 0])
+    told, group = answers[known], group[known]
+    held = np.bincount(group, minlength=groups)
+    value = np.full(groups, np.nan)
+    middle = told["value"].groupby(group).median()
+    value[middle.index.to_numpy()] = middle.to_numpy()
+    low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
+    np.minimum.at(low, group, columns[known, 1])
+    np.maximum.at(high, group, columns[known, 2])
+    low[held == 0] = high[held == 0] = np.nan
+    # where a range is open, or there is one answer, its ends are those of all
+    several = (held > 1) & np.isfinite(low) & np.isfinite(high) & (low > 0)
+    begin, end = (np.log(np.where(several, part, 1.0)) for part in (low, high))
+    inner = [_place(told, group, held, begin, end, share) for share in (1 - _TAIL, _TAIL)]
+    low = np.where(several, np.minimum(np.exp(inner[0]), value), low)
+    high = np.where(several, np.maximum(np.exp(inner[1]), value), high)
+    return value, low, high
+
+
+def _place(
+    told: pd.DataFrame, group: NDArray[np.intp], held: NDArray[np.intp],
+    begin: Floats, end: Floats, share: float,
+) -> Floats:  # fmt: skip
+    """Return, in logarithms, where that share of each group's outcomes lies above."""
+    for _ in range(_HALVINGS):
+        middle = (begin + end) / 2
+        above = probability_above(told, np.exp(middle)[group])
+        beyond = np.bincount(group, above, minlength=len(held)) / np.maximum(held, 1) >= share
+        begin, end = np.where(beyond, middle, begin), np.where(beyond, end, middle)
+    return (begin + end) / 2

@@ -12,6 +12,7 @@ import pandas as pd
 from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
 from prophase.plural import counted
 from prophase.profile.predict.exemplars import Exemplars
+from prophase.profile.predict.filling import absent_columns, fill_table
 from prophase.profile.predict.methods import DEFAULT, predictor_named
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
 from prophase.profile.predict.seen_values import SeenValues
@@ -80,7 +81,9 @@ class JobModel:
         Parameters
         ----------
         jobs : DataFrame
-            Jobs to be answered for; only what is known at submission is read.
+            Jobs to be answered for; only what is known at submission is read. Columns that
+            the history's jobs usually have, and none of these, are taken from finished
+            jobs like each.
         targets : sequence of str, optional
             Some of :attr:`targets`, all if not given.
 
@@ -92,17 +95,23 @@ class JobModel:
         """
         wanted = self.check_targets(targets)
         self.refuse_foreign(jobs)
-        if len(wanted) == 1:
-            return self.predictors[wanted[0]].predict(jobs)
+        filled = fill_table(self.exemplars, jobs)
         parts = []
         for target in wanted:
-            found = self.predictors[target].predict(jobs)
+            predictor = self.predictors[target]
+            found = predictor.predict(jobs) if filled is None else filled.answers(predictor, jobs)
+            if len(wanted) == 1:
+                return found
             found.insert(0, "target", target)
             parts.append(found)
         whole = pd.concat(parts)
         # job by job, targets in their order
         order = np.arange(len(whole)).reshape(len(wanted), len(jobs)).T.ravel()
         return whole.iloc[order]
+
+    def absent(self, jobs: pd.DataFrame) -> list[str]:
+        """Return the columns that :meth:`predict` takes from finished jobs."""
+        return absent_columns(self.exemplars, jobs)
 
     def update(self, finished: pd.DataFrame) -> None:
         """Let finished jobs count from now on, for every target that they have."""

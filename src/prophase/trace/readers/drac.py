@@ -81,6 +81,7 @@ def _finite(value: ibis.Value) -> ibis.Value:
 
 READER = Reader(
     name="drac",
+    aliases=("drac-slurm",),
     title="Slurm jobs of Cedar and Graham (Canada) with the state of the queue at noon",
     fills={
         "jobs": (

@@ -41,6 +41,7 @@ def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
 
 READER = Reader(
     name="google2011",
+    aliases=("google2011-jobs",),
     title="Google cluster jobs (2011) with recurring names and run times",
     fills={
         "jobs": (

@@ -145,6 +145,7 @@ def _step(sheet: Sheet) -> ibis.Value:
 
 READER = Reader(
     name="mit-supercloud",
+    aliases=("mit",),
     title="MIT Supercloud (2021): Slurm job table and CPU series of single jobs",
     fills={
         "jobs": (

@@ -59,6 +59,7 @@ def _vc_nodes(sheet: Sheet) -> ibis.Table:
 
 READER = Reader(
     name="philly-state",
+    aliases=("philly-cluster-state",),
     title="Microsoft Philly jobs of every final status (2017) and busy nodes per minute",
     fills={
         "jobs": "job_id submit_s duration_s instances request_gpus".split(),
