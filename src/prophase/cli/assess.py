@@ -30,6 +30,9 @@ _SHOWN = {
     "saved_per_month": "saved_per_month",
 }
 
+#: tasks the table shows, the heaviest ones
+_MOST_SHOWN = 60
+
 
 def command(
     path: TraceArgument,
@@ -81,12 +84,16 @@ def command(
 
             show("drawing", None)
             written = write_assessment(found, jobs, figures)
+    rows = _rows(found)
     remarks = [*found.sentences(), *found.notes]
+    if format is Format.table and len(rows) > _MOST_SHOWN:
+        remarks.insert(0, f"The last {_MOST_SHOWN} of {len(rows):,} tasks; JSON and CSV hold all.")
+        rows = rows[-_MOST_SHOWN:]
     if written:
         remarks.append(f"Wrote {', '.join(written)} to {figures}.")
     remarks.append(f"Next: prophase size {as_typed(path)}")
     document = finite({**found.to_dict(), "sentences": found.sentences()})
-    emit(_rows(found), format, document=document, remarks=remarks)
+    emit(rows, format, document=document, remarks=remarks)
 
 
 def _rows(found: Assessment) -> list[dict[str, Any]]:

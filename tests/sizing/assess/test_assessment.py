@@ -61,7 +61,7 @@ def test_means_of_cpu_are_taken_with_a_word_of_caution(runs):
 
 def test_rows_that_do_not_count_are_said(runs):
     found = assess(runs.assign(request_memory_gib=[np.nan] + [20.0] * (len(runs) - 1)))
-    assert any(note.startswith("memory: 1 row without") for note in found.notes)
+    assert any(note.startswith("memory: left out 1 row") for note in found.notes)
 
 
 def test_drivers_of_a_named_task_are_refused_if_they_cannot_be_told(runs):

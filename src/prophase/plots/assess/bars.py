@@ -56,14 +56,16 @@ def driver_bars(task: str, drivers: pd.DataFrame) -> Figure:
     def paint(axes: Axes) -> None:
         at = np.arange(len(shown))
         axes.barh(at, np.maximum(values.fillna(0.0), 0.0), 0.65, color=COLOURS[0])
-        reach = max(float(values.max()), 0.05)
+        reach = max(float(np.nan_to_num(values.max())), 0.05)
         for place, row in enumerate(shown.to_dict("records")):
             length = float(values.fillna(0.0).iloc[place])
+            figure = row["effect" if row["kind"] == "category" else "correlation"]
             word = (
-                f"effect {100 * row['effect']:.0f} %"
+                f"effect {100 * figure:.0f} %"
                 if row["kind"] == "category"
-                else f"correlation {row['correlation']:.2f}"
+                else (f"correlation {figure:.2f}")
             )
+            word = word if np.isfinite(figure) else ""
             axes.text(max(length, 0.0) + 0.02 * reach, place, word, va="center", fontsize=8)
         axes.set_yticks(at, [short(name, 40) for name in shown["driver"]])
         axes.set_xlim(0, 1.4 * reach)

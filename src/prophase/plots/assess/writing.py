@@ -22,7 +22,8 @@ def write_assessment(found: Assessment, jobs: pd.DataFrame, folder: Path) -> lis
     if len(found.clusters):
         figures["memory-boxes"] = memory_boxes(jobs, found.tasks)
         figures["clusters"] = cluster_boxes(jobs, found.tasks, found.clusters)
-    for number, (task, table) in enumerate(found.drivers.items()):
+    driven = {task: table for task, table in found.drivers.items() if len(table)}
+    for number, (task, table) in enumerate(driven.items()):
         figures[f"drivers-{number}"] = driver_bars(task, table)
     for name, figure in figures.items():
         save(figure, folder, name, formats=("png",))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from prophase.errors import InputError
 from prophase.plural import counted
-from prophase.sizing.assess.clusters import cluster_statistics, cluster_tasks
+from prophase.sizing.assess.clusters import PREDICT, cluster_statistics, cluster_tasks
 from prophase.sizing.assess.cores import core_advice
 from prophase.sizing.assess.drivers import drivers_in_words, learning_is_there, rank_drivers
 from prophase.sizing.assess.prices import Prices, monthly_bill, months_of
@@ -94,7 +94,7 @@ def assess(
     prices : Prices, optional
         Adds what each task costs per month, and what its advice saves.
     drivers_of : sequence of str
-        Tasks whose drivers are looked for; by itself the heavy ones.
+        Tasks whose drivers are looked for; by itself the largest that are to be predicted.
     random_state : int, default=0
         Seed of the forests behind the drivers.
     progress : callable, optional
@@ -164,7 +164,7 @@ def _drivers(
         return {}, []
     names = list(wanted)
     if not names:
-        heavy = tasks[tasks["cluster"] == "heavy"].sort_values("max_gib", ascending=False)
+        heavy = tasks[tasks["advice"] == PREDICT].sort_values("max_gib", ascending=False)
         names = heavy["task"].head(_MOST_DRIVEN).tolist()
     found, notes = {}, []
     for task in names:
@@ -183,8 +183,8 @@ def _drivers(
 def _left_out(used: pd.DataFrame) -> list[str]:
     whole = used[(used["task"] == ALL) & (used["without"] > 0)]
     return [
-        f"{row['resource']}: {counted(int(row['without']), 'row')} without a request or a "
-        "measured use do not count."
+        f"{row['resource']}: left out {counted(int(row['without']), 'row')} without a request or a "
+        "measured use."
         for row in whole.to_dict("records")
     ]
 

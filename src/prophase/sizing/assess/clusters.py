@@ -7,6 +7,8 @@ only where they are at least a factor of two apart, and three at most, as in the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -19,19 +21,26 @@ from prophase.trace.describe.part import Floats, Ints, numbers
 NAMES = {1: ("light",), 2: ("light", "heavy"), 3: ("light", "moderate", "heavy")}
 #: neighbouring groups differ at least by this factor
 _APART = 2.0
+#: the advice for tasks that no static request suits
+PREDICT = "predict each run"
 #: with fewer runs than this a task keeps its request
 FEWEST_RUNS = 30
 #: a peak this close to the request was probably cut off by it
 _AT_LIMIT = 0.99
 #: peaks below this count as this, GiB; it keeps logarithms finite
 _LEAST_GIB = 1e-3
+#: no advice is below this: a container needs some memory before its task begins
+_LEAST_ADVICE_GIB = 0.1
+#: a heavy task is steady, and static advice fits it, if its largest peak is at most this many
+#: times its median
+_STEADY = 2.0
 
 
 def cluster_tasks(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return each task's memory statistics, its group, and what it should ask for as a rule.
 
     Light and moderate tasks get one static request per group: the largest peak of the group,
-    rounded up. Heavy ones differ too much from run to run for that; they are to be predicted.
+    rounded up. A heavy task gets its own if its runs are alike; otherwise it is to be predicted.
 
     Parameters
     ----------
@@ -52,7 +61,7 @@ def cluster_tasks(jobs: pd.DataFrame) -> pd.DataFrame:
     ...     {
     ...         "task": ["load"] * 40 + ["train"] * 40,
     ...         "request_memory_gib": [20.0] * 40 + [350.0] * 40,
-    ...         "memory_peak_gib": [1.1, 1.6] * 20 + [2.0, 170.0] * 20,
+    ...         "memory_peak_gib": [1.1, 1.6] * 20 + [2.0] * 38 + [170.0] * 2,
     ...     }
     ... )
     >>> cluster_tasks(jobs)[["task", "cluster", "advice"]].values.tolist()
@@ -186,31 +195,31 @@ def _with_advice(table: pd.DataFrame) -> pd.DataFrame:
     reach = table.groupby("cluster")["max_gib"].max()
     amounts, words = [], []
     for row in table.to_dict("records"):
-        static = round_up(float(reach[row["cluster"]]))
-        reason = _keep(row, static)
+        heavy = row["cluster"] == "heavy"
+        steady = row["max_gib"] <= _STEADY * row["median_gib"]
+        reached = float(row["max_gib"] if heavy else reach[row["cluster"]])
+        static = max(round_up(reached), _LEAST_ADVICE_GIB)
+        reason = _keep(row, static if steady or not heavy else None)
         if reason:
             amounts.append(np.nan)
             words.append(f"keep: {reason}")
-        elif row["cluster"] == "heavy" and len(reach) > 1:
+        elif heavy and not steady:
             amounts.append(np.nan)
-            words.append("predict each run")
+            words.append(PREDICT)
         else:
             amounts.append(static)
             words.append(f"ask for {static:g}")
     return table.assign(advice_gib=amounts, advice=words)
 
 
-def _keep(row: dict[str, object] | dict[object, object], static: float) -> str:
-    """Return why a task keeps its request, or nothing."""
+def _keep(row: dict[Any, Any], static: float | None) -> str:
+    """Return why a task keeps its request, or nothing; ``static`` is what it would ask for."""
     runs, request, at_limit = row["runs"], row["request_gib"], row["at_limit"]
-    assert isinstance(runs, int)
-    assert isinstance(request, float)
-    assert isinstance(at_limit, int)
     if at_limit:
         times = "once" if at_limit == 1 else f"{at_limit:,} times"
         return f"it reached its limit {times}, its need may be higher"
     if runs < FEWEST_RUNS:
         return f"too few runs ({runs})"
-    if row["cluster"] != "heavy" and request <= static:
+    if static is not None and request <= static:
         return f"asks for no more than {static:g}"
     return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -85,11 +85,17 @@ def utilisation(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def task_names(jobs: pd.DataFrame) -> pd.Series[str]:
-    """Return the task of each row; where there is none, the name of the job, else of its kind."""
+    """Return the task of each row; without tasks the job's name if names recur, or its kind."""
     for column in ("task", "name", "workload"):
-        if column in jobs and jobs[column].notna().any():
+        if column in jobs and _recurs(jobs[column]):
             return jobs[column].astype("str").where(jobs[column].notna(), NO_TASK)
     return pd.Series(NO_TASK, index=jobs.index, dtype="str")
+
+
+def _recurs(names: pd.Series[Any]) -> bool:
+    """Tell whether a column names kinds of work, and not every job by a name of its own."""
+    known = int(names.notna().sum())
+    return known > 0 and (known < 10 or names.nunique() <= known / 2)
 
 
 def measured(jobs: pd.DataFrame, resource: Resource) -> str | None:
