@@ -13,3 +13,5 @@ napoleon_google_docstring = False
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 exclude_patterns = ["README.md"]
+# types are named by their last word, which several packages may use
+suppress_warnings = ["ref.python"]

@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md, schema.md and sources.md from the code they describe.
+"""Write the pages of docs/reference that are made from the code they describe.
 
 python tools/make_reference.py          write them
 python tools/make_reference.py --check  only say whether they are up to date
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from api_reference import api_pages
 from typer.main import get_command
 
 from prophase.cli.main import app
@@ -111,8 +112,9 @@ PAGES = {"cli.md": cli_page, "schema.md": schema_page, "sources.md": sources_pag
 def main() -> int:
     """Write the pages, or compare them."""
     stale = []
-    for name, make in PAGES.items():
-        path, text = REFERENCE / name, _MADE + make().rstrip() + "\n"
+    pages = {name: make() for name, make in PAGES.items()} | api_pages()
+    for name, page in pages.items():
+        path, text = REFERENCE / name, _MADE + page.rstrip() + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)
             if "--check" not in sys.argv:
