@@ -94,3 +94,19 @@ def test_an_outcome_on_the_edge_of_an_unwidened_range_is_inside() -> None:
     assert (low <= 0).all()
     assert (high >= 0).all()
     assert (high - low).max() < 1e-9
+
+
+def test_a_margin_that_suits_narrow_ranges_does_not_carry_wide_ones_away() -> None:
+    draw = np.random.default_rng(4)
+    rows = 1_000
+    narrow = np.arange(rows) % 10 < 9
+    point = np.full(rows, 6.0)
+    reach = np.where(narrow, 0.01, 5.0)
+    outcome = point + draw.normal(0.0, 1.0, rows)
+    seen, fresh = np.full(rows, "seen"), np.zeros(rows, dtype=bool)
+    answer = Answer(point, point - reach, point + reach)
+    calibrator = Calibrator()
+    calibrator.learn(answer, outcome, seen, fresh, np.arange(rows, dtype=float))
+    low, high = calibrator.widen(answer, seen, fresh, np.full(rows, np.inf))
+    assert covered(low, high, outcome) >= 0.9
+    assert (high - low).max() < 20

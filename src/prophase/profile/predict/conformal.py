@@ -4,7 +4,9 @@ A method's own range is widened on each side by the margin that 95 % of the outc
 same stratum would have needed. What was needed is kept apart for answers from fresh history
 and for answers long after the last known outcome. Real traces drift, so a range is hardly
 ever narrowed: a calm past is no promise, and narrowing on it cost up to 15 points of coverage.
-Of the recent past and the longer one, the less calm counts.
+Of the recent past and the longer one, the less calm counts. Margins are shares of a range's
+own width; none reaches farther than the farthest miss that was seen, since a share that
+suits narrow ranges would carry wide ones out of this world.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Calibrator:
                 chosen = of_regime & (stratum == kind) if kind else of_regime
                 if chosen.any():
                     misses = self._groups.setdefault((kind, late), _Misses())
-                    misses.add(end[chosen], below[chosen], above[chosen])
+                    misses.add(end[chosen], below[chosen], above[chosen], width[chosen])
 
     def widen(
         self,
@@ -71,9 +73,17 @@ class Calibrator:
                 for first in range(0, len(rows), _STRIDE):
                     part = rows[first : first + _STRIDE]
                     below, above = self._margins(kind, late, float(as_of[part[0]]))
-                    low[part] -= below * width[part]
-                    high[part] += above * width[part]
+                    farthest = self._farthest(float(as_of[part[0]]))
+                    low[part] -= np.minimum(below * width[part], farthest)
+                    high[part] += np.minimum(above * width[part], farthest)
         return np.minimum(low, answer.point), np.maximum(high, answer.point)
+
+    def _farthest(self, as_of: float) -> float:
+        """Return, in logarithms, by how much an outcome has ever missed its range."""
+        every = (
+            self._groups[group] for group in (("", False), ("", True)) if group in self._groups
+        )
+        return max((misses.farthest(as_of) for misses in every), default=np.inf)
 
     def _margins(self, kind: str, late: bool, as_of: float) -> tuple[float, float]:
         """Return the margins of the stratum; what is less known gets at least those of all."""
@@ -109,18 +119,26 @@ class _Misses:
         self._end = np.empty(0)
         self._below = np.empty(0)
         self._above = np.empty(0)
+        #: the farthest miss so far, in logarithms
+        self._farthest = np.empty(0)
         self._found: dict[tuple[int, bool], tuple[float, float]] = {}
 
-    def add(self, end: Floats, below: Floats, above: Floats) -> None:
+    def add(self, end: Floats, below: Floats, above: Floats, width: Floats) -> None:
         self._found = {}
+        reach = np.concatenate([self._farthest, np.maximum(below, above) * width])
         ends = np.concatenate([self._end, end])
         order = np.argsort(ends, kind="stable")
         self._end = ends[order]
         self._below = np.concatenate([self._below, below])[order]
         self._above = np.concatenate([self._above, above])[order]
+        self._farthest = np.maximum.accumulate(reach[order])
 
     def before(self, as_of: float) -> int:
         return int(np.searchsorted(self._end, as_of, side="left"))
+
+    def farthest(self, as_of: float) -> float:
+        held = self.before(as_of)
+        return max(float(self._farthest[held - 1]), 0.0) if held else np.inf
 
     def margins(self, held: int, late: bool) -> tuple[float, float]:
         """Return what both sides needed; with fresh outcomes a recent change counts at once."""
