@@ -126,9 +126,10 @@ class DuckEngine:
     def bad_lines(self, path: Path) -> list[BadLine]:
         rows = self._sql(
             "SELECT e.line, min(e.error_message) FROM reject_errors e "
-            "JOIN reject_scans s USING (scan_id, file_id) WHERE s.file_path = ? "
+            "JOIN reject_scans s USING (scan_id, file_id) WHERE s.file_path IN (?, ?) "
             "GROUP BY 1 ORDER BY 1",
-            [str(path)],
+            # a path that was given relative to here is known by its whole name
+            [str(path), str(path.absolute())],
         )
         return [BadLine(path, int(line), _plain_reason(str(message))) for line, message in rows]
 

@@ -104,3 +104,20 @@ def test_constant_series_leave_with_one_and_a_reason(prophase_here: Run, tmp_pat
     done = prophase_here("phase", "fit", "flat")
     assert done.returncode == 1
     assert "no phases to find" in done.stderr
+
+
+def test_rows_that_do_not_fit_the_header_are_left_out_and_told(
+    prophase_here: Run, tmp_path: Path
+) -> None:
+    rows = [f"a,{30 * place},{place // 60 * 3 + place % 2}" for place in range(120)]
+    rows.insert(60, "a,1800,1,7,8")
+    (tmp_path / "ragged.csv").write_text("series_id,time_s,cpu_cores\n" + "\n".join(rows) + "\n")
+    done = prophase_here(
+        "phase", "fit", "ragged.csv", "--out", "p.model", "--labeller", "samples", "--phases", "2"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ragged.csv: 1 row was left out: bad row: wrong number of fields." in done.stderr
+    (tmp_path / "worse.csv").write_text("series_id,time_s,cpu_cores\n" + "a,1,2,3\n" * 40)
+    done = prophase_here("phase", "fit", "worse.csv", "--out", "q.model")
+    assert done.returncode == 1
+    assert "number of fields" in done.stderr

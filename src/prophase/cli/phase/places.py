@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import as_typed
+from prophase.cli.output import as_typed, say
 from prophase.cli.trace_options import named_values
 from prophase.errors import InputError, MissingFileError, ParameterError
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +70,7 @@ def open_phases(path: Path) -> PhaseDetector:
 
 
 def read_usage(path: Path, source: str | None, options: list[str] | None) -> pd.DataFrame:
-    """Return the usage table of a trace, or say that it has none."""
+    """Return the usage table of a trace; say which rows were left out, or that there are none."""
     from prophase.trace.loading import open_trace
 
     trace = open_trace(path, source=source, options=named_values(options), tables=["usage"])
@@ -78,4 +79,7 @@ def read_usage(path: Path, source: str | None, options: list[str] | None) -> pd.
             f"{path}: has no usage series, only other tables, and series of samples are needed. "
             "Import some with: prophase import SOURCE PATH"
         )
+    if trace.report is not None:
+        for why, rows in trace.report.tables["usage"].dropped.items():
+            say(f"{path}: {counted(rows, 'row was', 'rows were')} left out: {why}.")
     return trace.usage

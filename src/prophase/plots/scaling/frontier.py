@@ -12,7 +12,7 @@ from prophase.phase.scale import Comparison
 from prophase.plots.style import COLOURS, DASHES, INK, MUTED, draw
 
 _TICKS = (50.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9)
-_MARKERS = "osD^vP*Xh"
+_MARKERS = "osD^vP*X<>dp"
 
 
 def frontier_figure(points: pd.DataFrame, found: Comparison) -> Figure:
