@@ -13,8 +13,10 @@ import numpy as np
 from prophase.sizing.least_waste.ladder import Outlook
 from prophase.sizing.least_waste.settings import Settings
 
-#: without evidence, use is anywhere between nothing and the request
-_ANYWHERE = np.linspace(0.05, 1.0, 20)
+#: without evidence, use is anywhere in the upper part of the request
+_ANYWHERE = np.linspace(0.3, 1.0, 20)
+#: a first rung is at least this share of the request: use that grows from there is common
+_LOWEST_RUNG = 0.7
 #: run time from which a task's word counts fully, in hours
 _FULL_WORD_H = 0.05
 _MARGIN = 1.05
@@ -43,7 +45,7 @@ class ColdStart:
         rungs, waste = outlook.ladder()
         if waste > (1.0 - settings.cold_worth) * (request - mean):
             return [request]
-        return rungs
+        return [max(rungs[0], _LOWEST_RUNG * request), request]
 
     def outlook(
         self, request: float, settings: Settings, above: float = 0.0

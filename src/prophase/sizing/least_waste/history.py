@@ -29,6 +29,8 @@ class History:
         #: instances ever seen, also forgotten ones
         self.seen = 0
         self.highest = 0.0
+        #: instances that were sized and have not ended
+        self.open = 0
         self.told: list[Told] = []
         self.tags: dict[Prefix, list[float]] = {}
         #: requests that were killed and not yet followed by a success

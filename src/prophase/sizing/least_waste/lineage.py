@@ -72,10 +72,7 @@ class Lineage:
         for prefix in prefixes(tag):
             held = self.samples.get(prefix)
             if held:
-                if not found:
-                    found = dict(held)
-                else:
-                    found = {**held, **found}
+                found = {**held, **found}
         if found:
             found = {key: value for key, value in found.items() if key[0] != task}
         return found

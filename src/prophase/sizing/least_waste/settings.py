@@ -26,12 +26,14 @@ class Settings:
     tail_scale: float = 0.02
     #: the same with one instance only; falls with the root of their number
     tail_scale_first: float = 0.15
+    #: how much likelier that is while other instances still run: the quick ones end first
+    early: float = 0.5
     #: how fast the record of a view fades, per instance
     fading: float = 0.97
     #: instances for which expected waste counts beside the record
     expecting: float = 3.0
     #: how strongly views with less waste are preferred
-    preference: float = 6.0
+    preference: float = 10.0
     #: what a kill costs beside the lost work, as a share of a usual request x run time
     kill_cost: float = 0.003
     #: other tasks that must speak before a task without history gets less than its request

@@ -56,7 +56,9 @@ class LeastWaste(OnlineSizer):
         self.price_ = KillPrice(risk, self.settings.kill_cost)
 
     def predict(self, task: str, features: Features) -> float:
-        return self.ladder(task, features)[0]
+        asked = self.ladder(task, features)[0]
+        self._history(task).open += 1
+        return asked
 
     def retry(self, task: str, features: Features, attempt: int, last_gib: float) -> float:
         request = request_of(features)
@@ -68,8 +70,10 @@ class LeastWaste(OnlineSizer):
                 rungs, _ = outlook.ladder(self.price_.per_kill(hours))
                 return max(rungs[0], _LEAST_STEP * last_gib)
         doubled = GROWTH * last_gib
-        if request is not None and last_gib < 0.99 * request and (
-            doubled > _NEARLY * request or attempt > most
+        if (
+            request is not None
+            and last_gib < 0.99 * request
+            and (doubled > _NEARLY * request or attempt > most)
         ):
             return request
         return doubled
@@ -106,9 +110,7 @@ class LeastWaste(OnlineSizer):
         peak, hours = _positive(peak_gib), _positive(runtime_h) or 0.0
         if peak is None:
             return
-        history = self.histories_.get(task)
-        if history is None:
-            history = self.histories_[task] = History(self.settings.remembered)
+        history = self._history(task)
         if self._is_new_code(history, features):
             history.keep_last(0)
             history.changes += 1
@@ -117,6 +119,7 @@ class LeastWaste(OnlineSizer):
             history.bounds = [*history.bounds, peak][-8:]
             self.price_.killed(task, features)
             return
+        history.open = max(0, history.open - 1)
         # the kills on the way to this success are now explained by its peak
         history.bounds = [bound for bound in history.bounds if bound > peak]
         self._learn(history, task, features, peak, hours)
@@ -124,7 +127,7 @@ class LeastWaste(OnlineSizer):
     def _learn(
         self, history: History, task: str, features: Features, peak: float, hours: float
     ) -> None:
-        settings, tag = self.settings, _tag_of(features)
+        tag = _tag_of(features)
         words = prefixes(tag) if tag else ()
         surprise = math.nan
         if history.count:
@@ -178,12 +181,11 @@ class LeastWaste(OnlineSizer):
         trust = settings.expecting * self._hours(history)
         plain = history.record.get("all", 0.0), history.expected.get("all", 0.0)
         total = history.record_hours + trust
-        score = {
-            name: (history.record.get(name, plain[0]) + trust * history.expected.get(name, plain[1]))
-            / total
-            + 1e-3 * history.highest
-            for name in found
-        }
+        score = {}
+        for name in found:
+            wasted = history.record.get(name, plain[0])
+            expected = history.expected.get(name, plain[1])
+            score[name] = (wasted + trust * expected) / total + 1e-3 * history.highest
         least = min(score.values())
         return {name: (least / value) ** settings.preference for name, value in score.items()}
 
@@ -218,6 +220,11 @@ class LeastWaste(OnlineSizer):
         if workflow not in self.cold_:
             self.cold_[workflow] = ColdStart()
         return self.cold_[workflow]
+
+    def _history(self, task: str) -> History:
+        if task not in self.histories_:
+            self.histories_[task] = History(self.settings.remembered)
+        return self.histories_[task]
 
     def _usual_hours(self, task: str) -> float:
         return self._hours(self.histories_[task])

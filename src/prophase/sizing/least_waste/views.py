@@ -10,6 +10,7 @@ grows with the input.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +28,8 @@ _TAIL = np.array([0.137, 0.477, 0.966, 2.42])
 _FARTHEST = 10.0
 #: share of their weight that residuals far from the input keep
 _FAR_WEIGHT = 0.1
+#: running instances per ended one that count at most, and the highest share of the tail
+_MOST_OPEN, _MOST_TAIL = 8.0, 0.9
 
 
 def views(
@@ -51,6 +54,9 @@ def views(
         extra = np.array([1.25 * bound for bound in history.bounds])
         peaks = np.concatenate([peaks, extra])
         hours = np.concatenate([hours, np.full(len(extra), hours.mean() if len(hours) else 1.0)])
+    # the first instances to end are the short ones, which need less than those still running
+    unlike = 1.0 + settings.early * min(history.open / (history.count + 1.0), _MOST_OPEN)
+    settings = replace(settings, tail=settings.tail * unlike) if unlike > 1.0 else settings
     found = {"all": _tailed(peaks, hours, len(peaks), settings)}
     if history.count > settings.recent:
         few = settings.recent
@@ -153,7 +159,7 @@ def _tailed(values: Floats, weights: Floats, count: int, settings: Settings) -> 
         scale = max(scale, float(upper[1:].mean() - upper[0]))
     if size < 4:
         scale = max(scale, settings.tail_scale_first * top / math.sqrt(size))
-    mass = settings.tail / (count + 1.0)
+    mass = min(settings.tail / (count + 1.0), _MOST_TAIL)
     total = float(weights.sum())
     shares = weights * ((1.0 - mass) / total) if total > 0 else np.full(size, (1.0 - mass) / size)
     return (

@@ -173,15 +173,18 @@ def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[d
         size = np.where(np.isnan(size), _numbers(jobs, READ_CHARACTERS), size)
     if not np.isnan(size).all():
         columns["input_gib"] = (size / _BYTES_PER_GIB).tolist()
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    return [{k: v for k, v in row.items() if v is not None and v == v} for row in rows]
+    rows = zip(*columns.values(), strict=True)
+    return [
+        {name: value for name, value in zip(columns, row, strict=True) if _is_known(value)}
+        for row in rows
+    ]
 
 
 def _posts(jobs: pd.DataFrame) -> list[dict[str, float]]:
     columns = {
         str(name): _numbers(jobs, str(name)).tolist()
         for name in jobs.columns
-        if name in _AFTERWARDS or (str(name).startswith("after_") and jobs[name].dtype.kind in "fiu")
+        if name in _AFTERWARDS or _is_afterwards(jobs, str(name))
     }
     if not columns:
         return [{} for _ in range(len(jobs))]
@@ -189,6 +192,14 @@ def _posts(jobs: pd.DataFrame) -> list[dict[str, float]]:
         {name: value for name, value in zip(columns, values, strict=True) if value == value}
         for values in zip(*columns.values(), strict=True)
     ]
+
+
+def _is_afterwards(jobs: pd.DataFrame, name: str) -> bool:
+    return name.startswith("after_") and jobs[name].dtype.kind in "fiu"
+
+
+def _is_known(value: Any) -> bool:
+    return value is not None and value == value
 
 
 def _texts(jobs: pd.DataFrame, column: str) -> list[str | None]:
