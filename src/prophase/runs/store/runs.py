@@ -176,6 +176,21 @@ class RunStore:
 
         return self.database.write(take)
 
+    def claim_one(self, run_id: int, worker: str, *, lease_s: float = 60.0) -> Claim | None:
+        """Take one run, whatever its state; None if somebody works on it."""
+
+        def take(connection: Connection) -> Claim | None:
+            now = self._now(connection)
+            free = (RUNS.c.id == run_id, CLAIMS.c.leased_until_s < literal(now))
+            row = connection.execute(_joined().where(*free).with_for_update()).first()
+            if row is None:
+                return None
+            values = {"worker": worker, "token": row.token + 1, "leased_until_s": now + lease_s}
+            connection.execute(update(CLAIMS).where(CLAIMS.c.run == run_id).values(**values))
+            return Claim(_run(row), worker, row.token + 1)
+
+        return self.database.write(take)
+
     def renew(self, claims: Sequence[Claim], *, lease_s: float) -> None:
         """Say that the holder still works on these."""
         if not claims:
@@ -279,6 +294,20 @@ class RunStore:
             return state
 
         return self.database.write(back)
+
+    def note(self, run_id: int, event: str, *, actor: str, reason: str) -> None:
+        """Write a line of history about a run that stays where it is, and restart its clock."""
+
+        def add(connection: Connection) -> None:
+            state, _ = _locked(connection, run_id)
+            now = self._now(connection)
+            line: dict[str, Any] = {"run": run_id, "time_s": now, "event": event, "actor": actor}
+            line |= {"from_state": int(state), "to_state": int(state), "reason": reason}
+            connection.execute(insert(HISTORY), line)
+            again = update(CLAIMS).where(CLAIMS.c.run == run_id).values(changed_at_s=now)
+            connection.execute(again)
+
+        self.database.write(add)
 
     # looking
 

@@ -1,0 +1,47 @@
+"""prophase log: what does a command use?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prophase.cli.output import as_typed, say
+
+
+def command(
+    words: Annotated[list[str], typer.Argument(metavar="-- CMD ...", help="Command to run.")],
+    every: Annotated[str, typer.Option(help="Time between samples.")] = "5s",
+    out: Annotated[
+        Path, typer.Option(help="File for the samples: .parquet, .csv or .jsonl.")
+    ] = Path("usage.parquet"),
+) -> None:
+    """Run a command and log what it and all its processes use.
+
+    A separate process samples CPU, memory, I/O, threads and GPUs. Peaks between two samples are
+    caught by the kernel's marks. What was sampled is on the disk at once. The exit code is
+    that of the command.
+
+    Examples:
+
+    `prophase log -- python train.py`
+
+    `prophase log --every 1s --out train.csv -- python train.py --epochs 3`
+    """
+    from prophase.runs.pipeline import seconds
+    from prophase.runs.usage.logging import run_logged
+
+    every_s = seconds(every)
+    sys.stdout.flush()
+    ending = run_logged(words, out, every_s=every_s)
+    if ending.samples:
+        say(
+            f"prophase: {ending.duration_s:.1f} s, peak {ending.memory_peak_gib:.3g} GiB, "
+            f"{ending.cpu_mean_cores:.3g} cores on average; {ending.samples} samples in "
+            f"{as_typed(out)}"
+        )
+    elif ending.exit_code == 0:
+        say(f"prophase: ended after {ending.duration_s:.2f} s, before the first sample.")
+    raise typer.Exit(ending.exit_code)

@@ -1,0 +1,74 @@
+"""prophase retry: run a command again with more memory when it runs out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prophase.cli.output import say
+
+if TYPE_CHECKING:
+    from prophase.runs.retry import Try
+
+
+def command(
+    words: Annotated[list[str], typer.Argument(metavar="-- CMD ...", help="Command to run.")],
+    memory: Annotated[str, typer.Option(help="Memory of the first attempt.")] = "1GiB",
+    most: Annotated[
+        str | None, typer.Option(help="Memory that no attempt exceeds; by default the machine's.")
+    ] = None,
+    bins: Annotated[
+        str | None, typer.Option(help="Sizes to go through, such as 2GiB,8GiB,32GiB.")
+    ] = None,
+    advised: Annotated[
+        str | None, typer.Option(help="Requests of the 1st, 2nd, 3rd try that a sizer advised.")
+    ] = None,
+    attempts: Annotated[int, typer.Option(min=1, help="Attempts at most.")] = 4,
+    log: Annotated[
+        Path | None, typer.Option(help="Add a JSON line per attempt to this file.")
+    ] = None,
+) -> None:
+    """Run a command under a memory limit; after an OOM run it again with more.
+
+    The next limit is the next advised one, else the next bin, else twice the last. The command
+    finds its limit in PROPHASE_MEMORY_GIB. The exit code is that of the last attempt.
+
+    Examples:
+
+    `prophase retry --memory 2GiB --most 16GiB -- python train.py`
+
+    `prophase retry --advised 3GiB,6GiB --bins 8GiB,32GiB --log tries.jsonl -- ./convert big.csv`
+    """
+    from prophase.runs.ladder import ladder
+    from prophase.runs.pipeline import gibibytes
+    from prophase.runs.retry import retry
+
+    rungs = [gibibytes(part) for part in advised.split(",")] if advised else []
+    lift = ladder(
+        advised=rungs,
+        bins=[gibibytes(part) for part in bins.split(",")] if bins else [],
+        most=gibibytes(most) if most else _machine_gib(),
+    )
+    first = rungs[0] if rungs else gibibytes(memory)
+    tries = retry(words, memory_gib=first, lift=lift, attempts=attempts, log=log, told=_tell)
+    raise typer.Exit(tries[-1].ending.exit_code)
+
+
+def _tell(one: Try) -> None:
+    said = f"prophase: attempt {one.attempt} at {one.memory_gib:.3g} GiB: "
+    if one.ending.exit_code == 0:
+        say(f"{said}done, peak {one.ending.memory_peak_gib:.3g} GiB.")
+    elif not one.ending.oom:
+        say(f"{said}failed ({one.ending.because}); this is no OOM, so it is not run again.")
+    elif one.next_gib is None:
+        say(f"{said}out of memory ({one.ending.because}); no more attempts or memory are allowed.")
+    else:
+        say(f"{said}out of memory ({one.ending.because}); next {one.next_gib:.3g} GiB.")
+
+
+def _machine_gib() -> float:
+    import os
+
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

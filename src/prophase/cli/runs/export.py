@@ -1,0 +1,36 @@
+"""prophase runs export: what was measured becomes a workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, as_typed, emit, typed_command
+from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened
+
+
+def command(
+    workspace: Annotated[
+        Path, typer.Option("--workspace", "-w", help="Folder that gets the tables.")
+    ] = Path("ws"),
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put the new tables in place of older ones.")
+    ] = False,
+    campaign: CampaignOption = DEFAULT_CAMPAIGN,
+    format: FormatOption = Format.table,
+) -> None:
+    """Write the tasks of finished runs and their usage into a workspace.
+
+    Every attempt is a job; one that ran out of memory has the status `oom`.
+    """
+    from prophase.runs.export import export
+
+    with opened(campaign) as held:
+        rows = export(held, workspace, replace=replace, command=typed_command())
+    emit(
+        [{"table": name, "rows": number} for name, number in rows.items()],
+        format,
+        remarks=[f"Next: prophase describe {as_typed(workspace)}"],
+    )

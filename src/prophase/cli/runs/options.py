@@ -1,0 +1,59 @@
+"""Options that the commands of a campaign share, and its table for people."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from prophase.runs.campaign import Campaign
+
+CampaignOption = Annotated[
+    Path,
+    typer.Option("--campaign", "-c", envvar="PROPHASE_CAMPAIGN", help="Folder of the campaign."),
+]
+DEFAULT_CAMPAIGN = Path("campaign")
+
+
+@contextmanager
+def opened(folder: Path, *, patience_s: float | None = None) -> Iterator[Campaign]:
+    """Open a campaign for one command."""
+    from prophase.runs.campaign import Campaign
+    from prophase.runs.store.database import PATIENCE_S
+
+    campaign = Campaign.open(folder, patience_s=PATIENCE_S if patience_s is None else patience_s)
+    try:
+        yield campaign
+    finally:
+        campaign.close()
+
+
+def who() -> str:
+    """Return who types, for the history."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "somebody"
+
+
+def log_to_stderr() -> None:
+    """Show one line per action of workers and the maintainer."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("prophase.runs")
+    logger.handlers[:] = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+def state_rows(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return how many runs are in each state."""
+    counts = campaign.store.counts()
+    return [{"state": int(s), "what": s.label, "runs": number} for s, number in counts.items()]

@@ -1,0 +1,56 @@
+"""prophase runs work: be a worker."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit
+from prophase.cli.runs.options import (
+    DEFAULT_CAMPAIGN,
+    CampaignOption,
+    log_to_stderr,
+    opened,
+    state_rows,
+)
+from prophase.plural import counted
+
+
+def command(
+    campaign: CampaignOption = DEFAULT_CAMPAIGN,
+    forever: Annotated[
+        bool, typer.Option("--forever", help="Wait for further runs when all is done.")
+    ] = False,
+    patience: Annotated[
+        str, typer.Option(help="How long to wait for a database that does not answer.")
+    ] = "10min",
+    format: FormatOption = Format.table,
+) -> None:
+    """Deploy, execute and profile runs until all are finished or have failed.
+
+    Start as many workers as you like, on as many machines. A worker that is killed loses
+    nothing: its runs go on, and another worker takes over.
+    """
+    from prophase.runs.pipeline import seconds
+    from prophase.runs.states import RunState
+    from prophase.runs.worker import Worker
+
+    log_to_stderr()
+    with opened(campaign, patience_s=seconds(patience)) as held:
+        worker = Worker(held)
+        try:
+            counts = worker.work(forever=forever)
+        except KeyboardInterrupt:
+            held.workers.leave(worker.name)
+            typer.echo("Stopped. What runs goes on; the same command takes over.", err=True)
+            raise typer.Exit(130) from None
+        failed = sum(number for state, number in counts.items() if state.failed)
+        remarks = [f"{counted(counts.get(RunState.FINISHED, 0), 'run')} finished."]
+        if failed:
+            remarks.append(f"{failed:,} failed; see why with: prophase runs status --failed")
+        else:
+            remarks.append("Next: prophase runs export --workspace ws")
+        emit(state_rows(held), format, remarks=remarks)
+    if failed:
+        raise typer.Exit(1)

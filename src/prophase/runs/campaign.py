@@ -1,0 +1,157 @@
+"""A campaign: one folder, one database, one pipeline, many runs."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from prophase.errors import ParameterError, WorkspaceError, not_among, storage_error
+from prophase.runs.executor import Assignment, Executor, make_executor
+from prophase.runs.pipeline import Pipeline, pipeline_of, read_pipeline
+from prophase.runs.registration import read_scenarios
+from prophase.runs.store.database import PATIENCE_S, Database
+from prophase.runs.store.runs import NewRun, Run, RunStore
+from prophase.runs.store.settings import LiveSettings
+from prophase.runs.store.workers import WorkerList
+from prophase.runs.versions import keep_version
+from prophase.runs.yamlfile import YamlFile
+
+_FILE = "campaign.toml"
+
+
+class Campaign:
+    """The runs of a pipeline and all that belongs to them.
+
+    Parameters
+    ----------
+    folder : path
+        Made by :meth:`create`. Workers on several machines need it at the same place, or a
+        shared database and an executor that needs no common files.
+    patience_s : float, default=60
+        How long to wait for a database that does not answer.
+    """
+
+    def __init__(self, folder: Path | str, *, patience_s: float = PATIENCE_S) -> None:
+        self.folder = Path(folder).resolve()
+        try:
+            text = (self.folder / _FILE).read_text(encoding="utf-8")
+            settings = tomllib.loads(text)
+        except FileNotFoundError as cause:
+            raise WorkspaceError(
+                f"{folder}: is not a campaign (it has no {_FILE}). "
+                "Make one with: prophase runs init pipeline.yaml"
+            ) from cause
+        except tomllib.TOMLDecodeError as cause:
+            raise WorkspaceError(f"{self.folder / _FILE}: is not valid TOML: {cause}.") from cause
+        self.pipeline_file = Path(settings["pipeline"])
+        url = os.environ.get("PROPHASE_DATABASE", settings["database"])
+        if url == "sqlite:///runs.db":
+            url = f"sqlite:///{self.folder / 'runs.db'}"
+        self.database = Database(url, patience_s=patience_s)
+        self.store = RunStore(self.database)
+        self.settings = LiveSettings(self.database)
+        self.workers = WorkerList(self.database)
+        self._pipelines: dict[str, tuple[Pipeline, str]] = {}
+
+    @classmethod
+    def create(
+        cls, folder: Path | str, pipeline_file: Path | str, *, database: str | None = None
+    ) -> Self:
+        """Make a campaign, or bring the tables of one that is there up to date.
+
+        Parameters
+        ----------
+        database : str, optional
+            Address of the database; by default a SQLite file in the folder.
+        """
+        read_pipeline(pipeline_file)
+        folder = Path(folder)
+        source = Path(pipeline_file).resolve()
+        kept = folder / _FILE
+        if kept.exists():
+            before = cls(folder)
+            if before.pipeline_file != source:
+                raise WorkspaceError(
+                    f"{folder}: is already a campaign, of {before.pipeline_file}. "
+                    "Choose another folder with --campaign."
+                )
+        else:
+            url = database or "sqlite:///runs.db"
+            lines = f'pipeline = "{source}"\n# or set PROPHASE_DATABASE\ndatabase = "{url}"\n'
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                kept.write_text(lines, encoding="utf-8")
+            except OSError as cause:
+                raise storage_error(cause, folder) from cause
+        made = cls(folder)
+        made.database.migrate()
+        return made
+
+    @classmethod
+    def open(cls, folder: Path | str, *, patience_s: float = PATIENCE_S) -> Self:
+        """Open a campaign and bring its tables up to date."""
+        opened = cls(folder, patience_s=patience_s)
+        opened.database.migrate()
+        return opened
+
+    def register(
+        self, scenario_file: Path | str, dates: Sequence[str] = (), *, actor: str = "register"
+    ) -> tuple[int, int]:
+        """Register all scenarios of a file at their dates; return (added, there already)."""
+        pipeline = read_pipeline(self.pipeline_file)
+        scenarios = read_scenarios(YamlFile.read(scenario_file), pipeline, tuple(dates))
+        version, code = keep_version(
+            pipeline.code, pipeline.text, self.pipeline_file.parent, self.folder / "versions"
+        )
+        self.store.save_version(version, pipeline=pipeline.text, code=code)
+        wanted = [
+            NewRun(scenario.name, scenario.attributes, version, day)
+            for scenario in scenarios
+            for day in scenario.dates
+        ]
+        added = self.store.register(wanted, actor=actor)
+        return added, len(wanted) - added
+
+    def assignment(self, run: Run) -> Assignment:
+        """Return all that an executor needs to know of a run."""
+        if run.version not in self._pipelines:
+            text, code = self.store.version(run.version)
+            self._pipelines[run.version] = (pipeline_of(YamlFile(text, "pipeline")), code)
+        pipeline, code = self._pipelines[run.version]
+        return Assignment(
+            id=run.id,
+            scenario=run.scenario,
+            attributes=run.attributes,
+            execution_date=run.execution_date,
+            version=run.version,
+            pipeline=pipeline,
+            code=Path(code) if code else None,
+            dag_id=run.dag_id,
+            run_id=run.run_id,
+            profiling_id=run.profiling_id,
+            beginnings=run.beginnings,
+            resets=run.resets,
+        )
+
+    @cached_property
+    def executor(self) -> Executor:
+        """The executor that the pipeline names."""
+        return make_executor(read_pipeline(self.pipeline_file).executor, self.folder)
+
+    def set(self, assignment: str, *, actor: str = "set") -> tuple[str, float]:
+        """Change a live setting; a task it names must be one of the pipeline."""
+        key = assignment.partition("=")[0].strip()
+        if key.startswith("task."):
+            tasks = read_pipeline(self.pipeline_file).tasks
+            task = key.removeprefix("task.").rpartition(".")[0]
+            if task not in tasks:
+                raise ParameterError(not_among(f"{key}: no such task.", task, tasks))
+        return self.settings.set(assignment, actor=actor)
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self.database.close()

@@ -1,0 +1,137 @@
+"""What an executor must be able to do, and where executors are found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from prophase.errors import MissingExtraError, ParameterError, not_among
+from prophase.runs.pipeline import Pipeline
+
+Progress = Literal["running", "succeeded", "failed"]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """All that an executor needs to know of a run."""
+
+    id: int
+    scenario: str
+    attributes: Mapping[str, Any]
+    execution_date: date
+    version: str
+    pipeline: Pipeline
+    #: folder of the job code, or None if the pipeline needs none
+    code: Path | None
+    dag_id: str | None = None
+    run_id: str | None = None
+    profiling_id: str | None = None
+    #: how often it was begun from nothing, and how often it was reset at all
+    beginnings: int = 0
+    resets: int = 0
+
+    @property
+    def new_dag_id(self) -> str:
+        """The name of the deployment: the same for the same scenario and code."""
+        return f"{self.pipeline.name}--{_plain(self.scenario)}--{self.version[:8]}"
+
+    @property
+    def new_run_id(self) -> str:
+        """The name of the execution: the same however often it is triggered."""
+        again = f"-{self.beginnings}" if self.beginnings else ""
+        return f"{self.new_dag_id}--{self.execution_date}--{self.id}{again}"
+
+    @property
+    def new_profiling_id(self) -> str:
+        """The name of the profiling job."""
+        again = f"-{self.resets}" if self.resets else ""
+        return f"profile--{self.new_run_id}{again}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """How far a step has come."""
+
+    progress: Progress
+    reason: str = ""
+    #: of a profiling that succeeded: one row per attempt at a task
+    task_rows: Sequence[Mapping[str, Any]] = ()
+
+
+RUNNING = Check("running")
+SUCCEEDED = Check("succeeded")
+
+
+class Executor(Protocol):
+    """Deploys, executes and profiles runs.
+
+    Triggers return at once and may be repeated: the same assignment is started once. They raise
+    :class:`prophase.errors.ExecutorError` if the command fails immediately. Checks change nothing
+    but may bring back to life what was killed.
+    """
+
+    name: str
+
+    def deploy(self, job: Assignment) -> str:
+        """Begin to deploy the job code with its scenario; return the DAG id."""
+
+    def check_deploy(self, job: Assignment) -> Check:
+        """Say whether it is deployed."""
+
+    def execute(self, job: Assignment) -> str:
+        """Begin to execute; return the run id. Tasks that have succeeded are not run again."""
+
+    def check_execute(self, job: Assignment) -> Check:
+        """Say whether it has been executed."""
+
+    def profile(self, job: Assignment) -> str:
+        """Begin to gather what was measured; return the profiling id."""
+
+    def check_profile(self, job: Assignment) -> Check:
+        """Say whether it is gathered, with the rows."""
+
+    def allocate(self, allocations: Mapping[str, Mapping[str, float]]) -> None:
+        """Use these allocations per task from the next attempt on."""
+
+    def repair(self, job: Assignment) -> str | None:
+        """Restart what hangs; return what was done, or None if nothing can be."""
+
+    def tidy(self, executing: Sequence[Assignment]) -> list[str]:
+        """End what belongs to none of the runs that are being executed; return what was done."""
+
+
+#: executors of the core; others join through the entry point group prophase.executors
+BUILT_IN = {
+    "local": "prophase.runs.local.executor:LocalExecutor",
+    "noop": "prophase.runs.noop:NoopExecutor",
+}
+
+
+def executor_names() -> list[str]:
+    """Return the names of all executors that are installed."""
+    return [*BUILT_IN, *(point.name for point in entry_points(group="prophase.executors"))]
+
+
+def make_executor(name: str, folder: Path) -> Executor:
+    """Return an executor that keeps its files below a folder."""
+    if name in BUILT_IN:
+        module, _, kind = BUILT_IN[name].partition(":")
+        made: Executor = getattr(import_module(module), kind)(folder)
+        return made
+    for point in entry_points(group="prophase.executors"):
+        if point.name == name:
+            try:
+                loaded: Executor = point.load()(folder)
+            except ModuleNotFoundError as cause:
+                raise MissingExtraError(f"The executor {name}", name) from cause
+            return loaded
+    raise ParameterError(not_among(f"executor {name!r} is unknown.", name, executor_names()))
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isalnum() or c in "._" else "-" for c in text)

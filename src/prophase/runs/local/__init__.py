@@ -1,0 +1,1 @@
+"""Runs as real processes on this machine."""

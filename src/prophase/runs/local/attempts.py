@@ -1,0 +1,129 @@
+"""The attempts at a task, as folders: what was ordered, what came of it. Standard library only.
+
+RUN/spec.json            tasks, commands, order
+RUN/supervisor.lock      held while somebody runs the tasks
+RUN/outcome-N.json       how the run ended, after N resets
+RUN/tasks/TASK/1/        first attempt: order.json, lock, samples.jsonl, stdout.log,
+                         stderr.log, result.json
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prophase.runs.usage.measured import write_durably
+from prophase.runs.usage.process_tree import all_pids, environment_has
+
+#: stands in the environment of every process of an attempt
+MARK = "PROPHASE_ATTEMPT"
+INTERRUPTED = "interrupted: whoever ran it was killed"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at one task."""
+
+    folder: Path
+
+    @property
+    def number(self) -> int:
+        return int(self.folder.name)
+
+    @property
+    def task(self) -> str:
+        return self.folder.parent.name
+
+    def order(self) -> dict[str, Any]:
+        """Return what was ordered; empty if the order was not written to its end."""
+        return read_json(self.folder / "order.json") or {}
+
+    def result(self) -> dict[str, Any] | None:
+        """Return how it ended, or None if it has not."""
+        return read_json(self.folder / "result.json")
+
+    def is_running(self) -> bool:
+        """Say whether its logger lives."""
+        return is_locked(self.folder / "lock")
+
+    def give_up(self) -> None:
+        """Write an attempt off whose logger was killed, with all that is left of it.
+
+        The lock keeps a logger out that starts only now.
+        """
+        with (self.folder / "lock").open("a") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            if self.result() is None:
+                kill_marked(str(self.folder))
+                write_durably(self.folder / "result.json", json.dumps(self._interrupted()))
+
+    def _interrupted(self) -> dict[str, Any]:
+        nothing = dict.fromkeys(
+            ("duration_s", "memory_peak_gib", "cpu_peak_cores", "cpu_mean_cores"), 0.0
+        )
+        counts = dict.fromkeys(("read_bytes", "write_bytes", "samples", "lost_samples"), 0)
+        return {
+            "exit_code": 137,
+            "oom": False,
+            "because": INTERRUPTED,
+            "started_at_s": self.folder.stat().st_mtime,
+            "limit_gib": self.order().get("memory_gib"),
+            "limit_kind": None,
+            **nothing,
+            **counts,
+        }
+
+
+def attempts_of(run: Path, task: str) -> list[Attempt]:
+    """Return all attempts at a task, first to last."""
+    folder = run / "tasks" / task
+    numbers = sorted(int(name) for name in _names(folder) if name.isdigit())
+    return [Attempt(folder / str(number)) for number in numbers]
+
+
+def is_locked(path: Path) -> bool:
+    """Say whether somebody holds the lock of a file."""
+    try:
+        with path.open("a") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def kill_marked(folder: str) -> int:
+    """Kill every process of an attempt, wherever it has gone; return how many."""
+    mark, killed = f"{MARK}={folder}", 0
+    for pid in all_pids():
+        if pid != os.getpid() and environment_has(pid, mark):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+    return killed
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Return what a JSON file holds; None if it is not there or not whole."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208
+    except OSError:
+        return []

@@ -1,0 +1,301 @@
+"""The local executor: real processes, under real memory limits, with their output kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from prophase.errors import ExecutorError, storage_error
+from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, Check
+from prophase.runs.local.attempts import attempts_of, is_locked, kill_marked, read_json
+from prophase.runs.local.rows import task_rows
+from prophase.runs.usage.measured import write_durably
+from prophase.runs.usage.process_tree import environment_has
+
+#: restarts of a supervisor that brought the run no further, until that is called a failure
+_MOST_RESTARTS = 10
+_SUPERVISES = "PROPHASE_SUPERVISES"
+
+
+class LocalExecutor:
+    """Runs tasks as processes of this machine.
+
+    Parameters
+    ----------
+    folder : path
+        Where deployments, runs and profiles are kept; the same for all workers.
+    """
+
+    name = "local"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder).resolve() / "local"
+
+    # deployment
+
+    def deploy(self, job: Assignment) -> str:
+        """Put the scenario beside the job code; the folder appears whole or not at all."""
+        place = self._deployed(job.new_dag_id)
+        if job.code is not None and not job.code.is_dir():
+            raise ExecutorError(
+                f"{job.code}: the job code of version {job.version[:8]} is not there. "
+                "Register the scenarios again from where the code is."
+            )
+        if not place.exists():
+            fresh = place.with_name(f"{place.name}.{os.getpid()}.part")
+            try:
+                shutil.rmtree(fresh, ignore_errors=True)
+                fresh.mkdir(parents=True)
+                (fresh / "scenario.yaml").write_text(_scenario_text(job), encoding="utf-8")
+                (fresh / "pipeline.yaml").write_text(job.pipeline.text, encoding="utf-8")
+                if job.code is not None:
+                    (fresh / "code").symlink_to(job.code)
+                fresh.rename(place)
+            except FileExistsError:
+                shutil.rmtree(fresh, ignore_errors=True)
+            except OSError as cause:
+                if not place.exists():
+                    raise storage_error(cause, place) from cause
+                shutil.rmtree(fresh, ignore_errors=True)
+        return job.new_dag_id
+
+    def check_deploy(self, job: Assignment) -> Check:
+        """See whether the deployment is as it should be."""
+        place = self._deployed(job.dag_id or job.new_dag_id)
+        try:
+            found = (place / "scenario.yaml").read_text(encoding="utf-8")
+        except OSError:
+            return Check("failed", f"{place}: the deployment is not there.")
+        if found != _scenario_text(job):
+            return Check("failed", f"{place / 'scenario.yaml'}: is not what was registered.")
+        if job.code is not None and not (place / "code").is_dir():
+            return Check("failed", f"{place / 'code'}: the job code is gone.")
+        return SUCCEEDED
+
+    # execution
+
+    def execute(self, job: Assignment) -> str:
+        """Start a supervisor for the run, unless one is at work already."""
+        run_id = job.run_id or job.new_run_id
+        place = self._run(run_id)
+        before = read_json(place / "spec.json")
+        if before is not None and before.get("generation") != job.resets:
+            self._stop_supervisor(place)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            spec = self._spec(job, run_id)
+            if before != json.loads(json.dumps(spec)):
+                write_durably(place / "spec.json", json.dumps(spec, indent=1))
+        except OSError as cause:
+            raise storage_error(cause, place) from cause
+        if not self._outcome(place, job) and not is_locked(place / "supervisor.lock"):
+            self._start_supervisor(place)
+        return run_id
+
+    def check_execute(self, job: Assignment) -> Check:
+        """Read how the run ended; a supervisor that was killed is replaced."""
+        assert job.run_id is not None
+        place = self._run(job.run_id)
+        outcome = self._outcome(place, job)
+        if outcome is None:
+            if is_locked(place / "supervisor.lock"):
+                return RUNNING
+            # it may have ended in order between the two looks
+            outcome = self._outcome(place, job)
+        if outcome is None:
+            return self._restart(place, job)
+        if outcome["succeeded"]:
+            return SUCCEEDED
+        return Check("failed", str(outcome["reason"]))
+
+    # profiling
+
+    def profile(self, job: Assignment) -> str:
+        """Gather what was measured into one file."""
+        assert job.run_id is not None
+        place = self._run(job.run_id)
+        outcome = self._outcome(place, job)
+        if outcome is None or not outcome["succeeded"]:
+            raise ExecutorError(
+                f"Run {job.run_id} has not finished successfully, so it cannot be profiled."
+            )
+        rows = task_rows(place)
+        path = self._profile(job.new_profiling_id)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(path, json.dumps({"rows": rows}))
+        except OSError as cause:
+            raise storage_error(cause, path) from cause
+        return job.new_profiling_id
+
+    def check_profile(self, job: Assignment) -> Check:
+        """Read the rows back; every task must have been completed once."""
+        assert job.profiling_id is not None
+        path = self._profile(job.profiling_id)
+        found = read_json(path)
+        if found is None:
+            return Check("failed", f"{path}: what profiling gathered is gone or damaged.")
+        completed = sorted(r["task"] for r in found["rows"] if r["status"] == "completed")
+        if completed != sorted(job.pipeline.tasks):
+            return Check("failed", f"{path}: has not one completed attempt per task.")
+        return Check("succeeded", task_rows=found["rows"])
+
+    # the rest
+
+    def allocate(self, allocations: Mapping[str, Mapping[str, float]]) -> None:
+        """Leave the allocations where supervisors look before each attempt."""
+        path = self.folder / "allocations.json"
+        wanted = {task: dict(values) for task, values in allocations.items()}
+        if (read_json(path) or {}) != wanted:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                write_durably(path, json.dumps(wanted))
+            except OSError as cause:
+                raise storage_error(cause, path) from cause
+
+    def repair(self, job: Assignment) -> str | None:
+        """Stop a supervisor that hangs, with its tasks; the next check starts another."""
+        if job.run_id is None:
+            return None
+        place = self._run(job.run_id)
+        if self._outcome(place, job):
+            return None
+        killed = sum(
+            kill_marked(str(attempt.folder))
+            for task in job.pipeline.tasks
+            for attempt in attempts_of(place, task)[-1:]
+            if attempt.result() is None
+        )
+        stopped = self._stop_supervisor(place)
+        return (
+            f"restarted its supervisor and {killed} task processes" if stopped or killed else None
+        )
+
+    def tidy(self, executing: Sequence[Assignment]) -> list[str]:
+        """Stop supervisors of runs that are not being executed."""
+        wanted = {job.run_id or job.new_run_id for job in executing}
+        done = []
+        for lock in (self.folder / "runs").glob("*/supervisor.lock"):
+            place = lock.parent
+            if place.name not in wanted and is_locked(lock) and self._stop_supervisor(place):
+                done.append(f"stopped the supervisor of {place.name}, which nobody waits for")
+        return done
+
+    def _spec(self, job: Assignment, run_id: str) -> dict[str, Any]:
+        deployed = self._deployed(job.dag_id or job.new_dag_id)
+        # the memory is known only when an attempt begins
+        filled = {
+            **job.attributes,
+            "date": str(job.execution_date),
+            "scenario": job.scenario,
+            "code": str(deployed / "code"),
+            "memory_gib": "\0memory_gib\0",
+            "run_id": run_id,
+            "python": sys.executable,
+        }
+        env = {f"PROPHASE_{key.upper()}": str(value) for key, value in job.attributes.items()}
+        env |= {
+            "PROPHASE_SCENARIO": job.scenario,
+            "PROPHASE_DATE": str(job.execution_date),
+            "PROPHASE_CODE": str(deployed / "code"),
+            "PROPHASE_RUN_ID": run_id,
+        }
+        return {
+            "id": job.id,
+            "generation": job.resets,
+            "env": env,
+            "tasks": {
+                task.name: {
+                    "command": task.filled_in({**filled, "task": task.name}),
+                    "after": list(task.after),
+                    "memory_gib": task.memory_gib,
+                    "cpu_cores": task.cpu_cores,
+                    "attempts": task.attempts,
+                    "advised_gib": list(task.advised_gib),
+                    "timeout_s": task.timeout_s,
+                }
+                for task in job.pipeline.tasks.values()
+            },
+            "parallel_tasks": job.pipeline.parallel_tasks,
+            "sample_every_s": job.pipeline.sample_every_s,
+            "node_memory_gib": job.pipeline.node_memory_gib,
+            "bins_gib": list(job.pipeline.bins_gib),
+            "allocations": str(self.folder / "allocations.json"),
+        }
+
+    def _start_supervisor(self, place: Path) -> None:
+        with (place / "supervisor.log").open("ab") as log:
+            # it belongs to nobody's session: it outlives the worker
+            started = subprocess.Popen(
+                [sys.executable, "-m", "prophase.runs.local.supervisor", str(place)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, _SUPERVISES: str(place)},
+            )
+        _started.append(started)
+        for earlier in list(_started):
+            if earlier.poll() is not None:
+                _started.remove(earlier)
+
+    def _restart(self, place: Path, job: Assignment) -> Check:
+        """Start another supervisor, unless that has not helped several times."""
+        path = place / f"restarts-{job.resets}.json"
+        finished = sum(
+            attempt.result() is not None
+            for task in job.pipeline.tasks
+            for attempt in attempts_of(place, task)
+        )
+        before = read_json(path) or {"finished": -1, "times": 0}
+        times = before["times"] + 1 if before["finished"] == finished else 1
+        if times > _MOST_RESTARTS:
+            log = place / "supervisor.log"
+            return Check("failed", f"its supervisor died {times} times; what it said is in {log}")
+        write_durably(path, json.dumps({"finished": finished, "times": times}))
+        self._start_supervisor(place)
+        return RUNNING
+
+    def _stop_supervisor(self, place: Path) -> bool:
+        """Kill the supervisor of a run, if the process of that number is still it."""
+        try:
+            pid = int((place / "supervisor.pid").read_text())
+        except (OSError, ValueError):
+            return False
+        if not environment_has(pid, f"{_SUPERVISES}={place}"):
+            return False
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+            return True
+        return False
+
+    def _outcome(self, place: Path, job: Assignment) -> dict[str, Any] | None:
+        return read_json(place / f"outcome-{job.resets}.json")
+
+    def _deployed(self, dag_id: str) -> Path:
+        return self.folder / "deployed" / dag_id
+
+    def _run(self, run_id: str) -> Path:
+        return self.folder / "runs" / run_id
+
+    def _profile(self, profiling_id: str) -> Path:
+        return self.folder / "profiles" / f"{profiling_id}.json"
+
+
+#: supervisors this process has started: to be waited for once they have ended
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def _scenario_text(job: Assignment) -> str:
+    described = {"scenario": job.scenario, "version": job.version, **job.attributes}
+    return str(yaml.safe_dump(described, sort_keys=True, allow_unicode=True))

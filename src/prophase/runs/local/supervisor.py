@@ -1,0 +1,204 @@
+"""Run the tasks of one run to the end: ``python -m prophase.runs.local.supervisor FOLDER``.
+
+Everything it knows is in the folder, so that after ``kill -9`` another supervisor goes on: tasks
+that succeeded stay done, those that still run are waited for, those that died run again.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prophase.runs.ladder import ladder
+from prophase.runs.local.attempts import MARK, Attempt, attempts_of, read_json
+from prophase.runs.usage.measured import write_durably
+
+#: how often a task may be killed from outside before that is called a failure
+_MOST_INTERRUPTIONS = 25
+_PAUSE_S = 0.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the attempts at a task so far mean."""
+
+    kind: str  # "done", "running", "again", "failed", "new"
+    memory_gib: float | None = None
+    reason: str = ""
+
+
+def verdict(
+    task: dict[str, Any],
+    attempts: list[Attempt],
+    allocation: dict[str, float],
+    generation: int,
+    node_memory_gib: float | None,
+    bins_gib: list[float],
+) -> Verdict:
+    """Decide what happens next with a task, from what is on record."""
+    most = allocation.get("most_memory_gib", node_memory_gib)
+    lift = ladder(advised=task["advised_gib"], bins=bins_gib, most=most)
+    base = allocation.get("memory_gib", (task["advised_gib"] or [task["memory_gib"]])[0])
+    results = [(attempt, attempt.result()) for attempt in attempts]
+    if not results:
+        return Verdict("new", base)
+    last, ended = results[-1]
+    if ended is None:
+        return Verdict("running")
+    if ended["exit_code"] == 0:
+        return Verdict("done")
+    recent = [(a, r) for a, r in results if r and a.order().get("generation") == generation]
+    limit = ended["limit_gib"] or base
+    if ended["oom"]:
+        ooms = sum(bool(result["oom"]) for _, result in recent)
+        if ooms >= int(allocation.get("attempts", task["attempts"])):
+            said = f"out of memory at {limit:.3g} GiB in the last of {ooms} attempts"
+            return Verdict("failed", reason=said)
+        if base > limit:
+            return Verdict("again", base)
+        lifted = lift(limit)
+        if lifted is not None:
+            return Verdict("again", lifted)
+        if not recent:
+            return Verdict("again", limit)
+        said = f"out of memory at {limit:.3g} GiB, and no more is allowed (node_memory)"
+        return Verdict("failed", reason=said)
+    killed = [result for _, result in recent if result["exit_code"] in (137, 143)]
+    if not recent:
+        return Verdict("again", max(base, limit) if "memory_gib" not in allocation else base)
+    if ended["exit_code"] in (137, 143) and len(killed) <= _MOST_INTERRUPTIONS:
+        return Verdict("again", max(limit, base))
+    log = last.folder / "stderr.log"
+    return Verdict("failed", reason=f"{ended['because'] or 'failed'}; its output is in {log}")
+
+
+class Supervisor:
+    """The tasks of one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        spec = read_json(folder / "spec.json")
+        assert spec is not None
+        self.spec = spec
+        self.loggers: list[subprocess.Popen[bytes]] = []
+
+    def run(self) -> None:
+        """Run what can be run until all is done or something failed; then write the outcome."""
+        outcome = self.folder / f"outcome-{self.spec['generation']}.json"
+        while not outcome.exists():
+            states = self._look()
+            failed = {name: v.reason for name, v in states.items() if v.kind == "failed"}
+            running = [name for name, v in states.items() if v.kind == "running"]
+            if failed and not running:
+                reason = "; ".join(f"task {name}: {said}" for name, said in failed.items())
+                write_durably(outcome, json.dumps({"succeeded": False, "reason": reason}))
+            elif all(v.kind == "done" for v in states.values()):
+                write_durably(outcome, json.dumps({"succeeded": True, "reason": ""}))
+            elif not failed:
+                self._start_ready(states, len(running))
+            for logger in list(self.loggers):
+                if logger.poll() is not None:
+                    self.loggers.remove(logger)
+            if not outcome.exists():
+                time.sleep(_PAUSE_S)
+
+    def _look(self) -> dict[str, Verdict]:
+        allocations = read_json(Path(self.spec["allocations"])) or {}
+        states = {}
+        for name, task in self.spec["tasks"].items():
+            attempts = attempts_of(self.folder, name)
+            if attempts and attempts[-1].result() is None and not self._lives(attempts[-1]):
+                attempts[-1].give_up()
+            states[name] = verdict(
+                task,
+                attempts,
+                allocations.get(name, {}),
+                self.spec["generation"],
+                self.spec["node_memory_gib"],
+                self.spec["bins_gib"],
+            )
+        return states
+
+    def _lives(self, attempt: Attempt) -> bool:
+        """Ours may not have taken its lock yet; others' are alive if their lock is held."""
+        mine = str(attempt.folder / "order.json")
+        if any(mine in logger.args and logger.poll() is None for logger in self.loggers):  # type: ignore[operator]
+            return True
+        return attempt.is_running()
+
+    def _start_ready(self, states: dict[str, Verdict], running: int) -> None:
+        room = self.spec["parallel_tasks"] - running
+        for name, state in states.items():
+            task = self.spec["tasks"][name]
+            ready = all(states[before].kind == "done" for before in task["after"])
+            if room > 0 and ready and state.kind in ("new", "again"):
+                self._start(name, task, state.memory_gib)
+                room -= 1
+
+    def _start(self, name: str, task: dict[str, Any], memory_gib: float | None) -> None:
+        number = len(attempts_of(self.folder, name)) + 1
+        folder = self.folder / "tasks" / name / str(number)
+        folder.mkdir(parents=True)
+        gib = f"{memory_gib:.6g}" if memory_gib else ""
+        order = {
+            "command": [part.replace("\0memory_gib\0", gib) for part in task["command"]],
+            "samples": str(folder / "samples.jsonl"),
+            "result": str(folder / "result.json"),
+            "every_s": self.spec["sample_every_s"],
+            "memory_gib": memory_gib,
+            "cwd": str(self.folder / "work"),
+            "env": {
+                **self.spec["env"],
+                "PROPHASE_TASK": name,
+                "PROPHASE_TRY": str(number),
+                "PROPHASE_MEMORY_GIB": gib,
+                MARK: str(folder),
+            },
+            "stdout": str(folder / "stdout.log"),
+            "stderr": str(folder / "stderr.log"),
+            "name": f"{self.spec['id']}-{name}-{number}",
+            "lock": str(folder / "lock"),
+            "strict": True,
+            "timeout_s": task["timeout_s"],
+        }
+        path = folder / "order.json"
+        about = {"generation": self.spec["generation"], "ordered_at_s": time.time()}
+        write_durably(path, json.dumps({**order, **about}))
+        with (folder / "logger.log").open("ab") as log:
+            self.loggers.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "prophase.runs.usage.measured", str(path)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            )
+
+
+def main() -> int:
+    """Supervise the run of a folder, unless somebody already does."""
+    folder = Path(sys.argv[1])
+    with (folder / "supervisor.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return 0
+        (folder / "supervisor.pid").write_text(str(os.getpid()))
+        (folder / "work").mkdir(exist_ok=True)
+        with suppress(KeyboardInterrupt):
+            Supervisor(folder).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""A pipeline: tasks with commands, memory and an order, read from a YAML file."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from prophase.errors import ParameterError, not_among
+from prophase.runs.yamlfile import YamlFile
+
+_PIPELINE_KEYS = ("name", "executor", "code", "scenario", "parallel_tasks", "sample_every",
+                  "node_memory", "bins", "tasks")  # fmt: skip
+_TASK_KEYS = ("command", "after", "memory", "cpu_cores", "attempts", "timeout", "advised", "image")
+_AMOUNT = re.compile(r"\s*([\d.]+)\s*([KMGT]i?B?|B)?\s*", re.IGNORECASE)
+_GIB_PER_UNIT = {"": 2**-30, "b": 2**-30, "k": 2**-20, "m": 2**-10, "g": 1.0, "t": 1024.0}
+_TIME = re.compile(r"\s*([\d.]+)\s*(ms|s|m|min|h|d)?\s*")
+_S_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+#: placeholders of commands besides the keys of the scenario
+_GIVEN = ("date", "scenario", "code", "memory_gib", "run_id", "task", "python")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One step of a pipeline."""
+
+    name: str
+    command: tuple[str, ...]
+    after: tuple[str, ...]
+    memory_gib: float
+    cpu_cores: float
+    attempts: int
+    timeout_s: float | None
+    #: requests of the 1st, 2nd, ... try that a sizer has advised
+    advised_gib: tuple[float, ...]
+    image: str | None
+
+    def filled_in(self, values: Mapping[str, Any]) -> list[str]:
+        """Return the command with its placeholders replaced."""
+        return [part.format_map(values) for part in self.command]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Tasks, the order between them, and what they share."""
+
+    name: str
+    executor: str
+    tasks: dict[str, Task]
+    #: keys a scenario may and must have
+    scenario_keys: tuple[str, ...]
+    code: Any
+    parallel_tasks: int
+    sample_every_s: float
+    node_memory_gib: float | None
+    bins_gib: tuple[float, ...]
+    text: str
+
+
+def read_pipeline(path: Path | str) -> Pipeline:
+    """Read and check a pipeline file; a mistake is named with its line and column."""
+    return pipeline_of(YamlFile.read(path))
+
+
+def pipeline_of(file: YamlFile) -> Pipeline:
+    """Return the pipeline that a YAML file describes."""
+    top = _mapping(file, file.value)
+    _check_keys(file, top, _PIPELINE_KEYS, "a pipeline")
+    name = str(top.get("name", "pipeline"))
+    if not _NAME.fullmatch(name):
+        raise file.wrong(f"name is {name!r}; use letters, digits, '.', '_' and '-'.", "name")
+    keys = tuple(map(str, top.get("scenario") or ()))
+    for key in keys:
+        if not key.isidentifier() or key in _GIVEN:
+            raise file.wrong(f"{key!r} cannot be the name of a scenario's attribute.", "scenario")
+    described = _mapping(file, top.get("tasks"), "tasks")
+    tasks = {task: _task(file, task, described[task], keys) for task in described}
+    if not tasks:
+        raise file.wrong("a pipeline has at least one task under 'tasks'.", "tasks")
+    _check_order(file, tasks)
+    node = top.get("node_memory")
+    return Pipeline(
+        name=name,
+        executor=str(top.get("executor", "local")),
+        tasks=tasks,
+        scenario_keys=keys,
+        code=top.get("code"),
+        parallel_tasks=_whole(file, top.get("parallel_tasks", 4), "parallel_tasks"),
+        sample_every_s=_located(file, seconds, top.get("sample_every", 5), "sample_every"),
+        node_memory_gib=None if node is None else _located(file, gibibytes, node, "node_memory"),
+        bins_gib=_amounts(file, top.get("bins"), "bins"),
+        text=file.text,
+    )
+
+
+def gibibytes(value: Any) -> float:
+    """Read an amount of memory; a bare number is GiB.
+
+    Examples
+    --------
+    >>> gibibytes("512 MiB"), gibibytes(4), gibibytes("2G")
+    (0.5, 4.0, 2.0)
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        amount = float(value)
+    else:
+        match = _AMOUNT.fullmatch(str(value))
+        unit = (match[2] or "g").lower()[0] if match else ""
+        amount = _float(match[1]) * _GIB_PER_UNIT[unit] if match else 0.0
+    if not 0 < amount < float("inf"):
+        raise ParameterError(f"{value!r} is no amount of memory. Write it as 512MiB or 4GiB.")
+    return amount
+
+
+def seconds(value: Any) -> float:
+    """Read a time; a bare number is seconds.
+
+    Examples
+    --------
+    >>> seconds("5s"), seconds("2 min"), seconds(0.5)
+    (5.0, 120.0, 0.5)
+    """
+    match = _TIME.fullmatch(str(value))
+    time_s = _float(match[1]) * _S_PER_UNIT[match[2] or "s"] if match else 0.0
+    if not 0 < time_s < float("inf"):
+        raise ParameterError(f"{value!r} is no time. Write it as 5s, 2min or 1h.")
+    return time_s
+
+
+def _task(file: YamlFile, name: str, given: Any, keys: Sequence[str]) -> Task:
+    if not _NAME.fullmatch(name):
+        said = f"task {name!r}: use letters, digits, '.', '_' and '-'."
+        raise file.wrong(said, "tasks", name)
+    values = _mapping(file, given, "tasks", name)
+    _check_keys(file, values, _TASK_KEYS, "a task", "tasks", name)
+    command = values.get("command")
+    parts = shlex.split(command) if isinstance(command, str) else list(map(str, command or ()))
+    if not parts:
+        raise file.wrong(f"task {name!r} has no command.", "tasks", name)
+    _check_placeholders(file, parts, keys, name)
+    after = values.get("after") or ()
+    timeout = values.get("timeout")
+    at = ("tasks", name)
+    return Task(
+        name=name,
+        command=tuple(parts),
+        after=tuple([after] if isinstance(after, str) else map(str, after)),
+        memory_gib=_located(file, gibibytes, values.get("memory", 1), *at, "memory"),
+        cpu_cores=_located(file, _cores, values.get("cpu_cores", 1), *at, "cpu_cores"),
+        attempts=_whole(file, values.get("attempts", 4), *at, "attempts"),
+        timeout_s=None if timeout is None else _located(file, seconds, timeout, *at, "timeout"),
+        advised_gib=_amounts(file, values.get("advised"), *at, "advised"),
+        image=values.get("image"),
+    )
+
+
+def _check_order(file: YamlFile, tasks: Mapping[str, Task]) -> None:
+    for task in tasks.values():
+        for before in task.after:
+            if before not in tasks:
+                said = f"task {task.name!r} comes after {before!r}, which is no task."
+                raise file.wrong(not_among(said, before, tasks), "tasks", task.name, "after")
+    try:
+        TopologicalSorter({task.name: task.after for task in tasks.values()}).prepare()
+    except CycleError as cause:
+        circle = " -> ".join(reversed(cause.args[1]))
+        raise file.wrong(
+            f"the tasks wait for each other in a circle: {circle}. Remove one 'after'.",
+            "tasks",
+            cause.args[1][0],
+        ) from cause
+
+
+def _check_placeholders(
+    file: YamlFile, parts: Sequence[str], keys: Sequence[str], task: str
+) -> None:
+    known = [*keys, *_GIVEN]
+    for part in parts:
+        try:
+            named = [name for _, name, _, _ in string.Formatter().parse(part) if name is not None]
+        except ValueError as cause:
+            said = f"{part!r}: {cause}. Write {{{{ and }}}} for braces."
+            raise file.wrong(said, "tasks", task, "command") from cause
+        for name in named:
+            if name not in known:
+                said = f"the command has the placeholder {{{name}}}, which nothing fills in."
+                raise file.wrong(not_among(said, name, known), "tasks", task, "command")
+
+
+def _check_keys(
+    file: YamlFile, given: Mapping[str, Any], known: Sequence[str], what: str, *path: str
+) -> None:
+    for key in given:
+        if key not in known:
+            raise file.wrong(not_among(f"{what} has no key {key!r}.", key, known), *path, key)
+
+
+def _mapping(file: YamlFile, value: Any, *path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        what = path[-1] if path else "the file"
+        raise file.wrong(f"{what} must hold 'key: value' lines.", *path)
+    return {str(key): item for key, item in value.items()}
+
+
+def _amounts(file: YamlFile, values: Any, *path: str) -> tuple[float, ...]:
+    return tuple(_located(file, gibibytes, value, *path) for value in values or ())
+
+
+def _whole(file: YamlFile, value: Any, *path: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise file.wrong(f"{path[-1]} is {value!r}, but must be a whole number from 1 on.", *path)
+    return value
+
+
+def _cores(value: Any) -> float:
+    number = _float(value)
+    if not 0 < number < float("inf"):
+        raise ParameterError(f"{value!r} is no number of cores.")
+    return number
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _located(file: YamlFile, read: Any, value: Any, *path: str) -> float:
+    try:
+        return float(read(value))
+    except ParameterError as cause:
+        raise file.wrong(f"{path[-1]}: {cause}", *path) from cause

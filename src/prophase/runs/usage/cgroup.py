@@ -1,0 +1,103 @@
+"""Counters and limits of control groups, version 2. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+GIB = 2**30
+
+
+class ControlGroup:
+    """One folder of the cgroup file system."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def own(cls) -> ControlGroup | None:
+        """Return the group this process is in; None if the machine has no version 2 here."""
+        mount = _mount_point()
+        if mount is None:
+            return None
+        for line in _read(Path("/proc/self/cgroup")).splitlines():
+            if line.startswith("0::"):
+                group = cls(mount / line[3:].lstrip("/"))
+                return group if (group.folder / "memory.current").exists() else None
+        return None
+
+    def counters(self) -> dict[str, float]:
+        """Return memory and CPU as the kernel accounts them for the whole group."""
+        found: dict[str, float] = {}
+        for name, file in (("memory", "memory.current"), ("memory_high", "memory.peak")):
+            text = _read(self.folder / file).strip()
+            if text.isdigit():
+                found[f"cgroup_{name}_gib"] = int(text) / GIB
+        usage = _fields(self.folder / "cpu.stat").get("usage_usec")
+        if usage is not None:
+            found["cgroup_cpu_s"] = usage / 1e6
+        return found
+
+    @property
+    def oom_kills(self) -> int:
+        """How many processes of the group the kernel has killed for lack of memory."""
+        return int(_fields(self.folder / "memory.events").get("oom_kill", 0))
+
+    def child(self, name: str, memory_bytes: int) -> ControlGroup:
+        """Make a group below this one with a memory limit; OSError if we may not."""
+        if "memory" not in _read(self.folder / "cgroup.subtree_control").split():
+            raise PermissionError(f"{self.folder}: memory is not delegated")
+        made = ControlGroup(self.folder / name)
+        made.folder.mkdir(exist_ok=True)
+        (made.folder / "memory.max").write_text(str(memory_bytes))
+        for file, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
+            with contextlib.suppress(OSError):
+                (made.folder / file).write_text(value)
+        return made
+
+    def enter(self) -> None:
+        """Move the calling process in."""
+        (self.folder / "cgroup.procs").write_text("0")
+
+    def remove(self) -> None:
+        """Remove the group; one that still has processes stays."""
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+
+def delegated() -> ControlGroup | None:
+    """Return a group below which limits may be set: ours, its parent, or the one that is named.
+
+    ``PROPHASE_CGROUP`` names a folder that an administrator has delegated.
+    """
+    named = os.environ.get("PROPHASE_CGROUP")
+    own = ControlGroup.own()
+    candidates = [ControlGroup(Path(named))] if named else []
+    if own is not None:
+        candidates += [own, ControlGroup(own.folder.parent)]
+    for group in candidates:
+        shared = "memory" in _read(group.folder / "cgroup.subtree_control").split()
+        if shared and os.access(group.folder, os.W_OK):
+            return group
+    return None
+
+
+def _mount_point() -> Path | None:
+    for line in _read(Path("/proc/self/mountinfo")).splitlines():
+        before, _, after = line.partition(" - ")
+        if after.startswith("cgroup2 "):
+            return Path(before.split()[4])
+    return None
+
+
+def _fields(path: Path) -> dict[str, float]:
+    pairs = (line.split() for line in _read(path).splitlines())
+    return {pair[0]: float(pair[1]) for pair in pairs if len(pair) == 2}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""

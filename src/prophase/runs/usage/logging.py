@@ -1,0 +1,136 @@
+"""Log the usage of a command, or of a stretch of this program."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from prophase.errors import StorageError, storage_error
+from prophase.runs.usage.measured import Ending, Order
+from prophase.runs.usage.table import check_format, read_usage, write_usage
+
+
+def run_logged(
+    command: Sequence[str],
+    out: Path | str = "usage.parquet",
+    *,
+    every_s: float = 5.0,
+    memory_gib: float | None = None,
+) -> Ending:
+    """Run a command, write its usage to a file, and return how it ended.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and arguments; its input and output are ours.
+    out : path
+        Parquet, CSV or JSON lines, by its end. While the command runs, samples are in
+        ``OUT.part``, where they stay if the logger is killed.
+    every_s : float, default=5
+        Seconds between samples. Peaks in between are caught by the kernel's own marks.
+    memory_gib : float, optional
+        Limit that holds for all processes of the command together.
+    """
+    out = Path(out)
+    check_format(out)
+    part = out.with_name(out.name + ".part")
+    with tempfile.TemporaryDirectory(prefix="prophase-log-") as folder:
+        result = Path(folder) / "result.json"
+        order = Order(
+            list(command), str(part.resolve()), str(result), every_s=every_s, memory_gib=memory_gib
+        )
+        try:
+            part.unlink(missing_ok=True)
+            part.touch()
+        except OSError as cause:
+            raise storage_error(cause, out) from cause
+        run_order(order, Path(folder))
+        if not result.exists():
+            raise StorageError(
+                f"The logger was killed. What it had sampled is in {part}; read it with "
+                "prophase.runs.usage.read_usage."
+            )
+        ending = Ending(**json.loads(result.read_text(encoding="utf-8")))
+    if ending.samples > ending.lost_samples:
+        write_usage(read_usage(part, series_id=_series_name(command)), out)
+    part.unlink(missing_ok=True)
+    if ending.lost_samples:
+        raise StorageError(
+            f"{out}: no space left on the device; the last {ending.lost_samples} of "
+            f"{ending.samples} samples could not be written. The command ended with exit code "
+            f"{ending.exit_code}."
+        )
+    return ending
+
+
+def run_order(order: Order, folder: Path) -> int:
+    """Carry out an order in a small process of its own and wait for its end."""
+    path = folder / "order.json"
+    path.write_text(json.dumps(asdict(order)), encoding="utf-8")
+    logger = subprocess.Popen([sys.executable, "-m", "prophase.runs.usage.measured", str(path)])
+    before = {
+        number: signal.signal(number, lambda sent, frame: logger.send_signal(sent))
+        for number in (signal.SIGTERM, signal.SIGHUP)
+    } | {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    try:
+        return logger.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def log_usage(out: Path | str = "usage.parquet", *, every_s: float = 5.0) -> Iterator[None]:
+    """Log what this program and its children use while the block runs.
+
+    A process beside this one does the sampling, so a crash of the block, or ``kill -9``, loses
+    nothing that was sampled: it stays in ``OUT.part``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> out = Path(tempfile.mkdtemp()) / "usage.jsonl"
+    >>> with log_usage(out, every_s=1):
+    ...     work = [0] * 10_000
+    >>> len(read_usage(out)) >= 2
+    True
+    """
+    out = Path(out)
+    check_format(out)
+    part = out.with_name(out.name + ".part")
+    try:
+        part.unlink(missing_ok=True)
+        part.touch()
+    except OSError as cause:
+        raise storage_error(cause, out) from cause
+    order = {"pid": os.getpid(), "every_s": every_s, "samples": str(part.resolve())}
+    beside = subprocess.Popen(
+        [sys.executable, "-m", "prophase.runs.usage.beside", json.dumps(order)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert beside.stdin is not None
+    assert beside.stdout is not None
+    try:
+        beside.stdout.readline()
+        yield
+    finally:
+        beside.stdin.close()
+        beside.wait()
+        beside.stdout.close()
+        if part.stat().st_size:
+            write_usage(read_usage(part, series_id=out.name.removesuffix(out.suffix)), out)
+        part.unlink(missing_ok=True)
+
+
+def _series_name(command: Sequence[str]) -> str:
+    return Path(command[0]).name

@@ -1,0 +1,186 @@
+"""Turn looks at a process tree into samples, and samples into durable lines of a file.
+
+Standard library only: this runs beside tasks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from prophase.runs.usage.cgroup import ControlGroup
+from prophase.runs.usage.gpu import Gpus
+from prophase.runs.usage.process_tree import TreeUse, io_bytes, look
+
+GIB = 2**30
+#: reading the PSS may cost this share of the interval; beyond it, RSS alone is read
+_PSS_SHARE = 0.004
+
+Sample = dict[str, float]
+
+
+class TreeSampler:
+    """Samples a set of processes that may change from one look to the next.
+
+    Parameters
+    ----------
+    pids : function
+        Returns the processes that are meant, at each look.
+    fresh : bool
+        Whether the processes began with the sampler. If not, what they peaked at before is
+        none of our business.
+    gpus, group : optional
+        Where GPU use and the counters of the container come from.
+    """
+
+    def __init__(
+        self,
+        pids: Callable[[], list[int]],
+        *,
+        fresh: bool,
+        gpus: Gpus | None = None,
+        group: ControlGroup | None = None,
+    ) -> None:
+        self._pids = pids
+        self._gpus = gpus
+        self._group = group
+        self._high: dict[tuple[int, int], int] = {}
+        self._baseline_due = not fresh
+        self._pss_over_rss = 1.0
+        self._began_io = io_bytes("self")
+        self._before = self._totals(look(pids(), with_pss=False))
+        self.peak_bytes = 0.0
+        self.cpu_peak_cores = 0.0
+
+    def sample(self, interval_s: float) -> Sample:
+        """Return what the tree uses now, and since the last sample."""
+        now = time.time()
+        tree = look(self._pids(), with_pss=self._may_read_pss(interval_s))
+        self._pss_cost_s = tree.pss_cost_s or self._pss_cost_s
+        memory = self._memory_bytes(tree)
+        peak = memory + self._highest_rise(tree)
+        totals = self._totals(tree)
+        passed_s = max(totals["mono_s"] - self._before["mono_s"], 1e-6)
+        delta = {name: max(0.0, totals[name] - self._before[name]) for name in totals}
+        self._before = totals
+        cores = delta["cpu_s"] / passed_s
+        self.peak_bytes = max(self.peak_bytes, peak)
+        # ticks of 10 ms make a rate over a blink meaningless
+        if passed_s >= 0.1:
+            self.cpu_peak_cores = max(self.cpu_peak_cores, cores)
+        sample = {
+            "time_s": round(now, 3),
+            "cpu_cores": round(cores, 4),
+            "memory_gib": memory / GIB,
+            "memory_peak_gib": peak / GIB,
+            "memory_rss_gib": tree.rss_bytes / GIB,
+            "read_bytes_per_s": round(delta["read_bytes"] / passed_s, 1),
+            "write_bytes_per_s": round(delta["write_bytes"] / passed_s, 1),
+            "processes": len(tree.processes),
+            "threads": tree.threads,
+        }
+        if tree.pss_bytes is not None:
+            sample["memory_pss_gib"] = tree.pss_bytes / GIB
+        if self._gpus is not None:
+            sample |= self._gpus.use({process.pid for process in tree.processes})
+        if self._group is not None:
+            sample |= self._group.counters()
+        return sample
+
+    _pss_cost_s = 0.0
+    _looks = 0
+
+    def _may_read_pss(self, interval_s: float) -> bool:
+        """Read it at every look while it is cheap, and as often as it is worth when it is not."""
+        self._looks += 1
+        every = max(1, round(self._pss_cost_s / (_PSS_SHARE * interval_s)))
+        return self._looks % every == 0
+
+    def _memory_bytes(self, tree: TreeUse) -> float:
+        """Return memory with shared pages counted once, as a control group would."""
+        if tree.pss_bytes is not None and tree.rss_bytes:
+            self._pss_over_rss = tree.pss_bytes / tree.rss_bytes
+        return tree.rss_bytes * self._pss_over_rss
+
+    def _highest_rise(self, tree: TreeUse) -> float:
+        """Return how much higher one process stood since the last look than it stands now.
+
+        The kernel keeps the highest RSS of every process, so peaks between two looks are
+        not lost. That several processes peaked at the same moment cannot be known.
+        """
+        rise = 0
+        for process in tree.processes:
+            key = (process.pid, process.start_ticks)
+            if process.high_bytes > self._high.get(key, 0):
+                self._high[key] = process.high_bytes
+                if not self._baseline_due:
+                    rise = max(rise, process.high_bytes - process.rss_bytes)
+        self._baseline_due = False
+        return rise
+
+    def _totals(self, tree: TreeUse) -> dict[str, float]:
+        """What was used since the beginning: by those alive, and by children that have ended."""
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        read, written = io_bytes("self")
+        return {
+            "mono_s": time.monotonic(),
+            "cpu_s": tree.cpu_s + ended.ru_utime + ended.ru_stime,
+            "read_bytes": tree.read_bytes + read - self._began_io[0],
+            "write_bytes": tree.write_bytes + written - self._began_io[1],
+        }
+
+
+class DurableLines:
+    """A file of JSON lines. What was added is on the disk, whatever happens next."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._end_torn_line()
+        self._waiting: list[bytes] = []
+        #: what the file system last said no with
+        self.refused: OSError | None = None
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Append a row; if the disk is full it waits here for the next one."""
+        self._waiting.append(json.dumps(row).encode() + b"\n")
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        while self._waiting:
+            start = os.fstat(self._file).st_size
+            try:
+                if os.write(self._file, self._waiting[0]) < len(self._waiting[0]):
+                    os.ftruncate(self._file, start)
+                    raise OSError(28, "No space left on device")
+                os.fdatasync(self._file)
+            except OSError as cause:
+                self.refused = cause
+                return
+            self.refused = None
+            self._waiting.pop(0)
+
+    @property
+    def waiting(self) -> int:
+        """Rows that are not on the disk yet."""
+        return len(self._waiting)
+
+    def close(self) -> None:
+        """Write what waits and close the file."""
+        self.flush()
+        os.close(self._file)
+
+    def _end_torn_line(self) -> None:
+        """A writer that was killed may have left half a line: it must not spoil ours."""
+        size = os.fstat(self._file).st_size
+        with self.path.open("rb") as stream:
+            stream.seek(max(0, size - 1))
+            if size and stream.read(1) != b"\n":
+                os.write(self._file, b"\n")
