@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.phase.choosing import adjusted_rand_index
+from prophase.phase.agreement import adjusted_rand_index
 from prophase.phase.detect import PhaseDetector
 from prophase.phase.labellers import LABELLERS
 from prophase.trace.synth import make_containers

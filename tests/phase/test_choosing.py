@@ -5,7 +5,7 @@ import pytest
 from tests.phase.made_series import steps
 
 from prophase.errors import InputError, ParameterError
-from prophase.phase.choosing import adjusted_rand_index, choose, sweep
+from prophase.phase.choosing import choose, reason, sweep
 
 SCALED = [(steps([1.0, 4.0, 1.0, 4.0], 25, seed=n) - 2) / 2 for n in range(4)]
 
@@ -39,8 +39,18 @@ def test_what_cannot_be_tried_is_refused() -> None:
         choose([np.zeros((2, 1))], n_phases=2, window=3)
 
 
-def test_labels_at_random_agree_no_better_than_chance() -> None:
-    rng = np.random.default_rng(0)
-    one, other = rng.integers(0, 3, 3000), rng.integers(0, 3, 3000)
-    assert adjusted_rand_index(one, other) == pytest.approx(0.0, abs=0.01)
-    assert adjusted_rand_index(one, 2 - one) == 1.0
+def test_hidden_features_are_swept_for_the_network_only() -> None:
+    trials = sweep(SCALED, ["crbm", "samples"], n_phases=[2], windows=[2], hidden=[3, 6])
+    assert sorted((one.labeller, one.hidden) for one in trials if one.hidden) == [
+        ("crbm", 3),
+        ("crbm", 6),
+    ]
+    assert [one.hidden for one in trials if one.labeller == "samples"] == [None]
+
+
+def test_a_choice_comes_with_its_reason() -> None:
+    found, trials = choose(SCALED, "samples", window=1)
+    said = reason(trials, found.n_phases, 1)
+    assert said is not None
+    assert said.startswith(f"Chosen of {len(trials)} trials: 2 phases and a window of 1 sample")
+    assert reason(trials[:1], 2, 1) is None

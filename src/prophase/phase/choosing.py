@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 
 from prophase.errors import InputError, ParameterError, not_among
+from prophase.phase.agreement import adjusted_rand_index
 from prophase.phase.evidence import description_bits
 from prophase.phase.kmeans import MOST_ROWS
 from prophase.phase.labellers import LABELLERS, BoltzmannMeans, HiddenMarkov, Labeller
+from prophase.phase.labellers.boltzmann import HIDDEN
 from prophase.phase.series import Floats, Ints
+from prophase.plural import counted
 
 #: phases that are tried at most when their number is not given
 MOST_PHASES = 12
@@ -50,12 +53,15 @@ class Trial:
     stability: float | None = None
     #: bits per sample of series that the model did not learn from; for ``hmm``
     unseen: tuple[float, ...] = ()
+    #: hidden features; for ``crbm``
+    hidden: int | None = None
 
     def row(self) -> dict[str, Any]:
         return {
             "labeller": self.labeller,
             "phases": self.n_phases,
             "window": self.window,
+            "hidden": self.hidden,
             "bits": self.bits if np.isfinite(self.bits) else None,
             "unseen_bits": float(np.mean(self.unseen)) if self.unseen else None,
             "changes_per_1000": self.changes_per_1000 if np.isfinite(self.bits) else None,
@@ -81,6 +87,7 @@ def choose(
     *,
     n_phases: int | None = None,
     window: int | None = None,
+    hidden: int = HIDDEN,
     random_state: int = 0,
     progress: Progress = lambda step, percent: None,
 ) -> tuple[Labeller, tuple[Trial, ...]]:
@@ -92,6 +99,8 @@ def choose(
         Scaled, uninterrupted values.
     n_phases, window : int, optional
         Given, they are taken as they are; otherwise several are tried.
+    hidden : int, default=10
+        Hidden features, for ``crbm``.
 
     Examples
     --------
@@ -113,7 +122,7 @@ def choose(
             if labeller == "hmm" and finalists:
                 # the number of phases hardly depends on how far back is looked
                 near = [n for n in numbers if abs(n - finalists[0].n_phases) <= 1]
-            found = _numbers(part, labeller, near, tried, random_state, progress)
+            found = _numbers(part, labeller, near, tried, hidden, random_state, progress)
             finalist = _fewest(found)
             if labeller == "hmm":
                 model = learn(part, labeller, finalist.n_phases, tried, random_state)
@@ -127,19 +136,44 @@ def choose(
     else:
         chosen, looked = numbers[0], windows[0]
     progress(f"learning {chosen} phases", None)
-    model = learn(stretches, labeller, chosen, looked, random_state)
+    model = learn(stretches, labeller, chosen, looked, random_state, hidden=hidden)
     if not trials:
         trials = [_judged(model, labeller, stretches, looked)]
     return model, tuple(trials)
 
 
+def reason(trials: Sequence[Trial], n_phases: int, window: int) -> str | None:
+    """Say why this number of phases and this window were chosen; None if both were given."""
+    if len(trials) < 2:
+        return None
+    why = (
+        "the fewest that explain series not learnt from as well as more would"
+        if any(one.unseen for one in trials)
+        else "the fewest bits"
+    )
+    return (
+        f"Chosen of {len(trials)} trials: {counted(n_phases, 'phase')} and a window of "
+        f"{counted(window, 'sample')}, {why}."
+    )
+
+
 def learn(
-    stretches: list[Floats], labeller: str, n_phases: int, window: int, random_state: int = 0
+    stretches: list[Floats],
+    labeller: str,
+    n_phases: int,
+    window: int,
+    random_state: int = 0,
+    *,
+    hidden: int | None = None,
 ) -> Labeller:
     """Learn one labeller; refuse if no stretch is long enough for it."""
     kind = LABELLERS[labeller][0]
     if max(map(len, stretches)) <= window + 1:
         raise InputError(_too_short(stretches, window))
+    if kind is BoltzmannMeans:
+        return BoltzmannMeans.learn(
+            stretches, n_phases, window=window, random_state=random_state, hidden=hidden or HIDDEN
+        )
     return kind.learn(stretches, n_phases, window=window, random_state=random_state)
 
 
@@ -149,20 +183,27 @@ def sweep(
     *,
     n_phases: Sequence[int],
     windows: Sequence[int] | None = None,
+    hidden: Sequence[int] = (HIDDEN,),
     random_state: int = 0,
     stability: bool = True,
     progress: Progress = lambda step, percent: None,
 ) -> list[Trial]:
-    """Return a trial per labeller, window and number of phases, best explanation first."""
+    """Return a trial per labeller, window and number of phases, best explanation first.
+
+    ``crbm`` is tried with each number of hidden features as well.
+    """
     part = _part(stretches, random_state)
     found = []
     for labeller in labellers:
         check_choice(labeller, None, None)
         for window in windows or LABELLERS[labeller][1]:
-            tried = _numbers(part, labeller, n_phases, window, random_state, progress, every=True)
-            if stability:
-                tried = [_with_stability(one, part, random_state) for one in tried]
-            found += tried
+            for units in hidden if labeller == "crbm" else (HIDDEN,):
+                tried = _numbers(
+                    part, labeller, n_phases, window, units, random_state, progress, every=True
+                )
+                if stability:
+                    tried = [_with_stability(one, part, random_state) for one in tried]
+                found += tried
     return sorted(found, key=lambda one: one.bits)
 
 
@@ -171,6 +212,7 @@ def _numbers(
     labeller: str,
     numbers: Sequence[int],
     window: int,
+    hidden: int,
     random_state: int,
     progress: Progress,
     *,
@@ -194,7 +236,7 @@ def _numbers(
             if labeller == "crbm" and shared is not None:
                 model: Labeller = BoltzmannMeans.on(shared, stretches, number, random_state)
             else:
-                model = learn(stretches, labeller, number, window, random_state)
+                model = learn(stretches, labeller, number, window, random_state, hidden=hidden)
         except InputError:
             if not trials:
                 raise
@@ -243,7 +285,8 @@ def _trimmed(values: Floats) -> tuple[float, float]:
 def _judged(model: Labeller, labeller: str, stretches: list[Floats], window: int) -> Trial:
     labels = [model.label(one) for one in stretches]
     bits = description_bits(stretches, labels)
-    return Trial(labeller, model.n_phases, window, bits, _changes(labels))
+    hidden = model.model.hidden if isinstance(model, BoltzmannMeans) else None
+    return Trial(labeller, model.n_phases, window, bits, _changes(labels), hidden=hidden)
 
 
 def _not_seen(stretches: list[Floats], n_phases: int, window: int, random_state: int) -> Trial:
@@ -292,7 +335,14 @@ def _with_stability(trial: Trial, stretches: list[Floats], random_state: int) ->
         halves = [[stretches[0][:middle]], [stretches[0][middle:]]]
     try:
         one, other = (
-            learn(half, trial.labeller, trial.n_phases, trial.window, random_state)
+            learn(
+                half,
+                trial.labeller,
+                trial.n_phases,
+                trial.window,
+                random_state,
+                hidden=trial.hidden,
+            )
             for half in halves
         )
     except InputError:
@@ -300,26 +350,6 @@ def _with_stability(trial: Trial, stretches: list[Floats], random_state: int) ->
     labels = [np.concatenate([model.label(s) for s in stretches]) for model in (one, other)]
     agreement = adjusted_rand_index(labels[0], labels[1])
     return replace(trial, stability=agreement)
-
-
-def adjusted_rand_index(one: Ints, other: Ints) -> float:
-    """Return how far two labellings agree, whatever the labels are called: 1 fully, 0 by chance.
-
-    Examples
-    --------
-    >>> adjusted_rand_index(np.array([0, 0, 1, 1]), np.array([5, 5, 3, 3]))
-    1.0
-    """
-    table = np.zeros((int(one.max()) + 2, int(other.max()) + 2))
-    np.add.at(table, (one + 1, other + 1), 1.0)
-
-    def pairs(counts: Floats) -> float:
-        return float((counts * (counts - 1) / 2).sum())
-
-    both, rows, columns = pairs(table), pairs(table.sum(axis=1)), pairs(table.sum(axis=0))
-    expected = rows * columns / max(pairs(np.array([float(len(one))])), 1.0)
-    most = (rows + columns) / 2
-    return 1.0 if most == expected else float((both - expected) / (most - expected))
 
 
 def _part(stretches: list[Floats], random_state: int) -> list[Floats]:

@@ -17,6 +17,7 @@ from prophase.phase.choosing import Progress, Trial, check_choice, choose
 from prophase.phase.expanding import Split
 from prophase.phase.forecast import NextPhase, learn_next
 from prophase.phase.labellers import LABELLERS, NO_PHASE, Labeller
+from prophase.phase.labellers.boltzmann import HIDDEN
 from prophase.phase.novelty import Familiar, remember
 from prophase.phase.prototypes import Prototypes, prototypes_of
 from prophase.phase.series import Floats, Ints, Series, SeriesSet, series_of
@@ -39,6 +40,8 @@ class PhaseDetector:
         Number of phases. Chosen by what explains the series best if not given.
     window : int, optional
         Samples that are looked back at; likewise.
+    hidden : int, default=10
+        Hidden features, for ``crbm``.
     metrics : sequence of str, optional
         Columns to use; all that vary if not given.
     step_s : float, optional
@@ -102,6 +105,7 @@ class PhaseDetector:
         *,
         n_phases: int | None = None,
         window: int | None = None,
+        hidden: int = HIDDEN,
         metrics: Sequence[str] | None = None,
         step_s: float | None = None,
         gap_s: float | None = None,
@@ -110,6 +114,7 @@ class PhaseDetector:
         self.labeller = labeller
         self.n_phases = n_phases
         self.window = window
+        self.hidden = hidden
         self.metrics = metrics
         self.step_s = step_s
         self.gap_s = gap_s
@@ -130,6 +135,7 @@ class PhaseDetector:
             self.labeller,
             n_phases=self.n_phases,
             window=self.window,
+            hidden=self.hidden,
             random_state=self.random_state,
             progress=progress,
         )
@@ -226,6 +232,7 @@ class PhaseDetector:
             "labeller": self.labeller,
             "n_phases": self.n_phases,
             "window": self.window,
+            "hidden": self.hidden,
             "step_s": self.step_s,
             "gap_s": self.gap_s_,
             "limit": self.familiar_.limit,
@@ -260,6 +267,7 @@ class PhaseDetector:
                 meta["labeller"],
                 n_phases=meta["n_phases"],
                 window=meta["window"],
+                hidden=meta.get("hidden", HIDDEN),
                 metrics=held.columns,
                 step_s=meta["step_s"],
                 gap_s=meta["gap_s"],
@@ -380,4 +388,5 @@ def _trial(row: dict[str, Any]) -> Trial:
         np.nan if row["changes_per_1000"] is None else row["changes_per_1000"],
         row["stability"],
         () if row["unseen_bits"] is None else (row["unseen_bits"],),
+        row.get("hidden"),
     )

@@ -37,6 +37,7 @@ def command(
     window: Annotated[
         int | None, typer.Option(help="Samples looked back at. [default: what explains most]")
     ] = None,
+    hidden: Annotated[int, typer.Option(min=1, help="crbm: number of hidden features.")] = 10,
     metric: MetricOption = None,
     step: StepOption = None,
     gap: Annotated[
@@ -57,6 +58,7 @@ def command(
 
     `prophase phase fit pods --source genai2026 --out phases.model --phases 5 --figures drawn`
     """
+    from prophase.phase.choosing import reason
     from prophase.phase.detect import PhaseDetector
 
     target = model_target(path, out)
@@ -67,6 +69,7 @@ def command(
             labeller,
             n_phases=phases,
             window=window,
+            hidden=hidden,
             metrics=metric or None,
             step_s=step,
             gap_s=gap,
@@ -81,12 +84,14 @@ def command(
         drawn = save_figures(detector, usage, figures)
         say(f"Drew {', '.join(str(one) for one in drawn)}.")
     shown = as_typed(path if out is None else out)
+    why = reason(detector.trials_, detector.n_phases_, detector.labeller_.history)
     emit(
         overview(detector),
         format,
         document=finite({"model": str(target), **document(detector)}),
         remarks=[
             *detector.notes_,
+            *([why] if why else []),
             f"{detector.prototypes_said_}.",
             f"Next: prophase phase show {shown}; prophase phase label {shown} SERIES",
         ],

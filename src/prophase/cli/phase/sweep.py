@@ -23,6 +23,9 @@ def command(
     windows: Annotated[
         str | None, typer.Option(help="Windows, joined by commas. [default: each labeller's own]")
     ] = None,
+    hidden: Annotated[
+        str, typer.Option(help="crbm: numbers of hidden features, joined by commas.")
+    ] = "10",
     stability: Annotated[
         bool, typer.Option("--stability/--no-stability", help="Learn from halves, and compare.")
     ] = True,
@@ -38,6 +41,8 @@ def command(
     Examples:
 
     `prophase phase sweep ws --labellers hmm,samples --phases 2-5`
+
+    `prophase phase sweep ws --labellers crbm --windows 1,3,5 --hidden 5,10,20`
     """
     from prophase.phase.choosing import sweep
     from prophase.phase.detect import scaled_stretches
@@ -53,11 +58,14 @@ def command(
             names,
             n_phases=numbers,
             windows=looked,
+            hidden=_numbers("--hidden", hidden),
             random_state=seed,
             stability=stability,
             progress=progress,
         )
     rows = [finite(one.row()) for one in trials]
+    if all(one.hidden is None for one in trials):
+        rows = [{name: row[name] for name in row if name != "hidden"} for row in rows]
     first = trials[0]
     emit(
         rows,
@@ -66,7 +74,8 @@ def command(
             "bits: per sample, what series take with these labels, less is better; unseen_bits: "
             "of series the model did not learn from; stability: agreement of labels from two "
             "halves, 1 is full.",
-            f"Fewest bits: {first.labeller} with {first.n_phases} phases, window {first.window}.",
+            f"Fewest bits: {first.labeller} with {first.n_phases} phases, window {first.window}"
+            + (f" and {first.hidden} hidden features." if first.hidden else "."),
         ],
     )
 

@@ -10,6 +10,9 @@ from prophase.phase.crbm import CRBM
 from prophase.phase.labellers.recent import NearestCentre, learn_centres
 from prophase.phase.series import Floats
 
+#: hidden features, as many as AI4DL has
+HIDDEN = 10
+
 
 class BoltzmannMeans(NearestCentre):
     """Label by the nearest centre of hidden features.
@@ -36,10 +39,17 @@ class BoltzmannMeans(NearestCentre):
 
     @classmethod
     def learn(
-        cls, stretches: list[Floats], n_phases: int, *, window: int = 3, random_state: int = 0
+        cls,
+        stretches: list[Floats],
+        n_phases: int,
+        *,
+        window: int = 3,
+        random_state: int = 0,
+        hidden: int = HIDDEN,
     ) -> Self:
         """Learn CRBM and centres from scaled values; ``window`` is the length of the history."""
-        return cls.on(_crbm(stretches, window, random_state), stretches, n_phases, random_state)
+        model = _crbm(stretches, window, hidden, random_state)
+        return cls.on(model, stretches, n_phases, random_state)
 
     @classmethod
     def on(cls, model: CRBM, stretches: list[Floats], n_phases: int, random_state: int = 0) -> Self:
@@ -52,8 +62,9 @@ class BoltzmannMeans(NearestCentre):
         return cls(arrays["centres"], CRBM.from_arrays(arrays))
 
 
-def _crbm(stretches: list[Floats], history: int, random_state: int) -> CRBM:
+def _crbm(stretches: list[Floats], history: int, hidden: int, random_state: int) -> CRBM:
     windows = sum(max(len(one) - history, 0) for one in stretches)
     # about a million windows in all are plenty for ten features
     epochs = int(np.clip(1_000_000 // max(windows, 1), 20, 400))
-    return CRBM(history=history, epochs=epochs, random_state=random_state).fit(stretches)
+    network = CRBM(hidden=hidden, history=history, epochs=epochs, random_state=random_state)
+    return network.fit(stretches)
