@@ -99,9 +99,8 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
         )
     submit, start, end = _clock(jobs, runtime_h)
     order = [int(i) for i in np.argsort(submit, kind="stable") if usable[i]]
-    told = _told(jobs, request, submit, track)
+    names, told = known_before(jobs, track, what)
     posts = _posts(jobs)
-    names = _task_names(jobs)
     identities = jobs["job_id"].astype(str).tolist() if "job_id" in jobs else [""] * len(jobs)
     runs = [
         TaskRun(
@@ -111,6 +110,14 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
         for i in order
     ]  # fmt: skip
     return TaskRuns(runs, left_out, what)
+
+
+def known_before(
+    jobs: pd.DataFrame, track: Track, resource: Resource
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the task of every job, in the order of the table, and what is known before it runs."""
+    submit, _, _ = _clock(jobs, _numbers(jobs, "duration_s") / 3600)
+    return _task_names(jobs), _told(jobs, resource.requested(jobs), submit, track)
 
 
 def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> dict[str, Any]:
