@@ -41,6 +41,7 @@ COMMANDS = {
     "scale": "scale",
     "slo": "slo",
     "assess": "assess",
+    "size": "size",
     "nodes": "nodes",
     "simulate": "simulate",
     "why": "why",

@@ -57,10 +57,10 @@ def views(
     # the first instances to end are the short ones, which need less than those still running
     unlike = 1.0 + settings.early * min(history.open / (history.count + 1.0), _MOST_OPEN)
     settings = replace(settings, tail=settings.tail * unlike) if unlike > 1.0 else settings
-    found = {"all": _tailed(peaks, hours, len(peaks), settings)}
+    found = {"all": tailed(peaks, hours, len(peaks), settings)}
     if history.count > settings.recent:
         few = settings.recent
-        found["recent"] = _tailed(peaks[-few:], hours[-few:], few, settings)
+        found["recent"] = tailed(peaks[-few:], hours[-few:], few, settings)
     if history.count >= 3:
         if size == size:
             _by_number(found, "input", history, history.inputs, size, settings)
@@ -90,7 +90,7 @@ def _by_tag(
     if count < 3 or level != level:
         return
     values = np.exp(np.minimum(level + surprises[known], math.log(_FARTHEST * history.highest)))
-    found["tag"] = _tailed(values, history.hours[-60:][known], count, settings)
+    found["tag"] = tailed(values, history.hours[-60:][known], count, settings)
 
 
 def _by_number(
@@ -118,17 +118,17 @@ def _by_number(
         shift = max(float(numbers.max()), number)
         sample = _line(np.exp(numbers - shift), peaks, math.exp(number - shift))
         if sample is not None:
-            found[f"{name} line"] = _tailed(
+            found[f"{name} line"] = tailed(
                 np.clip(sample, LEAST_GIB, farthest), close, count - 1, settings
             )
         sample = _line(numbers, np.log(peaks), number)
         if sample is not None:
             sample = np.exp(np.clip(sample, math.log(LEAST_GIB), math.log(farthest)))
-            found[f"{name} power"] = _tailed(sample, close, count - 1, settings)
+            found[f"{name} power"] = tailed(sample, close, count - 1, settings)
     if count >= 6:
         few = min(settings.neighbours, count // 2)
         nearest = np.abs(numbers - number).argpartition(few - 1)[:few]
-        found[f"{name} neighbours"] = _tailed(peaks[nearest], hours[nearest], few, settings)
+        found[f"{name} neighbours"] = tailed(peaks[nearest], hours[nearest], few, settings)
 
 
 def _line(x: Floats, y: Floats, at: float) -> Floats | None:
@@ -148,7 +148,7 @@ def _line(x: Floats, y: Floats, at: float) -> Floats | None:
     return foretold
 
 
-def _tailed(values: Floats, weights: Floats, count: int, settings: Settings) -> Sample:
+def tailed(values: Floats, weights: Floats, count: int, settings: Settings) -> Sample:
     """Add what has not been seen yet: an exponential tail above the highest value."""
     size = len(values)
     top = float(values.max())

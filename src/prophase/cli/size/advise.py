@@ -1,0 +1,176 @@
+"""prophase size advise: the table users want, and its exports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.size.shares import share_of
+from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.errors import ParameterError, not_among
+
+if TYPE_CHECKING:
+    from prophase.sizing.advising.advice import Advice, TaskAdvice
+
+#: tasks the table shows, those that save most
+_MOST_SHOWN = 60
+
+
+def command(
+    path: TraceArgument,
+    risk: Annotated[
+        str, typer.Option(help="Share of runs that may be killed at their first request.")
+    ] = "1%",
+    resource: Annotated[
+        str, typer.Option(help="What is sized: memory, cpu, gpu-memory, gpu, time.")
+    ] = "memory",
+    export: Annotated[
+        str | None,
+        typer.Option(help="Write as kubernetes, nextflow, airflow, sbatch, csv or json instead."),
+    ] = None,
+    explain: Annotated[
+        str | None, typer.Option(help="Show history, distribution and ladder of this task.")
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="With --explain: draw them to this PNG or SVG file.")
+    ] = None,
+    min_runs: Annotated[int, typer.Option(help="Tasks with fewer runs keep their request.")] = 10,
+    min_saving: Annotated[
+        str, typer.Option(help="Tasks that would save less keep their request.")
+    ] = "50%",
+    max_oom: Annotated[
+        str | None,
+        typer.Option(help="Tasks killed more often in the trial keep their request."),
+    ] = None,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Say what each task should ask for from now on.
+
+    The first request is exceeded with the chosen risk. Every advice is tried out on the task's
+    own past: made from what had ended, held against what came after. Where the saving is not
+    worth it, runs are too few or kills too many, a task keeps its request, and the table says why.
+
+    Examples:
+
+    `prophase size ws --risk 1%`
+
+    `prophase size ws --min-saving 20% --export nextflow > sizes.config`
+
+    `prophase size ws --explain align`
+    """
+    from prophase.sizing.advising.advice import Gate, advise, as_rows
+    from prophase.sizing.advising.exporting import export as exported
+    from prophase.trace.loading import open_trace
+
+    gate = Gate(
+        fewest_runs=min_runs,
+        least_saving=share_of(min_saving, "--min-saving"),
+        most_oom=None if max_oom is None else share_of(max_oom, "--max-oom"),
+    )
+    chosen = share_of(risk, "--risk")
+    with progress_bar() as show:
+        show("reading", None)
+        jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+        found = advise(
+            jobs, risk=chosen, gate=gate, resource=resource,
+            show=lambda percent: show("trying advice on the past", percent),
+        )  # fmt: skip
+    if explain is not None:
+        _explained(found, explain, figure, format)
+        return
+    if figure is not None:
+        raise ParameterError("--figure draws one task: name it with --explain TASK.")
+    if export is not None:
+        typer.echo(exported(found, export), nl=False)
+        kept = sum(one.keep for one in found.tasks)
+        say(f"{len(found.tasks) - kept:,} tasks advised, {kept:,} keep their request.")
+        return
+    rows = [finite(row) for row in as_rows(found)]
+    document = {
+        "resource": found.resource, "unit": found.unit, "risk": found.risk,
+        "left_out": found.left_out, "tasks": rows,
+    }  # fmt: skip
+    shown = [_shown(row) for row in rows[:_MOST_SHOWN]] if format is Format.table else rows
+    emit(shown, format, document=document, remarks=_remarks(found, path))
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row for people: fewer columns, the interval in one."""
+    killed = "-"
+    if row["oom_pct"] is not None:
+        killed = f"{row['oom_pct']:.1f} ({row['oom_low_pct']:.1f}-{row['oom_high_pct']:.1f})"
+    return {
+        "task": row["task"][-48:],
+        "runs": row["runs"],
+        "now": row["now"],
+        "advice": row["advice"],
+        "oom_pct": killed,
+        "saving_pct": None if row["saving_pct"] is None else round(row["saving_pct"]),
+        "saved_per_month": row["saved_per_month"],
+        "why": row["why"],
+    }
+
+
+def _remarks(found: Advice, path: Path) -> list[str]:
+    kept = sum(one.keep for one in found.tasks)
+    saved = sum(one.saved_per_month for one in found.tasks)
+    said = [
+        f"now and advice in {found.unit}; saved_per_month in {found.unit} h; oom_pct is the share "
+        "killed in the trial, with its 90% interval.",
+        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks are advised and save "
+        f"{saved:,.0f} {found.unit} h a month; {kept:,} keep their request.",
+    ]
+    if len(found.tasks) > _MOST_SHOWN:
+        said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")
+    said += [f"Left out, {reason}: {count:,} jobs." for reason, count in found.left_out.items()]
+    return [*said, f"Next: prophase size {as_typed(path)} --export nextflow"]
+
+
+def _explained(found: Advice, task: str, figure: Path | None, format: Format) -> None:
+    one = found.of(task)
+    if one is None:
+        names = [held.task for held in found.tasks]
+        several = [name for name in names if name.endswith(task)]
+        said = f"{len(several)} tasks end in {task!r}." if several else f"task {task!r} is unknown."
+        raise ParameterError(not_among(said, task, several or names, most=8))
+    rungs = [_rung(one, place) for place in range(len(one.ladder))]
+    document = finite(
+        {
+            "task": one.task, "runs": one.runs, "now": one.now, "unit": found.unit,
+            "keep": one.keep, "why": one.why, "oom": one.oom,
+            "oom_interval": [one.oom_low, one.oom_high], "tried_runs": one.tried,
+            "saving": one.saving, "saved_per_month": one.saved_per_month,
+            "quantiles": _quantiles(one), "ladder": rungs,
+        }
+    )  # fmt: skip
+    remarks = [
+        f"{one.task}: {one.runs:,} runs, request today {one.now:.4g} {found.unit}.",
+        "Peak foretold: "
+        + ", ".join(f"{share} below {value:.4g}" for share, value in _quantiles(one).items())
+        + f" {found.unit}.",
+        f"Trial on {one.tried:,} runs: {one.oom:.2%} killed "
+        f"(truly {one.oom_low:.2%} to {one.oom_high:.2%}), {one.saving:.0%} saved."
+        if one.tried
+        else "No trial: too few runs.",
+        ("Advice: " if not one.keep else "") + one.why + ".",
+    ]
+    if figure is not None:
+        from prophase.plots.sizing.explained import write_explained
+
+        write_explained(one, found.unit, figure)
+        remarks.append(f"Wrote {figure}.")
+    emit([finite(rung) for rung in rungs], format, document=document, remarks=remarks)
+
+
+def _rung(one: TaskAdvice, place: int) -> dict[str, Any]:
+    above = one.outlook.exceed(one.ladder[place]) if one.outlook is not None else None
+    return {"attempt": place + 1, "request": one.ladder[place], "killed_share": above}
+
+
+def _quantiles(one: TaskAdvice) -> dict[str, float]:
+    assert one.outlook is not None
+    return {f"{share:.0%}": one.outlook.quantile(share) for share in (0.1, 0.5, 0.9, 0.99)}

@@ -1,0 +1,102 @@
+"""prophase size replay: what would sizers have wasted on a recorded trace?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.size.shares import share_of
+from prophase.cli.trace_options import SourceOption, TraceArgument
+
+
+def command(
+    path: TraceArgument,
+    sizers: Annotated[
+        str, typer.Option(help="Names joined by commas, or all.")
+    ] = "request,maximum,krr,vpa,witt-waste,default",
+    protocol: Annotated[
+        str,
+        typer.Option(help="online: learn after each task. timeline: when it ended. warm: later."),
+    ] = "online",
+    track: Annotated[
+        str, typer.Option(help="input: bytes read are known before the run. strict: they are not.")
+    ] = "input",
+    risk: Annotated[
+        str | None, typer.Option(help="Share of tasks that may be killed at their first request.")
+    ] = None,
+    node: Annotated[
+        float | None,
+        typer.Option(help="The most a task can get; the largest request if left out."),
+    ] = None,
+    resource: Annotated[
+        str, typer.Option(help="What is sized: memory, cpu, gpu-memory, gpu, time.")
+    ] = "memory",
+    seed: Annotated[int, typer.Option(help="Seed of the warm protocol's random history.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Replay a trace through sizers and count what each would have wasted.
+
+    A request that holds wastes what lies above the peak, for as long as the task ran. One
+    below the peak is killed and lost as a whole, at the end of the run (waste_h) or halfway
+    (waste_half_h), and the sizer is asked again. Relative waste is against the users' requests.
+
+    Examples:
+
+    `prophase size replay trace.txt --sizers request,krr,default`
+
+    `prophase size replay ws --protocol timeline --track strict --format json`
+    """
+    from prophase.sizing.registry import SIZERS
+    from prophase.sizing.replaying.comparing import compare
+    from prophase.trace.loading import open_trace
+
+    names = list(SIZERS) if sizers == "all" else [one.strip() for one in sizers.split(",")]
+    with progress_bar() as show:
+        show("reading", None)
+        jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+        found = compare(
+            jobs,
+            names,
+            protocol=protocol,  # type: ignore[arg-type]  # checked there
+            track=track,  # type: ignore[arg-type]
+            risk=None if risk is None else share_of(risk, "--risk"),
+            node=node,
+            resource=resource,
+            seed=seed,
+            show=lambda name, percent: show(name, percent),
+        )
+    rows = found["sizers"] if format is not Format.table else [_shown(r) for r in found["sizers"]]
+    emit([finite(row) for row in rows], format, document=finite(found), remarks=_remarks(found))
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "sizer": row["sizer"],
+        "relative": round(row["relative"], 4),
+        "waste_h": row["waste_h"],
+        "waste_half_h": row["waste_half_h"],
+        "failures": int(row["failures"]),
+        "oom_pct": 100 * row["oom_share"],
+        "used_pct": 100 * row["utilisation"],
+        "most_attempts": int(row["most_attempts"]),
+        "predict_ms": round(row["predict_ms"], 3),
+        "observe_ms": round(row["observe_ms"], 3),
+    }
+
+
+def _remarks(found: dict[str, Any]) -> list[str]:
+    tasks = int(found["sizers"][0]["tasks"])
+    said = [
+        f"{tasks:,} tasks, {found['protocol']} protocol, {found['track']} track; waste in "
+        f"{found['unit']}; at most {found['node']:.4g} per task."
+    ]
+    unfit = max(int(row["unfit"]) for row in found["sizers"])
+    if unfit:
+        said.append(
+            f"{unfit:,} tasks need more than that: each of their attempts is lost. Set --node."
+        )
+    said += [f"Left out, {reason}: {count:,} jobs." for reason, count in found["left_out"].items()]
+    return said

@@ -1,0 +1,68 @@
+"""prophase size watch: sizes on demand, learning from every outcome."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prophase.cli.output import say
+from prophase.cli.size.shares import share_of
+from prophase.cli.trace_options import SourceOption
+from prophase.errors import ProphaseError
+
+
+def command(
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="History to start from: a workspace, or a file of a trace."),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="Keep outcomes in this file, and start from it.")
+    ] = None,
+    sizer: Annotated[str, typer.Option(help="Which sizer answers.")] = "default",
+    risk: Annotated[
+        str | None, typer.Option(help="Share of tasks that may be killed at their first request.")
+    ] = None,
+    source: SourceOption = None,
+) -> None:
+    """Answer questions from stdin, one JSON object per line, and learn from outcomes.
+
+    `{"task": "align", "features": {"request_gib": 16, "input_gib": 2.5}}` asks for a request;
+    with `"last_gib": 4` it asks for the one after a kill; with `"peak_gib": 3.1,
+    "runtime_h": 0.5` it is an outcome (and `"failed": true` if the task was killed).
+
+    Examples:
+
+    `prophase size watch ws --log outcomes.jsonl < questions.jsonl`
+    """
+    from prophase.sizing.feedback import Conversation
+    from prophase.sizing.registry import make_online_sizer
+    from prophase.sizing.sizer import Outcome
+
+    made = make_online_sizer(sizer, None if risk is None else share_of(risk, "--risk"))
+    if path is not None:
+        from prophase.sizing.replaying.tasks import task_runs
+        from prophase.trace.loading import open_trace
+
+        runs = task_runs(open_trace(path, source=source, tables=["jobs"]).jobs).runs
+        made.learn(
+            Outcome(run.task, {**run.features, "post": run.post}, run.peak, run.runtime_h)
+            for run in sorted(runs, key=lambda run: run.end_s)
+        )
+        say(f"Learnt from {len(runs):,} runs of {path}.")
+    talk = Conversation(made, log)
+    if talk.learnt:
+        say(f"Learnt from {talk.learnt:,} outcomes of {log}.")
+    for line in sys.stdin:
+        if not line.strip():
+            continue
+        try:
+            answer = talk.answer(line)
+        except ProphaseError as error:
+            answer = {"error": str(error)}
+        typer.echo(json.dumps(answer))
+        sys.stdout.flush()
