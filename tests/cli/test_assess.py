@@ -36,7 +36,7 @@ def table(tmp_path) -> str:
 def test_the_table_says_what_to_ask_for_and_what_is_saved(prophase_here, table):
     done = prophase_here("assess", table, "--prices", "prices.toml", "--figures", "fig")
     assert done.returncode == 0, done.stderr
-    assert "ask for 1.5" in done.stdout
+    assert "ask for 2" in done.stdout
     assert "predict each run" in done.stdout
     assert "Used of what was asked for: cpu 15.0 %" in done.stdout
     assert "per month; static advice saves" in done.stdout

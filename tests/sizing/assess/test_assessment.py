@@ -37,7 +37,7 @@ def test_an_assessment_says_use_groups_money_and_drivers(runs):
     assert "USD per month" in told
     assert "train is driven by attr_rows" in told
     by_task = found.tasks.set_index("task")
-    assert by_task.loc["load", "advice"] == "ask for 1.5"
+    assert by_task.loc["load", "advice"] == "ask for 2"
     assert by_task.loc["train", "advice"] == "predict each run"
     assert by_task.loc["load", "saved_per_month"] > 0
 

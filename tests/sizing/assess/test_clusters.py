@@ -29,6 +29,13 @@ def test_the_groups_of_the_pipeline_are_the_true_ones(seed):
     assert found.to_dict() == truth.to_dict()
 
 
+def test_light_and_moderate_tasks_of_the_pipeline_get_5_and_20_as_in_the_thesis():
+    table = cluster_tasks(make_pipeline(random_state=112).jobs)
+    assert set(table.loc[table["cluster"] == "light", "advice_gib"]) == {5.0}
+    moderate = table.loc[table["cluster"] == "moderate", "advice"]
+    assert set(moderate) == {"ask for 20", "keep: asks for no more than 20"}
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_breaks_leave_the_least_squares_of_all_ways_to_break(seed):
     values = np.random.default_rng(seed).normal(0, 3, 9)
@@ -74,8 +81,8 @@ def test_kills_for_lack_of_memory_count_as_the_limit():
 
 
 def test_a_request_that_is_not_above_the_advice_is_kept():
-    table = cluster_tasks(_runs(load=(4.0, [3.5] * 40)))
-    assert table["advice"].tolist() == ["keep: asks for no more than 4"]
+    table = cluster_tasks(_runs(load=(5.0, [3.5] * 40)))
+    assert table["advice"].tolist() == ["keep: asks for no more than 5"]
 
 
 def test_a_heavy_task_whose_runs_are_alike_gets_a_request_of_its_own():

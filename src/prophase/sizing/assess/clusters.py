@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
-from prophase.sizing.assess.rounding import round_up
+from prophase.sizing.assess.rounding import COARSE, round_up
 from prophase.sizing.assess.utilisation import refuse_negative, task_names
 from prophase.trace.describe.part import Floats, Ints, numbers
 
@@ -40,7 +40,8 @@ def cluster_tasks(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return each task's memory statistics, its group, and what it should ask for as a rule.
 
     Light and moderate tasks get one static request per group: the largest peak of the group,
-    rounded up. A heavy task gets its own if its runs are alike; otherwise it is to be predicted.
+    rounded up to 1, 2 or 5 times a power of ten. A heavy task gets its own if its runs are
+    alike; otherwise it is to be predicted.
 
     Parameters
     ----------
@@ -197,8 +198,13 @@ def _with_advice(table: pd.DataFrame) -> pd.DataFrame:
     for row in table.to_dict("records"):
         heavy = row["cluster"] == "heavy"
         steady = row["max_gib"] <= _STEADY * row["median_gib"]
-        reached = float(row["max_gib"] if heavy else reach[row["cluster"]])
-        static = max(round_up(reached), _LEAST_ADVICE_GIB)
+        # a request for many tasks is rounded generously, one for a single task closely
+        fitting = (
+            round_up(float(row["max_gib"]))
+            if heavy
+            else round_up(float(reach[row["cluster"]]), COARSE)
+        )
+        static = max(fitting, _LEAST_ADVICE_GIB)
         reason = _keep(row, static if steady or not heavy else None)
         if reason:
             amounts.append(np.nan)
