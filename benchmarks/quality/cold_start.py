@@ -39,6 +39,8 @@ SIZERS: dict[str, Callable[[], OnlineSizer]] = {
     "maximum + 10 %": lambda: make_online_sizer("maximum"),
 }
 CHANGED, CHANGE_S = "predict_demand", pd.Timestamp("2020-07-01").timestamp()
+#: last run of each step after the change
+AFTER = (3, 10, 30, 100, 300, 700)
 
 
 def cold_start(figures: Path | None) -> None:
@@ -63,32 +65,29 @@ def cold_start(figures: Path | None) -> None:
 
 
 def code_change(figures: Path | None) -> None:
-    jobs = make_pipeline(random_state=112, logic_change_task=CHANGED).jobs
-    unannounced = told_runs(jobs[jobs["task"] == CHANGED].reset_index(drop=True))
+    unchanged, unannounced = (_pipeline(task) for task in ("", CHANGED))
     announced = TaskRuns(
         [
-            replace(run, features={**run.features, "version": int(run.submit_s >= CHANGE_S)})
+            replace(run, features={**run.features, "version": f"v{run.submit_s >= CHANGE_S:d}"})
             for run in unannounced.runs
         ],
         unannounced.left_out,
         unannounced.resource,
     )
+    tried = {name: (make, unannounced) for name, make in SIZERS.items()}
+    tried["default, told of it"] = (SIZERS["default"], announced)
     curves = {}
-    for name, make in SIZERS.items():
-        curves[name] = curve_since(
-            replay(unannounced, make()).decisions,
-            CHANGED,
-            CHANGE_S,
-            steps=(3, 10, 30, 100, 300, 700),
+    for name, (make, runs) in tried.items():
+        curves[name], control = (
+            curve_since(replay(one, make()).decisions, CHANGED, CHANGE_S, steps=AFTER)
+            for one in (runs, unchanged)
         )
-    curves["default, told of it"] = curve_since(
-        replay(announced, make_online_sizer()).decisions, CHANGED, CHANGE_S,
-        steps=(3, 10, 30, 100, 300, 700),
-    )  # fmt: skip
-    for name, curve in curves.items():
-        for row in curve.to_dict("records"):
+        pairs = zip(curves[name].to_dict("records"), control.to_dict("records"), strict=True)
+        for row, same in pairs:
             if row["last_run"] in (0, 10, 100, 700):
-                _recorded(f"code change, {name}, runs {_span(row)}", row, "pipeline, seed 112")
+                _recorded(
+                    f"code change, {name}, runs {_span(row)}", row, "pipeline, seed 112", same
+                )
     if figures is not None:
         drawn = learning_figure(
             curves, title="A task that needs 1.6 times as much from July on", changed=True
@@ -96,19 +95,29 @@ def code_change(figures: Path | None) -> None:
         save(drawn, figures, "code-change", formats=("png",))
 
 
+def _pipeline(changed: str) -> TaskRuns:
+    jobs = make_pipeline(random_state=112, logic_change_task=changed).jobs
+    return told_runs(jobs[jobs["task"] == CHANGED].reset_index(drop=True))
+
+
 def _span(row: dict[str, float]) -> str:
     return f"{row['first_run']:g} to {row['last_run']:g}"
 
 
-def _recorded(name: str, row: dict[str, float], data: str) -> None:
+def _recorded(
+    name: str, row: dict[str, float], data: str, same: dict[str, float] | None = None
+) -> None:
     record(
         Measurement(
             name,
             "x the waste of requests",
             [round(row["waste_of_request"], 4)],
+            baseline="the same without the change" if same else "",
+            baseline_values=[round(same["waste_of_request"], 4)] if same else [],
             data=data,
             remark=f"{row['decisions']:g} runs, first request {row['asked_over_peak']:.2f} x the "
-            f"peak, {row['killed_pct']:.1f} % killed",
+            f"peak, {row['killed_pct']:.1f} % killed"
+            + (f" (without the change {same['killed_pct']:.1f} %)" if same else ""),
         )
     )
 

@@ -14,9 +14,10 @@ import numpy as np
 from prophase.errors import InputError
 from prophase.sizing.assess.rounding import round_up
 from prophase.sizing.sizer import Features, OnlineSizer, request_of, request_or_plenty
-from prophase.sizing.thesis.binning import Binning, search_binning
+from prophase.sizing.thesis.binning import Binning, improvement, search_binning
 from prophase.sizing.thesis.classifiers import SupportVectors
 from prophase.sizing.thesis.preprocessing import Preprocessing
+from prophase.trace.describe.part import Floats
 
 #: a task keeps its request until it has so many runs
 FEWEST_RUNS = 30
@@ -26,7 +27,9 @@ _ANEW = 1.5
 _MOST_RUNS = 1_500
 _BINS = 3
 #: the grid of edges: this many steps up to the largest peak
-_STEPS = 50
+_STEPS = 20
+#: one more bin has to save this much more of what the largest bin alone would ask for, in points
+_WORTH_A_BIN = 10.0
 #: runs a bin holds at least: some on each side of a split
 _FEWEST_PER_BIN = 5
 _SETTINGS = {"C": 30.0, "gamma": 0.03, "balance": 0.8}
@@ -57,8 +60,8 @@ class ThesisBins(OnlineSizer):
     """Ask for the upper edge of the bin a run is predicted to fall into.
 
     Until a task has 30 runs it keeps its request. The largest bin ends at the largest peak,
-    rounded up, as the thesis recommends. After a kill the next bin is tried, beyond the last
-    one the double, up to the request.
+    rounded up, as the thesis recommends; there are two or three bins if they save enough. After
+    a kill the next bin is tried, beyond the last one the double, up to the request.
     """
 
     def __init__(self, risk: float | None = None) -> None:
@@ -113,9 +116,28 @@ def _learn(held: _Task) -> None:
     top = round_up(float(peak.max()))
     held.binning, held.preprocessing, held.classifier = Binning((top,)), None, None
     weight = hours if (hours > 0).any() else np.ones(len(hours))
-    for bins in range(_BINS, 1, -1):
+    binning = _worthwhile(peak, weight, top)
+    if len(binning) == 1:
+        return
+    told = held.told[-_MOST_RUNS:]
+    names = sorted({name for one in told for name in one} - set(_NO_FEATURES))
+    columns = {name: [one.get(name) for one in told] for name in names}
+    try:
+        made = Preprocessing().fit(columns, peak, columns=names)
+    except InputError:
+        # nothing that is known before a run differs between runs
+        return
+    held.binning, held.preprocessing = binning, made
+    held.classifier = SupportVectors(_SETTINGS)
+    held.classifier.fit(made.transform(columns), binning.classes(peak))
+
+
+def _worthwhile(peak: Floats, weight: Floats, top: float) -> Binning:
+    """Return as many bins as save enough to be worth telling apart."""
+    best = Binning((top,))
+    for bins in range(2, _BINS + 1):
         try:
-            binning = search_binning(
+            found = search_binning(
                 peak,
                 bins=bins,
                 stride_gib=top / _STEPS,
@@ -123,14 +145,11 @@ def _learn(held: _Task) -> None:
                 weight=weight,
                 fewest=_FEWEST_PER_BIN,
             )
-            told = held.told[-_MOST_RUNS:]
-            names = sorted({name for one in told for name in one} - set(_NO_FEATURES))
-            columns = {name: [one.get(name) for one in told] for name in names}
-            made = Preprocessing().fit(columns, peak, columns=names)
         except InputError:
-            # too few runs for so many bins, or nothing known that differs between runs
-            continue
-        held.binning, held.preprocessing = binning, made
-        held.classifier = SupportVectors(_SETTINGS)
-        held.classifier.fit(made.transform(columns), binning.classes(peak))
-        return
+            # too few runs, or too much alike, for so many bins
+            break
+        gained = improvement(found, peak, weight=weight) - improvement(best, peak, weight=weight)
+        if gained < _WORTH_A_BIN:
+            break
+        best = found
+    return best
