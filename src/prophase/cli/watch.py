@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from prophase.profile.drift.watcher import Watcher
     from prophase.trace.workspace import Workspace
 
+#: profiles that are shown as a table; JSON and CSV have all
+_MOST_ROWS = 12
+
 
 def command(
     path: Annotated[Path, typer.Argument(help="Workspace with the history of finished jobs.")],
@@ -29,24 +33,30 @@ def command(
         typer.Option(help="Go back to what was before this step of the list."),
     ] = None,
     target: Annotated[
-        str, typer.Option(help="At the first call: column that is predicted and watched.")
-    ] = "duration_s",
+        str | None,
+        typer.Option(help="At the first call: column that is watched.", show_default="duration_s"),
+    ] = None,
     method: Annotated[
-        str, typer.Option(help="At the first call: how to predict; see prophase evaluate.")
-    ] = "default",
+        str | None,
+        typer.Option(help="At the first call: how to predict.", show_default="default"),
+    ] = None,
     no_profiles: Annotated[
         bool, typer.Option("--no-profiles", help="At the first call: watch predictions alone.")
     ] = False,
     false_alarms: Annotated[
-        float, typer.Option(help="At the first call: false alarms per job to aim at.")
-    ] = 2e-5,
+        float | None,
+        typer.Option(help="At the first call: alarms per job to allow.", show_default="1e-5"),
+    ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Forget what was watched and begin anew.")
     ] = False,
     figures: Annotated[
         Path | None, typer.Option(help="Write the monitors' charts to this folder.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="At the first call: seed of everything random.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="At the first call: seed of everything random.", show_default="0"),
+    ] = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -73,6 +83,13 @@ def command(
     history = workspace.read("jobs")
     folder = WatchFolder(path / "watch", history, workspace.tables["jobs"].table_hash)
     remarks: list[str] = []
+    given: dict[str, Any] = {
+        "target": target,
+        "method": method,
+        "false_alarms": false_alarms,
+        "random_state": seed,
+    }
+    settings = {name: value for name, value in given.items() if value is not None}
     with workspace.writing(), progress_bar() as show:
         if restart:
             folder.clear()
@@ -80,12 +97,9 @@ def command(
             remarks.append(_undone(folder, undo, path))
         if folder.started:
             watcher = folder.load()
+            _refuse_other_settings(watcher, settings)
         else:
             show("learning what is usual", None)
-            settings: Any = {
-                "target": target, "method": method,
-                "false_alarms": false_alarms, "random_state": seed,
-            }  # fmt: skip
             profiler = None if no_profiles else _profiles(workspace, path, remarks)
             watcher = folder.start(settings, profiler)
         if finished is not None:
@@ -97,11 +111,22 @@ def command(
                 lambda done, all_: show(f"watching {all_:,} jobs", 100 * done / max(all_, 1)),
             )
         _publish(workspace, watcher)
-    standing = folder.standing()
-    steps = [one for one in folder.log() if one["step"] in standing]
+    log = folder.log()
     if figures is not None:
-        remarks.append(_drawn(watcher, steps, figures))
-    _show(watcher, folder, steps, format, remarks)
+        standing = folder.standing()
+        remarks.append(_drawn(watcher, [one for one in log if one["step"] in standing], figures))
+    _show(watcher, folder, log, format, remarks)
+
+
+def _refuse_other_settings(watcher: Watcher, settings: dict[str, Any]) -> None:
+    for name, value in settings.items():
+        held = getattr(watcher, name)
+        if value not in (held, getattr(watcher, f"{name}_", held)):
+            option = "seed" if name == "random_state" else name.replace("_", "-")
+            raise ParameterError(
+                f"--{option} is {value}, but these jobs are watched with {held} since the first "
+                "call. Leave the option out, or begin anew with --restart."
+            )
 
 
 def _undone(folder: WatchFolder, step: int, path: Path) -> str:
@@ -174,55 +199,81 @@ def _drawn(watcher: Watcher, steps: list[dict[str, Any]], folder: Path) -> str:
 def _show(
     watcher: Watcher,
     folder: WatchFolder,
-    steps: list[dict[str, Any]],
+    log: list[dict[str, Any]],
     format: Format,
     remarks: list[str],
 ) -> None:
-    monitors = watcher.monitor_.table()
-    quality = watcher.records_.quality(len(watcher.records_) - 1_000)
+    scopes = watcher.table()
+    standing = folder.standing()
     waiting = len(folder.given()) - watcher.watched_
     document = {
         "target": watcher.target,
         "method": watcher.method_,
         "watched_jobs": watcher.watched_,
         "waiting_jobs": waiting,
-        "state": monitors[0]["state"],
-        "recent": quality,
-        "monitors": monitors,
-        "steps": steps,
-        "log": folder.log(),
+        "state": scopes[0]["state"],
+        "scopes": scopes,
+        "steps": [{**one, "stands": one["step"] in standing} for one in log],
         "remarks": remarks,
     }
     if format is not Format.table:
-        emit(_rows(monitors), format, document=finite(document))
+        emit([_scope_row(one) for one in scopes], format, document=finite(document))
         return
-    emit(_rows(monitors), format)
+    shown, left_out = _worth_showing(scopes)
+    emit([_scope_row(one) for one in shown], format)
     typer.echo()
-    if steps:
-        emit([_step_row(one) for one in steps], format)
+    if log:
+        emit([_step_row(one, one["step"] in standing) for one in log], format)
         typer.echo()
+    typer.echo("\n".join([*_said(watcher, waiting, left_out), *remarks, *_next(standing)]))
+
+
+def _worth_showing(scopes: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
+    """Leave out profiles that have too few jobs to be watched alone, and calm ones if many."""
+    watched = [one for one in scopes[1:] if one["state"] != "learning"]
+    learning = len(scopes) - 1 - len(watched)
+    watched.sort(key=lambda one: (one["state"] == "ok", -one["watched_jobs"]))
+    calm = max(len(watched) - _MOST_ROWS, 0)
+    said = [f"{learning:,} with too few jobs to be watched alone"] if learning else []
+    said += [f"{calm:,} more that are as usual"] if calm else []
+    words = f"Profiles not shown: {', '.join(said)}." if said else ""
+    return [scopes[0], *watched[:_MOST_ROWS]], words
+
+
+def _said(watcher: Watcher, waiting: int, left_out: str) -> list[str]:
     said = [
-        "Numbers are the way to an alarm, in percent.",
-        f"{watcher.watched_:,} jobs watched. Of the last {quality['jobs']:,} jobs half are "
-        f"predicted within a factor of {2.718281828 ** quality['error']:.2f}, "
-        f"{quality['outside']:.1%} lie outside their range.",
-        *remarks,
+        f"{watcher.watched_:,} jobs watched since the history. Error (median factor between "
+        f"{watcher.target} and its prediction), outside and new are of the last 1,000 jobs.",
+        left_out,
+        f"{waiting:,} jobs wait to be watched." if waiting else "",
     ]
-    if waiting:
-        said.append(f"{waiting:,} jobs wait to be watched.")
-    if steps:
-        said.append(f"Take a step back with: --undo {steps[-1]['step']}")
-    typer.echo("\n".join(said))
+    return [one for one in said if one]
 
 
-def _rows(monitors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {name: round(100 * item) if isinstance(item, float) else item for name, item in row.items()}
-        for row in monitors
-    ]
+def _next(standing: list[int]) -> list[str]:
+    return [f"Take the last step back with: --undo {standing[-1]}"] if standing else []
 
 
-def _step_row(step: dict[str, Any]) -> dict[str, Any]:
+def _scope_row(scope: dict[str, Any]) -> dict[str, Any]:
+    levels = {name: level for name, level in scope["levels"].items() if level is not None}
+    nearest = max(levels, key=lambda name: levels[name]) if levels else None
+    known = scope["jobs"] > 0
+    return {
+        "scope": scope["scope"] if scope["scope"] == "overall" else f"profile {scope['scope']}",
+        "state": scope["state"],
+        "watched": scope["watched_jobs"],
+        "error_factor": round(math.exp(scope["error"]), 2) if known else None,
+        "outside_pct": round(100 * scope["outside"], 1) if known else None,
+        "new_pct": round(100 * scope["new"], 1) if known else None,
+        "to_alarm_pct": round(100 * levels[nearest]) if nearest else None,
+        "by": nearest if nearest and levels[nearest] > 0 else None,
+    }
+
+
+def _step_row(step: dict[str, Any], stands: bool) -> dict[str, Any]:
+    if step["kind"] == "undo":
+        undone = ", ".join(map(str, step["undoes"]))
+        return {"step": step["step"], "kind": "undo", "at_job": step["jobs"], "what": undone}
     repair = step["repair"] or {}
     action = repair.get("action", "")
     if action == "rescale":
@@ -232,11 +283,13 @@ def _step_row(step: dict[str, Any]) -> dict[str, Any]:
     ]
     return {
         "step": step["step"],
-        "kind": step["kind"],
-        "jobs": step["jobs"],
-        "since": step["since_jobs"],
-        "reason": step["reason"].split(":")[0],
+        "kind": step["kind"] if stands else f"{step['kind']}, undone",
+        "at_job": step["jobs"],
+        "since_job": step["since_jobs"],
+        "what": step["reason"].split(":")[0],
         "whose": step["culprit"],
+        "error_before": round(math.exp(step["before"]["error"]), 2),
+        "error_since": round(math.exp(step["since"]["error"]), 2),
         "predictor": action,
         "profiles": "; ".join(profiles),
     }

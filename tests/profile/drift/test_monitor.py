@@ -80,7 +80,7 @@ def test_jobs_without_an_outcome_or_an_answer_say_nothing_of_errors() -> None:
     said.loc[2500:, ["value", "low", "high"]] = np.nan
     monitor = DriftMonitor().fit(jobs[:2000], said[:2000])
     assert monitor.update(jobs[2000:], said[2000:]) == []
-    assert monitor.table()[0]["longer"] < 0.3
+    assert monitor.table()[0]["levels"]["longer"] < 0.3
 
 
 def test_an_empty_stream_changes_nothing() -> None:

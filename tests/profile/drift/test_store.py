@@ -84,7 +84,7 @@ def test_every_step_is_a_line_of_json_with_reason_and_statistics(watched) -> Non
     assert entry["reason"]
     assert len(entry["data_hash"]) == 64
     assert entry["logged_at"].startswith("20")
-    assert set(entry["before"]) == {"jobs", "error", "outside"}
+    assert set(entry["before"]) == {"jobs", "error", "outside", "new"}
 
 
 def test_a_step_that_is_not_there_cannot_be_undone(watched) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.profile.predict.answer import STRATA
 from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.submitted import arrivals, ends, outcomes
 
@@ -23,20 +24,39 @@ class Answered:
     said: pd.DataFrame
     lagged: pd.DataFrame | None
 
-    def error(self, jobs: pd.DataFrame, predictor: Predictor) -> Floats:
-        """Return the log of outcome over prediction, NaN where one is unknown."""
+    def judged(self, jobs: pd.DataFrame, predictor: Predictor) -> Judged:
+        """Compare with what became of the jobs."""
         floor = predictor.floor_
         outcome = outcomes(jobs, predictor.target_)
-        value = self.said["value"].to_numpy(np.float64)
-        found = np.log(np.maximum(outcome, floor)) - np.log(np.maximum(value, floor))
-        return np.where(outcome >= 0, found, np.nan)
+        value, low, high = (
+            self.said[name].to_numpy(np.float64) for name in ("value", "low", "high")
+        )
+        miss = np.log(np.maximum(outcome, floor)) - np.log(np.maximum(value, floor))
+        ranged = (outcome >= 0) & ~np.isnan(low) & ~np.isnan(high)
+        return Judged(
+            np.where(outcome >= 0, miss, np.nan),
+            np.where(ranged, (outcome < low) | (outcome > high), np.nan),
+            np.asarray(self.said["stratum"] != STRATA[0], dtype=np.float64),
+        )
 
-    def outside(self, jobs: pd.DataFrame, predictor: Predictor) -> Floats:
-        """Return 1 where the outcome lay outside its range, NaN where one is unknown."""
-        outcome = outcomes(jobs, predictor.target_)
-        low, high = (self.said[end].to_numpy(np.float64) for end in ("low", "high"))
-        known = (outcome >= 0) & ~np.isnan(low) & ~np.isnan(high)
-        return np.where(known, (outcome < low) | (outcome > high), np.nan)
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of predictions; NaN where the outcome or the prediction is unknown."""
+
+    #: log of outcome over prediction
+    error: Floats
+    #: 1 if the outcome lay outside its range
+    outside: Floats
+    #: 1 if metadata like these were never seen as a whole
+    new: Floats
+
+    def behind(self, jobs: int) -> Judged:
+        """Put jobs in front of which nothing is known."""
+        unknown = np.full(jobs, np.nan)
+        return Judged(
+            *(np.concatenate([unknown, one]) for one in (self.error, self.outside, self.new))
+        )
 
 
 class Clock:

@@ -21,11 +21,11 @@ from prophase.errors import ParameterError
 Floats = NDArray[np.float64]
 
 #: changes smaller than twice this, in standard deviations, are let pass
-ALLOWANCES = (0.08, 0.12, 0.18, 0.27, 0.4, 0.6, 0.9, 1.35)
+ALLOWANCES = (0.12, 0.18, 0.27, 0.4, 0.6, 0.9, 1.35)
 #: larger ones are for references too short to show less
 _LARGEST = 0.4
 #: how many errors of the reference's own mean an allowance has to exceed
-_SURE = 2.5
+_SURE = 3.5
 #: how many standard deviations of the slow wandering of the mean it has to exceed
 _ROAM = 2.0
 _STREAMS, _LENGTH = 100, 2_000

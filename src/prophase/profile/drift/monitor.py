@@ -20,7 +20,7 @@ from prophase.profile.predict.submitted import submitted
 Ints = NDArray[np.int64]
 OVERALL = "overall"
 #: false alarms per job that are allowed; measured ones stay below 1 in 10,000 with it
-FALSE_ALARMS = 2e-5
+FALSE_ALARMS = 1e-5
 #: fewest jobs of a history; a profile with fewer is learnt before it is watched
 FEWEST = 300
 
@@ -56,7 +56,7 @@ class DriftMonitor:
     ----------
     target : str, default="duration_s"
         The column that is predicted.
-    false_alarms : float, default=2e-5
+    false_alarms : float, default=1e-5
         False alarms per job to aim at, all monitors together. Half of them are for the whole
         stream, half for profiles.
     random_state : int, default=0
@@ -122,7 +122,7 @@ class DriftMonitor:
         """
         if not 0 < self.false_alarms < 0.1:
             raise ParameterError(
-                f"false_alarms is {self.false_alarms}; give a rate per job, such as 2e-5."
+                f"false_alarms is {self.false_alarms}; give a rate per job, such as 1e-5."
             )
         if len(jobs) < FEWEST:
             raise InputError(
@@ -173,17 +173,20 @@ class DriftMonitor:
         for number in profiles:
             self.scopes_.pop(str(number), None)
 
-    def rebase(self, *, alarmed: bool) -> None:
-        """Let scopes that still learn after an alarm begin again, from the jobs that follow."""
+    def rebase(self) -> None:
+        """Learn anew what is usual, from the jobs that follow: another predictor answers."""
         for scope in self.scopes_.values():
-            if scope.alarmed_:
-                scope.rebase(alarmed=alarmed)
+            scope.rebase()
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row per scope: its state, its jobs, and how near each signal is to an alarm."""
+        """Return a row per scope: state, jobs watched, and how near each signal is to an alarm."""
         return [
-            {"scope": name, "state": scope.state, "jobs": scope.jobs_}
-            | {signal: scope.levels.get(signal) for signal in SIGNALS}
+            {
+                "scope": name,
+                "state": scope.state,
+                "watched_jobs": scope.jobs_,
+                "levels": {signal: scope.levels.get(signal) for signal in SIGNALS},
+            }
             for name, scope in self.scopes_.items()
         ]
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.profile.drift.answering import Judged
 from prophase.profile.predict.submitted import ends, outcomes
 
 Floats = NDArray[np.float64]
@@ -22,8 +25,9 @@ class Records:
     ----------
     labels, expected : array
         Profile by use, and the one its metadata suggested; -1 for none.
-    error, outside : array
-        Log of outcome over prediction, and whether it lay outside its range; NaN if unknown.
+    error, outside, new : array
+        Log of outcome over prediction, whether it lay outside its range, and whether metadata
+        like these were never seen as a whole; NaN if unknown.
     history_jobs : int
         How many of the rows are history.
     data_hash : str
@@ -37,21 +41,21 @@ class Records:
         self.expected: Ints = np.empty(0, dtype=np.int64)
         self.error: Floats = np.empty(0)
         self.outside: Floats = np.empty(0)
+        self.new: Floats = np.empty(0)
         self.data_hash = ""
         self.parts: list[pd.DataFrame] = []
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def add(
-        self, jobs: pd.DataFrame, labels: Ints, expected: Ints, error: Floats, outside: Floats
-    ) -> None:
-        """Take further jobs."""
+    def add(self, jobs: pd.DataFrame, labels: Ints, expected: Ints, judged: Judged) -> None:
+        """Take further jobs, their profiles, and what became of their predictions."""
         self.parts.append(jobs)
         self.labels = np.concatenate([self.labels, labels])
         self.expected = np.concatenate([self.expected, expected])
-        self.error = np.concatenate([self.error, error])
-        self.outside = np.concatenate([self.outside, outside])
+        self.error = np.concatenate([self.error, judged.error])
+        self.outside = np.concatenate([self.outside, judged.outside])
+        self.new = np.concatenate([self.new, judged.new])
         self.data_hash = _hashed(self.data_hash, jobs, self.target)
 
     def table(self) -> pd.DataFrame:
@@ -65,16 +69,31 @@ class Records:
         last = float(ends(self.parts[-1])[-1])
         return last if math.isfinite(last) else None
 
-    def quality(self, first: int, last: int | None = None) -> dict[str, float]:
-        """Return median absolute log error and share outside the range over some rows."""
-        error = self.error[max(first, 0) : last]
-        outside = self.outside[max(first, 0) : last]
-        error, outside = error[np.isfinite(error)], outside[np.isfinite(outside)]
+    def quality(
+        self, first: int = 0, last: int | None = None, *, profile: int | None = None
+    ) -> dict[str, float]:
+        """Return how good predictions of some rows were, of all or of a profile expected.
+
+        Returns
+        -------
+        dict
+            ``jobs`` with an outcome, ``error`` (median absolute log), share ``outside`` the
+            range and share of ``new`` metadata.
+        """
+        rows = np.arange(len(self))[max(first, 0) : last]
+        if profile is not None:
+            rows = rows[self.expected[rows] == profile]
         return {
-            "jobs": len(error),
-            "error": float(np.median(np.abs(error))) if len(error) else 0.0,
-            "outside": float(outside.mean()) if len(outside) else 0.0,
+            "jobs": int(np.isfinite(self.error[rows]).sum()),
+            "error": _known(np.median, np.abs(self.error[rows])),
+            "outside": _known(np.mean, self.outside[rows]),
+            "new": _known(np.mean, self.new[rows]),
         }
+
+
+def _known(what: Callable[[Floats], Any], values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(what(known)) if len(known) else 0.0
 
 
 def in_time_order(jobs: pd.DataFrame) -> pd.DataFrame:

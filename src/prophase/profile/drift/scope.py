@@ -45,7 +45,6 @@ class Scope:
     def fit(self, raw: RawScores) -> Self:
         """Learn what is usual, or begin to if there are too few jobs."""
         self.jobs_ = 0
-        self.alarmed_ = False
         self.echo_: dict[str, float] = {}
         self.scales_: dict[str, Scale] = {}
         self.detectors_: dict[str, Cusum] = {}
@@ -72,9 +71,9 @@ class Scope:
 
     @property
     def state(self) -> str:
-        """One word: ok, warning, alarm, or learning if there are too few jobs to tell."""
+        """One word: ok, warning, settling after a change, or learning: too few jobs to tell."""
         if self.learning_:
-            return "alarm" if self.alarmed_ else "learning"
+            return "settling" if self.detectors_ else "learning"
         return "warning" if max(self.levels.values()) >= WARNING_FROM else "ok"
 
     def update(self, raw: RawScores, places: Ints) -> tuple[str, int, int, int] | None:
@@ -98,13 +97,12 @@ class Scope:
         stream = np.concatenate([self.places_, places])
         first = max(len(self.places_) + since.since, 0)
         last = len(self.places_) + at
-        self.rebase(alarmed=True)
+        self.rebase()
         return signal, int(stream[last]), int(stream[first]), last - first + 1
 
-    def rebase(self, *, alarmed: bool = False) -> None:
+    def rebase(self) -> None:
         """Forget what is usual and learn it from the jobs that follow."""
         self.learning_ = True
-        self.alarmed_ = alarmed
         self.learnt_ = RawScores.none()
         self.places_ = np.empty(0, dtype=np.int64)
 
@@ -149,7 +147,7 @@ class Scope:
             else:
                 # a short reference tells the level; bursts are known better from the long one
                 self.detectors_[signal].restart(float(weight.sum()))
-        self.learning_ = self.alarmed_ = False
+        self.learning_ = False
 
     def _weights(self, signal: str, raw: RawScores) -> Floats:
         """Return what each job counts: jobs of one burst share their luck."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from prophase.profile.drift.mending import Mend
@@ -22,7 +22,6 @@ class Change:
     since: int
     due: list[int]
     alarms: list[Alarm]
-    broken: list[int] = field(default_factory=list)
     profiles_done: bool = False
     mend: Mend | None = None
 

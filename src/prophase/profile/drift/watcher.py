@@ -25,7 +25,6 @@ from prophase.profile.drift.scope import MOST
 from prophase.profile.drift.step import LOOKS_AGAIN, Change, Step
 from prophase.profile.drift.usual import UsualProfiles
 from prophase.profile.predict.methods import DEFAULT, predictor_named
-from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.submitted import outcomes
 
 Floats = NDArray[np.float64]
@@ -37,7 +36,7 @@ STRIDE = 25
 _CHART_EVERY = 2
 #: jobs before a change that tell how good predictions were
 _RECENT = 1_000
-#: jobs of a kind since a change, and share of them that left its profile, that make it broken
+#: jobs expected in a profile since a change, and share of them elsewhere, that make it broken
 _ENOUGH, _LEFT = 10, 0.5
 #: signals that old outcomes may be the cause of
 OF_ERRORS = ("longer", "shorter", "error", "calibration")
@@ -52,7 +51,7 @@ class Watcher:
         The column that is predicted and watched.
     method : str, default="default"
         Predictor, by name.
-    false_alarms : float, default=2e-5
+    false_alarms : float, default=1e-5
         False alarms per job to aim at, see :class:`DriftMonitor`.
     act : bool, default=True
         Mend what broke. If False, changes are noticed and nothing is done.
@@ -63,8 +62,6 @@ class Watcher:
     ----------
     predictor_, profiler_, monitor_
         What is kept right, and what watches it.
-    live_ : LiveProfiles
-        The dynamic part of the profiles, up to the last job.
     records_ : Records
         All jobs seen, and what was known of each.
     steps_ : list of Step
@@ -124,10 +121,11 @@ class Watcher:
         # what is usual is seen on jobs that were predicted and not learnt from
         cut = max(len(history) - MOST, len(history) // 2)
         early, late = history.iloc[:cut], history.iloc[cut:]
+        # and by the very predictor that is watched: another one errs in another way
         self.clock_ = Clock(early)
-        earlier = self._predictor().fit(early, self.target)
-        answered = self.clock_.answer(earlier, late)
-        self.predictor_ = self._predictor().fit(history, self.target)
+        self.predictor_ = predictor_named(self.method_, random_state=self.random_state)
+        self.predictor_.fit(early, self.target)
+        answered = self.clock_.answer(self.predictor_, late)
         labels = self._assigned(history)
         self.usual_ = UsualProfiles(history)
         self.usual_.add(early, labels[:cut])
@@ -136,14 +134,9 @@ class Watcher:
             rows = slice(at, at + 4 * STRIDE)
             expected.append(self._expect_and_add(history.iloc[rows], labels[rows]))
         suggested = np.concatenate(expected)
-        unknown = np.full(cut, np.nan)
         self.records_ = Records(history, self.target)
         self.records_.add(
-            history,
-            labels,
-            suggested,
-            np.concatenate([unknown, answered.error(late, earlier)]),
-            np.concatenate([unknown, answered.outside(late, earlier)]),
+            history, labels, suggested, answered.judged(late, self.predictor_).behind(cut)
         )
         self.monitor_ = DriftMonitor(
             target=self.target, false_alarms=self.false_alarms, random_state=self.random_state
@@ -153,7 +146,6 @@ class Watcher:
             lagged=answered.lagged,
             **self._of_profiles(labels[cut:], suggested[cut:]),
         )
-        self._describe_live()
         self.watched_ = 0
         self.steps_: list[Step] = []
         self.changes_: list[Change] = []
@@ -204,13 +196,28 @@ class Watcher:
         """Return the profiles with their dynamic part up to the last job."""
         if self.profiler_ is None:
             return None
+        told = self.profiler_.profiles_
+        live = LiveProfiles(dict.fromkeys(name for one in told for name in one.dynamic))
+        live.update(self.records_.table(), self.records_.labels)
         found = copy.copy(self.profiler_)
-        found.profiles_ = self.live_.refreshed(self.profiler_.profiles_)
+        found.profiles_ = live.refreshed(told)
         return found
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return a row for all jobs and one per profile: how right predictions are, how new jobs.
+
+        Quality is that of the last 1,000 jobs, levels say how near each signal is to an alarm.
+        """
+        recent = len(self.records_) - _RECENT
+        return [
+            {**row, **self.records_.quality(recent, profile=None if name == OVERALL else int(name))}
+            for row in self.monitor_.table()
+            for name in [row["scope"]]
+        ]
 
     def to_state(self) -> dict[str, Any]:
         """Return all that was learnt, without the jobs and what follows from them."""
-        state = {n: item for n, item in vars(self).items() if n not in ("usual_", "live_")}
+        state = {n: item for n, item in vars(self).items() if n != "usual_"}
         state["records_"] = copy.copy(self.records_)
         state["records_"].parts = []
         return state
@@ -221,7 +228,6 @@ class Watcher:
         self = object.__new__(cls)
         vars(self).update(state)
         self.records_.parts = [jobs]
-        self._describe_live()
         self._recount()
         return self
 
@@ -232,11 +238,7 @@ class Watcher:
         alarms = self.monitor_.update(
             jobs, answered.said, lagged=answered.lagged, **self._of_profiles(labels, expected)
         )
-        error = answered.error(jobs, self.predictor_)
-        outside = answered.outside(jobs, self.predictor_)
-        self.records_.add(jobs, labels, expected, error, outside)
-        if self.profiler_ is not None:
-            self.live_.update(jobs, labels)
+        self.records_.add(jobs, labels, expected, answered.judged(jobs, self.predictor_))
         self.watched_ += len(jobs)
         if alarms or self.watched_ // STRIDE % _CHART_EVERY == 0:
             self._chart(alarms)
@@ -248,7 +250,6 @@ class Watcher:
         for change in [one for one in self.changes_ if one.due[0] <= self.watched_]:
             change.due = [at for at in change.due if at > self.watched_]
             self.changes_ = [one for one in self.changes_ if one.due]
-            self.monitor_.rebase(alarmed=bool(change.due))
             before_step(self.next_step_)
             made.append(self._mend("second look", change))
             self.steps_.append(made[-1])
@@ -258,15 +259,13 @@ class Watcher:
         since = self.records_.history_jobs + alarms[0].since
         if not self.act:
             return self._step("alarm", Change(self.next_step_, since, [], alarms))
-        profiles = [int(one.scope) for one in alarms if one.scope != OVERALL]
         if self.changes_:
             # the same change, seen by another monitor
             change = self.changes_[-1]
             change.alarms += alarms
-            change.broken += [one for one in profiles if one not in change.broken]
             return self._step("alarm", change)
         due = [self.watched_ + jobs for jobs in LOOKS_AGAIN]
-        change = Change(self.next_step_, since, due, alarms, broken=profiles)
+        change = Change(self.next_step_, since, due, alarms)
         self.changes_.append(change)
         return self._mend("alarm", change)
 
@@ -289,6 +288,7 @@ class Watcher:
             )
             self.mends_[change.step] = change.mend
         self.predictor_ = mended(rows, list(self.mends_.values()), **settings)
+        self.monitor_.rebase()
         retired, new, said = self._regroup(change, rows)
         return self._step(kind, change, retired, new, said)
 
@@ -300,25 +300,26 @@ class Watcher:
             return (), (), ""
         since = change.since
         labels, expected = self.records_.labels[since:], self.records_.expected[since:]
-        if any(one.signal == "misfit" for one in change.alarms):
-            for number in np.unique(expected[expected != OUTLIERS]).tolist():
-                left = labels[expected == number] != number
-                if number not in change.broken and len(left) >= _ENOUGH and left.mean() > _LEFT:
-                    change.broken.append(number)
-        current = {one.profile for one in self.profiler_.profiles_}
-        change.broken = [one for one in change.broken if one in current]
-        belonged = np.where(np.isin(expected, change.broken), expected, OUTLIERS)
-        belonged = np.where(np.isin(labels, change.broken), labels, belonged)
+        broken = [
+            number
+            for number in sorted({one.profile for one in self.profiler_.profiles_})
+            if (expected == number).sum() >= _ENOUGH
+            and (labels[expected == number] != number).mean() > _LEFT
+        ]
+        if not broken and all(one.signal != "misfit" for one in change.alarms):
+            return (), (), ""
+        belonged = np.where(np.isin(expected, broken), expected, OUTLIERS)
+        belonged = np.where(np.isin(labels, broken), labels, belonged)
         free = (belonged != OUTLIERS) | (labels == OUTLIERS)
         if free.sum() < FEWEST_REGROUPED and change.due:
             return (), (), "waits for more jobs since the change"
         # a job that found its place in an untouched profile stays there
-        free &= (labels == OUTLIERS) | np.isin(labels, change.broken)
+        free &= (labels == OUTLIERS) | np.isin(labels, broken)
         found = reprofile(
             self.profiler_,
             rows.iloc[since:][free].reset_index(drop=True),
             belonged[free],
-            change.broken,
+            broken,
             first_number=self.next_profile_,
         )
         change.profiles_done = bool(found.new)
@@ -329,7 +330,6 @@ class Watcher:
             anew[since:][free] = self._assigned(rows.iloc[since:][free])
             self.records_.labels = anew
             self.monitor_.drop(list(found.retired))
-            self._describe_live()
             self._recount()
         return found.retired, found.new, found.note
 
@@ -373,12 +373,6 @@ class Watcher:
         quality = self.records_.quality(len(self.records_) - 200)
         self.chart_.append({**quality, "jobs": self.watched_, "levels": levels})
 
-    def _describe_live(self) -> None:
-        told = self.profiler_.profiles_ if self.profiler_ else []
-        self.live_ = LiveProfiles(dict.fromkeys(name for one in told for name in one.dynamic))
-        if self.profiler_ is not None:
-            self.live_.update(self.records_.table(), self.records_.labels)
-
     def _recount(self) -> None:
         """Count profiles by key anew; jobs of a retired profile get their place of today."""
         rows, labels = self.records_.table(), self.records_.labels.copy()
@@ -408,9 +402,6 @@ class Watcher:
             return {}
         misfit = np.where(expected == OUTLIERS, np.nan, labels != expected)
         return {"profiles": expected, "misfit": misfit}
-
-    def _predictor(self) -> Predictor:
-        return predictor_named(self.method_, random_state=self.random_state)
 
     def _refuse_other_schema(self, jobs: pd.DataFrame) -> None:
         lacking = [n for n in (self.profiler_.columns_ if self.profiler_ else ()) if n not in jobs]
