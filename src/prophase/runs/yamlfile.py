@@ -73,7 +73,10 @@ class YamlFile:
             for key, value in node.value:
                 below = (*path, key.value)
                 if below in self._marks:
-                    raise self.wrong(f"{key.value!r} stands here a second time.", *below)
+                    place = f"line {key.start_mark.line + 1} column {key.start_mark.column + 1}"
+                    raise FormatError(
+                        f"{self.name} {place}: {key.value!r} stands here a second time."
+                    )
                 self._marks[below] = key.start_mark
                 self._note(value, below)
         elif isinstance(node, yaml.SequenceNode):

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from prophase.errors import ExecutorError, storage_error
+from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, Check
 from prophase.runs.local.attempts import attempts_of, is_locked, kill_marked, read_json
 from prophase.runs.local.rows import task_rows
@@ -177,9 +178,9 @@ class LocalExecutor:
             if attempt.result() is None
         )
         stopped = self._stop_supervisor(place)
-        return (
-            f"restarted its supervisor and {killed} task processes" if stopped or killed else None
-        )
+        if not stopped and not killed:
+            return None
+        return f"restarted its supervisor, ended {counted(killed, 'process', 'processes')} of tasks"
 
     def tidy(self, executing: Sequence[Assignment]) -> list[str]:
         """Stop supervisors of runs that are not being executed."""

@@ -181,6 +181,7 @@ class Supervisor:
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
+                    env={**os.environ, MARK: str(folder)},
                 )
             )
 

@@ -44,7 +44,8 @@ _OUT_OF_MEMORY_WORDS = (
     b"Out of memory",
     b"OOMKilled",
 )
-COMMAND_NOT_FOUND, NOT_EXECUTABLE = 127, 126
+#: as shells and timeout(1) have it
+COMMAND_NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ def run_measured(order: Order) -> Ending:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         lines.close()
         exit_code = child.returncode if child.returncode >= 0 else 128 - child.returncode
+        if watch.timed_out:
+            exit_code = TIMED_OUT
         oom, because = _was_oom(exit_code, watch, limit, order)
         read, written = (after - before for after, before in zip(_own_io(), began_io, strict=True))
         cpu_s = ended.ru_utime + ended.ru_stime
