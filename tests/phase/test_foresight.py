@@ -46,3 +46,13 @@ def test_series_that_never_change_say_so() -> None:
     rows = score_forecasts(learn_next([cycle(6)], 3), [np.zeros(9, dtype=int)])
     assert rows[0]["changes"] == 0
     assert in_words(rows) == "No change of phase to judge forecasts by."
+
+
+def test_changes_that_nothing_was_learnt_of_are_told_as_such() -> None:
+    rows = score_forecasts(learn_next([np.zeros(40, dtype=int)], 3), [cycle(1)])
+    assert in_words(rows).endswith("ever left where the phases were learnt.")
+
+
+def test_a_score_reads_as_a_sentence() -> None:
+    rows = score_forecasts(learn_next([cycle(6)], 3), [cycle(1)])
+    assert in_words(rows).startswith("Of 2 changes, the next phase was foreseen at 100 % (")

@@ -16,6 +16,7 @@ import numpy as np
 from prophase.phase.forecast import NextPhase
 from prophase.phase.series import Ints
 from prophase.phase.stays import stays_of
+from prophase.plural import counted
 
 #: a change within so many samples is worth a warning
 HORIZON = 5
@@ -74,11 +75,16 @@ def in_words(rows: Sequence[dict[str, Any]]) -> str:
     learnt, commonest = rows[0], rows[1]
     if not learnt["changes"]:
         return "No change of phase to judge forecasts by."
-    return (
-        f"Of {learnt['changes']:,} changes, the next phase was foreseen at "
+    said = (
+        f"Of {counted(learnt['changes'], 'change')}, the next phase was foreseen at "
         f"{learnt['next_right_pct']:.0f} % (commonest phase: {commonest['next_right_pct']:.0f} %, "
-        f"stays the same: 0 %); the time to change was wrong by a factor of "
-        f"{learnt['off_factor']:.1f} (usual stay: {commonest['off_factor']:.1f})."
+        "stays the same: 0 %)"
+    )
+    if not np.isfinite(learnt["off_factor"]):
+        return f"{said}; no such phase was ever left where the phases were learnt."
+    return (
+        f"{said}; the time to change was wrong by a factor of {learnt['off_factor']:.1f} "
+        f"(usual stay: {commonest['off_factor']:.1f})."
     )
 
 
