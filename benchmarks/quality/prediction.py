@@ -3,10 +3,11 @@
 Duration on time splits at several cuts, so that none is tuned to, both as learnt once and with
 every finished job counting at once. The default was shaped on the traces of ``TUNED_ON``
 and is confirmed on those of ``CONFIRMED_ON``. Usage is judged by job splits, and GPU memory
-and out-of-memory of generated networks beside a linear model. One row per trace, method and
-measure; the default's rows carry the best single baseline's values of the same cuts.
+and out-of-memory of generated networks beside a linear model. All methods are shown; recorded
+are the default (on the PAI rows also the paper's profile mean) and, for each run, the best
+single baseline, so losses stand beside gains.
 
-    python benchmarks/quality/prediction.py [--part pai,splits,confirm,usage,gpumemnet]
+    python benchmarks/quality/prediction.py [--part pai,splits,later,confirm,usage,gpumemnet]
 """
 
 from __future__ import annotations
@@ -43,9 +44,12 @@ CONFIRMED_ON = (
 #: shares of the jobs that are judged
 CUTS = (0.4, 0.25, 0.1)
 SHOWN = ("within_x2_pct", "r2_log", "coverage_90_pct")
-ALSO_SHOWN = ("median_ape_pct", "within_20_pct", "range_factor_median")
+ERRORS = ("median_ape_pct", "within_20_pct")
+ALSO_SHOWN = (*ERRORS, "range_factor_median")
 #: group jobs by measured use, which only the PAI rows have
 PROFILED = tuple(name for name in METHODS if name.startswith("profile-"))
+#: what a model of generated networks has to beat
+SIMPLE = ("linear", "backoff-median", "global-median")
 #: a stratum of so many jobs or more has to be covered
 STRATUM_JOBS = 100
 
@@ -89,39 +93,38 @@ def show(title: str, found: Found) -> None:
         print(f"  {name:28s} {parts} | covered: {strata}", flush=True)
 
 
-def note(name: str, data: str, runs: Sequence[Found], measures: Sequence[str]) -> None:
-    """Record one row per method and measure, over the runs; the default beside the best."""
-    lowest_wins = ("median_ape_pct",)
-    for method in runs[0]:
-        held = [run for run in runs if method in run]
-        for key in measures:
-            values = [run[method][key] for run in held]
-            best, best_values, remark = "", [], ""
-            if method == "default" and key not in ("coverage_90_pct", "range_factor_median"):
-                pick = min if key in lowest_wins else max
-                rivals = [
-                    pick((run[base][key], base) for base in run if base in BASELINES)
-                    for run in held
-                ]
-                best_values = [value for value, _ in rivals]
-                best = "best of " + ", ".join(dict.fromkeys(base for _, base in rivals))
-            if method == "default" and key == "coverage_90_pct":
-                remark = _strata_remark([run[method] for run in held])
-            record(
-                Measurement(f"{name}: {method} {key}", "", values, best, best_values, data, remark)
-            )
+def note(
+    name: str, data: str, runs: Sequence[Found], measures: Sequence[str], method: str = "default"
+) -> None:
+    """Record a method, one row per measure over the runs, beside the best single baselines."""
+    for key in measures:
+        best, best_values, remark = "", [], ""
+        if key == "coverage_90_pct":
+            remark = _ranges([run[method] for run in runs])
+        else:
+            pick = min if key == "median_ape_pct" else max
+            rivals = [
+                pick((run[base][key], base) for base in run if base in BASELINES) for run in runs
+            ]
+            best_values = [value for value, _ in rivals]
+            best = "best of " + ", ".join(dict.fromkeys(base for _, base in rivals))
+        values = [run[method][key] for run in runs]
+        record(Measurement(f"{name}: {method} {key}", "", values, best, best_values, data, remark))
 
 
-def _strata_remark(runs: Sequence[dict[str, Any]]) -> str:
+def _ranges(runs: Sequence[dict[str, Any]]) -> str:
+    """Say how wide the ranges are, and which stratum they cover least."""
     covered = [
-        (part["coverage_90_pct"], kind)
+        (part["coverage_90_pct"], part["jobs"], kind)
         for run in runs
         for kind, part in run["strata"].items()
         if part["jobs"] >= STRATUM_JOBS
     ]
-    factor = ", ".join(f"{run['range_factor_median']:.3g}" for run in runs)
-    lowest = f"least covered stratum {min(covered)[1]} {min(covered)[0]:.1f} %; " if covered else ""
-    return f"{lowest}median high/low {factor}"
+    width = ", ".join(f"{run['range_factor_median']:.3g}" for run in runs)
+    if not covered:
+        return f"median high/low {width}"
+    least, jobs, kind = min(covered)
+    return f"least covered stratum: {kind} {least:.1f} of {jobs} jobs; median high/low {width}"
 
 
 def pai() -> None:
@@ -135,17 +138,19 @@ def pai() -> None:
             jobs.iloc[split.train], jobs.iloc[split.test], ["default", *METHODS], online=online
         )
         show(f"PAI rows, cut at day {day:.1f}, {mode}", found)
-        note(f"PAI duration, {mode}", PAI, [found], [*SHOWN, *ALSO_SHOWN])
+        for method in ("default", "profile-mean"):
+            note(f"PAI duration, {mode}", PAI, [found], [*SHOWN, *ERRORS], method)
 
 
-def on_splits(traces: Sequence[str], cuts: Sequence[float], label: str) -> None:
+def splits() -> None:
+    """Judge on the last 40, 25 and 10 % of the traces the default was shaped on."""
     won: list[bool] = []
-    for trace in traces:
+    for trace in TUNED_ON:
         jobs = jobs_of(trace)
         for online in (False, True):
             mode = "online" if online else "learnt once"
             runs = []
-            for cut in cuts:
+            for cut in CUTS:
                 split = split_by_time(jobs, test_share=cut)
                 methods = ["default", *BASELINES]
                 if cut == 0.25:
@@ -155,9 +160,25 @@ def on_splits(traces: Sequence[str], cuts: Sequence[float], label: str) -> None:
                 )
                 show(f"{trace}, last {cut:.0%}, {mode}", runs[-1])
                 won.append(wins(runs[-1]))
-            note(f"{label} {trace}, {mode}", trace, runs, SHOWN)
-    print(f"\n{label}: both measures won in {sum(won)} of {len(won)} runs")
-    record(Measurement(f"{label}: runs won on both", "share", [float(np.mean(won))]))
+            note(f"{trace}, {mode}, last 40, 25, 10 %", trace, runs, SHOWN)
+    record(Measurement("runs won on both measures", "share", [float(np.mean(won))],
+                       remark=f"{sum(won)} of {len(won)}"))  # fmt: skip
+
+
+def confirm() -> None:
+    """Judge on traces the default was not shaped on: learnt once, and online."""
+    won: list[bool] = []
+    for trace in CONFIRMED_ON:
+        jobs = jobs_of(trace)
+        split = split_by_time(jobs, test_share=0.3)
+        train, test = jobs.iloc[split.train], jobs.iloc[split.test]
+        runs = [judged(train, test, ["default", *BASELINES], online=mode) for mode in (False, True)]
+        for found, mode in zip(runs, ("learnt once", "online"), strict=True):
+            show(f"{trace}, last 30 %, {mode}", found)
+            won.append(wins(found))
+        note(f"confirm {trace}, learnt once and online", trace, runs, SHOWN)
+    record(Measurement("confirm: runs won on both measures", "share", [float(np.mean(won))],
+                       remark=f"{sum(won)} of {len(won)}"))  # fmt: skip
 
 
 def wins(found: Found) -> bool:
@@ -189,15 +210,16 @@ def usage(seeds: int = 6) -> None:
     jobs = jobs_of(PAI)
     targets = ("memory_peak_gib", "memory_mean_gib", "cpu_mean_cores", "gpu_memory_peak_gib",
                "gpu_memory_mean_gib", "gpu_util_mean_pct")  # fmt: skip
-    methods = ["default", *(name for name in METHODS if name != "time-limit")]
+    every = ["default", *(name for name in METHODS if name != "time-limit")]
+    few = ["default", "global-median", "user-median", "backoff-median"]
     for target in targets:
         runs = []
         for seed in range(seeds):
             split = split_by_job(jobs, 0.3, random_state=seed)
             train, test = jobs.iloc[split.train], jobs.iloc[split.test]
-            runs.append(judged(train, test, methods, target=target))
+            runs.append(judged(train, test, few if seed else every, target=target))
         show(f"PAI rows, {target}, job split, first seed", runs[0])
-        note(f"PAI {target}, job split", PAI, runs, ["median_ape_pct", *SHOWN])
+        note(f"PAI {target}, job split", PAI, runs, ["median_ape_pct", "coverage_90_pct"])
 
 
 def gpumemnet(seeds: int = 5) -> None:
@@ -207,7 +229,7 @@ def gpumemnet(seeds: int = 5) -> None:
         for seed in range(seeds):
             split = split_by_job(jobs, 0.3, random_state=seed)
             train, test = jobs.iloc[split.train], jobs.iloc[split.test]
-            methods = ["default", "forest", "boosting", "shrinkage", "backoff-median"]
+            methods = ["default", "backoff-median", "global-median"]
             runs.append(judged(train, test, methods, target=target))
             runs[-1]["linear"] = linear(train, test, target)
         keys = [key, "r2_log", "within_20_pct"]
@@ -215,19 +237,15 @@ def gpumemnet(seeds: int = 5) -> None:
             keys = [key, "balanced_accuracy_pct", "brier"]
         for measure_name in keys:
             best = min if measure_name in ("median_ape_pct", "brier") else max
-            for method in runs[0]:
-                values = [run[method][measure_name] for run in runs]
-                simple = [
-                    best(run[name][measure_name] for name in ("linear", "backoff-median"))
-                    for run in runs
-                ]
-                rival = ("best simple", simple) if method == "default" else ("", [])
-                record(
-                    Measurement(
-                        f"gpumemnet {target}: {method} {measure_name}", "", values, *rival,
-                        "gpumemnet", f"job split, {seeds} seeds",
-                    )
-                )  # fmt: skip
+            simple = [best(run[name][measure_name] for name in SIMPLE) for run in runs]
+            values = [run["default"][measure_name] for run in runs]
+            record(
+                Measurement(
+                    f"gpumemnet {target}: default {measure_name}", "", values,
+                    "best of linear and medians", simple,
+                    "gpumemnet", f"job split, {seeds} seeds",
+                )
+            )  # fmt: skip
 
 
 def linear(train: pd.DataFrame, test: pd.DataFrame, target: str) -> dict[str, Any]:
@@ -260,9 +278,9 @@ def linear(train: pd.DataFrame, test: pd.DataFrame, target: str) -> dict[str, An
 
 PARTS: dict[str, Callable[[], None]] = {
     "pai": pai,
-    "splits": lambda: on_splits(TUNED_ON, CUTS, "split"),
+    "splits": splits,
     "later": later_files,
-    "confirm": lambda: on_splits(CONFIRMED_ON, (0.3,), "confirm"),
+    "confirm": confirm,
     "usage": usage,
     "gpumemnet": gpumemnet,
 }

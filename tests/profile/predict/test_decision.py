@@ -29,3 +29,9 @@ def test_what_repeats_nearly_exactly_is_named_exactly() -> None:
     steps = np.sort(np.concatenate([np.zeros(20), np.linspace(-0.2, 1.0, 40)]))[None, :]
     assert abs(best_points(steps, 1.0, NEARLY_EXACT)[0]) < 0.05
     assert best_points(steps, 1.0, FACTOR_TWO)[0] > 0.1
+
+
+def test_a_nearly_exact_answer_settles_on_what_repeats() -> None:
+    # half of all repeat at 1.03; the others lie below it, so an average would, too
+    steps = np.sort(np.concatenate([np.full(30, 1.03), np.linspace(0.85, 1.02, 28), [4.0, 5.0]]))
+    assert best_points(steps[None, :], 1.0, NEARLY_EXACT)[0] == pytest.approx(1.03, abs=0.011)

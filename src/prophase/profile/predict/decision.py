@@ -14,6 +14,8 @@ NEARLY_EXACT = (0.05, 0.1, 0.2, float(np.log(2.0)))
 _PRICE = {FACTOR_TWO: 0.5, NEARLY_EXACT: 0.2}
 #: answers nearly as good as the best are averaged, which steadies the choice
 _INDIFFERENCE = 0.02
+#: in logarithms, how far the outcomes around a nearly exact answer lie from it at most
+_AROUND = 0.2
 _BATCH = 500
 
 
@@ -25,7 +27,7 @@ def best_points(
     Parameters
     ----------
     steps : array, shape (jobs, outcomes)
-        Equally likely outcomes of each job, in logarithms.
+        Equally likely outcomes of each job, in logarithms, in order of size.
     variance : float
         Of the target's logarithm over all jobs: the scale of a large miss.
     useful : tuple
@@ -51,4 +53,13 @@ def best_points(
             worth += share / len(useful)
         weight = np.exp((worth - worth.max(axis=1, keepdims=True)) / _INDIFFERENCE)
         points[first : first + _BATCH] = (weight * candidates).sum(axis=1) / weight.sum(axis=1)
-    return points
+    return points if useful == FACTOR_TWO else _settled(steps, points)
+
+
+def _settled(steps: Floats, points: Floats) -> Floats:
+    """Return the middle of the outcomes around each point: what it uses often repeats exactly."""
+    begin = (steps < points[:, None] - _AROUND).sum(axis=1)
+    last = np.maximum((steps <= points[:, None] + _AROUND).sum(axis=1) - 1, 0)
+    rows = np.arange(len(points))
+    middle = 0.5 * (steps[rows, (begin + last) // 2] + steps[rows, (begin + last + 1) // 2])
+    return np.where(begin <= last, middle, points)
