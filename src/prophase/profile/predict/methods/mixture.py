@@ -1,13 +1,13 @@
 """The default: forests and memories pooled into one distribution, and a decision picks the point.
 
 One forest learns the outcome itself, others how far it lies from what the keys say (shrunk
-medians; the median of the last five) and from the time limit. Beside them stand plain
-memories: what the same key did, all along and lately, what the user did, and all jobs. Each
-counts as much as it deserved on the later part of the history, so a trace on which plain
-medians win is answered much as they would. The distribution is often two-humped, a job
-that fails at once or runs to its end, and its mean or median may then be a value that hardly
-ever happens: the point is the one that is most often close to the outcome, with a price on
-large misses.
+medians; the median of the last five) and from the time limit; of a target that is true or
+false, boosted trees learn the probability. Beside them stand plain memories: what the same
+key did, all along and lately, what the user did, and all jobs. Each counts as much as it
+deserved on the later part of the history, so a trace on which plain medians win is answered
+much as they would. The distribution is often two-humped, a job that fails at once or runs to
+its end, and its mean or median may then be a value that hardly ever happens: the point is the
+one that is most often close to the outcome, with a price on large misses.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from prophase.profile.predict.answer import Answer
+from prophase.profile.predict.boosted_chance import BoostedChance
 from prophase.profile.predict.decision import FACTOR_TWO, NEARLY_EXACT, best_points
 from prophase.profile.predict.features import features, recent_backoff, shrunk
 from prophase.profile.predict.history import Question
@@ -40,6 +41,7 @@ _PRIOR = {
     "from_shrunk": 3.0,
     "from_recent": 3.0,
     "from_limit": 3.0,
+    "boosted": 9.0,
     "key": 1.0,
     "key_lately": 1.0,
     "user": 1.0,
@@ -79,6 +81,8 @@ class Mixture(Predictor):
             for number, (name, base) in enumerate(_bases(asked, recall).items())
             if self._bears(name, asked)
         }
+        if self.yes_no_:
+            self.boosted_ = BoostedChance(random_state=self.random_state).fit(seen, answers)
 
     def _weigh(self, question: Question, values: Floats) -> None:
         recall = self.history_.recall(question)
@@ -132,6 +136,8 @@ class Mixture(Predictor):
             name: partial(_told_by, forest, data, bases[name])
             for name, forest in self.forests_.items()
         }
+        if self.yes_no_:
+            found["boosted"] = partial(self.boosted_.outcomes, data)
         owner = next(
             (place for word in ("user", "group")
              if (place := self.history_.level_of(word)) is not None),
