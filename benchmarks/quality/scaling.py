@@ -59,7 +59,7 @@ SHOWN = (
 )
 
 
-def judge(case: Case, splits: int, figures: Path | None) -> None:
+def judge(case: Case, splits: int, policies: list[str] | None, figures: Path | None) -> None:
     """Compare policies on several divisions of a trace, and record each."""
     fleet, _ = fleet_of(open_trace(DATA / case.trace, tables=["usage"]).usage, case.metric)
     fleet = _at_most(fleet, MOST_SAMPLES)
@@ -68,12 +68,12 @@ def judge(case: Case, splits: int, figures: Path | None) -> None:
     # a single series is divided by time, which gives one division only
     for seed in range(1 if alone else splits):
         sides = divided(fleet, test_share=0.3 if alone else 0.5, random_state=seed)
-        found = compare(*sides, target=case.target)
+        found = compare(*sides, target=case.target, policies=policies)
         rows += [{"split": seed, **one.row()} for one in found.judged]
         print(f"{case.trace}, {case.metric}, split {seed}: {found.verdict()}", flush=True)
         if figures is not None and seed == 0:
             _draw(found, figures / f"{case.trace}-{case.metric}-{case.target:.2f}")
-    _recorded(pd.DataFrame(rows), case)
+    _recorded(pd.DataFrame(rows), case, policies)
 
 
 def _at_most(fleet: Fleet, samples: int) -> Fleet:
@@ -82,10 +82,12 @@ def _at_most(fleet: Fleet, samples: int) -> Fleet:
     return divided(fleet, test_share=samples / fleet.samples)[1]
 
 
-def _recorded(rows: pd.DataFrame, case: Case) -> None:
+def _recorded(rows: pd.DataFrame, case: Case, policies: list[str] | None) -> None:
     print(rows.groupby("policy", sort=False)[list(SHOWN)].mean().round(3).to_string(), flush=True)
     baseline = rows.loc[rows["policy"] == "recent-max", "allocation_over_usage"].tolist()
     for policy, part in rows.groupby("policy", sort=False):
+        if policies is not None and policy not in policies:
+            continue
         goal = f"; goal {case.goal}" if case.goal else ""
         low, high = part["satisfied_pct"].min(), part["satisfied_pct"].max()
         record(
@@ -114,6 +116,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--splits", type=int, default=5)
     options.add_argument("--traces", default="", help="Some of them, joined by commas.")
+    options.add_argument("--policies", default="", help="Record some, joined by commas.")
     options.add_argument("--figures", type=Path)
     chosen = options.parse_args()
     if not DATA.is_dir():
@@ -121,7 +124,8 @@ def main() -> None:
         return
     for case in CASES:
         if not chosen.traces or case.trace in chosen.traces.split(","):
-            judge(case, chosen.splits, chosen.figures)
+            policies = chosen.policies.split(",") if chosen.policies else None
+            judge(case, chosen.splits, policies, chosen.figures)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -33,7 +34,11 @@ _ENOUGH = 40_000
 
 
 class QuantileBoosting(Policy):
-    """Give the quantile that trees expect from the recent past, times a margin."""
+    """Give the quantile that trees expect from the recent past, times a margin.
+
+    Never less than what is used right now: trees may be wrong about a kind of run that they have
+    not seen, and less would be violated at once.
+    """
 
     name = "boosting"
     learns = True
@@ -52,10 +57,21 @@ class QuantileBoosting(Policy):
     def plan(self, fleet: Fleet) -> Plan:
         seen = lags(fleet, self.floor_, self.others_)
         rise = self.trees_.inplace_predict(_rows(seen, np.arange(fleet.decisions)))
-        return Scaled(fleet, seen.scale * np.exp(np.asarray(rise, np.float64)), self.startup_)
+        expected = seen.scale * np.exp(np.asarray(rise, np.float64))
+        return _AboveNow(fleet, expected, self.startup_, seen.levels[:, 0])
 
     def variants(self) -> Sequence[QuantileBoosting]:
         return [self]
+
+
+@dataclass(frozen=True)
+class _AboveNow(Scaled):
+    #: (decisions,) the last use seen
+    last: Floats
+
+    def wanted(self, dial: float) -> Floats:
+        wanted = super().wanted(dial)
+        return np.where(self.fleet.age > 0, np.maximum(wanted, self.last), wanted)
 
 
 def _learnt(
