@@ -12,8 +12,14 @@ from prophase.runs.campaign import Campaign
 _QUICK = ("deploy", "check_deploy", "execute", "check_execute", "profile", "check_profile")
 
 
-def example_campaign(folder: Path) -> Campaign:
-    """Copy the example below a folder, make a campaign of it and register its runs."""
+def example_campaign(folder: Path, *, quick: bool = False) -> Campaign:
+    """Copy the example below a folder, make a campaign of it and register its runs.
+
+    Parameters
+    ----------
+    quick : bool, default=False
+        Register the heavy scenario alone, at one date.
+    """
     source = folder / "example"
     try:
         if not source.exists():
@@ -22,7 +28,8 @@ def example_campaign(folder: Path) -> Campaign:
     except OSError as cause:
         raise storage_error(cause, source) from cause
     campaign = Campaign.create(folder / "campaign", source / "pipeline.yaml")
-    campaign.register(source / "scenarios.yaml", actor="demo")
+    scenarios = "heavy.yaml" if quick else "scenarios.yaml"
+    campaign.register(source / scenarios, actor="demo")
     for branch in _QUICK:
         campaign.set(f"{branch}.interval_s=0.2", actor="demo")
     return campaign

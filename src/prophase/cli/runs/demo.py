@@ -13,6 +13,9 @@ from prophase.cli.runs.options import log_to_stderr
 
 def command(
     folder: Annotated[Path, typer.Argument(help="Folder for the example.")] = Path("runs-demo"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only the heavy scenario, at one date.")
+    ] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Run the built-in pipeline: 27 small tasks, two scenarios, two dates, in about a minute.
@@ -26,7 +29,7 @@ def command(
     from prophase.runs.worker import Worker
 
     log_to_stderr()
-    campaign = example_campaign(folder)
+    campaign = example_campaign(folder, quick=quick)
     with progress_bar() as show:
 
         def stop() -> bool:

@@ -1,0 +1,163 @@
+"""Eight workers on one PostgreSQL table of runs; and what the usage logger costs and catches.
+
+python benchmarks/speed/runs_speed.py
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date, timedelta
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from sqlalchemy import func, select
+
+from postgres import new_database, postgres_programs, running_postgres
+from prophase.runs.states import BRANCHES
+from prophase.runs.store.database import Database
+from prophase.runs.store.runs import NewRun, RunStore
+from prophase.runs.store.tables import CLAIMS, HISTORY
+from prophase.runs.usage import run_logged
+from record import Measurement, record
+
+WORKERS = 8
+TABLE_ROWS = (1_000, 10_000, 100_000)
+#: runs that are claimed and moved in each table
+MOVED = 10_000
+BATCH = 20
+PEAK_MIB = 400
+SHORT_PEAK = f"""
+import time
+time.sleep(1)
+held = bytearray({PEAK_MIB} * 2**20); held[::4096] = b'x' * len(held[::4096])
+del held
+time.sleep(8)
+"""
+
+
+def registered(url: str, rows: int) -> RunStore:
+    database = Database(url)
+    database.migrate()
+    store = RunStore(database)
+    first = date(1990, 1, 1)
+    store.register(
+        (NewRun("s", {}, "v", first + timedelta(days=day)) for day in range(rows)), actor="bench"
+    )
+    return store
+
+
+def work(url: str, share: int, latencies: Path) -> None:
+    """Claim batches and move each run, as the deploy branch of a worker does."""
+    store = RunStore(Database(url))
+    took, moved = [], 0
+    while moved < share:
+        began = time.perf_counter()
+        claims = store.claim(BRANCHES["deploy"], str(os.getpid()), most=BATCH)
+        took.append(time.perf_counter() - began)
+        if not claims:
+            break
+        for claim in claims:
+            store.advance(claim, "triggered", dag_id="d")
+        moved += len(claims)
+    latencies.write_text("\n".join(map(str, took)))
+
+
+def measure_table(server: str, rows: int) -> tuple[float, float]:
+    """Return runs per second of all workers together, and the median latency of a claim in ms."""
+    url = new_database(server)
+    store = registered(url, rows)
+    store.database.close()
+    wanted = min(rows, MOVED)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        children = []
+        for number in range(WORKERS):
+            pid = os.fork()
+            if pid == 0:
+                work(url, wanted // WORKERS, Path(folder) / str(number))
+                os._exit(0)
+            children.append(pid)
+        for pid in children:
+            os.waitpid(pid, 0)
+        passed_s = time.perf_counter() - began
+        took = [float(t) for path in Path(folder).iterdir() for t in path.read_text().split()]
+    moves = select(func.count()).select_from(HISTORY).where(HISTORY.c.event == "triggered")
+    again = select(func.count()).select_from(CLAIMS).where(CLAIMS.c.token > 1)
+    done = store.database.read(lambda c: c.execute(moves).scalar_one())
+    twice = store.database.read(lambda c: c.execute(again).scalar_one())
+    store.database.close()
+    assert twice == 0, f"{twice} runs were claimed more than once"
+    assert done >= wanted
+    return done / passed_s, 1000 * median(took)
+
+
+def measure_workers() -> None:
+    programs = postgres_programs()
+    if programs is None:
+        print("no PostgreSQL server; tools/system-packages installs one")
+        return
+    with running_postgres(programs) as server:
+        found = {rows: measure_table(server, rows) for rows in TABLE_ROWS}
+    smallest = TABLE_ROWS[0]
+    for rows, (rate, latency) in found.items():
+        about = {
+            "baseline": f"{smallest:,} rows",
+            "data": f"{rows:,} registered runs, {WORKERS} workers, batches of {BATCH}",
+        }
+        record(
+            Measurement(
+                f"runs moved, table of {rows:,}",
+                "runs/s",
+                [rate],
+                baseline_values=[found[smallest][0]],
+                remark="each run was claimed exactly once",
+                **about,
+            )
+        )
+        record(
+            Measurement(
+                f"claim latency, table of {rows:,}",
+                "ms",
+                [latency],
+                baseline_values=[found[smallest][1]],
+                **about,
+            )
+        )
+
+
+def measure_logger() -> None:
+    """CPU of the logger over that of the machine's one core, and the error of a short peak."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "usage.jsonl"
+        sleeping = [sys.executable, "-S", "-c", "import time; time.sleep(10)"]
+        began = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", "import prophase.runs.usage.measured"], check=True)
+        middle = resource.getrusage(resource.RUSAGE_CHILDREN)
+        idle = run_logged(sleeping, out)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        start_s = middle.ru_utime + middle.ru_stime - began.ru_utime - began.ru_stime
+        both_s = ended.ru_utime + ended.ru_stime - middle.ru_utime - middle.ru_stime
+        task_s = idle.cpu_mean_cores * idle.duration_s
+        share = max(0.0, both_s - task_s - start_s) / idle.duration_s
+        record(Measurement("usage logger, CPU while sampling every 5 s", "%", [100 * share]))
+        peaks = [
+            run_logged([sys.executable, "-S", "-c", SHORT_PEAK], out).memory_peak_gib
+            for _ in range(3)
+        ]
+    errors = [100 * ((p - idle.memory_peak_gib) * 1024 / PEAK_MIB - 1) for p in peaks]
+    record(
+        Measurement(
+            f"usage logger, error of a {PEAK_MIB} MiB peak between two samples", "%", errors
+        )
+    )
+
+
+if __name__ == "__main__":
+    measure_workers()
+    measure_logger()
