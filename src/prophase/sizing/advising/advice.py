@@ -76,6 +76,8 @@ class TaskAdvice:
     why: str
     keep: bool
     outlook: Outlook | None = field(repr=False, default=None)
+    #: peaks so far, in the order the runs ended
+    peaks: tuple[float, ...] = field(repr=False, default=())
 
     @property
     def advice(self) -> float:
@@ -185,6 +187,7 @@ def _advise_one(
     return TaskAdvice(
         task, len(runs), now, ladder, trial.share, low, high, trial.count, saving,
         0.0 if keep else saving * reserved / span_h * _HOURS_PER_MONTH, why, keep, outlook,
+        tuple(peaks.tolist()),
     )  # fmt: skip
 
 

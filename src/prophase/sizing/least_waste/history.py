@@ -7,6 +7,10 @@ import numpy as np
 from prophase.sizing.least_waste.ladder import Floats
 from prophase.sizing.least_waste.lineage import Prefix, Told
 
+_MOST_BOUNDS = 8
+#: runs with lower peaks after which a kill no longer raises requests
+_UNCONFIRMED = 5
+
 
 class History:
     """Peaks of a task with what was known before each run.
@@ -33,15 +37,15 @@ class History:
         self.open = 0
         self.told: list[Told] = []
         self.tags: dict[Prefix, list[float]] = {}
-        #: requests that were killed and not yet followed by a success
-        self.bounds: list[float] = []
+        #: requests that were killed and no success has explained yet, and runs since then
+        self._bounds: list[tuple[float, int]] = []
         self.record: dict[str, float] = {}
         self.record_hours = 0.0
         self.expected: dict[str, float] = {}
         self.ancestor: tuple[str, str] | None = None
         self.next_choice = 4
-        self.drift_up = self.drift_down = 0.0
         self.code: object = None
+        #: how often the history was retired because the task had changed
         self.changes = 0
 
     @property
@@ -64,6 +68,22 @@ class History:
     def surprises(self) -> Floats:
         return self._rows[4, : self.count]
 
+    @property
+    def bounds(self) -> list[float]:
+        return [bound for bound, _ in self._bounds]
+
+    def killed(self, request: float) -> None:
+        """Remember that a run needs more than this."""
+        self._bounds = [*self._bounds, (request, 0)][-_MOST_BOUNDS:]
+
+    def explain(self, peak: float) -> None:
+        """Forget kills that this peak explains, and those that many runs did not confirm."""
+        self._bounds = [
+            (bound, runs + 1)
+            for bound, runs in self._bounds
+            if bound > peak and runs + 1 < _UNCONFIRMED
+        ]
+
     def add(
         self, peak: float, hours: float, size: float, ancestor: float, surprise: float, told: Told
     ) -> None:
@@ -84,8 +104,9 @@ class History:
         self.count = count
         self.highest = float(self.peaks.max()) if count else 0.0
         self.tags = {}
+        self.ancestor, self.next_choice = None, self.seen + 4
+        self.changes += 1
         self.record, self.record_hours, self.expected = {}, 0.0, {}
-        self.drift_up = self.drift_down = 0.0
         self.surprises[:] = np.nan
 
     def _make_room(self) -> None:

@@ -63,7 +63,7 @@ class Outlook:
     def exceed(self, request: float) -> float:
         """Return the probability that the peak is above a request."""
         place = int(self.values.searchsorted(request, side="right"))
-        return 1.0 - float(self.upto[place - 1]) if place else 1.0
+        return max(0.0, 1.0 - float(self.upto[place - 1])) if place else 1.0
 
     def quantile(self, share: float) -> float:
         """Return the value that this share lies at or below."""

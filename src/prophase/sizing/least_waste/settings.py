@@ -15,13 +15,15 @@ class Settings:
     #: instances of a task that are remembered; older ones are forgotten
     remembered: int = 400
     #: the short view: the last so many instances
-    recent: int = 15
+    recent: int = 25
     #: nearest neighbours by size of input
     neighbours: int = 12
     #: width of the region around an input in which residuals count fully, in standard deviations
     locality: float = 0.7
     #: probability that the next peak lies above all seen, times (instances + 1)
-    tail: float = 0.7
+    tail: float = 0.4
+    #: and so much more, divided by (instances + 1) once more: few runs show little
+    tail_few: float = 0.8
     #: scale of that tail: at least this share of the highest peak
     tail_scale: float = 0.02
     #: the same with one instance only; falls with the root of their number

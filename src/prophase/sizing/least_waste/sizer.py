@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from prophase.sizing.least_waste.change import LATEST, has_changed
 from prophase.sizing.least_waste.cold import ColdStart
 from prophase.sizing.least_waste.history import History
 from prophase.sizing.least_waste.ladder import Outlook
@@ -89,8 +90,11 @@ class LeastWaste(OnlineSizer):
             if self.risk is not None or above >= request:
                 return [max(request, 1.02 * above)]
             return self._cold(features).ask(request, self.settings, above)
-        outlook = self.outlook(task, features)
+        # a kill nobody has explained yet: whatever comes next may need more than that as well
+        outlook = self.outlook(task, features, above=max(history.bounds, default=0.0))
         assert outlook is not None
+        if not len(outlook):
+            return [GROWTH * max(history.bounds)]
         return outlook.ladder(self.price_.per_kill(self._usual_hours(task)))[0]
 
     def outlook(self, task: str, features: Features, above: float = 0.0) -> Outlook | None:
@@ -113,15 +117,14 @@ class LeastWaste(OnlineSizer):
         history = self._history(task)
         if self._is_new_code(history, features):
             history.keep_last(0)
-            history.changes += 1
         history.code = _code_of(features) or history.code
         if failed:
-            history.bounds = [*history.bounds, peak][-8:]
+            history.killed(peak)
             self.price_.killed(task, features)
             return
         history.open = max(0, history.open - 1)
         # the kills on the way to this success are now explained by its peak
-        history.bounds = [bound for bound in history.bounds if bound > peak]
+        history.explain(peak)
         self._learn(history, task, features, peak, hours)
 
     def _learn(
@@ -146,6 +149,9 @@ class LeastWaste(OnlineSizer):
         if history.seen >= history.next_choice:
             history.next_choice = int(1.3 * history.seen) + 1
             self._choose_ancestor(history)
+        if has_changed(history.peaks, history.inputs):
+            # the first of the latest may still be of the old kind
+            history.keep_last(LATEST - 2)
         if tag:
             self.lineage_.add(task, tag, peak, hours, features.get("post"))
         request = request_of(features)
@@ -154,7 +160,7 @@ class LeastWaste(OnlineSizer):
         self.price_.succeeded(task, features, (request or peak) * hours)
 
     def _judge(self, history: History, features: Features, peak: float, hours: float) -> None:
-        """Record what each view would have wasted, and watch for a change of the task."""
+        """Record what each view would have wasted, and what it expected to."""
         found = self._views(history, features)
         most, fading = self._most(history, features), self.settings.fading
         usual = self._hours(history)

@@ -56,16 +56,20 @@ def views(
         hours = np.concatenate([hours, np.full(len(extra), hours.mean() if len(hours) else 1.0)])
     # the first instances to end are the short ones, which need less than those still running
     unlike = 1.0 + settings.early * min(history.open / (history.count + 1.0), _MOST_OPEN)
-    settings = replace(settings, tail=settings.tail * unlike) if unlike > 1.0 else settings
+    settings = (
+        replace(settings, tail=settings.tail * unlike, tail_few=settings.tail_few * unlike)
+        if unlike > 1.0
+        else settings
+    )
     found = {"all": tailed(peaks, hours, len(peaks), settings)}
     if history.count > settings.recent:
         few = settings.recent
         found["recent"] = tailed(peaks[-few:], hours[-few:], few, settings)
     if history.count >= 3:
         if size == size:
-            _by_number(found, "input", history, history.inputs, size, settings)
+            _by_number(found, "input", history, history.inputs, hours, size, settings)
         if ancestor == ancestor:
-            _by_number(found, "sample", history, history.ancestry, ancestor, settings)
+            _by_number(found, "sample", history, history.ancestry, hours, ancestor, settings)
     if tag and history.count >= 4:
         _by_tag(found, history, tag, settings)
     return found
@@ -98,12 +102,13 @@ def _by_number(
     name: str,
     history: History,
     numbers: Floats,
+    hours: Floats,
     number: float,
     settings: Settings,
 ) -> None:
     """Add a line, a power law and nearest neighbours in one number known before the run."""
     known = numbers == numbers
-    peaks, hours = history.peaks, history.hours
+    peaks, hours = history.peaks, hours[: history.count]
     if not known.all():
         numbers, peaks, hours = numbers[known], peaks[known], hours[known]
     count = len(numbers)
@@ -159,7 +164,8 @@ def tailed(values: Floats, weights: Floats, count: int, settings: Settings) -> S
         scale = max(scale, float(upper[1:].mean() - upper[0]))
     if size < 4:
         scale = max(scale, settings.tail_scale_first * top / math.sqrt(size))
-    mass = min(settings.tail / (count + 1.0), _MOST_TAIL)
+    tail = settings.tail + settings.tail_few / (count + 1.0)
+    mass = min(tail / (count + 1.0), _MOST_TAIL)
     total = float(weights.sum())
     shares = weights * ((1.0 - mass) / total) if total > 0 else np.full(size, (1.0 - mass) / size)
     return (

@@ -1,0 +1,1 @@
+"""Figures of sizing: one task explained, cold start, waste against kills."""
