@@ -2,9 +2,10 @@
 
 The second half of a trace is replayed on a cluster so small that jobs queue, the synthetic
 one also at the rate of the PAI simulator's published runs. Each job carries what the default,
-or a baseline, said of it at its submission, learnt from jobs that had ended by then in the trace. The oracle knows the true run times. The price of not knowing is the
-mean completion time over the oracle's; the gap to FIFO that is closed says what the predictions
-are good for. Spread over seeds of the synthetic trace, or over parts of a real one.
+or a baseline, said of it at its submission, learnt from jobs that had ended by then in the
+trace. The oracle knows the true run times. The price of not knowing is the mean completion
+time over the oracle's; the gap to FIFO that is closed says what the predictions are good for.
+Spread over seeds of the synthetic trace, or over parts of a real one.
 
     python benchmarks/quality/decision_value.py [--jobs 20000] [--seeds 3]
 """
