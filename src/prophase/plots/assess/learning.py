@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from prophase.plots.style import MUTED, line_style, styled
 
-_TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+_TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 2000)
 #: where the runs before a change stand, on a log axis of runs after it
 _BEFORE = 0.5
 
