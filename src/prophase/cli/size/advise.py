@@ -127,7 +127,8 @@ def _remarks(found: Advice, path: Path) -> list[str]:
     if len(found.tasks) > _MOST_SHOWN:
         said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")
     said += [f"Left out, {reason}: {count:,} jobs." for reason, count in found.left_out.items()]
-    return [*said, f"Next: prophase size {as_typed(path)} --export nextflow"]
+    lower = "--min-saving 20%" if kept == len(found.tasks) else "--export nextflow"
+    return [*said, f"Next: prophase size {as_typed(path)} {lower}"]
 
 
 def _explained(found: Advice, task: str, figure: Path | None, format: Format) -> None:

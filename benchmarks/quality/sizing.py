@@ -1,0 +1,265 @@
+"""What sizers waste on real workflow traces, beside what users ask for.
+
+One row per protocol, track and sizer: the geometric mean over the traces of waste relative to
+the users' requests (a kill comes at the end of the run), with each trace and the failures in the
+remark. Then the warm protocol of the literature, a frontier of waste against kills by risk, the
+first runs of a task, and a change of its code.
+
+    python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,others] [--figures F]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from prophase.sizing import compare, make_online_sizer, replay, task_runs
+from prophase.sizing.replaying.curves import cold_start_curve
+from prophase.sizing.replaying.replay import Replayed
+from prophase.sizing.replaying.tasks import TaskRun
+from prophase.sizing.replaying.warm import warm_split
+from prophase.sizing.sizer import Outcome
+from prophase.trace.loading import open_trace
+from record import ROOT, Measurement, record
+
+DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
+TRACES = {
+    "chipseq": "trace_chipseq.csv.gz",
+    "eager": "trace_eager.csv",
+    "rnaseq": "trace_rnaseq.csv",
+    "mag": "trace_mag.csv.gz",
+}
+SIZERS = (
+    "maximum", "krr", "percentile", "vpa", "tovar", "witt-std", "witt-max", "witt-waste",
+    "sizey", "default",
+)  # fmt: skip
+SETTINGS = [(p, t) for p in ("online", "timeline") for t in ("input", "strict")]
+RISKS = (0.005, 0.01, 0.02, 0.03, 0.05)
+#: Sizey itself on its own splits of the same traces, GB h and failures
+SIZEY_GBH = {"chipseq": 66.4, "eager": 479.0, "rnaseq": 32.1, "mag": 264.0}
+SIZEY_FAILURES = {"chipseq": 237, "eager": 153, "rnaseq": 71, "mag": 885}
+WARM_SEEDS = (1, 2, 3)
+GB_PER_GIB = 2**30 / 1e9
+
+
+def jobs_of(trace: str) -> Any:
+    return open_trace(DATA / "nextflow" / TRACES[trace], tables=["jobs"]).jobs
+
+
+def geometric(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def said(rows: dict[str, dict[str, float]]) -> str:
+    return "; ".join(
+        f"{trace} {row['relative']:.3f} with {row['failures']:.0f} failures"
+        for trace, row in rows.items()
+    )
+
+
+def table(jobs: dict[str, Any]) -> None:
+    """All sizers, protocols and tracks."""
+    for protocol, track in SETTINGS:
+        found = {
+            trace: {
+                row["sizer"]: row
+                for row in compare(held, SIZERS, protocol=protocol, track=track)["sizers"]
+            }
+            for trace, held in jobs.items()
+        }
+        krr = geometric([found[trace]["krr"]["relative"] for trace in found])
+        for sizer in SIZERS:
+            rows = {trace: found[trace][sizer] for trace in found}
+            mean = geometric([row["relative"] for row in rows.values()])
+            half = sum(row["waste_half_h"] / row["waste_h"] for row in rows.values()) / len(rows)
+            record(
+                Measurement(
+                    f"{protocol} {track}: {sizer}", "of the users' waste", [mean],
+                    "KRR's rule", [krr], "nextflow",
+                    f"{said(rows)}; kills halfway: x {half:.2f}",
+                )
+            )  # fmt: skip
+
+
+def warm(jobs: dict[str, Any]) -> None:
+    """Some history first, as in the literature, beside Sizey itself."""
+    for sizer in ("maximum", "krr", "tovar", "witt-waste", "sizey", "default"):
+        means, remarks = [], []
+        wasted: dict[str, list[float]] = {}
+        for seed in WARM_SEEDS:
+            rows = {
+                trace: compare(held, [sizer], protocol="warm", seed=seed)["sizers"][0]
+                for trace, held in jobs.items()
+            }
+            means.append(geometric([row["relative"] for row in rows.values()]))
+            for trace, row in rows.items():
+                wasted.setdefault(trace, []).append(GB_PER_GIB * row["waste_h"])
+                if seed == WARM_SEEDS[0]:
+                    remarks.append(f"{trace} {row['failures']:.0f}")
+        against = "; ".join(
+            f"{trace} {np.mean(held):.1f} GBh (Sizey {SIZEY_GBH[trace]})"
+            for trace, held in wasted.items()
+        )
+        record(
+            Measurement(
+                f"warm input: {sizer}", "of the users' waste", means, data="nextflow",
+                remark=f"{against}; failures {', '.join(remarks)} (Sizey "
+                f"{', '.join(map(str, SIZEY_FAILURES.values()))})",
+            )
+        )  # fmt: skip
+
+
+def by_risk(jobs: dict[str, Any], figures: Path | None) -> None:
+    """Waste and kills by risk, online with inputs; KRR's rule beside it."""
+    line, found = [], {}
+    for risk in (None, *RISKS):
+        found[risk] = {
+            trace: compare(held, ["krr", "default"], risk=risk)["sizers"]
+            for trace, held in jobs.items()
+        }
+        ours = {trace: rows[1] for trace, rows in found[risk].items()}
+        mean = geometric([row["relative"] for row in ours.values()])
+        tasks = sum(row["tasks"] for row in ours.values())
+        kills = sum(row["oom_share"] * row["tasks"] for row in ours.values())
+        line.append({"oom_share": kills / tasks, "relative": mean})
+        most = max(int(row["most_attempts"]) for row in ours.values())
+        shares = ", ".join(f"{100 * row['oom_share']:.2f} %" for row in ours.values())
+        default = geometric([found[None][trace][1]["relative"] for trace in jobs])
+        failures = sum(row["failures"] for row in ours.values())
+        record(
+            Measurement(
+                f"online input, risk {risk if risk is not None else 'not set'}",
+                "of the users' waste", [mean], "the default", [default], "nextflow",
+                f"killed: {shares}; {failures:.0f} failures, at most {most} attempts; {said(ours)}",
+            )
+        )  # fmt: skip
+    if figures is not None:
+        from prophase.plots.sizing.curves import frontier
+        from prophase.plots.style import save
+
+        krr = {trace: rows[0] for trace, rows in found[None].items()}
+        share = sum(r["oom_share"] * r["tasks"] for r in krr.values()) / sum(
+            row["tasks"] for row in krr.values()
+        )
+        mark = {"relative": geometric([r["relative"] for r in krr.values()]), "oom_share": share}
+        save(frontier({"default, by risk": line}, {"KRR's rule": mark}), figures, "frontier")
+
+
+def cold(jobs: dict[str, Any], figures: Path | None) -> None:
+    """The first runs of each task: waste by how many came before."""
+    curves = {}
+    for sizer in ("krr", "default"):
+        pooled: dict[float, list[float]] = {}
+        for held in jobs.values():
+            for point in cold_start_curve(replay(task_runs(held), make_online_sizer(sizer))):
+                pooled.setdefault(point["seen"], []).append(point["relative"])
+        curves[sizer] = [
+            {"seen": seen, "relative": float(np.mean(values))} for seen, values in pooled.items()
+        ]
+    for ours, theirs in zip(curves["default"], curves["krr"], strict=True):
+        record(
+            Measurement(
+                f"cold start: after {ours['seen']:.0f} runs", "of the users' waste",
+                [ours["relative"]], "KRR's rule", [theirs["relative"]], "nextflow",
+            )
+        )  # fmt: skip
+    if figures is not None:
+        from prophase.plots.sizing.curves import cold_start
+        from prophase.plots.style import save
+
+        save(cold_start(curves), figures, "cold-start")
+
+
+def changed_runs(factor: float, seed: int, runs: int = 200, new: int = 200) -> list[TaskRun]:
+    """A task with noisy peaks that needs ``factor`` times as much from one run on."""
+    random = np.random.default_rng(seed)
+    level = np.r_[np.full(runs, 4.0), np.full(new, 4.0 * factor)]
+    peaks = level * random.lognormal(0.0, 0.1, runs + new)
+    asked = {"workflow": "w", "request_gib": 32.0}
+    return [
+        TaskRun("task", asked, {}, float(peak), 1.0, 32.0, float(i), float(i), i + 0.5)
+        for i, peak in enumerate(peaks)
+    ]
+
+
+def change(_: dict[str, Any]) -> None:
+    """A change of code: waste of the runs after it, with and without noticing it."""
+    for factor in (1.6, 0.5):
+        after: dict[str, list[float]] = {"default": [], "krr": []}
+        kills = []
+        for seed in range(5):
+            for sizer, values in after.items():
+                done: Replayed = replay(
+                    changed_runs(factor, seed), make_online_sizer(sizer), node=32.0
+                )
+                late = done.decisions[200:]
+                values.append(sum(one.waste() for one in late) / sum(one.run.peak for one in late))
+                if sizer == "default":
+                    kills.append(sum(len(one.asked) > 1 for one in late[:20]))
+        record(
+            Measurement(
+                f"task that needs x {factor} from run 200 on", "waste / use afterwards",
+                after["default"], "KRR's rule", after["krr"], "made up, 5 seeds",
+                f"killed in the first 20 runs after it: {np.mean(kills):.1f}",
+            )
+        )  # fmt: skip
+
+
+def others(_: dict[str, Any]) -> None:
+    """Traces the sizer was not shaped on: other workflows, and GPU memory of networks."""
+    for name, resource in (("wfinstances", "memory"), ("gpumemnet", "gpu-memory")):
+        jobs = open_trace(DATA / name, tables=["jobs"]).jobs
+        runs = task_runs(jobs, resource=resource)
+        found = {}
+        for sizer in ("maximum", "krr", "sizey", "default"):
+            sized = make_online_sizer(sizer)
+            if resource == "gpu-memory":
+                # no order of submission: a random one, some of it as history
+                history, rest = warm_split(runs.runs, seed=1)
+                sized.learn(Outcome(r.task, r.features, r.peak, r.runtime_h) for r in history)
+                found[sizer] = replay(rest, sized, node=runs.largest_request).summary()
+            else:
+                found[sizer] = replay(runs, sized).summary()
+        ours, krr = found["default"], found["krr"]
+        record(
+            Measurement(
+                f"{name}, online", "amount x h wasted", [ours["waste_h"]], "KRR's rule",
+                [krr["waste_h"]], name,
+                "; ".join(
+                    f"{sizer} {row['waste_h']:.4g} with {row['failures']:.0f} failures"
+                    for sizer, row in found.items()
+                ),
+            )
+        )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--part", default="table,warm,risk,cold,change,others")
+    parser.add_argument("--figures", type=Path)
+    options = parser.parse_args()
+    parts = options.part.split(",")
+    jobs = {trace: jobs_of(trace) for trace in TRACES} if set(parts) - {"change", "others"} else {}
+    if "table" in parts:
+        table(jobs)
+    if "warm" in parts:
+        warm(jobs)
+    if "risk" in parts:
+        by_risk(jobs, options.figures)
+    if "cold" in parts:
+        cold(jobs, options.figures)
+    if "change" in parts:
+        change(jobs)
+    if "others" in parts:
+        others(jobs)
+
+
+if __name__ == "__main__":
+    main()
