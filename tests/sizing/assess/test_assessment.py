@@ -36,6 +36,8 @@ def test_an_assessment_says_use_groups_money_and_drivers(runs):
     assert "light: 1 task" in told
     assert "USD per month" in told
     assert "train is driven by attr_rows" in told
+    assert "train: knowing the bin of each run" in told
+    assert set(found.binnings["task"]) == {"train"}
     by_task = found.tasks.set_index("task")
     assert by_task.loc["load", "advice"] == "ask for 2"
     assert by_task.loc["train", "advice"] == "predict each run"

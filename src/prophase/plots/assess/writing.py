@@ -29,7 +29,11 @@ def write_assessment(found: Assessment, jobs: pd.DataFrame, folder: Path) -> lis
         save(figure, folder, name, formats=("png",))
     _write(found.tasks, folder / "tasks.csv")
     _write(found.utilisation, folder / "utilisation.csv")
-    return [f"{name}.png" for name in figures] + ["tasks.csv", "utilisation.csv"]
+    written = [f"{name}.png" for name in figures] + ["tasks.csv", "utilisation.csv"]
+    if len(found.binnings):
+        _write(found.binnings, folder / "binnings.csv")
+        written.append("binnings.csv")
+    return written
 
 
 def write_reproduction(found: Reproduction, jobs: pd.DataFrame, folder: Path) -> list[str]:

@@ -15,8 +15,9 @@ from prophase.sizing.assess.clusters import PREDICT, cluster_statistics, cluster
 from prophase.sizing.assess.cores import core_advice
 from prophase.sizing.assess.drivers import drivers_in_words, learning_is_there, rank_drivers
 from prophase.sizing.assess.prices import Prices, monthly_bill, months_of
-from prophase.sizing.assess.utilisation import ALL, utilisation
-from prophase.trace.describe.part import plain
+from prophase.sizing.assess.utilisation import ALL, task_names, utilisation
+from prophase.sizing.thesis.table_6 import best_binnings
+from prophase.trace.describe.part import numbers, plain
 
 #: tasks whose drivers are looked for unless they are named
 _MOST_DRIVEN = 3
@@ -34,6 +35,8 @@ class Assessment:
     clusters: pd.DataFrame
     #: task -> what drives its memory
     drivers: Mapping[str, pd.DataFrame]
+    #: per task that is to be predicted: best bins of memory and what they would save
+    binnings: pd.DataFrame
     months: float
     currency: str = ""
     #: what a reader has to know
@@ -46,6 +49,7 @@ class Assessment:
             "tasks": _records(self.tasks),
             "clusters": _records(self.clusters),
             "drivers": {task: _records(table) for task, table in self.drivers.items()},
+            "binnings": _records(self.binnings),
             "months": self.months,
             "currency": self.currency,
             "notes": list(self.notes),
@@ -74,7 +78,8 @@ class Assessment:
                 f"Requests cost {cost:,.2f} {self.currency} per month; static advice saves "
                 f"{saved:,.2f}{share}."
             )
-        return told + [drivers_in_words(task, table) for task, table in self.drivers.items()]
+        told += [drivers_in_words(task, table) for task, table in self.drivers.items()]
+        return told + _binnings_in_words(self.binnings)
 
 
 def assess(
@@ -146,6 +151,7 @@ def assess(
         tasks=tasks,
         clusters=clusters,
         drivers=driven,
+        binnings=_binnings(jobs, tasks),
         months=months_of(jobs),
         currency=prices.currency if prices else "",
         notes=tuple(notes + unsaid),
@@ -178,6 +184,35 @@ def _drivers(
     if found and not learning_is_there():
         notes.append('Importance of drivers is left out; it needs: pip install "prophase[learn]"')
     return found, notes
+
+
+def _binnings(jobs: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
+    """Return Table 6 of the thesis for each task that is to be predicted."""
+    wanted = tasks[tasks["advice"] == PREDICT] if "advice" in tasks else tasks.iloc[:0]
+    names = task_names(jobs).to_numpy()
+    peak, time_s = numbers(jobs, "memory_peak_gib"), numbers(jobs, "duration_s")
+    parts = [pd.DataFrame(columns=["task", "bins", "by", "binning"])]
+    for row in wanted.to_dict("records"):
+        mine = (names == row["task"]) & ~np.isnan(peak)
+        request = row["request_gib"] if row["request_gib"] > 0 else row["max_gib"]
+        table = best_binnings(peak[mine], time_s[mine], float(request))
+        if len(table):
+            table.insert(0, "task", row["task"])
+            parts.append(table)
+    return pd.concat(parts[1:], ignore_index=True) if len(parts) > 1 else parts[0]
+
+
+def _binnings_in_words(table: pd.DataFrame) -> list[str]:
+    """Return for the heaviest tasks what three bins, or two, would save."""
+    told = []
+    for task, rows in list(table[table["bins"] <= 3].groupby("task", sort=False))[-_MOST_DRIVEN:]:
+        best = rows[rows["bins"] == rows["bins"].max()].iloc[-1]
+        saved = best["time_based_pct"] if best["by"] == "time" else best["optimal_pct"]
+        told.append(
+            f"{task}: knowing the bin of each run ({best['binning']} GiB) would save "
+            f"{saved:.0f} % of what it asks for."
+        )
+    return told
 
 
 def _left_out(used: pd.DataFrame) -> list[str]:
