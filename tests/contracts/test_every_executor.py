@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,9 +27,19 @@ tasks:
 BROKEN = PIPELINE.replace("sleep 0.2", "exit 3")
 
 
-@pytest.fixture(params=["local", "noop"])
+@pytest.fixture(params=["local", "noop", "kubernetes"])
 def executor(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Executor]:
-    return make_executor(request.param, tmp_path)
+    if request.param != "kubernetes":
+        yield make_executor(request.param, tmp_path)
+        return
+    pytest.importorskip("kubernetes", reason='needs pip install "prophase[kubernetes]"')
+    sys.path.append(str(Path(__file__).parents[1] / "integrations"))
+    from kube_api import running_kube_api
+
+    from prophase.integrations.kubernetes.executor import KubernetesExecutor
+
+    with running_kube_api() as (_, client):
+        yield KubernetesExecutor(tmp_path, api_client=client)
 
 
 def assignment(text: str = PIPELINE) -> Assignment:

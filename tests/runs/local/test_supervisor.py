@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from prophase.runs.attempting import verdict
 from prophase.runs.local.attempts import INTERRUPTED, Attempt, attempts_of
-from prophase.runs.local.supervisor import verdict
+from prophase.runs.local.supervisor import tried
 
 TASK = {"memory_gib": 1.0, "advised_gib": [], "attempts": 3}
 
@@ -22,8 +23,15 @@ def attempts(folder: Path, *results: dict | None, generation: int = 0) -> list[A
     return attempts_of(folder, "t")
 
 
-def decide(tried, allocation=None, *, task=TASK, generation=0, node=None, bins=()):
-    return verdict(task, tried, allocation or {}, generation, node, list(bins))
+def decide(made, allocation=None, *, task=TASK, generation=0, node=None, bins=()):
+    return verdict(
+        task,
+        [tried(attempt) for attempt in made],
+        allocation=allocation or {},
+        generation=generation,
+        node_memory_gib=node,
+        bins_gib=list(bins),
+    )
 
 
 OOM = {"exit_code": 1, "oom": True}
@@ -48,12 +56,12 @@ def test_what_is_on_record_decides_what_happens_next(tmp_path, results, kind):
 
 
 def test_after_an_oom_the_next_rung_is_taken_up_to_the_node(tmp_path):
-    tried = attempts(tmp_path, OOM)
-    assert decide(tried).memory_gib == 2.0
-    assert decide(tried, bins=[1.0, 1.5, 4.0]).memory_gib == 1.5
-    assert decide(tried, node=1.2).memory_gib == 1.2
-    assert decide(tried, {"memory_gib": 5.0}).memory_gib == 5.0
-    stopped = decide(tried, node=1.0)
+    made = attempts(tmp_path, OOM)
+    assert decide(made).memory_gib == 2.0
+    assert decide(made, bins=[1.0, 1.5, 4.0]).memory_gib == 1.5
+    assert decide(made, node=1.2).memory_gib == 1.2
+    assert decide(made, {"memory_gib": 5.0}).memory_gib == 5.0
+    stopped = decide(made, node=1.0)
     assert (stopped.kind, "no more is allowed" in stopped.reason) == ("failed", True)
 
 
@@ -62,8 +70,8 @@ def test_a_kill_from_outside_does_not_lift_the_memory(tmp_path):
 
 
 def test_after_a_reset_failed_tasks_run_again_with_what_is_set_now(tmp_path):
-    tried = attempts(tmp_path, BROKEN)
-    again = decide(tried, generation=1)
+    made = attempts(tmp_path, BROKEN)
+    again = decide(made, generation=1)
     assert (again.kind, again.memory_gib) == ("again", 1.0)
     (tmp_path / "second").mkdir()
     full = attempts(tmp_path / "second", OOM, OOM, OOM)

@@ -14,71 +14,20 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prophase.runs.ladder import ladder
+from prophase.runs.attempting import Tried, Verdict, verdict
 from prophase.runs.local.attempts import MARK, Attempt, attempts_of, read_json
 from prophase.runs.usage.measured import write_durably
 
-#: how often a task may be killed from outside before that is called a failure
-_MOST_INTERRUPTIONS = 25
 _PAUSE_S = 0.05
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What the attempts at a task so far mean."""
-
-    kind: str  # "done", "running", "again", "failed", "new"
-    memory_gib: float | None = None
-    reason: str = ""
-
-
-def verdict(
-    task: dict[str, Any],
-    attempts: list[Attempt],
-    allocation: dict[str, float],
-    generation: int,
-    node_memory_gib: float | None,
-    bins_gib: list[float],
-) -> Verdict:
-    """Decide what happens next with a task, from what is on record."""
-    most = allocation.get("most_memory_gib", node_memory_gib)
-    lift = ladder(advised=task["advised_gib"], bins=bins_gib, most=most)
-    base = allocation.get("memory_gib", (task["advised_gib"] or [task["memory_gib"]])[0])
-    results = [(attempt, attempt.result()) for attempt in attempts]
-    if not results:
-        return Verdict("new", base)
-    last, ended = results[-1]
-    if ended is None:
-        return Verdict("running")
-    if ended["exit_code"] == 0:
-        return Verdict("done")
-    recent = [(a, r) for a, r in results if r and a.order().get("generation") == generation]
-    limit = ended["limit_gib"] or base
-    if ended["oom"]:
-        ooms = sum(bool(result["oom"]) for _, result in recent)
-        if ooms >= int(allocation.get("attempts", task["attempts"])):
-            said = f"out of memory at {limit:.3g} GiB in the last of {ooms} attempts"
-            return Verdict("failed", reason=said)
-        if base > limit:
-            return Verdict("again", base)
-        lifted = lift(limit)
-        if lifted is not None:
-            return Verdict("again", lifted)
-        if not recent:
-            return Verdict("again", limit)
-        said = f"out of memory at {limit:.3g} GiB, and no more is allowed (node_memory)"
-        return Verdict("failed", reason=said)
-    killed = [result for _, result in recent if result["exit_code"] in (137, 143)]
-    if not recent:
-        return Verdict("again", max(base, limit) if "memory_gib" not in allocation else base)
-    if ended["exit_code"] in (137, 143) and len(killed) <= _MOST_INTERRUPTIONS:
-        return Verdict("again", max(limit, base))
-    log = last.folder / "stderr.log"
-    return Verdict("failed", reason=f"{ended['because'] or 'failed'}; its output is in {log}")
+def tried(attempt: Attempt) -> Tried:
+    """Return what an attempt's folder says of it."""
+    generation = attempt.order().get("generation")
+    return Tried(attempt.result(), generation, str(attempt.folder / "stderr.log"))
 
 
 class Supervisor:
@@ -120,11 +69,11 @@ class Supervisor:
                 attempts[-1].give_up()
             states[name] = verdict(
                 task,
-                attempts,
-                allocations.get(name, {}),
-                self.spec["generation"],
-                self.spec["node_memory_gib"],
-                self.spec["bins_gib"],
+                [tried(attempt) for attempt in attempts],
+                allocation=allocations.get(name, {}),
+                generation=self.spec["generation"],
+                node_memory_gib=self.spec["node_memory_gib"],
+                bins_gib=self.spec["bins_gib"],
             )
         return states
 

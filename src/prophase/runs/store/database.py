@@ -120,9 +120,7 @@ def _engine(url: str) -> Engine:
         if address.drivername in ("postgresql", "postgres"):
             address = address.set(drivername="postgresql+psycopg")
         if address.get_backend_name() == "postgresql":
-            return create_engine(
-                address, pool_pre_ping=True, connect_args={"connect_timeout": 10}, pool_size=5
-            )
+            return create_engine(address, connect_args={"connect_timeout": 10}, pool_size=5)
         if address.get_backend_name() != "sqlite":
             raise NoSuchModuleError(address.drivername)
         engine = create_engine(address, connect_args={"timeout": 60})

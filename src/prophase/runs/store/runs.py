@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, literal, or_, select, text, update
+from sqlalchemy import Connection, Float, and_, func, insert, literal, or_, select, text, update
 
 from prophase.errors import ParameterError, RefusedError
 from prophase.runs.states import Branch, RunState, next_state
@@ -97,7 +97,7 @@ class RunStore:
         wanted = {(run.scenario, run.execution_date, run.version): run for run in runs}
 
         def add(connection: Connection) -> int:
-            now = self._now(connection)
+            now = connection.execute(select(self._now)).scalar_one()
             there = {
                 (row.scenario, row.execution_date, row.scenario_version)
                 for row in connection.execute(
@@ -150,7 +150,7 @@ class RunStore:
         """
 
         def take(connection: Connection) -> list[Claim]:
-            now = self._now(connection)
+            now = self._now
             room = most
             if parallel and branch.kind == "trigger":
                 if self.database.is_postgres:
@@ -180,8 +180,8 @@ class RunStore:
         """Take one run, whatever its state; None if somebody works on it."""
 
         def take(connection: Connection) -> Claim | None:
-            now = self._now(connection)
-            free = (RUNS.c.id == run_id, CLAIMS.c.leased_until_s < literal(now))
+            now = self._now
+            free = (RUNS.c.id == run_id, CLAIMS.c.leased_until_s < now)
             row = connection.execute(_joined().where(*free).with_for_update()).first()
             if row is None:
                 return None
@@ -197,7 +197,7 @@ class RunStore:
             return
 
         def extend(connection: Connection) -> None:
-            until_s = self._now(connection) + lease_s
+            until_s = self._now + lease_s
             ours = [and_(CLAIMS.c.run == c.run.id, CLAIMS.c.token == c.token) for c in claims]
             connection.execute(
                 update(CLAIMS)
@@ -217,9 +217,7 @@ class RunStore:
         """Free what silent workers hold; return (run, worker) for each."""
 
         def free(connection: Connection) -> list[tuple[int, str]]:
-            silent = and_(
-                CLAIMS.c.worker.is_not(None), CLAIMS.c.leased_until_s < self._now(connection)
-            )
+            silent = and_(CLAIMS.c.worker.is_not(None), CLAIMS.c.leased_until_s < self._now)
             held = connection.execute(select(CLAIMS.c.run, CLAIMS.c.worker).where(silent)).all()
             connection.execute(update(CLAIMS).where(silent).values(worker=None, leased_until_s=0.0))
             return [(row.run, row.worker) for row in held]
@@ -300,10 +298,10 @@ class RunStore:
 
         def add(connection: Connection) -> None:
             state, _ = _locked(connection, run_id)
-            now = self._now(connection)
+            now = self._now
             line: dict[str, Any] = {"run": run_id, "time_s": now, "event": event, "actor": actor}
             line |= {"from_state": int(state), "to_state": int(state), "reason": reason}
-            connection.execute(insert(HISTORY), line)
+            connection.execute(insert(HISTORY).values(**line))
             again = update(CLAIMS).where(CLAIMS.c.run == run_id).values(changed_at_s=now)
             connection.execute(again)
 
@@ -361,7 +359,7 @@ class RunStore:
         values: Mapping[str, Any],
         counts: Mapping[str, Any] | None = None,
     ) -> None:
-        now = self._now(connection)
+        now = self._now
         token = by.token if isinstance(by, Claim) else None
         actor = by.worker if isinstance(by, Claim) else by
         connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(**values))
@@ -375,22 +373,22 @@ class RunStore:
         line: dict[str, Any] = {"run": run_id, "time_s": now}
         line |= {"from_state": int(state), "to_state": int(moved)}
         line |= {"event": event, "actor": actor, "reason": reason, "token": token}
-        connection.execute(insert(HISTORY), line)
+        connection.execute(insert(HISTORY).values(**line))
 
-    def _now(self, connection: Connection) -> float:
+    @property
+    def _now(self) -> Any:
         """The clock all workers share: the server's, or this machine's for a file on it."""
         if self.database.is_postgres:
-            asked = select(func.extract("epoch", func.clock_timestamp()))
-            return float(connection.execute(asked).scalar_one())
-        return time.time()
+            return func.extract("epoch", func.clock_timestamp()).cast(Float(53))
+        return literal(time.time())
 
 
-def _claimable(branch: Branch, now: float, most: int) -> Any:
+def _claimable(branch: Branch, now: Any, most: int) -> Any:
     # triggers go by age, checks take turns
     order = (RUNS.c.id,) if branch.kind == "trigger" else (CLAIMS.c.looked_at_s, RUNS.c.id)
     return (
         _joined()
-        .where(RUNS.c.state == int(branch.takes), CLAIMS.c.leased_until_s < literal(now))
+        .where(RUNS.c.state == int(branch.takes), CLAIMS.c.leased_until_s < now)
         .order_by(*order)
         .limit(most)
         # both rows: a claim must see the newest state as well as the newest lease
@@ -398,7 +396,7 @@ def _claimable(branch: Branch, now: float, most: int) -> Any:
     )
 
 
-def _busy(connection: Connection, branch: Branch, now: float) -> int:
+def _busy(connection: Connection, branch: Branch, now: Any) -> int:
     """Count runs in the step: triggered ones, and those being triggered right now."""
     triggered = select(func.count()).select_from(RUNS).where(RUNS.c.state == int(branch.busy))
     held = (

@@ -1,0 +1,1 @@
+"""Runs as Kubernetes Jobs."""

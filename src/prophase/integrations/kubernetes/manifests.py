@@ -1,0 +1,138 @@
+"""What is handed to the API server: a ConfigMap per deployment, a Job per attempt at a task."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from typing import Any
+
+import yaml
+
+from prophase.runs.executor import Assignment
+from prophase.runs.pipeline import Task
+
+MANAGED = {"app.kubernetes.io/managed-by": "prophase"}
+RUN_LABEL, TASK_NOTE, GENERATION_NOTE = (
+    "prophase.dev/run",
+    "prophase.dev/task",
+    "prophase.dev/generation",
+)
+ATTEMPT_LABEL, MEMORY_NOTE, RUN_NOTE = (
+    "prophase.dev/attempt",
+    "prophase.dev/memory-gib",
+    "prophase.dev/run-id",
+)
+CONTAINER = "task"
+#: where an image has the job code, and where the scenario is mounted
+_CODE, _SCENARIO = "/code", "/prophase"
+DEFAULT_IMAGE = "python:3.11-slim"
+
+
+def object_name(*parts: str) -> str:
+    """Return a name the API server allows, which differs when the parts do.
+
+    Examples
+    --------
+    >>> object_name("Demand--eu", "train_trees", "1")
+    'demand-eu-train-trees-1-99fac65188'
+    """
+    plain = re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
+    # the pods of a Job add a suffix to its name, and all of it fits into a label of 63
+    return f"{plain[:40].strip('-') or 'x'}-{digest}"
+
+
+def run_label(run_id: str) -> str:
+    """Return a value that selects all objects of a run."""
+    return hashlib.sha256(run_id.encode()).hexdigest()[:40]
+
+
+def scenario_map(job: Assignment) -> dict[str, Any]:
+    """Return the ConfigMap of a deployment."""
+    described = {"scenario": job.scenario, "version": job.version, **job.attributes}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": object_name(job.new_dag_id), "labels": dict(MANAGED)},
+        "data": {
+            "scenario.yaml": yaml.safe_dump(described, sort_keys=True, allow_unicode=True),
+            "pipeline.yaml": job.pipeline.text,
+        },
+    }
+
+
+def task_job(
+    job: Assignment, task: Task, attempt: int, memory_gib: float, cpu_cores: float, image: str
+) -> dict[str, Any]:
+    """Return the Job of one attempt: one pod, which is never restarted by the cluster."""
+    run_id = job.run_id or job.new_run_id
+    labels = {
+        **MANAGED,
+        RUN_LABEL: run_label(run_id),
+        ATTEMPT_LABEL: str(attempt),
+    }
+    notes = {
+        RUN_NOTE: run_id,
+        TASK_NOTE: task.name,
+        GENERATION_NOTE: str(job.resets),
+        MEMORY_NOTE: repr(memory_gib),
+    }
+    mib = math.ceil(memory_gib * 1024)
+    values = {
+        **job.attributes,
+        "date": str(job.execution_date),
+        "scenario": job.scenario,
+        "code": _CODE,
+        "memory_gib": f"{memory_gib:.6g}",
+        "run_id": run_id,
+        "task": task.name,
+        "python": "python3",
+    }
+    spec: dict[str, Any] = {
+        "backoffLimit": 0,
+        "template": {
+            "metadata": {"labels": labels, "annotations": notes},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [
+                    {
+                        "name": CONTAINER,
+                        "image": image,
+                        "command": task.filled_in(values),
+                        "env": _environment(job, values),
+                        "resources": {
+                            "requests": {"memory": f"{mib}Mi", "cpu": f"{cpu_cores:g}"},
+                            "limits": {"memory": f"{mib}Mi"},
+                        },
+                        "terminationMessagePolicy": "FallbackToLogsOnError",
+                        "volumeMounts": [
+                            {"name": "scenario", "mountPath": _SCENARIO, "readOnly": True}
+                        ],
+                    }
+                ],
+                "volumes": [
+                    {"name": "scenario", "configMap": {"name": object_name(job.new_dag_id)}}
+                ],
+            },
+        },
+    }
+    if task.timeout_s is not None:
+        spec["activeDeadlineSeconds"] = max(1, math.ceil(task.timeout_s))
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": object_name(run_id, task.name, str(attempt)),
+            "labels": labels,
+            "annotations": notes,
+        },
+        "spec": spec,
+    }
+
+
+def _environment(job: Assignment, values: dict[str, Any]) -> list[dict[str, str]]:
+    named = {f"PROPHASE_{key.upper()}": str(value) for key, value in job.attributes.items()}
+    given = ("date", "scenario", "code", "memory_gib", "run_id", "task")
+    named |= {f"PROPHASE_{key.upper()}": str(values[key]) for key in given}
+    return [{"name": name, "value": value} for name, value in named.items()]
