@@ -36,7 +36,7 @@ DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
 SYNTHETIC = "synth pai"
 #: trace -> column whose values change together
 STREAMS = {
-    SYNTHETIC: "user",
+    SYNTHETIC: "workload",
     "drac-slurm": "group",
     "google2011-jobs": "user",
     "hpc-swf/kth-sp2-1996.part1.swf.gz": "user",
@@ -197,9 +197,9 @@ def error_of(watcher: Watcher, ids: set[str]) -> float:
     return float(np.nanmedian(np.abs(watcher.records_.error[chosen])))
 
 
-def changes(streams: list[str], method: str, seeds: int) -> None:
+def changes(streams: list[str], kinds: list[str], method: str, seeds: int) -> None:
     """Notice and mend known changes."""
-    for kind in KINDS:
+    for kind in kinds:
         found = Found()
         for name in streams:
             for seed in range(seeds):
@@ -245,6 +245,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--part", default="quiet,changes,real")
     options.add_argument("--streams", default=",".join(STREAMS))
+    options.add_argument("--kinds", default=",".join(KINDS))
     options.add_argument("--method", default="shrinkage")
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--jobs", type=int, default=10_000)
@@ -252,7 +253,7 @@ def main() -> None:
     streams = chosen.streams.split(",")
     parts = {
         "quiet": lambda: quiet(streams, chosen.method, chosen.seeds, chosen.jobs),
-        "changes": lambda: changes(streams, chosen.method, chosen.seeds),
+        "changes": lambda: changes(streams, chosen.kinds.split(","), chosen.method, chosen.seeds),
         "real": lambda: real(chosen.method),
     }
     for part in chosen.part.split(","):

@@ -83,3 +83,25 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(prophase_here, ws: Path)
     small.store_frames({"jobs": jobs_of_kinds(40)}, source="test", source_hash="1" * 64)
     done = prophase_here("watch", small.folder, *SETTINGS)
     assert "Take a history of 600" in done.stderr
+
+
+def test_jobs_that_lack_what_is_watched_are_refused_and_not_kept(prophase_here, ws: Path) -> None:
+    jobs = jobs_of_kinds(2_730)[2_700:]
+    jobs.drop(columns=["duration_s", "end_s"]).to_csv(ws.parent / "running.csv", index=False)
+    done = prophase_here("watch", ws, "--with", ws.parent / "running.csv")
+    assert done.returncode == 1
+    assert "no column 'duration_s'" in done.stderr
+    jobs.assign(colour="red", user="never seen").to_csv(ws.parent / "more.csv", index=False)
+    done = prophase_here("watch", ws, "--with", ws.parent / "more.csv")
+    assert done.returncode == 0, done.stderr
+    assert "930 jobs watched" in done.stdout
+
+
+def test_an_empty_workspace_is_refused_before_any_work(prophase_here, tmp_path: Path) -> None:
+    empty = Workspace.create(tmp_path / "empty")
+    empty.store_frames({"jobs": jobs_of_kinds(5)[:0]}, source="test", source_hash="2" * 64)
+    done = prophase_here("watch", empty.folder)
+    assert done.returncode == 1
+    assert "0 finished jobs with a value of duration_s" in done.stderr
+    done = prophase_here("predict", empty.folder, "--history", empty.folder, "--target", "wait_s")
+    assert "holds no jobs to learn from" in done.stderr

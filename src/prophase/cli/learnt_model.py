@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase.cli.output import as_typed, progress_bar, say
-from prophase.errors import ParameterError
+from prophase.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,10 @@ def model_for(
     with progress_bar() as show:
         show("reading the history", None)
         trace = open_trace(history, tables=["jobs"])
+        if trace.jobs.empty:
+            raise InputError(
+                f"{history}: holds no jobs to learn from. Import a trace of finished jobs."
+            )
         return learn(
             trace.jobs,
             targets,

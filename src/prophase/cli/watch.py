@@ -75,6 +75,7 @@ def command(
     `prophase watch ws --undo 3`
     """
     from prophase.profile.drift.store import WatchFolder
+    from prophase.profile.drift.watcher import Watcher
     from prophase.trace.workspace import Workspace
 
     if undo is not None and (finished is not None or restart):
@@ -100,11 +101,12 @@ def command(
             _refuse_other_settings(watcher, settings)
         else:
             show("learning what is usual", None)
+            Watcher(**settings).refuse_short(history)
             profiler = None if no_profiles else _profiles(workspace, path, remarks)
             watcher = folder.start(settings, profiler)
         if finished is not None:
             show("reading the finished jobs", None)
-            remarks += _taken(folder, finished, source)
+            remarks += _taken(folder, watcher, finished, source)
         if undo is None:
             folder.go_on(
                 watcher,
@@ -138,10 +140,15 @@ def _undone(folder: WatchFolder, step: int, path: Path) -> str:
     )
 
 
-def _taken(folder: WatchFolder, finished: Path, source: str | None) -> list[str]:
-    from prophase.trace.loading import open_trace
+def _taken(folder: WatchFolder, watcher: Watcher, finished: Path, source: str | None) -> list[str]:
+    from prophase.cli.learnt_model import jobs_at
 
-    taken = folder.take(open_trace(finished, source=source, tables=["jobs"]).jobs)
+    jobs = jobs_at(finished, source)
+    if jobs.empty:
+        return [f"{finished}: holds no jobs."]
+    # before they are kept: what cannot be watched must not stand in the way of later jobs
+    watcher.refuse_other_schema(jobs)
+    taken = folder.take(jobs)
     said = [f"{finished}: {taken.new:,} jobs are new."]
     if taken.known:
         said.append(f"{taken.known:,} were known by their job_id and are not counted twice.")

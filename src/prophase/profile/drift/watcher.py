@@ -109,15 +109,10 @@ class Watcher:
             Fitted profiles of jobs of the same source. Without it only predictions are watched.
         """
         self.method_ = DEFAULT if self.method == "default" else self.method
-        known = np.isfinite(outcomes(history, self.target))
-        if known.sum() < 2 * FEWEST:
-            raise InputError(
-                f"{counted(int(known.sum()), 'finished job')} with a value of {self.target}: too "
-                f"few to learn from and to see what is usual. Take a history of {2 * FEWEST}."
-            )
+        self.refuse_short(history)
         history = in_time_order(history)
         self.profiler_ = profiler
-        self._refuse_other_schema(history)
+        self.refuse_other_schema(history)
         # what is usual is seen on jobs that were predicted and not learnt from
         cut = max(len(history) - MOST, len(history) // 2)
         early, late = history.iloc[:cut], history.iloc[cut:]
@@ -156,6 +151,25 @@ class Watcher:
         self.next_profile_ = 1 + max([OUTLIERS, *numbers])
         return self
 
+    def refuse_short(self, history: pd.DataFrame) -> None:
+        """Refuse a history from which one cannot both learn and see what is usual."""
+        known = 0 if history.empty else int(np.isfinite(outcomes(history, self.target)).sum())
+        if known < 2 * FEWEST:
+            raise InputError(
+                f"{counted(known, 'finished job')} with a value of {self.target}: too "
+                f"few to learn from and to see what is usual. Take a history of {2 * FEWEST}."
+            )
+
+    def refuse_other_schema(self, jobs: pd.DataFrame) -> None:
+        """Refuse jobs that lack the column that is watched, or one that profiles are made of."""
+        outcomes(jobs, self.target)
+        lacking = [n for n in (self.profiler_.columns_ if self.profiler_ else ()) if n not in jobs]
+        if lacking:
+            raise MissingColumnError(
+                f"the profiles were learnt with {', '.join(lacking)}, which these jobs lack. Give "
+                "jobs of the same source, or learn profiles from this one: prophase profile fit"
+            )
+
     def update(
         self,
         finished: pd.DataFrame,
@@ -182,8 +196,7 @@ class Watcher:
             raise ParameterError("the watcher has not learnt yet. Call fit(history) first.")
         if finished.empty:
             return []
-        outcomes(finished, self.target)
-        self._refuse_other_schema(finished)
+        self.refuse_other_schema(finished)
         finished = in_time_order(finished)
         made = []
         for first in range(0, len(finished), STRIDE):
@@ -402,11 +415,3 @@ class Watcher:
             return {}
         misfit = np.where(expected == OUTLIERS, np.nan, labels != expected)
         return {"profiles": expected, "misfit": misfit}
-
-    def _refuse_other_schema(self, jobs: pd.DataFrame) -> None:
-        lacking = [n for n in (self.profiler_.columns_ if self.profiler_ else ()) if n not in jobs]
-        if lacking:
-            raise MissingColumnError(
-                f"the profiles were learnt with {', '.join(lacking)}, which these jobs lack. Give "
-                "jobs of the same source, or learn profiles from this one: prophase profile fit"
-            )
