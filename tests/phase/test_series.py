@@ -85,3 +85,11 @@ def test_irregular_samples_are_brought_to_one_step_without_looking_ahead() -> No
 def test_a_step_of_zero_is_refused() -> None:
     with pytest.raises(ParameterError, match="step_s"):
         series_of(table([0, 1], [1, 2]), step_s=0)
+
+
+def test_a_sparse_series_does_not_decide_what_a_pause_is() -> None:
+    dense = pd.DataFrame({"series_id": "a", "time_s": np.arange(500) * 60.0, "cpu": np.arange(500)})
+    sparse = pd.DataFrame({"series_id": "b", "time_s": np.arange(4) * 2000.0, "cpu": np.arange(4)})
+    assert series_of(pd.concat([dense, sparse])).gap_s == 300
+    slow = pd.DataFrame({"series_id": "b", "time_s": np.arange(40) * 300.0, "cpu": np.arange(40)})
+    assert series_of(pd.concat([dense, slow])).gap_s == 1500

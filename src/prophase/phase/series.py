@@ -24,6 +24,8 @@ Ints = NDArray[np.int64]
 
 #: a pause longer than this many usual steps begins a series anew
 GAP_STEPS = 5.0
+#: share of all samples in series that decide what a usual step is
+_HELD = 0.99
 #: share of samples of one time with different values from which on an id stands for two series
 _OVERLAP = 0.01
 
@@ -138,9 +140,10 @@ def series_of(
         for part in np.split(order, edges[1:])
         if len(part)
     ]
-    usual = [step for step in (_usual_step(time_s) for _, time_s, _, _ in pieces) if step > 0]
+    steps = [(_usual_step(time_s), len(time_s)) for _, time_s, _, _ in pieces]
+    usual = [step for step, _ in steps if step > 0]
     own_step = float(np.median(usual)) if usual else 1.0
-    pause = gap_s if gap_s is not None else GAP_STEPS * max(usual, default=1.0)
+    pause = gap_s if gap_s is not None else GAP_STEPS * _slowest_step(steps)
     built = []
     for series_id, time_s, held, part in pieces:
         one = _mended(series_id, time_s, held, part, names, pause, log)
@@ -244,6 +247,15 @@ def _usual_step(time_s: Floats) -> float:
     steps = np.diff(time_s)
     steps = steps[steps > 0]
     return float(np.median(steps)) if len(steps) else 0.0
+
+
+def _slowest_step(steps: Sequence[tuple[float, int]]) -> float:
+    """Return the longest usual step, but for series that hold hardly any of the samples."""
+    known = sorted((step, samples) for step, samples in steps if step > 0)
+    if not known:
+        return 1.0
+    held = np.cumsum([samples for _, samples in known])
+    return known[int(np.searchsorted(held, _HELD * held[-1]))][0]
 
 
 @dataclass
