@@ -86,7 +86,8 @@ def _models(runs: Floats, size: float) -> Floats:
     few = min(_NEIGHBOURS, len(inputs))
     nearest = np.abs(inputs - size).argpartition(few - 1)[:few]
     found = np.array([mean, line, power, float(peaks[nearest].mean())])
-    return np.clip(found, 0.5 * peaks.min(), 4.0 * peaks.max())
+    kept: Floats = np.clip(found, 0.5 * peaks.min(), 4.0 * peaks.max())
+    return kept
 
 
 def _at(x: Floats, y: Floats, at: float) -> float:
@@ -102,8 +103,9 @@ def _mix(past: Floats, peaks: Floats) -> Floats:
     accuracy = 1.0 - np.minimum(error / peaks[:, None], 1.0).mean(axis=0)
     efficiency = 1.0 - past.mean(axis=0) / max(float(past.max()), 1e-9)
     score = _ACCURACY * accuracy + (1.0 - _ACCURACY) * efficiency
-    mix: Floats = np.exp(_SHARPNESS * (score - score.max()))
-    return mix / mix.sum()
+    mix = np.exp(_SHARPNESS * (score - score.max()))
+    shares: Floats = mix / mix.sum()
+    return shares
 
 
 def _offset(foretold: Floats, peaks: Floats) -> float:

@@ -85,7 +85,13 @@ class History:
         ]
 
     def add(
-        self, peak: float, hours: float, size: float, ancestor: float, surprise: float, told: Told
+        self,
+        peak: float,
+        hours: float,
+        size: float,
+        ancestor: float,
+        surprise: float,
+        told: Told,
     ) -> None:
         """Remember one instance; forget the oldest if there are too many."""
         if self.count == self._rows.shape[1]:

@@ -27,6 +27,13 @@ _MOST_SAMPLES = 20_000
 _TELLING = ("rchar", "wchar", "read", "writ", "input", "output", "byte", "syscr", "syscw")
 _COUNTERS = 3
 _CHOICE_ROWS = 120
+#: in place of a task: the number belongs to the instance itself
+OWN = ""
+_MOST_OWN = 24
+#: used elsewhere, or no amounts of work
+_NOT_OWN = frozenset(
+    {"workflow", "tag", "request_gib", "time_limit_h", "submit_s", "input_gib", "post"}
+)
 
 
 @lru_cache(maxsize=65_536)
@@ -111,6 +118,24 @@ def best_ancestor(told: list[Told], log_peaks: Any) -> tuple[str, str] | None:
     fit *= np.sqrt(cover / count)
     best = int(fit.argmax())
     return names[best] if fit[best] >= 2.0 / math.sqrt(count) else None
+
+
+def own_numbers(features: Mapping[str, Any]) -> Told:
+    """Return further numbers known of an instance itself, such as a batch size.
+
+    Examples
+    --------
+    >>> own_numbers({"request_gib": 8, "batch_size": 1, "tag": "a"})
+    {('', 'batch_size'): 0.0}
+    """
+    found: Told = {}
+    for name, value in features.items():
+        if name not in _NOT_OWN and isinstance(value, int | float) and value > 0:
+            if math.isfinite(value):
+                found[OWN, name] = math.log(value)
+            if len(found) == _MOST_OWN:
+                break
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,8 @@ from prophase.sizing.sizer import Features
 _STEP = 0.25
 _CHEAPEST, _DEAREST = 1e-4, 1e4
 _FADING = 0.995
+#: instances whose kills are remembered until they end
+_MOST_OPEN = 10_000
 
 
 class KillPrice:
@@ -28,6 +30,7 @@ class KillPrice:
         self.share = share if risk is None else min(max(0.02 / risk, 0.05), 20.0)
         self.usual = math.nan
         self._open: set[tuple[str, object]] = set()
+        self._retried: set[tuple[str, object]] = set()
 
     def per_kill(self, hours: float) -> float:
         """Return the price of a kill as GiB for a run of so many hours."""
@@ -41,10 +44,15 @@ class KillPrice:
         if key in self._open:
             return
         self._open.add(key)
-        if len(self._open) > 10_000:
+        if len(self._open) > _MOST_OPEN:
             self._open.clear()
-        if self.risk is not None:
-            self.share = min(self.share * math.exp(_STEP * (1.0 - self.risk)), _DEAREST)
+        self._raise()
+
+    def retried(self, task: str, features: Features) -> None:
+        """Take note that an instance asks again, for those who do not report kills."""
+        if len(self._retried) > _MOST_OPEN:
+            self._retried.clear()
+        self._retried.add((task, features.get("tag")))
 
     def succeeded(self, task: str, features: Features, size: float) -> None:
         """Take note of an instance that ended, after kills or not."""
@@ -53,5 +61,12 @@ class KillPrice:
         key = (task, features.get("tag"))
         if key in self._open:
             self._open.discard(key)
+        elif key in self._retried:
+            self._raise()
         elif self.risk is not None:
             self.share = max(self.share * math.exp(-_STEP * self.risk), _CHEAPEST)
+        self._retried.discard(key)
+
+    def _raise(self) -> None:
+        if self.risk is not None:
+            self.share = min(self.share * math.exp(_STEP * (1.0 - self.risk)), _DEAREST)

@@ -17,7 +17,7 @@ from prophase.sizing.least_waste.change import LATEST, has_changed
 from prophase.sizing.least_waste.cold import ColdStart
 from prophase.sizing.least_waste.history import History
 from prophase.sizing.least_waste.ladder import Outlook
-from prophase.sizing.least_waste.lineage import Lineage, best_ancestor, prefixes
+from prophase.sizing.least_waste.lineage import OWN, Lineage, best_ancestor, own_numbers, prefixes
 from prophase.sizing.least_waste.price import KillPrice
 from prophase.sizing.least_waste.settings import Settings
 from prophase.sizing.least_waste.views import Sample, tag_level, views
@@ -62,6 +62,7 @@ class LeastWaste(OnlineSizer):
         return asked
 
     def retry(self, task: str, features: Features, attempt: int, last_gib: float) -> float:
+        self.price_.retried(task, features)
         request = request_of(features)
         most = _MOST_RUNGS - 1 if self.risk is not None else _MOST_RUNGS
         if attempt <= most:
@@ -136,7 +137,7 @@ class LeastWaste(OnlineSizer):
         if history.count:
             self._judge(history, features, peak, hours)
             surprise = math.log(peak) - tag_level(history, words)
-        told = self.lineage_.told(task, tag) if tag else {}
+        told = {**(self.lineage_.told(task, tag) if tag else {}), **own_numbers(features)}
         history.add(
             peak, max(hours, 1e-5), _log_input(features),
             told.get(history.ancestor, math.nan) if history.ancestor else math.nan,
@@ -201,9 +202,17 @@ class LeastWaste(OnlineSizer):
             history,
             self.settings,
             _log_input(features),
-            self.lineage_.one(tag, history.ancestor) if tag else math.nan,
+            self._told_before(tag, features, history.ancestor),
             prefixes(tag) if tag else (),
         )
+
+    def _told_before(self, tag: str, features: Features, counter: tuple[str, str] | None) -> float:
+        """Return the chosen counter: of the sample, or a number of the instance itself."""
+        if counter is None:
+            return math.nan
+        if counter[0] == OWN:
+            return own_numbers(features).get(counter, math.nan)
+        return self.lineage_.one(tag, counter) if tag else math.nan
 
     def _choose_ancestor(self, history: History) -> None:
         chosen = best_ancestor(history.told, np.log(history.peaks))

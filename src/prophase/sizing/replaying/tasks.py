@@ -71,7 +71,8 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
     ----------
     jobs : DataFrame
         Finished jobs. Those without a measured peak or a run time cannot be replayed and are
-        left out, as are failed ones, whose peak is only a lower bound.
+        left out, as are failed ones, whose peak is only a lower bound. If no job has a run
+        time, each counts as one hour.
     track : {"input", "strict"}
         Whether sizers see the bytes a task reads, which stand in for the size of its input.
         Sizes declared before the run are seen in both.
@@ -84,6 +85,9 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
         raise ParameterError(not_among(f"resource {resource!r} is unknown.", resource, RESOURCES))
     what = RESOURCES[resource]
     peak, runtime_h = what.used(jobs), _numbers(jobs, "duration_s") / 3600
+    if np.isnan(runtime_h).all():
+        # a trace that records no run times: every run counts alike
+        runtime_h = np.ones(len(jobs))
     request = what.requested(jobs)
     usable = np.ones(len(jobs), bool)
     left_out = {}
@@ -137,9 +141,9 @@ def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> dict[str, Any]:
 
 
 def _task_names(jobs: pd.DataFrame) -> list[str]:
-    """Name the kind of work: the task, else what recurs, else the job's name."""
+    """Name the kind of work: the task, else what recurs or the application, else the job's name."""
     named = pd.Series(pd.NA, index=jobs.index, dtype="string")
-    for column in ("task", "group", "name", "workload", "user"):
+    for column in ("task", "group", "workload", "name", "user"):
         if column in jobs:
             named = named.fillna(jobs[column].astype("string"))
     return [str(name) for name in named.fillna("all").tolist()]
@@ -175,6 +179,10 @@ def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[d
     for name in _ALSO_TOLD:
         if name in jobs:
             columns[name] = _texts(jobs, name)
+    for name in map(str, jobs.columns):
+        # whatever else a source knows before the run, such as a batch size
+        if name.startswith("attr_") and name != DECLARED_INPUT and jobs[name].dtype.kind in "fiu":
+            columns[name.removeprefix("attr_")] = _numbers(jobs, name).tolist()
     size = _numbers(jobs, DECLARED_INPUT)
     if track == "input":
         size = np.where(np.isnan(size), _numbers(jobs, READ_CHARACTERS), size)
