@@ -133,6 +133,8 @@ def fifth(jobs: pd.DataFrame, column: str, draw: np.random.Generator) -> np.ndar
     share = jobs[column].astype("string").fillna("").value_counts(normalize=True)
     chosen: list[str] = []
     for value in draw.permutation(share.index.to_numpy(dtype=object)):
+        if value == "":
+            continue
         if share[[*chosen, value]].sum() <= SHARE + 0.02:
             chosen.append(value)
         if share[chosen].sum() >= SHARE - 0.02:
@@ -160,9 +162,14 @@ def one_change(name: str, kind: str, seed: int, method: str, found: Found) -> No
     jobs = quiet_stream(name, rows, seed)
     draw = np.random.default_rng(1_000 + seed)
     change = HISTORY + QUIET
-    hit = fifth(jobs, STREAMS[name], draw) & (np.arange(rows) >= change)
-    changed = changed_stream(jobs, kind, hit, STREAMS[name])
     profiler = profiles_of(name, rows, seed)
+    among = jobs
+    if profiler is not None and kind.startswith("use"):
+        # whole profiles change: outliers have none that could
+        labels = pd.Series(profiler.predict(jobs))
+        among = jobs.assign(**{STREAMS[name]: labels.where(labels >= 0, np.nan)})
+    hit = fifth(among, STREAMS[name], draw) & (np.arange(rows) >= change)
+    changed = changed_stream(jobs, kind, hit, STREAMS[name])
     mended, steps = watched(changed, profiler, method)
     alarms = [one for one in steps if one.kind == "alarm"]
     found.early += sum(one.jobs < QUIET for one in alarms)

@@ -13,7 +13,8 @@ from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.submitted import arrivals, ends, outcomes
 
 Floats = NDArray[np.float64]
-#: jobs by which the memory is older that errors are judged by
+#: jobs by which the memory is older that errors are judged by; a short history has no memory
+#: that old
 LAG = 300
 
 
@@ -63,7 +64,8 @@ class Clock:
     """Knows when the latest outcomes became known."""
 
     def __init__(self, jobs: pd.DataFrame) -> None:
-        self.ended = np.maximum.accumulate(ends(jobs))[-LAG:]
+        self.lag = min(LAG, len(jobs) // 2)
+        self.ended = np.maximum.accumulate(ends(jobs))[-self.lag :]
 
     def answer(self, predictor: Predictor, jobs: pd.DataFrame) -> Answered:
         """Return what a predictor said of jobs before they ran, and let it learn from them."""
@@ -75,8 +77,7 @@ class Clock:
         # every outcome later than a submission is hidden from its answer
         predictor.update(jobs)
         ended = np.maximum.accumulate(np.concatenate([self.ended, end]))
-        place = np.arange(len(jobs)) + len(self.ended) - LAG
-        before = ended[np.maximum(place, 0)]
-        self.ended = ended[-LAG:]
+        before = ended[: len(jobs)]
+        self.ended = ended[-self.lag :]
         lagged = predictor.predict(jobs, as_of=np.minimum(arrival, before))
         return Answered(predictor.predict(jobs, as_of="submit"), lagged)

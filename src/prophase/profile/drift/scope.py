@@ -110,8 +110,11 @@ class Scope:
         self.learnt_ = self.learnt_.joined(raw)
         if len(self.learnt_) < (_AGAIN_JOBS if self.detectors_ else _FIRST_JOBS):
             return
-        least = min(self._weights(signal, self.learnt_).sum() for signal in SIGNALS)
-        if least >= _AGAIN_WEIGHT or len(self.learnt_) >= MOST:
+        # outcomes are what most signals are about; whether profiles are known is another matter
+        if (
+            self._weights("longer", self.learnt_).sum() >= _AGAIN_WEIGHT
+            or len(self.learnt_) >= MOST
+        ):
             self._learn()
 
     def _grow(self, raw: RawScores) -> None:
@@ -150,5 +153,6 @@ class Scope:
         self.learning_ = False
 
     def _weights(self, signal: str, raw: RawScores) -> Floats:
-        """Return what each job counts: jobs of one burst share their luck."""
-        return np.asarray(1.0 / (1.0 + self.echo_.get(signal, 1.0) * raw.alike))
+        """Return what each job counts: jobs of one burst share their luck, unknown ones nothing."""
+        known = np.isfinite(raw.of(signal))
+        return known / (1.0 + self.echo_.get(signal, 1.0) * raw.alike)
