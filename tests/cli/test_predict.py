@@ -47,3 +47,14 @@ def test_a_target_that_is_not_there_is_refused(prophase_here, parts: Path) -> No
     )
     assert done.returncode == 1
     assert "no column 'joules'" in done.stderr
+
+
+def test_a_column_that_is_not_of_the_job_table_is_named_with_what_to_do(
+    prophase_here, parts: Path
+) -> None:
+    (parts.parent / "new.csv").write_text("user,colour\nann,red\n", encoding="utf-8")
+    asked = ("predict", "new.csv", "--history", parts / "train", "--target", "duration_s")
+    done = prophase_here(*asked, "--method", "shrinkage")
+    assert done.returncode == 2
+    assert "new.csv: colour is not of the job table" in done.stderr
+    assert "attr_NAME" in done.stderr

@@ -89,12 +89,26 @@ def classifier_for(history: Path | None, model: Path | None) -> ProfileClassifie
 
 def jobs_at(path: Path, source: str | None) -> pd.DataFrame:
     """Return the jobs of a trace, or of a plain table in the columns of the job table."""
-    from prophase.profile.submission.job_table import is_job_table, read_job_table
+    from prophase.profile.submission.job_table import (
+        is_job_table,
+        read_job_table,
+        strange_columns,
+    )
     from prophase.trace.loading import open_trace
 
     if source is None and is_job_table(path):
         return read_job_table(path)
-    return open_trace(path, source=source, tables=["jobs"]).jobs
+    try:
+        return open_trace(path, source=source, tables=["jobs"]).jobs
+    except ParameterError as cause:
+        strange = strange_columns(path) if source is None else []
+        if not strange:
+            raise
+        raise ParameterError(
+            f"{path}: {', '.join(strange)} {'is' if len(strange) == 1 else 'are'} not of the job "
+            "table. Leave it out, write it as attr_NAME if it is known at submission, or name "
+            "the source with --source."
+        ) from cause
 
 
 def target_names(text: str | None) -> list[str] | None:

@@ -165,12 +165,19 @@ def _profiles(workspace: Workspace, path: Path, remarks: list[str]) -> WorkloadP
     from prophase.profile.clusters.selecting import ended_jobs
 
     if (path / IN_WORKSPACE).is_file():
-        return WorkloadProfiler.load(path / IN_WORKSPACE)
-    try:
-        return WorkloadProfiler().fit(ended_jobs(workspace.read("jobs")).jobs)
-    except MissingColumnError as error:
-        remarks.append(f"Only predictions are watched: {error}")
+        found = WorkloadProfiler.load(path / IN_WORKSPACE)
+    else:
+        try:
+            found = WorkloadProfiler().fit(ended_jobs(workspace.read("jobs")).jobs)
+        except MissingColumnError as error:
+            remarks.append(f"Only predictions are watched: {error}")
+            return None
+    if all(one.outliers for one in found.profiles_):
+        remarks.append(
+            "Only predictions are watched: every job is an outlier, so none has a profile."
+        )
         return None
+    return found
 
 
 def _publish(workspace: Workspace, watcher: Watcher) -> None:

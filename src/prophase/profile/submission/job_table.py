@@ -25,16 +25,40 @@ def is_job_table(path: Path) -> bool:
     >>> is_job_table(path)
     True
     """
+    names = _names(path)
+    return bool(names) and not any(map(_is_strange, names))
+
+
+def strange_columns(path: Path) -> list[str]:
+    """Return what keeps a CSV file from being a job table: columns beside those of one.
+
+    Examples
+    --------
+    >>> path = getfixture("tmp_path") / "new.csv"
+    >>> _ = path.write_text("job_id,user,colour\\na,ann,red\\n")
+    >>> strange_columns(path)
+    ['colour']
+    """
+    names = _names(path)
+    strange = [name for name in names if _is_strange(name)]
+    return strange if len(strange) < len(names) else []
+
+
+def _names(path: Path) -> list[str]:
+    """Return the columns of a CSV file; none of any other file."""
     if not path.is_file() or not path.name.lower().endswith((".csv", ".csv.gz")):
-        return False
+        return []
     try:
         with (gzip.open if path.suffix == ".gz" else open)(
             path, "rt", encoding="utf-8-sig"
         ) as file:
-            names = next(csv.reader(file), [])
+            return next(csv.reader(file), [])
     except (OSError, UnicodeDecodeError, csv.Error):
-        return False
-    return bool(names) and all(JOBS.get(_column(name)) is not None for name in names)
+        return []
+
+
+def _is_strange(name: str) -> bool:
+    return JOBS.get(_column(name)) is None
 
 
 def read_job_table(path: Path) -> pd.DataFrame:
