@@ -16,6 +16,8 @@ from prophase.profile.predict.submitted import arrivals, numbers, submitted
 from prophase.trace.schema import JOBS
 
 _DAY_S = 86_400.0
+#: what an hour of the day means cannot be learnt from fewer days
+_FEWEST_DAYS = 7
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,14 @@ class Question:
 class History:
     """Outcomes by key level; knows which columns it was built from."""
 
+    #: the history is long enough to tell hours of the day apart
+    tells_hours = True
+
     def __init__(self, jobs: pd.DataFrame, *, shares: bool = False) -> None:
         seen = submitted(jobs)
-        steady = steadily_recorded(seen, arrivals(jobs))
+        arrival = arrivals(jobs)
+        self.tells_hours = _days(arrival) >= _FEWEST_DAYS
+        steady = steadily_recorded(seen, arrival)
         self.levels: tuple[Level, ...] = choose_levels(seen[steady])
         self.columns = sorted({column for level in self.levels for column in level.columns})
         self.number_columns = [name for name in map(str, seen) if _is_number(seen, name)]
@@ -75,8 +82,9 @@ class History:
         arrival = arrivals(jobs)
         clock = np.where(np.isfinite(arrival), arrival, np.nan) % _DAY_S
         columns = [numbers(jobs, name) for name in self.number_columns]
-        # the hour of day means something only on a clock
-        columns.append(clock if "submit_s" in jobs or "start_s" in jobs else clock * 0.0)
+        # the hour of day means something only on a clock that went round several times
+        timed = self.tells_hours and ("submit_s" in jobs or "start_s" in jobs)
+        columns.append(clock if timed else clock * 0.0)
         return Question(
             keys=tuple(key_of(level, hashes, len(jobs)) for level in self.levels),
             numbers=np.column_stack(columns),
@@ -112,6 +120,13 @@ class History:
         wanted = set(columns)
         places = (i for i, level in enumerate(self.levels) if set(level.columns) == wanted)
         return next(places, None)
+
+
+def _days(arrival: Floats) -> float:
+    """Return how many days a history spans, but for its outermost jobs."""
+    came = arrival[np.isfinite(arrival)]
+    begin, end = np.quantile(came, (0.05, 0.95)) if len(came) else (0.0, 0.0)
+    return float(end - begin) / _DAY_S
 
 
 def _is_number(jobs: pd.DataFrame, name: str) -> bool:
