@@ -27,7 +27,7 @@ class KillPrice:
 
     def __init__(self, risk: float | None, share: float) -> None:
         self.risk = risk
-        self.share = share if risk is None else min(max(0.02 / risk, 0.05), 20.0)
+        self.share = share if risk is None else _first_price(risk)
         self.usual = math.nan
         self._open: set[tuple[str, object]] = set()
         self._retried: set[tuple[str, object]] = set()
@@ -70,3 +70,9 @@ class KillPrice:
     def _raise(self) -> None:
         if self.risk is not None:
             self.share = min(self.share * math.exp(_STEP * (1.0 - self.risk)), _DEAREST)
+
+
+def _first_price(risk: float) -> float:
+    """Return where the price starts: small risks leave no room for kills that teach it."""
+    rare = max(1.0, 0.01 / risk)
+    return min(max(0.02 / risk, 0.05) * rare, 1e3)

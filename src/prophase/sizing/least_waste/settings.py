@@ -1,6 +1,6 @@
 """The numbers our sizer was given, and what each does.
 
-They were chosen on four workflow traces by leaving each out in turn; none is fitted to one.
+They were chosen from a few values each on four workflow traces together, never for one of them.
 """
 
 from __future__ import annotations

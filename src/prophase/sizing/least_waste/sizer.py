@@ -33,6 +33,8 @@ from prophase.sizing.sizer import (
 #: retries by the ladder; the next one asks for the request or doubles
 _MOST_RUNGS = 3
 _LEAST_STEP = 1.1
+#: with a smaller risk a task without history gets its whole request
+_COLD_RISK = 0.01
 #: a retry that would be this near to the request asks for the whole
 _NEARLY = 0.7
 #: features that name the version of a task's code
@@ -88,7 +90,7 @@ class LeastWaste(OnlineSizer):
             if request is None:
                 return [request_or_plenty(features)]
             above = max(history.bounds, default=0.0) if history else 0.0
-            if self.risk is not None or above >= request:
+            if (self.risk is not None and self.risk < _COLD_RISK) or above >= request:
                 return [max(request, 1.02 * above)]
             return self._cold(features).ask(request, self.settings, above)
         # a kill nobody has explained yet: whatever comes next may need more than that as well
