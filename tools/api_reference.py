@@ -28,6 +28,7 @@ _MODULES = {
               "prototypes", "augment", "watching", "tail"],
     "sim": ["statistics", "measures.prices", "measures.curves", "comparison", "presets.pai",
             "presets.openb"],
+    "runs": ["export", "ladder", "retry"],
     "plots": ["schedule_page", "schedule_figures"],
     "integrations": ["prometheus"],
 }  # fmt: skip

@@ -1,19 +1,22 @@
 """Eight workers on one PostgreSQL table of runs; and what the usage logger costs and catches.
 
-python benchmarks/speed/runs_speed.py
+python benchmarks/speed/runs_speed.py [--moved 10000]
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from datetime import date, timedelta
 from pathlib import Path
 from statistics import median
+from typing import NoReturn
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from sqlalchemy import func, select
@@ -21,7 +24,8 @@ from sqlalchemy import func, select
 from postgres import new_database, postgres_programs, running_postgres
 from prophase.runs.states import BRANCHES
 from prophase.runs.store.database import Database
-from prophase.runs.store.runs import NewRun, RunStore
+from prophase.runs.store.records import NewRun
+from prophase.runs.store.runs import RunStore
 from prophase.runs.store.tables import CLAIMS, HISTORY
 from prophase.runs.usage import run_logged
 from record import Measurement, record
@@ -58,7 +62,7 @@ def work(url: str, share: int, latencies: Path) -> None:
     took, moved = [], 0
     while moved < share:
         began = time.perf_counter()
-        claims = store.claim(BRANCHES["deploy"], str(os.getpid()), most=BATCH)
+        claims = store.claim(BRANCHES["deploy"], str(os.getpid()), most=BATCH, lease_s=3600)
         took.append(time.perf_counter() - began)
         if not claims:
             break
@@ -68,23 +72,34 @@ def work(url: str, share: int, latencies: Path) -> None:
     latencies.write_text("\n".join(map(str, took)))
 
 
-def measure_table(server: str, rows: int) -> tuple[float, float]:
+def _leave_after(url: str, share: int, latencies: Path) -> NoReturn:
+    """Work in a forked process, which must not clean up what belongs to its parent."""
+    code = 1
+    try:
+        work(url, share, latencies)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def measure_table(server: str, rows: int, moved: int) -> tuple[float, float]:
     """Return runs per second of all workers together, and the median latency of a claim in ms."""
     url = new_database(server)
     store = registered(url, rows)
     store.database.close()
-    wanted = min(rows, MOVED)
+    wanted = min(rows, moved)
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         children = []
         for number in range(WORKERS):
             pid = os.fork()
             if pid == 0:
-                work(url, wanted // WORKERS, Path(folder) / str(number))
-                os._exit(0)
+                _leave_after(url, wanted // WORKERS, Path(folder) / str(number))
             children.append(pid)
         for pid in children:
-            os.waitpid(pid, 0)
+            assert os.waitpid(pid, 0)[1] == 0, "a worker broke"
         passed_s = time.perf_counter() - began
         took = [float(t) for path in Path(folder).iterdir() for t in path.read_text().split()]
     moves = select(func.count()).select_from(HISTORY).where(HISTORY.c.event == "triggered")
@@ -97,18 +112,19 @@ def measure_table(server: str, rows: int) -> tuple[float, float]:
     return done / passed_s, 1000 * median(took)
 
 
-def measure_workers() -> None:
+def measure_workers(moved: int) -> None:
     programs = postgres_programs()
     if programs is None:
         print("no PostgreSQL server; tools/system-packages installs one")
         return
     with running_postgres(programs) as server:
-        found = {rows: measure_table(server, rows) for rows in TABLE_ROWS}
+        found = {rows: measure_table(server, rows, moved) for rows in TABLE_ROWS}
     smallest = TABLE_ROWS[0]
     for rows, (rate, latency) in found.items():
         about = {
             "baseline": f"{smallest:,} rows",
-            "data": f"{rows:,} registered runs, {WORKERS} workers, batches of {BATCH}",
+            "data": f"{rows:,} registered runs, {min(rows, moved):,} moved, {WORKERS} workers, "
+            f"batches of {BATCH}",
         }
         record(
             Measurement(
@@ -159,5 +175,7 @@ def measure_logger() -> None:
 
 
 if __name__ == "__main__":
-    measure_workers()
+    options = argparse.ArgumentParser()
+    options.add_argument("--moved", type=int, default=MOVED)
+    measure_workers(options.parse_args().moved)
     measure_logger()

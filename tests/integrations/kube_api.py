@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlparse
 
 from kubernetes import client
 
-from prophase.runs.usage.measured import Order
+from prophase.runs.usage.orders import Order
 
 KINDS = {"jobs": "V1Job", "pods": "V1Pod", "configmaps": "V1ConfigMap"}
 _PATH = re.compile(

@@ -1,1 +1,48 @@
 """Go and measure: register runs of a pipeline, and have them deployed, executed and profiled."""
+
+from typing import TYPE_CHECKING
+
+from prophase.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from prophase.runs.campaign import Campaign
+    from prophase.runs.executor import Assignment, Check, Executor, make_executor
+    from prophase.runs.export import exported_tables
+    from prophase.runs.maintainer import maintain
+    from prophase.runs.pipeline import Pipeline, read_pipeline
+    from prophase.runs.profiling import profile_run
+    from prophase.runs.states import RunState, next_state
+    from prophase.runs.worker import Worker
+
+_HOMES = {
+    "Assignment": "executor",
+    "Campaign": "campaign",
+    "Check": "executor",
+    "Executor": "executor",
+    "Pipeline": "pipeline",
+    "RunState": "states",
+    "Worker": "worker",
+    "exported_tables": "export",
+    "maintain": "maintainer",
+    "make_executor": "executor",
+    "next_state": "states",
+    "profile_run": "profiling",
+    "read_pipeline": "pipeline",
+}
+__getattr__ = lazy_names(__name__, _HOMES)
+
+__all__ = [
+    "Assignment",
+    "Campaign",
+    "Check",
+    "Executor",
+    "Pipeline",
+    "RunState",
+    "Worker",
+    "exported_tables",
+    "maintain",
+    "make_executor",
+    "next_state",
+    "profile_run",
+    "read_pipeline",
+]

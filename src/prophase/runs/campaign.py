@@ -14,7 +14,8 @@ from prophase.runs.executor import Assignment, Executor, make_executor
 from prophase.runs.pipeline import Pipeline, pipeline_of, read_pipeline
 from prophase.runs.registration import read_scenarios
 from prophase.runs.store.database import PATIENCE_S, Database
-from prophase.runs.store.runs import NewRun, Run, RunStore
+from prophase.runs.store.records import NewRun, Run
+from prophase.runs.store.runs import RunStore
 from prophase.runs.store.settings import LiveSettings
 from prophase.runs.store.workers import WorkerList
 from prophase.runs.versions import keep_version

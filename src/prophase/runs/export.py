@@ -12,7 +12,7 @@ import pandas as pd
 from prophase.errors import InputError
 from prophase.runs.campaign import Campaign
 from prophase.runs.executor import Assignment
-from prophase.runs.store.runs import Run
+from prophase.runs.store.records import Run
 from prophase.runs.usage.table import read_usage
 from prophase.trace.schema import USAGE
 from prophase.trace.workspace import Workspace

@@ -9,7 +9,7 @@ from prophase.errors import ProphaseError
 from prophase.runs.campaign import Campaign
 from prophase.runs.executor import Executor
 from prophase.runs.states import BRANCHES, RunState
-from prophase.runs.store.runs import LostClaimError, Run
+from prophase.runs.store.records import LostClaimError, Run
 
 #: a worker that missed this many leases is dead
 _LEASES_UNTIL_DEAD = 3

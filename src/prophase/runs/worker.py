@@ -13,7 +13,7 @@ from prophase.runs.campaign import Campaign
 from prophase.runs.executor import Executor
 from prophase.runs.maintainer import maintain
 from prophase.runs.states import BRANCHES, Branch, RunState
-from prophase.runs.store.runs import Claim, LostClaimError
+from prophase.runs.store.records import Claim, LostClaimError
 from prophase.runs.store.settings import allocations_of
 from prophase.runs.store.workers import new_worker_name
 

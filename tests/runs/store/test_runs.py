@@ -8,7 +8,8 @@ from sqlalchemy import update
 from prophase.errors import ParameterError, RefusedError
 from prophase.runs.states import BRANCHES, RunState
 from prophase.runs.store.database import Database
-from prophase.runs.store.runs import LostClaimError, NewRun, RunStore
+from prophase.runs.store.records import LostClaimError, NewRun
+from prophase.runs.store.runs import RunStore
 from prophase.runs.store.tables import CLAIMS, RUNS
 
 DEPLOY, CHECK_DEPLOY = BRANCHES["deploy"], BRANCHES["check_deploy"]

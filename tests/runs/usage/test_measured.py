@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from prophase.runs.usage.measured import Ending, Order
+from prophase.runs.usage.orders import Ending, Order
 
 #: allocates, touches and frees at once, then lives on: a peak between two samples
 SHORT_PEAK = """
@@ -44,11 +44,16 @@ def test_a_peak_between_two_samples_is_caught_within_five_percent(tmp_path):
 
 
 def test_children_of_children_count_even_when_their_parent_has_left(tmp_path):
+    flag = str(tmp_path / "holds")
     held = "held = bytearray(60 * 2**20); held[::4096] = b'x' * len(held[::4096])"
-    child = f"{held}; import time; time.sleep(2)"
+    child = f"{held}; open({flag!r}, 'w').close(); import time; time.sleep(300)"
     orphan = f"import subprocess, sys; subprocess.Popen([sys.executable, '-S', '-c', {child!r}])"
-    code = f"import subprocess, sys, time; subprocess.run([sys.executable, '-S', '-c', {orphan!r}])"
-    ending = measure(tmp_path, *python(code + "; time.sleep(1.2)"), every_s=0.2)
+    code = (
+        f"import os, subprocess, sys, time; subprocess.run([sys.executable, '-S', '-c', {orphan!r}])"
+        f"\nwhile not os.path.exists({flag!r}): time.sleep(0.05)"
+        "\ntime.sleep(1)"
+    )
+    ending = measure(tmp_path, *python(code), every_s=0.2, strict=True)
     assert ending.memory_peak_gib > 60 / 1024
 
 

@@ -20,7 +20,7 @@ from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, Check
 from prophase.runs.local.attempts import attempts_of, is_locked, kill_marked, read_json
 from prophase.runs.local.rows import task_rows
-from prophase.runs.usage.measured import write_durably
+from prophase.runs.usage.orders import write_durably
 from prophase.runs.usage.process_tree import environment_has
 
 #: restarts of a supervisor that brought the run no further, until that is called a failure

@@ -19,7 +19,7 @@ from typing import Any
 
 from prophase.runs.attempting import Tried, Verdict, verdict
 from prophase.runs.local.attempts import MARK, Attempt, attempts_of, read_json
-from prophase.runs.usage.measured import write_durably
+from prophase.runs.usage.orders import write_durably
 
 _PAUSE_S = 0.05
 

@@ -8,74 +8,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from sqlalchemy import Connection, Float, and_, func, insert, literal, or_, select, text, update
 
-from prophase.errors import ParameterError, RefusedError
+from prophase.errors import ParameterError
 from prophase.runs.states import Branch, RunState, next_state
 from prophase.runs.store.database import Database
+from prophase.runs.store.records import (
+    Claim,
+    LostClaimError,
+    Move,
+    NewRun,
+    Run,
+    as_row,
+    move_of,
+    run_of,
+    unclaimed_row,
+)
 from prophase.runs.store.tables import CLAIMS, HISTORY, RUNS, TASK_ROWS, VERSIONS
 
 #: rows per statement; SQLite allows 32,766 values in one
 _ROWS_AT_ONCE = 500
-
-
-@dataclass(frozen=True)
-class NewRun:
-    """One scenario at one date, to be registered."""
-
-    scenario: str
-    attributes: Mapping[str, Any]
-    version: str
-    execution_date: date
-
-
-@dataclass(frozen=True)
-class Run:
-    """A row of the table, as it was when it was read."""
-
-    id: int
-    scenario: str
-    attributes: dict[str, Any]
-    version: str
-    execution_date: date
-    state: RunState
-    dag_id: str | None
-    run_id: str | None
-    profiling_id: str | None
-    notes: str | None
-    beginnings: int
-    resets: int
-    #: since when it has been in its state
-    changed_at_s: float
-
-
-@dataclass(frozen=True)
-class Claim:
-    """The right of one worker to move one run, until the lease ends."""
-
-    run: Run
-    worker: str
-    token: int
-
-
-@dataclass(frozen=True)
-class Move:
-    """One line of a run's history."""
-
-    time_s: float
-    from_state: RunState | None
-    to_state: RunState
-    event: str
-    actor: str
-    reason: str | None
-
-
-class LostClaimError(RefusedError):
-    """The lease ended and somebody else may have the run now."""
 
 
 class RunStore:
@@ -106,9 +60,9 @@ class RunStore:
             }
             fresh = [run for key, run in wanted.items() if key not in there]
             for at in range(0, len(fresh), _ROWS_AT_ONCE):
-                rows = [_as_row(run) for run in fresh[at : at + _ROWS_AT_ONCE]]
+                rows = [as_row(run) for run in fresh[at : at + _ROWS_AT_ONCE]]
                 ids = connection.scalars(insert(RUNS).returning(RUNS.c.id), rows).all()
-                connection.execute(insert(CLAIMS), [_unclaimed(run_id, now) for run_id in ids])
+                connection.execute(insert(CLAIMS), [unclaimed_row(run_id, now) for run_id in ids])
                 first = {"time_s": now, "to_state": 0, "event": "registered", "actor": actor}
                 connection.execute(insert(HISTORY), [{"run": i, **first} for i in ids])
             return len(fresh)
@@ -172,7 +126,7 @@ class RunStore:
                         looked_at_s=now,
                     )
                 )
-            return [Claim(_run(row), worker, row.token + 1) for row in rows]
+            return [Claim(run_of(row), worker, row.token + 1) for row in rows]
 
         return self.database.write(take)
 
@@ -187,7 +141,7 @@ class RunStore:
                 return None
             values = {"worker": worker, "token": row.token + 1, "leased_until_s": now + lease_s}
             connection.execute(update(CLAIMS).where(CLAIMS.c.run == run_id).values(**values))
-            return Claim(_run(row), worker, row.token + 1)
+            return Claim(run_of(row), worker, row.token + 1)
 
         return self.database.write(take)
 
@@ -323,7 +277,7 @@ class RunStore:
         if states:
             asked = asked.where(RUNS.c.state.in_([int(state) for state in states]))
         rows = self.database.read(lambda connection: connection.execute(asked).all())
-        return [_run(row) for row in rows]
+        return [run_of(row) for row in rows]
 
     def run(self, run_id: int) -> Run:
         """Return one run."""
@@ -331,13 +285,13 @@ class RunStore:
         row = self.database.read(lambda connection: connection.execute(asked).first())
         if row is None:
             raise ParameterError(f"There is no run {run_id}. See them with: prophase runs status")
-        return _run(row)
+        return run_of(row)
 
     def history(self, run_id: int) -> list[Move]:
         """Return all that ever happened to a run, oldest first."""
         asked = select(HISTORY).where(HISTORY.c.run == run_id).order_by(HISTORY.c.id)
         rows = self.database.read(lambda connection: connection.execute(asked).all())
-        return [_move(row) for row in rows]
+        return [move_of(row) for row in rows]
 
     def task_rows(self) -> list[tuple[int, dict[str, Any]]]:
         """Return (run, values) of every attempt at a task of finished runs."""
@@ -448,54 +402,3 @@ def _save_task_rows(
         for row in task_rows
     ]
     connection.execute(insert(TASK_ROWS), values)
-
-
-def _as_row(run: NewRun) -> dict[str, Any]:
-    return {
-        "scenario": run.scenario,
-        "scenario_attributes": dict(run.attributes),
-        "scenario_version": run.version,
-        "execution_date": run.execution_date,
-        "state": int(RunState.REGISTERED),
-    }
-
-
-def _unclaimed(run_id: int, now: float) -> dict[str, Any]:
-    return {
-        "run": run_id,
-        "token": 0,
-        "leased_until_s": 0.0,
-        "looked_at_s": 0.0,
-        "changed_at_s": now,
-        "beginnings": 0,
-        "resets": 0,
-    }
-
-
-def _run(row: Any) -> Run:
-    return Run(
-        id=row.id,
-        scenario=row.scenario,
-        attributes=dict(row.scenario_attributes),
-        version=row.scenario_version,
-        execution_date=row.execution_date,
-        state=RunState(row.state),
-        dag_id=row.dag_id,
-        run_id=row.run_id,
-        profiling_id=row.profiling_id,
-        notes=row.notes,
-        beginnings=row.beginnings,
-        resets=row.resets,
-        changed_at_s=row.changed_at_s,
-    )
-
-
-def _move(row: Any) -> Move:
-    return Move(
-        time_s=row.time_s,
-        from_state=None if row.from_state is None else RunState(row.from_state),
-        to_state=RunState(row.to_state),
-        event=row.event,
-        actor=row.actor,
-        reason=row.reason,
-    )

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from prophase.errors import StorageError, storage_error
-from prophase.runs.usage.measured import Ending, Order
+from prophase.runs.usage.orders import Ending, Order
 from prophase.runs.usage.table import check_format, read_usage, write_usage
 
 
