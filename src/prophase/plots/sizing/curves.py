@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prophase.plots.style import COLOURS, draw, legend_below, line_style, percent_axis
+from prophase.plots.style import COLOURS, count_axis, draw, legend_below, line_style, percent_axis
 
 Point = Mapping[str, float]
 
@@ -26,6 +26,7 @@ def cold_start(curves: Mapping[str, Sequence[Point]]) -> Figure:
                 **line_style(place),
             )
         axes.set_xscale("log")
+        count_axis(axes.xaxis)
         axes.set_ylim(bottom=0)
         axes.set_xlabel("number of the run of its task")
         axes.set_ylabel("waste / waste of the request")
