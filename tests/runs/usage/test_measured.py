@@ -49,7 +49,8 @@ def test_children_of_children_count_even_when_their_parent_has_left(tmp_path):
     child = f"{held}; open({flag!r}, 'w').close(); import time; time.sleep(300)"
     orphan = f"import subprocess, sys; subprocess.Popen([sys.executable, '-S', '-c', {child!r}])"
     code = (
-        f"import os, subprocess, sys, time; subprocess.run([sys.executable, '-S', '-c', {orphan!r}])"
+        "import os, subprocess, sys, time"
+        f"\nsubprocess.run([sys.executable, '-S', '-c', {orphan!r}])"
         f"\nwhile not os.path.exists({flag!r}): time.sleep(0.05)"
         "\ntime.sleep(1)"
     )
