@@ -79,6 +79,12 @@ def fill_table(exemplars: Exemplars, jobs: pd.DataFrame) -> FilledTable | None:
     return FilledTable(pd.DataFrame(rows), np.array(stands_for, dtype=np.intp), kind)
 
 
+def _is_empty(column: pd.Series) -> bool:
+    # mostly the first value tells, and one job is to be answered within milliseconds
+    first_is_known = len(column) > 0 and not pd.isna(column.array[0])
+    return not first_is_known and bool(column.isna().all())
+
+
 def _different(jobs: pd.DataFrame, columns: list[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return which distinct job each row is by the columns, and the first row of each."""
     groups = jobs.groupby(columns, dropna=False, sort=False, observed=True)
