@@ -41,7 +41,7 @@ SIZERS = (
     "sizey", "default",
 )  # fmt: skip
 SETTINGS = [(p, t) for p in ("online", "timeline") for t in ("input", "strict")]
-RISKS = (0.001, 0.003, 0.01, 0.02, 0.05)
+RISKS = (0.002, 0.004, 0.01, 0.02, 0.05)
 #: Sizey itself on its own splits of the same traces, GB h and failures
 SIZEY_GBH = {"chipseq": 66.4, "eager": 479.0, "rnaseq": 32.1, "mag": 264.0}
 SIZEY_FAILURES = {"chipseq": 237, "eager": 153, "rnaseq": 71, "mag": 885}
@@ -149,6 +149,7 @@ def by_risk(jobs: dict[str, Any], figures: Path | None) -> None:
             row["tasks"] for row in krr.values()
         )
         mark = {"relative": geometric([r["relative"] for r in krr.values()]), "oom_share": share}
+        line.sort(key=lambda point: point["oom_share"])
         save(frontier({"default, by risk": line}, {"KRR's rule": mark}), figures, "frontier")
 
 

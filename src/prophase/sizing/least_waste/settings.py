@@ -16,6 +16,8 @@ class Settings:
     remembered: int = 400
     #: the short view: the last so many instances
     recent: int = 25
+    #: instances from which lines in the size of the input have a say
+    lines_from: int = 5
     #: nearest neighbours by size of input
     neighbours: int = 12
     #: width of the region around an input in which residuals count fully, in standard deviations

@@ -33,6 +33,8 @@ from prophase.sizing.sizer import (
 #: retries by the ladder; the next one asks for the request or doubles
 _MOST_RUNGS = 3
 _LEAST_STEP = 1.1
+#: with a risk: weight of the whole request among what the second peak may be
+_WORST = 0.1
 #: with a smaller risk a task without history gets its whole request
 _COLD_RISK = 0.01
 #: a retry that would be this near to the request asks for the whole
@@ -109,7 +111,12 @@ class LeastWaste(OnlineSizer):
         shares = self._shares(history, found)
         values = np.concatenate([sample[0] for sample in found.values()])
         weights = np.concatenate([shares[name] * found[name][1] for name in found])
-        return Outlook(values, weights, most=self._most(history, features), above=above)
+        most = self._most(history, features)
+        if self.risk is not None and most is not None:
+            # whoever wants few kills must reckon with the worst while runs are few
+            worst = _WORST * float(weights.sum()) / (history.count + 1.0) ** 1.5
+            values, weights = np.append(values, most), np.append(weights, worst)
+        return Outlook(values, weights, most=most, above=above)
 
     def observe(
         self, task: str, features: Features, peak_gib: float, runtime_h: float, failed: bool

@@ -65,7 +65,7 @@ def views(
     if history.count > settings.recent:
         few = settings.recent
         found["recent"] = tailed(peaks[-few:], hours[-few:], few, settings)
-    if history.count >= 3:
+    if history.count >= settings.lines_from:
         if size == size:
             _by_number(found, "input", history, history.inputs, hours, size, settings)
         if ancestor == ancestor:
