@@ -228,6 +228,8 @@ class Predictor(ABC):
 
     def _is_stale(self, question: Question) -> NDArray[np.bool_]:
         """Say which jobs came long after the last outcome that may be used."""
+        if not np.isfinite(self.usual_lag_):
+            return np.zeros(len(question), dtype=np.bool_)
         arrival = np.where(np.isfinite(question.arrival), question.arrival, -np.inf)
         newest = self._newest(question.as_of)
         return arrival > newest + self.usual_lag_
