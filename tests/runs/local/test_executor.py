@@ -110,7 +110,7 @@ def test_a_supervisor_that_hangs_is_replaced_and_one_nobody_waits_for_is_stopped
     wait_for(lambda: int((place / "supervisor.pid").read_text()) != pid)
     assert executor.tidy([job]) == []
     assert len(executor.tidy([])) == 1
-    executor.repair(job)
+    wait_for(lambda: not attempts_of(place, "only")[-1].is_running())
 
 
 def test_code_that_is_gone_fails_the_deployment(tmp_path):

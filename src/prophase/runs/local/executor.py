@@ -171,13 +171,8 @@ class LocalExecutor:
         place = self._run(job.run_id)
         if self._outcome(place, job):
             return None
-        killed = sum(
-            kill_marked(str(attempt.folder))
-            for task in job.pipeline.tasks
-            for attempt in attempts_of(place, task)[-1:]
-            if attempt.result() is None
-        )
         stopped = self._stop_supervisor(place)
+        killed = _end_tasks(place)
         if not stopped and not killed:
             return None
         return f"restarted its supervisor, ended {counted(killed, 'process', 'processes')} of tasks"
@@ -189,6 +184,7 @@ class LocalExecutor:
         for lock in (self.folder / "runs").glob("*/supervisor.lock"):
             place = lock.parent
             if place.name not in wanted and is_locked(lock) and self._stop_supervisor(place):
+                _end_tasks(place)
                 done.append(f"stopped the supervisor of {place.name}, which nobody waits for")
         return done
 
@@ -295,6 +291,16 @@ class LocalExecutor:
 
 #: supervisors this process has started: to be waited for once they have ended
 _started: list[subprocess.Popen[bytes]] = []
+
+
+def _end_tasks(place: Path) -> int:
+    """Kill what runs for the tasks of a run that nobody supervises; return how many processes."""
+    return sum(
+        kill_marked(str(attempt.folder))
+        for task in (place / "tasks").glob("*")
+        for attempt in attempts_of(place, task.name)[-1:]
+        if attempt.result() is None
+    )
 
 
 def _scenario_text(job: Assignment) -> str:
