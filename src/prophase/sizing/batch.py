@@ -34,8 +34,14 @@ class Sizer:
     Examples
     --------
     >>> jobs = pd.DataFrame(
-    ...     {"job_id": list("abc"), "task": "align", "memory_peak_gib": [2.0, 2.2, 2.1],
-    ...      "duration_s": 600.0, "request_memory_gib": 16.0, "submit_s": [0.0, 700.0, 1400.0]}
+    ...     {
+    ...         "job_id": list("abc"),
+    ...         "task": "align",
+    ...         "memory_peak_gib": [2.0, 2.2, 2.1],
+    ...         "duration_s": 600.0,
+    ...         "request_memory_gib": 16.0,
+    ...         "submit_s": [0.0, 700.0, 1400.0],
+    ...     }
     ... )
     >>> Sizer("maximum").fit(jobs).predict(jobs[:1]).round(2)
     array([[2.42, 4.84, 9.68]])
