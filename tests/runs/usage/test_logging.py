@@ -19,11 +19,15 @@ def test_a_command_leaves_a_table_of_its_usage(tmp_path):
     assert not (tmp_path / "usage.parquet.part").exists()
 
 
-def test_a_block_of_python_is_logged_with_its_peak(tmp_path):
+def hold(mib):
+    held = bytearray(mib * 2**20)
+    held[::4096] = b"x" * len(held[::4096])
+
+
+def test_a_block_of_python_is_logged_with_its_peak_also_below_an_earlier_one(tmp_path):
+    hold(200)
     with log_usage(tmp_path / "usage.csv", every_s=5):
-        held = bytearray(100 * 2**20)
-        held[::4096] = b"x" * len(held[::4096])
-        del held
+        hold(100)
     usage = read_usage(tmp_path / "usage.csv")
     risen = usage["memory_peak_gib"].max() - usage["memory_gib"].iloc[0]
     assert risen == pytest.approx(100 / 1024, rel=0.1)

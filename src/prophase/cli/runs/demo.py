@@ -22,6 +22,10 @@ def command(
 
     Memory is really allocated. On the heavy scenario one task runs out of it and is run again
     with more.
+
+    Example:
+
+    `prophase runs demo`
     """
     from prophase.runs.demo import example_campaign
     from prophase.runs.export import export

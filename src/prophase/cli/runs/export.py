@@ -24,6 +24,10 @@ def command(
     """Write the tasks of finished runs and their usage into a workspace.
 
     Every attempt is a job; one that ran out of memory has the status `oom`.
+
+    Example:
+
+    `prophase runs export --workspace ws`
     """
     from prophase.runs.export import export
 

@@ -19,6 +19,10 @@ def command(
     """Print one row per task of an executed run: what it was given, and what it used at most.
 
     A run that has not finished successfully is refused.
+
+    Example:
+
+    `prophase runs profile sales--2024-01-01--1 small--2024-01-01--1 --format csv`
     """
     from prophase.runs.profiling import profile_run
 

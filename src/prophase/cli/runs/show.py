@@ -16,7 +16,12 @@ def command(
     campaign: CampaignOption = DEFAULT_CAMPAIGN,
     format: FormatOption = Format.table,
 ) -> None:
-    """Show where a run is and everything that happened to it."""
+    """Show where a run is and everything that happened to it.
+
+    Example:
+
+    `prophase runs show 3`
+    """
     with opened(campaign) as held:
         found, story = held.store.run(run), held.store.history(run)
     facts = {

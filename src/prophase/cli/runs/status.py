@@ -29,7 +29,12 @@ def command(
     ] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Show how many runs are in which state, and which workers are alive."""
+    """Show how many runs are in which state, and which workers are alive.
+
+    Example:
+
+    `prophase runs status`
+    """
     with opened(campaign) as held:
         if live:
             _follow(held)

@@ -19,6 +19,10 @@ def command(
     """Go once round the six branches, and through the maintainer if it is due.
 
     Repeat it from cron or another scheduler; executions go on in between.
+
+    Example:
+
+    `prophase runs tick`
     """
     from prophase.runs.worker import Worker
 

@@ -31,6 +31,10 @@ def command(
 
     Start as many workers as you like, on as many machines. A worker that is killed loses
     nothing: its runs go on, and another worker takes over.
+
+    Example:
+
+    `prophase runs work --forever`
     """
     from prophase.runs.pipeline import seconds
     from prophase.runs.states import RunState

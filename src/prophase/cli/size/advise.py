@@ -56,7 +56,7 @@ def command(
 
     Examples:
 
-    `prophase size ws --risk 1%`
+    `prophase size advise ws --risk 1%`, or shorter `prophase size ws --risk 1%`
 
     `prophase size ws --min-saving 20% --export nextflow > sizes.config`
 

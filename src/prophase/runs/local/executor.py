@@ -26,6 +26,8 @@ from prophase.runs.usage.process_tree import environment_has
 #: restarts of a supervisor that brought the run no further, until that is called a failure
 _MOST_RESTARTS = 10
 _SUPERVISES = "PROPHASE_SUPERVISES"
+#: holds the process id of the supervisor that was started last
+_STARTED = "started.pid"
 
 
 class LocalExecutor:
@@ -114,7 +116,8 @@ class LocalExecutor:
             # it may have ended in order between the two looks
             outcome = self._outcome(place, job)
         if outcome is None:
-            return self._restart(place, job)
+            # one that has not taken its lock yet is not dead
+            return RUNNING if self._is_starting(place) else self._restart(place, job)
         if outcome["succeeded"]:
             return SUCCEEDED
         return Check("failed", str(outcome["reason"]))
@@ -241,6 +244,7 @@ class LocalExecutor:
                 start_new_session=True,
                 env={**os.environ, _SUPERVISES: str(place)},
             )
+        (place / _STARTED).write_text(str(started.pid), encoding="ascii")
         _started.append(started)
         for earlier in list(_started):
             if earlier.poll() is not None:
@@ -265,16 +269,17 @@ class LocalExecutor:
 
     def _stop_supervisor(self, place: Path) -> bool:
         """Kill the supervisor of a run, if the process of that number is still it."""
-        try:
-            pid = int((place / "supervisor.pid").read_text())
-        except (OSError, ValueError):
-            return False
-        if not environment_has(pid, f"{_SUPERVISES}={place}"):
+        pid = _pid_in(place / "supervisor.pid")
+        if pid is None or not environment_has(pid, f"{_SUPERVISES}={place}"):
             return False
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
             return True
         return False
+
+    def _is_starting(self, place: Path) -> bool:
+        pid = _pid_in(place / _STARTED)
+        return pid is not None and environment_has(pid, f"{_SUPERVISES}={place}")
 
     def _outcome(self, place: Path, job: Assignment) -> dict[str, Any] | None:
         return read_json(place / f"outcome-{job.resets}.json")
@@ -291,6 +296,13 @@ class LocalExecutor:
 
 #: supervisors this process has started: to be waited for once they have ended
 _started: list[subprocess.Popen[bytes]] = []
+
+
+def _pid_in(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 def _end_tasks(place: Path) -> int:

@@ -11,6 +11,7 @@ import os
 import select
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from prophase.runs.usage.cgroup import ControlGroup
@@ -31,6 +32,8 @@ def main() -> None:
         ours = {own, *descendants(own)}
         return [pid for pid in (root, *descendants(root)) if pid not in ours]
 
+    for pid in watched():
+        _forget_peak(pid)
     lines = DurableLines(Path(order["samples"]))
     sampler = TreeSampler(watched, fresh=False, gpus=gpus_here(), group=ControlGroup.own())
     # the first look sets what was before aside; only then may the work begin
@@ -47,6 +50,15 @@ def main() -> None:
         pause_s = min(2 * pause_s, every_s)
         next_s = time.monotonic() + pause_s
     lines.close()
+
+
+def _forget_peak(pid: int) -> None:
+    """Set the kernel's high-water mark back to what is used now, where that is permitted.
+
+    Below a mark left from before, a peak between two samples would go unseen.
+    """
+    with suppress(OSError):
+        Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
 
 
 if __name__ == "__main__":
