@@ -22,7 +22,7 @@ import os
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,15 @@ _FOREIGN = (
     (b"{L", "a bare UBJSON model (XGBoost)"),
     (b"{", "JSON text"),
 )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a model file keeps of something learnt, before the model adds its own."""
+
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,32 +3,16 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
+from tests.sizing.assess.made_runs import light_and_heavy
 
 
 @pytest.fixture
 def table(tmp_path) -> str:
-    rng = np.random.default_rng(0)
-    rows = np.exp(rng.normal(2, 1.5, 60))
-    heavy = pd.DataFrame(
-        {
-            "job_id": [f"t{n}" for n in range(60)],
-            "task": "train",
-            "attr_rows": rows,
-            "request_memory_gib": 350.0,
-            "memory_peak_gib": np.minimum(1 + rows, 170.0),
-            "request_cpu_cores": 6.0,
-            "cpu_peak_cores": 0.9,
-            "submit_s": np.arange(60) * 3600.0,
-            "duration_s": 600.0,
-        }
-    )
-    light = heavy.assign(
-        job_id=[f"l{n}" for n in range(60)], task="load", request_memory_gib=20.0,
-        memory_peak_gib=1.5,
-    )  # fmt: skip
-    pd.concat([light, heavy]).to_csv(tmp_path / "jobs.csv", index=False)
+    runs = light_and_heavy(60)
+    runs["job_id"] = [f"{kind}{n}" for kind in "lt" for n in range(60)]
+    runs["submit_s"] = np.tile(np.arange(60) * 3600.0, 2)
+    runs.to_csv(tmp_path / "jobs.csv", index=False)
     (tmp_path / "prices.toml").write_text("memory_gib_hour = 0.01\n", encoding="utf-8")
     return "jobs.csv"
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
+from tests.sizing.assess.made_runs import light_and_heavy
 
 from prophase.plots.assess.bars import driver_bars, utilisation_bars
 from prophase.plots.assess.boxes import cluster_boxes, memory_boxes
@@ -14,21 +14,7 @@ from prophase.sizing.thesis.experiments import run_experiments
 
 @pytest.fixture(scope="module")
 def runs() -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    rows = np.exp(rng.normal(2, 1.5, 80))
-    heavy = pd.DataFrame(
-        {
-            "task": "train",
-            "attr_rows": rows,
-            "request_memory_gib": 350.0,
-            "memory_peak_gib": np.minimum(1 + rows, 170.0),
-            "request_cpu_cores": 6.0,
-            "cpu_peak_cores": 0.9,
-            "duration_s": 600.0,
-        }
-    )
-    light = heavy.assign(task="load", request_memory_gib=20.0, memory_peak_gib=1.5)
-    return pd.concat([light, heavy], ignore_index=True)
+    return light_and_heavy(80)
 
 
 @pytest.fixture(scope="module")

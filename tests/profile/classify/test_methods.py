@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from prophase.errors import ModelFileError, ParameterError
+from prophase.modelfile import Parts
 from prophase.profile.classify.metadata import Words, words_of
-from prophase.profile.classify.methods import METHODS, Parts, method_named
+from prophase.profile.classify.methods import METHODS, method_named
 from prophase.profile.classify.methods.nearest import Nearest
 from prophase.profile.classify.methods.rules import Rules
 

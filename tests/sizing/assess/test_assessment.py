@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.sizing.assess.made_runs import light_and_heavy
 
 from prophase.errors import InputError
 from prophase.sizing.assess import Prices, assess
@@ -12,21 +13,7 @@ from prophase.sizing.assess import Prices, assess
 
 @pytest.fixture(scope="module")
 def runs() -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    rows = np.exp(rng.normal(2, 1.5, 80))
-    heavy = pd.DataFrame(
-        {
-            "task": "train",
-            "attr_rows": rows,
-            "request_memory_gib": 350.0,
-            "memory_peak_gib": np.minimum(1 + rows, 170.0),
-            "request_cpu_cores": 6.0,
-            "cpu_peak_cores": 0.9,
-            "duration_s": 600.0,
-        }
-    )
-    light = heavy.assign(task="load", request_memory_gib=20.0, memory_peak_gib=1.5)
-    return pd.concat([light, heavy], ignore_index=True)
+    return light_and_heavy(80)
 
 
 def test_an_assessment_says_use_groups_money_and_drivers(runs):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from prophase.errors import ModelFileError, ParameterError
+from prophase.modelfile import Parts
 from prophase.sizing.thesis.binning import Binning
 from prophase.sizing.thesis.catalogue import CLASSIFIERS, classifier_named
-from prophase.sizing.thesis.classifiers import BoostedTrees, Parts, Runs, SupportVectors
+from prophase.sizing.thesis.classifiers import BoostedTrees, Runs, SupportVectors
 
 BINS = {2: (4.0, 60.0), 3: (2.0, 6.0, 60.0), 4: (1.0, 3.0, 8.0, 60.0)}
 

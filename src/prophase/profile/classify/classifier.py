@@ -18,7 +18,7 @@ from prophase.errors import (
     ParameterError,
     not_among,
 )
-from prophase.modelfile import load_model, save_model
+from prophase.modelfile import Parts, load_model, save_model
 from prophase.profile.classify.encoding import EncodingSize, OneHot
 from prophase.profile.classify.labels import Labels, numbered
 from prophase.profile.classify.metadata import (
@@ -27,7 +27,7 @@ from prophase.profile.classify.metadata import (
     refuse_other_columns,
     words_of,
 )
-from prophase.profile.classify.methods import DEFAULT, Method, Parts, method_named
+from prophase.profile.classify.methods import DEFAULT, Method, method_named
 from prophase.profile.classify.threshold import Threshold, learn_threshold
 
 KIND = "profile.classifier"

@@ -14,7 +14,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from prophase.errors import ParameterError
-from prophase.sizing.thesis.classifiers import Classifier, Parts, Runs
+from prophase.modelfile import Parts
+from prophase.sizing.thesis.classifiers import Classifier, Runs
 from prophase.sizing.thesis.sampling import Sampling
 from prophase.trace.describe.part import Floats, Ints
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prophase.errors import ModelFileError
+from prophase.modelfile import Parts
 from prophase.sizing.assess.libraries import library
 from prophase.sizing.thesis.binning import Binning
 from prophase.sizing.thesis.sampling import Sampling
@@ -18,15 +17,6 @@ from prophase.trace.describe.part import Floats, Ints
 
 Settings = Mapping[str, float]
 _BLOB = "booster.ubj"
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What a classifier is made of, as a model file holds it."""
-
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    blobs: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class Runs(NamedTuple):

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ModelFileError, ParameterError
-from prophase.modelfile import load_model, save_model
+from prophase.modelfile import Parts, load_model, save_model
 from prophase.plural import counted
 from prophase.sizing.assess.utilisation import refuse_negative
 from prophase.sizing.thesis.binning import Binning
 from prophase.sizing.thesis.catalogue import classifier_named
-from prophase.sizing.thesis.classifiers import Classifier, Parts, Runs
+from prophase.sizing.thesis.classifiers import Classifier, Runs
 from prophase.sizing.thesis.preprocessing import Preprocessing
 from prophase.sizing.thesis.sampling import Sampling
 from prophase.sizing.thesis.scores import PENALTY

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from prophase.errors import ParameterError, not_among
+from prophase.modelfile import Parts
 from prophase.profile.classify.methods.boosted import OneHotBoosted
 from prophase.profile.classify.methods.embedding import Embedding
 from prophase.profile.classify.methods.majority import Majority
-from prophase.profile.classify.methods.method import Method, Parts
+from prophase.profile.classify.methods.method import Method
 from prophase.profile.classify.methods.nearest import Nearest
 from prophase.profile.classify.methods.rules import Rules
 from prophase.profile.classify.methods.target_encoded import TargetEncoded

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from prophase.errors import ModelFileError
+from prophase.modelfile import Parts
 from prophase.profile.classify.encoding import OneHot
 from prophase.profile.classify.metadata import Words
-from prophase.profile.classify.methods.method import Floats, Ints, Method, Parts
+from prophase.profile.classify.methods.method import Floats, Ints, Method
 from prophase.profile.predict.trees import xgboost
 
 #: the library's default of its scikit-learn interface, which the paper uses

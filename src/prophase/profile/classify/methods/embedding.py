@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import svds
 
+from prophase.modelfile import Parts
 from prophase.profile.classify.encoding import OneHot
 from prophase.profile.classify.metadata import Words
 from prophase.profile.classify.methods.boosted import Boosted
-from prophase.profile.classify.methods.method import Floats, Ints, Parts
+from prophase.profile.classify.methods.method import Floats, Ints
 
 _DIMENSIONS = 32
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from prophase.modelfile import Parts
 from prophase.profile.classify.metadata import Words
-from prophase.profile.classify.methods.method import Floats, Ints, Method, Parts
+from prophase.profile.classify.methods.method import Floats, Ints, Method
 
 
 class Majority(Method):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from prophase.modelfile import Parts
 from prophase.profile.classify.encoding import OneHot
 from prophase.profile.classify.metadata import Words
-from prophase.profile.classify.methods.method import Floats, Ints, Method, Parts
+from prophase.profile.classify.methods.method import Floats, Ints, Method
 
 #: jobs compared at once; bounds the memory
 _BATCH = 256

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from prophase.modelfile import Parts
 from prophase.profile.classify.metadata import Words
-from prophase.profile.classify.methods.method import Floats, Ints, Method, Parts
+from prophase.profile.classify.methods.method import Floats, Ints, Method
 
 #: keys from the finest to the coarsest, as far as the columns are there
 _KEYS = (

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from prophase.modelfile import Parts
 from prophase.profile.classify.encoding import OneHot
 from prophase.profile.classify.metadata import Words
 from prophase.profile.classify.methods.boosted import Boosted
-from prophase.profile.classify.methods.method import Floats, Ints, Parts, class_counts
+from prophase.profile.classify.methods.method import Floats, Ints, class_counts
 
 #: how many jobs the shares of all profiles weigh against those of a word
 _PULL = 5.0
