@@ -9,6 +9,7 @@ from importlib import import_module
 import typer
 
 from prophase import __version__
+from prophase.cli.interrupts import interrupts_passed_on
 from prophase.errors import ProphaseError
 
 app = typer.Typer(
@@ -89,7 +90,8 @@ def run() -> None:
     """Run the command line and leave with 0 (done), 1 (found a problem) or 2 (asked wrongly)."""
     try:
         try:
-            _answer()
+            with interrupts_passed_on():
+                _answer()
         finally:
             # here and not when Python shuts down, where a broken pipe could not be caught
             sys.stdout.flush()
