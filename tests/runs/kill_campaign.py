@@ -304,6 +304,11 @@ def main() -> None:
     campaign.go(int(kills), longest_s=600)
     problems = campaign.problems()
     left = len(campaign.processes()) if kind == "local" else 0
+    # a supervisor that another one has forestalled ends by itself
+    patience = time.monotonic() + 60
+    while left and time.monotonic() < patience:
+        time.sleep(0.2)
+        left = len(campaign.processes()) if kind == "local" else 0
     print(
         json.dumps(
             {
