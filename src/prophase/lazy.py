@@ -1,4 +1,4 @@
-"""Let a package offer names without importing the modules behind them until they are used.
+"""Import modules when they are used: heavy ones late, optional ones with a word how to get them.
 
 Starting the program would otherwise load pandas, Ibis and numba for a one-line answer.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
+
+from prophase.errors import MissingExtraError
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
@@ -27,3 +29,20 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(import_module(f"{package}.{homes[name]}"), name)
 
     return find
+
+
+def optional(module: str, what: str, extra: str) -> Any:
+    """Return a module of one of Prophase's extras, or say what needs it and how to install it.
+
+    Examples
+    --------
+    >>> optional("sklearn.cluster", "learning profiles", "learn").KMeans.__name__
+    'KMeans'
+    >>> optional("no_such_module", "learning profiles", "learn")
+    Traceback (most recent call last):
+    prophase.errors.MissingExtraError: learning profiles needs an optional part: pip install ...
+    """
+    try:
+        return import_module(module)
+    except ImportError as cause:
+        raise MissingExtraError(what, extra) from cause

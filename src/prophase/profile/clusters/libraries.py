@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from functools import partial
 
-from prophase.errors import MissingExtraError
+from prophase.lazy import optional
 
-EXTRA = "learn"
-
-
-def library(module: str) -> Any:
-    """Return a module of scikit-learn, hdbscan or joblib, or say how to install it.
-
-    Examples
-    --------
-    >>> library("sklearn.cluster").KMeans.__name__
-    'KMeans'
-    """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as cause:
-        raise MissingExtraError("learning profiles", EXTRA) from cause
+#: scikit-learn, hdbscan or joblib by the name of a module: ``library("sklearn.cluster")``
+library = partial(optional, what="learning profiles", extra="learn")

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.errors import MissingExtraError
+from prophase.lazy import optional
 from prophase.profile.predict.memory import Floats
 
 _TREES = 24
@@ -31,10 +31,7 @@ _SETTINGS: dict[str, Any] = {
 
 def xgboost() -> ModuleType:
     """Return the xgboost module, or say how to install it."""
-    try:
-        import xgboost as module
-    except ImportError as cause:
-        raise MissingExtraError("a learning method", "learn") from cause
+    module: ModuleType = optional("xgboost", "a learning method", "learn")
     return module
 
 

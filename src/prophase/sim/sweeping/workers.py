@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from importlib import import_module
 from multiprocessing.connection import wait as wait_for_end
 from typing import Any, TypeVar
 
-from prophase.errors import MissingExtraError, ParameterError, ProphaseError
+from prophase.errors import ParameterError, ProphaseError
+from prophase.lazy import optional
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
@@ -153,10 +153,7 @@ def _with_shared(function: Callable[[Any, Any], Any], task: Any) -> Any:
 
 @contextmanager
 def _dask(address: str, shared: Any) -> Iterator[tuple[Executor, Any]]:
-    try:
-        distributed = import_module("distributed")
-    except ImportError as cause:
-        raise MissingExtraError("running on a Dask cluster", "dask") from cause
+    distributed = optional("distributed", "running on a Dask cluster", "dask")
     try:
         client = distributed.Client("tcp://" + address.removeprefix(_DASK), timeout=_CONNECT_S)
     except (OSError, ValueError) as cause:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from prophase.errors import MissingExtraError
+from prophase.lazy import optional
 from prophase.phase.scale.fleet import Fleet, Floats, Ints
 from prophase.phase.scale.lags import Lags, lags
 from prophase.phase.scale.past import startup_level
@@ -77,10 +77,7 @@ class _AboveNow(Scaled):
 def _learnt(
     fleet: Fleet, seen: Lags, share: float, floor: float, random_state: int
 ) -> xgboost.Booster:
-    try:
-        import xgboost
-    except ImportError as cause:
-        raise MissingExtraError("The policy 'boosting'", "learn") from cause
+    library = optional("xgboost", "The policy 'boosting'", "learn")
     random = np.random.default_rng(random_state)
     asked = np.flatnonzero(fleet.age > 0)
     if len(asked) > _ENOUGH:
@@ -90,7 +87,9 @@ def _learnt(
     use = np.maximum(fleet.use[fleet.first_sample[asked] + place], floor)
     rise = np.log(use / seen.scale[asked])
     settings: dict[str, Any] = {**_TREES, "seed": random_state, "quantile_alpha": share}
-    return xgboost.train(settings, xgboost.DMatrix(_rows(seen, asked), rise), _ROUNDS)
+    examples = library.DMatrix(_rows(seen, asked), rise)
+    learnt: xgboost.Booster = library.train(settings, examples, _ROUNDS)
+    return learnt
 
 
 def _rows(seen: Lags, decisions: Ints) -> Any:

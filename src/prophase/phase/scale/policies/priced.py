@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from prophase.errors import MissingExtraError
+from prophase.lazy import optional
 from prophase.phase.scale.fleet import Fleet, Floats, Ints
 from prophase.phase.scale.lags import Lags, lags
 from prophase.phase.scale.past import startup_level
@@ -221,10 +221,7 @@ def _blocks(fleet: Fleet) -> Floats:
 
 def _learnt(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
     """Return trees that answer how likely use exceeds a level until the next decision."""
-    try:
-        import xgboost
-    except ImportError as cause:
-        raise MissingExtraError("The policy 'priced'", "learn") from cause
+    library = optional("xgboost", "The policy 'priced'", "learn")
     random = np.random.default_rng(random_state)
     asked = np.flatnonzero(fleet.age > 0)
     if len(asked) > _ENOUGH:
@@ -240,7 +237,9 @@ def _learnt(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
         "seed": random_state,
         "monotone_constraints": (-1,) * falling + (0,) * (questions.shape[1] - falling),
     }
-    return xgboost.train(settings, xgboost.DMatrix(questions, exceeded.ravel()), _ROUNDS)
+    examples = library.DMatrix(questions, exceeded.ravel())
+    learnt: xgboost.Booster = library.train(settings, examples, _ROUNDS)
+    return learnt
 
 
 def _questions(seen: Lags, decisions: Ints, levels: Floats) -> Any:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prophase.errors import MissingExtraError, ParameterError, ProphaseError
+from prophase.errors import ParameterError, ProphaseError
+from prophase.lazy import optional
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.features import Floats, UsageFeatures
 from prophase.profile.clusters.grid.plan import GridCell, GridPlan
@@ -146,10 +147,7 @@ def _parallel(joblib: Any, jobs: int, values: Floats, cells: Sequence[GridCell])
 
 @contextmanager
 def _dask(address: str) -> Iterator[None]:
-    try:
-        distributed = library("distributed")
-    except MissingExtraError as cause:
-        raise MissingExtraError("running on a Dask cluster", "dask") from cause
+    distributed = optional("distributed", "running on a Dask cluster", "dask")
     try:
         client = distributed.Client("tcp://" + address.removeprefix(_DASK), timeout=_CONNECT_S)
     except (OSError, ValueError) as cause:
