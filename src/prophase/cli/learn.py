@@ -8,15 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from prophase.cli.learnt_model import (
-    CLASSIFIER_IN_WORKSPACE,
-    IN_WORKSPACE,
-    MethodOption,
-    target_names,
-)
+from prophase.cli.learnt_model import MethodOption, target_names
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
+from prophase.profile.places import CLASSIFIER, PREDICTIONS, PROFILES
 
 
 def command(
@@ -54,7 +50,7 @@ def command(
         )
     if out is not None and out.is_dir():
         raise ParameterError(f"--out {out}: is a folder. Name a file, such as my.model.")
-    kept = out or path / IN_WORKSPACE
+    kept = out or path / PREDICTIONS
     with progress_bar() as show:
         show("reading the history", None)
         trace = open_trace(path, source=source, tables=["jobs"])
@@ -95,7 +91,6 @@ def command(
 def _learn_profiles(path: Path, seed: int, progress: Callable[[str], None]) -> bool:
     """Learn to tell the profiles of a workspace by metadata, if it has some."""
     from prophase.cli.profile.labelled import labelled_jobs
-    from prophase.cli.profile.places import IN_WORKSPACE as PROFILES
     from prophase.profile.classify import ProfileClassifier
 
     if not (path / PROFILES).is_file():
@@ -103,5 +98,5 @@ def _learn_profiles(path: Path, seed: int, progress: Callable[[str], None]) -> b
     progress("learning to tell profiles")
     held = labelled_jobs(path, None, None, None, seed)
     found = ProfileClassifier(random_state=seed).fit(held.jobs, held.labels)
-    found.save(path / CLASSIFIER_IN_WORKSPACE)
+    found.save(path / CLASSIFIER)
     return True

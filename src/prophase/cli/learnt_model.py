@@ -10,17 +10,13 @@ import typer
 
 from prophase.cli.output import as_typed, progress_bar, say
 from prophase.errors import InputError, ParameterError
+from prophase.profile.places import CLASSIFIER, PREDICTIONS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from prophase.profile.classify import ProfileClassifier
     from prophase.profile.predict.job_model import JobModel
-
-#: where a workspace keeps what predicts
-IN_WORKSPACE = Path("models") / "predictions.model"
-#: where it keeps what tells a job's profile
-CLASSIFIER_IN_WORKSPACE = Path("models") / "classifier.model"
 
 HistoryOption = Annotated[
     Path | None,
@@ -53,7 +49,7 @@ def model_for(
     if model is not None:
         return JobModel.load(model)
     assert history is not None
-    saved = history / IN_WORKSPACE
+    saved = history / PREDICTIONS
     if saved.is_file():
         found, why = _saved(history, saved, targets, method, seed)
         if found is not None:
@@ -80,11 +76,11 @@ def model_for(
 def classifier_for(history: Path | None, model: Path | None) -> ProfileClassifier | None:
     """Return what tells the profile of a job, if the workspace has learnt it."""
     folder = history if history is not None else model.resolve().parent.parent if model else None
-    if folder is None or not (folder / CLASSIFIER_IN_WORKSPACE).is_file():
+    if folder is None or not (folder / CLASSIFIER).is_file():
         return None
     from prophase.profile.classify import ProfileClassifier
 
-    return ProfileClassifier.load(folder / CLASSIFIER_IN_WORKSPACE)
+    return ProfileClassifier.load(folder / CLASSIFIER)
 
 
 def jobs_at(path: Path, source: str | None) -> pd.DataFrame:

@@ -54,6 +54,7 @@ COMMANDS = {
     "log": "log",
     "retry": "retry",
     "runs": "runs",
+    "serve": "serve",
     "reproduce": "reproduce",
     "fetch": "fetch",
     "show": "show",

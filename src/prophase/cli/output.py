@@ -7,13 +7,18 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from prophase.plots.page import Page
+
+from prophase.plain import finite as finite
 
 
 class Format(StrEnum):
@@ -22,6 +27,9 @@ class Format(StrEnum):
     table = "table"
     json = "json"
     csv = "csv"
+    yaml = "yaml"
+    html = "html"
+    markdown = "markdown"
 
 
 FormatOption = Annotated[
@@ -42,14 +50,20 @@ def emit(
     *,
     document: Mapping[str, Any] | None = None,
     remarks: Sequence[str] = (),
+    page: Callable[[], Page] | None = None,
 ) -> None:
-    """Write a result: as a table with remarks, as CSV, or as JSON.
+    """Write a result: as a table with remarks, as data, or as a self-contained page.
 
-    ``document`` is the whole result for JSON; without it JSON lists the rows.
+    ``document`` is the whole result for JSON and YAML; without it they list the rows. ``page``
+    makes the page of a result that has one of its own; any other gets a plain one.
     """
-    if format is Format.json:
+    if format in (Format.json, Format.yaml):
         whole: Any = document if document is not None else list(rows)
-        typer.echo(json.dumps(whole, indent=2, default=_plain, allow_nan=False))
+        text = json.dumps(whole, indent=2, default=_plain, allow_nan=False)
+        typer.echo(text if format is Format.json else _yaml(text))
+    elif format in (Format.html, Format.markdown):
+        shown = page() if page is not None else _plain_page(rows, document, remarks)
+        _emit_page(shown, format)
     elif format is Format.csv:
         writer = csv.DictWriter(sys.stdout, _columns(rows), lineterminator="\n", restval="")
         writer.writeheader()
@@ -97,17 +111,6 @@ def format_cell(value: Any) -> str:
     return str(value)
 
 
-def finite(value: Any) -> Any:
-    """Return the value with NaN and infinity as None, so that it fits into JSON."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 @contextmanager
 def progress_bar() -> Iterator[Any]:
     """Show on stderr what is being done; yields a function (step, percent or None)."""
@@ -150,6 +153,37 @@ def as_typed(path: Path) -> str:
     "'my cluster'"
     """
     return shlex.quote(str(path))
+
+
+def _yaml(text: str) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True)).rstrip()
+
+
+def _plain_page(
+    rows: Sequence[Row], document: Mapping[str, Any] | None, remarks: Sequence[str]
+) -> Page:
+    """Return the page of a result, titled and introduced by the command that made it."""
+    from prophase.plots.result_page import result_page
+
+    context = typer.Context.get_current_context() if False else _context()
+    plain = json.loads(json.dumps([list(rows), document], default=_plain))
+    return result_page(
+        plain[0],
+        title=context.command_path if context else "prophase",
+        question=_question(context),
+        document=plain[1],
+        remarks=remarks,
+        command=typed_command(),
+    )
+
+
+def _emit_page(page: Page, format: Format) -> None:
+    from prophase.plots.page import render
+    from prophase.plots.page_markdown import render_markdown
+
+    typer.echo((render if format is Format.html else render_markdown)(page), nl=False)
 
 
 def _columns(rows: Sequence[Row]) -> list[str]:

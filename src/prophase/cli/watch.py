@@ -159,13 +159,13 @@ def _taken(folder: WatchFolder, watcher: Watcher, finished: Path, source: str | 
 
 def _profiles(workspace: Workspace, path: Path, remarks: list[str]) -> WorkloadProfiler | None:
     """Return the profiles of the workspace, or new ones; none if its jobs record no usage."""
-    from prophase.cli.profile.places import IN_WORKSPACE
     from prophase.errors import MissingColumnError
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.profile.clusters.selecting import ended_jobs
+    from prophase.profile.places import PROFILES
 
-    if (path / IN_WORKSPACE).is_file():
-        found = WorkloadProfiler.load(path / IN_WORKSPACE)
+    if (path / PROFILES).is_file():
+        found = WorkloadProfiler.load(path / PROFILES)
     else:
         try:
             found = WorkloadProfiler().fit(ended_jobs(workspace.read("jobs")).jobs)
@@ -184,8 +184,7 @@ def _publish(workspace: Workspace, watcher: Watcher) -> None:
     """Let other commands use what was kept right: the profiles, and a predictor they have."""
     from dataclasses import replace
 
-    from prophase.cli.learnt_model import IN_WORKSPACE as PREDICTIONS
-    from prophase.cli.profile.places import IN_WORKSPACE as PROFILES
+    from prophase.profile.places import PREDICTIONS, PROFILES
     from prophase.profile.predict.job_model import JobModel
 
     profiler = watcher.profiles()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import as_typed
-from prophase.cli.profile.places import IN_WORKSPACE, open_profiles
+from prophase.cli.profile.places import open_profiles
+from prophase.profile.places import PROFILES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ def labelled_jobs(
     if label is not None:
         return Labelled(found.jobs.reset_index(drop=True), label, [])
     kept = ended_jobs(found.jobs)
-    held = profiles or path / IN_WORKSPACE
+    held = profiles or path / PROFILES
     if profiles is None and not held.is_file():
         made = WorkloadProfiler(random_state=seed).fit(kept.jobs)
         note = (

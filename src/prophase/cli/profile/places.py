@@ -9,12 +9,10 @@ import typer
 
 from prophase.cli.output import as_typed
 from prophase.errors import MissingFileError, ParameterError
+from prophase.profile.places import PROFILES
 
 if TYPE_CHECKING:
     from prophase.profile.clusters.profiler import WorkloadProfiler
-
-#: where a workspace keeps its profiles
-IN_WORKSPACE = Path("models") / "profiles.model"
 
 ModelArgument = Annotated[
     Path, typer.Argument(help="A file of profiles, or the workspace they were learnt from.")
@@ -34,7 +32,7 @@ def model_target(path: Path, out: Path | None) -> Path:
             f"{path} is not a workspace, so there is no place for the profiles. Name a file: "
             "--out profiles.model"
         )
-    return path / IN_WORKSPACE
+    return path / PROFILES
 
 
 def open_profiles(path: Path) -> WorkloadProfiler:
@@ -61,7 +59,7 @@ def trace_of(path: Path, jobs: Path | None) -> Path:
 def _model_of(path: Path) -> Path:
     if not path.is_dir():
         return path
-    held = path / IN_WORKSPACE
+    held = path / PROFILES
     if not held.is_file():
         raise MissingFileError(
             f"{path}: has no profiles yet. Learn them with: prophase profile fit {as_typed(path)}"

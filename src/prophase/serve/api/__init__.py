@@ -1,0 +1,1 @@
+"""The versioned API: one file per subject."""

@@ -1,0 +1,42 @@
+"""Ask: what is known of a job before it runs?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends
+from pydantic import BaseModel, ConfigDict, Field
+
+from prophase.profile.advice.asking import ask
+from prophase.serve.access import HeldNow, require
+
+router = APIRouter(tags=["ask"], dependencies=[Depends(require("read"))])
+
+#: a job as its user describes it
+EXAMPLE = {"user": "ann", "queue": "gpu", "gpus": 2, "memory": "64Gi", "time_limit": "8h"}
+
+
+class Question(BaseModel):
+    """Jobs to ask about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    jobs: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100)]
+    targets: Annotated[list[str] | None, Field(max_length=100)] = None
+
+
+@router.post("/ask")
+def ask_jobs(
+    question: Annotated[Question, Body(examples=[{"jobs": [EXAMPLE], "targets": None}])],
+    held: HeldNow,
+) -> dict[str, Any]:
+    """Say how long each job will run and what it will use, with a 90 % range and the reason.
+
+    The same as `prophase ask --format json`.
+    """
+    model = held.model
+    found = [
+        ask(model, job, targets=question.targets, classifier=held.classifier)
+        for job in question.jobs
+    ]
+    return {"jobs": [advice.to_dict() for advice in found]}

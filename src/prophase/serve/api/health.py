@@ -1,0 +1,31 @@
+"""Is the service alive, and can it answer?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from prophase import __version__
+from prophase.serve.access import HeldNow
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz")
+async def alive() -> dict[str, str]:
+    """Say that the process answers."""
+    return {"status": "ok", "version": __version__}
+
+
+@router.get("/readyz")
+async def ready(held: HeldNow) -> JSONResponse:
+    """Say what is loaded; 503 while nothing can be predicted."""
+    told: dict[str, Any] = {
+        "ready": "predictions" in held.models,
+        "loaded_at": held.loaded_at,
+        "models": sorted(held.models),
+        "problems": {name: str(error) for name, error in held.broken.items()},
+    }
+    return JSONResponse(told, 200 if told["ready"] else 503)

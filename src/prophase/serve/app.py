@@ -1,0 +1,71 @@
+"""create_app: the service as an ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.staticfiles import StaticFiles
+
+from prophase import __version__
+from prophase.serve import pages, problems, submit
+from prophase.serve.api import health
+from prophase.serve.background.tasks import Tasks
+from prophase.serve.library import Library
+from prophase.serve.settings import Settings
+
+#: modules of serve/api with a router below /v1, in the order of the documentation
+SUBJECTS = ("ask",)
+
+
+def create_app(workspace: Path | str, settings: Settings | None = None) -> FastAPI:
+    """Return the service of a workspace.
+
+    Parameters
+    ----------
+    workspace : path
+        Folder with the tables and models to answer from.
+    settings : Settings, optional
+        Limits and places; the defaults suit a laptop.
+
+    Examples
+    --------
+    >>> from prophase.trace.workspace import Workspace
+    >>> made = Workspace.create(getfixture("tmp_path") / "ws")
+    >>> create_app(made.folder).title
+    'Prophase'
+    """
+    chosen = settings or Settings()
+    library = Library(Path(workspace))
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        app.state.tasks.close()
+
+    app = FastAPI(
+        title="Prophase",
+        version=__version__,
+        summary="What ML jobs on a shared cluster need, are doing, and would do.",
+        lifespan=life,
+        # their pages load scripts from elsewhere
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+    )
+    app.state.settings = chosen
+    app.state.library = library
+    app.state.tasks = Tasks(library.workspace.folder, at_once=chosen.tasks_at_once)
+    problems.install(app)
+    app.include_router(health.router)
+    for subject in SUBJECTS:
+        found = import_module(f"prophase.serve.api.{subject}")
+        app.include_router(found.router, prefix="/v1")
+    app.include_router(submit.router)
+    app.include_router(pages.router)
+    static = Path(__file__).parent / "static"
+    app.mount("/static", StaticFiles(directory=static, check_dir=False), name="static")
+    return app

@@ -1,0 +1,1 @@
+"""Long work in processes of its own, so that answers stay quick."""

@@ -1,0 +1,42 @@
+"""The process of one background task: order in from stdin, progress and result to stdout.
+
+python -m prophase.serve.background.worker < order.json
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from prophase.errors import ProphaseError
+from prophase.plain import finite
+from prophase.serve.background.kinds import work_of
+
+
+def main() -> None:
+    """Do what the order says; every line that is written is a JSON object."""
+    order = json.load(sys.stdin)
+    # libraries may print; only our lines go to the service
+    lines = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def tell(**said: Any) -> None:
+        lines.write(json.dumps(said, allow_nan=False, default=str) + "\n")
+        lines.flush()
+
+    try:
+        result = work_of(order["kind"])(
+            Path(order["workspace"]),
+            order["arguments"],
+            lambda step, percent: tell(step=step, percent=percent),
+        )
+        tell(result=finite(result))
+    except ProphaseError as error:
+        tell(error=str(error), code=type(error).__name__)
+
+
+if __name__ == "__main__":
+    main()

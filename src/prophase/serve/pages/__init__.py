@@ -1,0 +1,5 @@
+"""The pages of the dashboard."""
+
+from fastapi import APIRouter
+
+router = APIRouter()
