@@ -26,7 +26,7 @@ _MODULES = {
     "trace": ["schema", "check", "reader", "dump", "sheet", "engine"],
     "phase": ["crbm", "hmm", "choosing", "forecast", "expanding", "novelty", "stays",
               "prototypes", "augment", "watching", "tail"],
-    "sim": ["statistics", "measures.prices", "measures.curves", "comparison", "presets.pai",
+    "sim": ["statistics", "measures.curves", "comparison", "presets.pai",
             "presets.openb"],
     "runs": ["export", "ladder", "retry"],
     "plots": ["schedule_page", "schedule_figures"],

@@ -13,7 +13,7 @@ def table(tmp_path) -> str:
     runs["job_id"] = [f"{kind}{n}" for kind in "lt" for n in range(60)]
     runs["submit_s"] = np.tile(np.arange(60) * 3600.0, 2)
     runs.to_csv(tmp_path / "jobs.csv", index=False)
-    (tmp_path / "prices.toml").write_text("memory_gib_hour = 0.01\n", encoding="utf-8")
+    (tmp_path / "prices.toml").write_text("gib_hour = 0.01\n", encoding="utf-8")
     return "jobs.csv"
 
 
@@ -40,4 +40,4 @@ def test_an_unknown_task_or_price_file_is_explained(prophase_here, table):
     assert "Did you mean 'train'" in done.stderr
     done = prophase_here("assess", table, "--prices", "none.toml")
     assert done.returncode == 2
-    assert "memory_gib_hour" in done.stderr
+    assert "gib_hour" in done.stderr

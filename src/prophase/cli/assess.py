@@ -38,7 +38,7 @@ def command(
     path: TraceArgument,
     prices: Annotated[
         Path | None,
-        typer.Option(help="TOML file with memory_gib_hour, cpu_core_hour, gpu_hour, currency."),
+        typer.Option(help="Prices per GPU-hour by type, core-hour and GiB-hour: .toml or .csv."),
     ] = None,
     task: Annotated[
         list[str] | None,
@@ -64,10 +64,11 @@ def command(
 
     `prophase assess ws --task predict_demand --format json`
     """
-    from prophase.sizing.assess import assess, read_prices
+    from prophase.sizing.assess import assess
     from prophase.trace.loading import open_trace
+    from prophase.trace.prices import Prices
 
-    priced = read_prices(prices) if prices is not None else None
+    priced = Prices.read(prices) if prices is not None else None
     with progress_bar() as show:
         show("reading the trace", None)
         jobs = open_trace(path, source=source, tables=["jobs"]).jobs

@@ -59,13 +59,14 @@ class Wanted:
 
     def check_measures(self, workload: Workload, cluster: Cluster) -> None:
         """Say before the replay that a class or a price is not known."""
+        from prophase.sim.measures.cost import gpu_prices
         from prophase.sim.measures.groups import groups_of
-        from prophase.sim.measures.prices import Prices
+        from prophase.trace.prices import Prices
 
         if self.by is not None:
             groups_of(workload, self.by)
         if self.prices is not None:
-            Prices.read(self.prices).per_type(cluster)
+            gpu_prices(cluster, Prices.read(self.prices))
 
     def measure(self, schedule: Schedule) -> dict[str, Any]:
         """Return the measures; a page shows classes even if nobody asked for any."""

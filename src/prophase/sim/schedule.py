@@ -17,10 +17,10 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.measures.binning import bin_means
 from prophase.sim.measures.capacity import Capacity
 from prophase.sim.measures.occupancy import Occupancy
-from prophase.sim.measures.prices import Prices
 from prophase.sim.measures.tables import attempt_table, job_table
 from prophase.sim.signatures import GPU_TYPE, GPUS, Floats, Ints
 from prophase.sim.workload import Workload
+from prophase.trace.prices import Prices
 
 if TYPE_CHECKING:
     from prophase.sim.forecast import StartForecast

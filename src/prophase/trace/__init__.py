@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from prophase.trace.check import check_jobs, check_nodes, check_usage
     from prophase.trace.importing import import_trace
     from prophase.trace.loading import Trace, open_trace
+    from prophase.trace.prices import Prices
     from prophase.trace.reader import Reader, all_readers, reader_named
     from prophase.trace.schema import JOBS, NODES, SCHEMAS, USAGE, known_at_submit
     from prophase.trace.staging import ImportReport
@@ -19,6 +20,7 @@ _HOMES = {
     "SCHEMAS": "schema",
     "USAGE": "schema",
     "ImportReport": "staging",
+    "Prices": "prices",
     "Reader": "reader",
     "Trace": "loading",
     "Workspace": "workspace",
@@ -39,6 +41,7 @@ __all__ = [
     "SCHEMAS",
     "USAGE",
     "ImportReport",
+    "Prices",
     "Reader",
     "Trace",
     "Workspace",

@@ -8,7 +8,8 @@ import pytest
 from tests.sizing.assess.made_runs import light_and_heavy
 
 from prophase.errors import InputError
-from prophase.sizing.assess import Prices, assess
+from prophase.sizing.assess import assess
+from prophase.trace.prices import Prices
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def runs() -> pd.DataFrame:
 
 
 def test_an_assessment_says_use_groups_money_and_drivers(runs):
-    found = assess(runs, prices=Prices(memory_gib_hour=0.01, currency="USD"))
+    found = assess(runs, prices=Prices(gib_hour=0.01, currency="USD"))
     told = " ".join(found.sentences())
     assert "memory" in told
     assert "light: 1 task" in told

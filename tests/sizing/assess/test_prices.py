@@ -3,8 +3,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from prophase.errors import FormatError, InputError, MissingFileError, ParameterError
-from prophase.sizing.assess.prices import HOURS_PER_MONTH, Prices, monthly_bill, read_prices
+from prophase.errors import InputError
+from prophase.sizing.assess.prices import HOURS_PER_MONTH, monthly_bill, per_hour
+from prophase.trace.prices import Prices
 
 DAY_S = 86400.0
 
@@ -27,7 +28,7 @@ def month() -> pd.DataFrame:
 
 
 def test_a_month_is_billed_by_what_was_asked_for_and_for_how_long(month):
-    prices = Prices(cpu_core_hour=1.0, memory_gib_hour=0.1, gpu_hour=2.0, gpu_type={"V100": 5.0})
+    prices = Prices({"V100": 5.0, "default": 2.0}, core_hour=1.0, gib_hour=0.1)
     bill = monthly_bill(month, prices, memory_gib={}, cores={}).set_index("task")
     assert bill.loc["load", "cost_per_month"] == pytest.approx(4 + 2)
     assert bill.loc["train", "cost_per_month"] == pytest.approx(2 * (2 + 10 + 5) + 2 * (2 + 10 + 2))
@@ -36,7 +37,7 @@ def test_a_month_is_billed_by_what_was_asked_for_and_for_how_long(month):
 
 def test_advice_saves_what_is_no_longer_asked_for(month):
     bill = monthly_bill(
-        month, Prices(memory_gib_hour=0.1), memory_gib={"train": 10.0}, cores={}
+        month, Prices(gib_hour=0.1), memory_gib={"train": 10.0}, cores={}
     ).set_index("task")
     assert bill.loc["train", "saved_per_month"] == pytest.approx(4 * 90 * 0.1)
     assert bill.loc["load", "saved_per_month"] == 0
@@ -45,47 +46,18 @@ def test_advice_saves_what_is_no_longer_asked_for(month):
 def test_half_a_month_is_stretched_to_one(month):
     half = month.assign(end_s=month["end_s"] / 2, submit_s=month["submit_s"] / 2)
     bills = [
-        monthly_bill(jobs, Prices(cpu_core_hour=1.0), memory_gib={}, cores={})
-        for jobs in (month, half)
+        monthly_bill(jobs, Prices(core_hour=1.0), memory_gib={}, cores={}) for jobs in (month, half)
     ]
     totals = [bill["cost_per_month"].sum() for bill in bills]
     assert totals[1] == pytest.approx(2 * totals[0], rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("memory_gib_houre = 1", "Did you mean 'memory_gib_hour'"),
-        ("memory_gib_hour = -1", "from 0 up"),
-        ('memory_gib_hour = "x"', "from 0 up"),
-        ("memory_gib_hour = 0", "all 0"),
-        ("gpu_type = 3", "table of prices"),
-        ("= 3", "is not TOML"),
-    ],
-)
-def test_a_price_file_that_makes_no_sense_is_explained(tmp_path, text, message):
-    (tmp_path / "prices.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(FormatError, match=message):
-        read_prices(tmp_path / "prices.toml")
-
-
-def test_a_missing_price_file_says_what_one_looks_like(tmp_path):
-    with pytest.raises(MissingFileError, match="memory_gib_hour"):
-        read_prices(tmp_path / "none.toml")
-
-
-def test_prices_by_gpu_type_are_read(tmp_path):
-    (tmp_path / "p.toml").write_text("gpu_hour = 1\n[gpu_type]\nV100 = 2.5\n", encoding="utf-8")
-    assert read_prices(tmp_path / "p.toml").gpu_type == {"V100": 2.5}
+def test_a_gpu_without_a_price_is_named_unless_no_gpu_has_one(month):
+    with pytest.raises(InputError, match="no GPU type 'T4'"):
+        per_hour(month, Prices({"V100": 5.0}))
+    assert per_hour(month, Prices(core_hour=1.0)).tolist() == [4.0, 2.0, 2.0]
 
 
 def test_nothing_can_be_priced_without_durations():
     with pytest.raises(InputError, match="duration_s"):
-        monthly_bill(
-            pd.DataFrame({"task": ["a"]}), Prices(cpu_core_hour=1), memory_gib={}, cores={}
-        )
-
-
-def test_all_prices_of_0_are_refused():
-    with pytest.raises(ParameterError, match="all 0"):
-        Prices()
+        monthly_bill(pd.DataFrame({"task": ["a"]}), Prices(core_hour=1), memory_gib={}, cores={})

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prophase.sim.measures.prices import Prices
-from prophase.sim.signatures import Floats
+from prophase.sim.cluster import Cluster
+from prophase.sim.signatures import GPU_TYPE, GPUS, Floats
+from prophase.trace.prices import Prices
 
 if TYPE_CHECKING:
     from prophase.sim.schedule import Schedule
@@ -15,12 +16,25 @@ if TYPE_CHECKING:
 _HOUR_S = 3600.0
 
 
+def gpu_prices(cluster: Cluster, prices: Prices) -> Floats:
+    """Return the price per GPU type as the cluster numbers them, or say which is missing.
+
+    A type without a GPU, such as that of CPU nodes, needs no price.
+    """
+    matrix = cluster.matrix
+    needed = set(matrix[matrix[:, GPUS] > 0, GPU_TYPE].tolist())
+    named = enumerate(cluster.gpu_types)
+    return np.array([prices.of_gpu(kind) if n in needed else 0.0 for n, kind in named])
+
+
 def job_costs(schedule: Schedule, prices: Prices) -> Floats:
     """Return what each job held, over all its attempts, in money."""
     held, jobs = schedule.occupancy, len(schedule.workload)
     hours = held.length_s / _HOUR_S
     by_gpu = (
-        held.instance_gpus * hours[held.attempt] * prices.per_type(schedule.cluster)[held.gpu_type]
+        held.instance_gpus
+        * hours[held.attempt]
+        * gpu_prices(schedule.cluster, prices)[held.gpu_type]
     )
     others = (held.cores * prices.core_hour + held.memory_gib * prices.gib_hour) * hours
     cost: Floats = np.bincount(held.job[held.attempt], by_gpu, jobs).astype(np.float64)
@@ -42,7 +56,7 @@ def costs(
     """
     edges, capacity = schedule.edges, schedule.capacity
     hours = (edges[-1] - edges[0]) / _HOUR_S
-    owned = float(capacity.gpus.mean(axis=1) @ prices.per_type(schedule.cluster)) * hours
+    owned = float(capacity.gpus.mean(axis=1) @ gpu_prices(schedule.cluster, prices)) * hours
     unknown = []
     for name, price, amount in (
         ("cores", prices.core_hour, capacity.cores),

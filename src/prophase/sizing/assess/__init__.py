@@ -9,28 +9,23 @@ if TYPE_CHECKING:
     from prophase.sizing.assess.clusters import cluster_tasks
     from prophase.sizing.assess.cores import core_advice
     from prophase.sizing.assess.drivers import rank_drivers
-    from prophase.sizing.assess.prices import Prices, read_prices
     from prophase.sizing.assess.utilisation import utilisation
 
 _HOMES = {
     "Assessment": "assessment",
-    "Prices": "prices",
     "assess": "assessment",
     "cluster_tasks": "clusters",
     "core_advice": "cores",
     "rank_drivers": "drivers",
-    "read_prices": "prices",
     "utilisation": "utilisation",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "Assessment",
-    "Prices",
     "assess",
     "cluster_tasks",
     "core_advice",
     "rank_drivers",
-    "read_prices",
     "utilisation",
 ]

@@ -14,10 +14,11 @@ from prophase.plural import counted
 from prophase.sizing.assess.clusters import PREDICT, cluster_statistics, cluster_tasks
 from prophase.sizing.assess.cores import core_advice
 from prophase.sizing.assess.drivers import drivers_in_words, learning_is_there, rank_drivers
-from prophase.sizing.assess.prices import Prices, monthly_bill, months_of
+from prophase.sizing.assess.prices import monthly_bill, months_of
 from prophase.sizing.assess.utilisation import ALL, task_names, utilisation
 from prophase.sizing.thesis.table_6 import best_binnings
 from prophase.trace.describe.part import numbers, plain
+from prophase.trace.prices import Prices
 
 #: tasks whose drivers are looked for unless they are named
 _MOST_DRIVEN = 3

@@ -9,12 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 
 from prophase.errors import FormatError, InputError, MissingFileError, not_among
-from prophase.sim.cluster import Cluster
-from prophase.sim.signatures import GPU_TYPE, GPUS, Floats
 
 _OTHER = "default"
 _FORM = (
@@ -56,16 +53,6 @@ class Prices:
             raise InputError(not_among(said, kind, self.gpu_hour))
         return price
 
-    def per_type(self, cluster: Cluster) -> Floats:
-        """Return the price per GPU type as the cluster numbers them, or say which is missing.
-
-        A type without a GPU, such as that of CPU nodes, needs no price.
-        """
-        matrix = cluster.matrix
-        needed = set(matrix[matrix[:, GPUS] > 0, GPU_TYPE].tolist())
-        named = enumerate(cluster.gpu_types)
-        return np.array([self.of_gpu(kind) if n in needed else 0.0 for n, kind in named])
-
     @classmethod
     def take(cls, prices: Prices | Mapping[str, Any] | str | Path) -> Prices:
         """Return prices as they are, from a mapping as in TOML, or from a file."""
@@ -80,7 +67,7 @@ class Prices:
         try:
             text = source.read_text(encoding="utf-8")
         except FileNotFoundError as cause:
-            raise MissingFileError(f"{source}: there is no such price file.") from cause
+            raise MissingFileError(f"{source}: there is no such price file. {_FORM}") from cause
         except (OSError, UnicodeDecodeError) as cause:
             raise FormatError(f"{source}: cannot be read as a price file. {_FORM}") from cause
         if source.suffix == ".csv":
@@ -107,6 +94,8 @@ class Prices:
                 raise FormatError(
                     f"{where}: {name} is {price!r}, but a price is a number from 0 up. {_FORM}"
                 )
+        if not any(prices.values()):
+            raise FormatError(f"{where}: the prices are all 0. {_FORM}")
         return cls(
             {str(kind): float(price) for kind, price in by_type.items()},
             float(found.get("core_hour", 0.0)),
