@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from prophase.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from prophase.runs.answers import campaign_status, list_runs, reset_runs, show_run
     from prophase.runs.campaign import Campaign
     from prophase.runs.executor import Assignment, Check, Executor, make_executor
     from prophase.runs.export import exported_tables
@@ -22,12 +23,16 @@ _HOMES = {
     "Pipeline": "pipeline",
     "RunState": "states",
     "Worker": "worker",
+    "campaign_status": "answers",
     "exported_tables": "export",
+    "list_runs": "answers",
     "maintain": "maintainer",
     "make_executor": "executor",
     "next_state": "states",
     "profile_run": "profiling",
     "read_pipeline": "pipeline",
+    "reset_runs": "answers",
+    "show_run": "answers",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 
@@ -39,10 +44,14 @@ __all__ = [
     "Pipeline",
     "RunState",
     "Worker",
+    "campaign_status",
     "exported_tables",
+    "list_runs",
     "maintain",
     "make_executor",
     "next_state",
     "profile_run",
     "read_pipeline",
+    "reset_runs",
+    "show_run",
 ]

@@ -21,13 +21,12 @@ def profile_run(campaign: Campaign, dag_id: str, run_id: str) -> list[dict[str, 
     Attempts that failed are left out; the completed one says which it was. A run that was not
     executed to its end is refused.
     """
-    found = [run for run in campaign.store.runs() if (run.dag_id, run.run_id) == (dag_id, run_id)]
-    if not found:
+    run = campaign.store.find(dag_id, run_id)
+    if run is None:
         raise ParameterError(
             f"There is no run {run_id!r} of DAG {dag_id!r}. "
             "See both ids with: prophase runs show ID"
         )
-    run = found[0]
     if run.state < RunState.EXECUTED:
         raise RefusedError(
             f"Run {run.id} is {run.state.label} ({int(run.state)}); only a run that was executed "
@@ -35,7 +34,7 @@ def profile_run(campaign: Campaign, dag_id: str, run_id: str) -> list[dict[str, 
             f"prophase runs show {run.id}"
         )
     job = campaign.assignment(run)
-    rows = [row for owner, row in campaign.store.task_rows() if owner == run.id]
+    rows = [row for _, row in campaign.store.task_rows(run.id)]
     if not rows:
         gathered = replace(job, profiling_id=campaign.executor.profile(job))
         check = campaign.executor.check_profile(gathered)

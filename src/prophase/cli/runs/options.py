@@ -1,4 +1,4 @@
-"""Options that the commands of a campaign share, and its table for people."""
+"""Options that the commands of a campaign share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -51,9 +51,3 @@ def log_to_stderr() -> None:
     logger.handlers[:] = [handler]
     logger.setLevel(logging.INFO)
     logger.propagate = False
-
-
-def state_rows(campaign: Campaign) -> list[dict[str, Any]]:
-    """Return how many runs are in each state."""
-    counts = campaign.store.counts()
-    return [{"state": int(s), "what": s.label, "runs": number} for s, number in counts.items()]

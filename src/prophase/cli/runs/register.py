@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit
-from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened, state_rows, who
+from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened, who
 from prophase.plural import counted
 
 
@@ -29,10 +29,12 @@ def command(
 
     `prophase runs register scenarios.yaml --dates 2024-01-01..2024-03-31/7`
     """
+    from prophase.runs.answers import state_counts
+
     with opened(campaign) as held:
         added, there = held.register(scenarios, dates or (), actor=who())
         emit(
-            state_rows(held),
+            state_counts(held),
             format,
             document={"added": added, "there_already": there},
             remarks=[

@@ -8,7 +8,6 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, emit
 from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened, who
-from prophase.errors import ParameterError
 
 
 def command(
@@ -30,22 +29,10 @@ def command(
 
     `prophase runs reset 12 --to 17 --reason "more memory for train"`
     """
-    from prophase.runs.states import reset_state
+    from prophase.runs.answers import reset_runs
 
-    goal = reset_state(to)
-    if bool(runs) == all_failed:
-        raise ParameterError("Name the runs to reset, or pass --all-failed.")
     with opened(campaign) as held:
-        if all_failed:
-            chosen = [r.id for r in held.store.runs() if r.state.failed and r.state > goal]
-        else:
-            chosen = list(runs or ())
-        rows = [
-            {
-                "id": run,
-                "was": int(held.store.reset(run, goal, actor=who(), reason=reason)),
-                "is": int(goal),
-            }
-            for run in chosen
-        ]
+        rows = reset_runs(
+            held, runs or (), to=to, all_failed=all_failed, actor=who(), reason=reason
+        )
     emit(rows, format, remarks=["Next: prophase runs work"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,38 +21,24 @@ def command(
 
     `prophase runs show 3`
     """
+    from prophase.runs.answers import show_run
+    from prophase.runs.states import RunState
+
     with opened(campaign) as held:
-        found, story = held.store.run(run), held.store.history(run)
-    facts = {
-        "id": found.id,
-        "scenario": found.scenario,
-        **found.attributes,
-        "execution_date": str(found.execution_date),
-        "version": found.version[:8],
-        "state": int(found.state),
-        "what": found.state.label,
-        "dag_id": found.dag_id,
-        "run_id": found.run_id,
-        "profiling_id": found.profiling_id,
-        "notes": found.notes,
-    }
-    moves = [
-        {
-            "time": datetime.fromtimestamp(move.time_s, UTC).isoformat(" ", "seconds")[:19],
-            "state": int(move.to_state),
-            "what": move.to_state.label,
-            "event": move.event,
-            "actor": move.actor,
-            "reason": move.reason,
-        }
-        for move in story
-    ]
+        found = show_run(held, run)
     if format is Format.table:
-        for name, value in facts.items():
+        for name, value in _facts(found).items():
             if value is not None:
                 typer.echo(f"{name:<15} {value}")
         typer.echo("")
-    emit(moves, format, document={**facts, "history": moves})
-    if found.state.failed:
-        step = 17 if found.state > 30 else 0
+    emit(found["history"], format, document={**_facts(found), "history": found["history"]})
+    if RunState(found["state"]).failed:
+        step = 17 if found["state"] > RunState.EXECUTE_TRIGGER_FAILED else 0
         say(f"Next: prophase runs reset {run} --to {step}")
+
+
+def _facts(found: dict[str, Any]) -> dict[str, Any]:
+    named = ("id", "scenario", *found["attributes"], "execution_date", "version", "state", "what",
+             "dag_id", "run_id", "profiling_id", "notes")  # fmt: skip
+    known = {**found["attributes"], **found}
+    return {name: known[name] for name in named}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, text_table
-from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened, state_rows
+from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened
 from prophase.plural import counted
 
 if TYPE_CHECKING:
@@ -35,48 +35,34 @@ def command(
 
     `prophase runs status`
     """
+    from prophase.runs.answers import campaign_status, list_runs
+
     with opened(campaign) as held:
         if live:
             _follow(held)
             return
         if failed or all_runs:
-            emit(_listed(held, failed_only=failed), format)
+            emit(list_runs(held, failed=failed), format)
             return
-        workers = held.workers.alive()
-        silent_s = [time.time() - seen for seen in workers.values()]
+        now = campaign_status(held)
+        silent_s = [worker["silent_s"] for worker in now["workers"]]
+        heard = f", the last heard of {min(silent_s):.0f} s ago" if silent_s else ""
         emit(
-            state_rows(held),
+            now["states"],
             format,
-            document={"states": state_rows(held), "workers": sorted(workers)},
-            remarks=[
-                f"{counted(len(workers), 'worker')}"
-                + (f", the last heard of {min(silent_s):.0f} s ago." if workers else ".")
-            ],
+            document=now,
+            remarks=[f"{counted(len(silent_s), 'worker')}{heard}."],
         )
-
-
-def _listed(campaign: Campaign, *, failed_only: bool) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": run.id,
-            "scenario": run.scenario,
-            "execution_date": str(run.execution_date),
-            "state": int(run.state),
-            "what": run.state.label,
-            "notes": run.notes,
-        }
-        for run in campaign.store.runs()
-        if run.state.failed or not failed_only
-    ]
 
 
 def _follow(campaign: Campaign) -> None:
     """Write the table anew whenever it changes; in place on a terminal."""
+    from prophase.runs.answers import state_counts
     from prophase.runs.states import RunState
 
     before: list[str] = []
     while True:
-        lines = list(text_table(state_rows(campaign)))
+        lines = list(text_table(state_counts(campaign)))
         if lines != before:
             if before and sys.stdout.isatty():
                 typer.echo(f"\x1b[{len(before)}F\x1b[J", nl=False)

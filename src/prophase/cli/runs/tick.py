@@ -8,7 +8,6 @@ from prophase.cli.runs.options import (
     CampaignOption,
     log_to_stderr,
     opened,
-    state_rows,
 )
 from prophase.plural import counted
 
@@ -24,6 +23,7 @@ def command(
 
     `prophase runs tick`
     """
+    from prophase.runs.answers import state_counts
     from prophase.runs.worker import Worker
 
     log_to_stderr()
@@ -31,4 +31,4 @@ def command(
         worker = Worker(held)
         moves = worker.tick()
         held.workers.leave(worker.name)
-        emit(state_rows(held), format, remarks=[f"{counted(moves, 'run')} moved."])
+        emit(state_counts(held), format, remarks=[f"{counted(moves, 'run')} moved."])

@@ -12,7 +12,6 @@ from prophase.cli.runs.options import (
     CampaignOption,
     log_to_stderr,
     opened,
-    state_rows,
 )
 from prophase.plural import counted
 
@@ -36,6 +35,7 @@ def command(
 
     `prophase runs work --forever`
     """
+    from prophase.runs.answers import state_counts
     from prophase.runs.pipeline import seconds
     from prophase.runs.states import RunState
     from prophase.runs.worker import Worker
@@ -55,6 +55,6 @@ def command(
             remarks.append(f"{failed:,} failed; see why with: prophase runs status --failed")
         else:
             remarks.append("Next: prophase runs export --workspace ws")
-        emit(state_rows(held), format, remarks=remarks)
+        emit(state_counts(held), format, remarks=remarks)
     if failed:
         raise typer.Exit(1)

@@ -1,0 +1,121 @@
+"""What a campaign says of itself, as plain values, for the command line and the service."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from prophase.errors import ParameterError
+from prophase.runs.campaign import Campaign
+from prophase.runs.states import RunState, reset_state
+from prophase.runs.store.records import Move, Run
+
+
+def state_counts(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return how many runs are in each state that has any."""
+    counts = campaign.store.counts()
+    return [{"state": int(s), "what": s.label, "runs": number} for s, number in counts.items()]
+
+
+def campaign_status(campaign: Campaign) -> dict[str, Any]:
+    """Return the states with their numbers of runs, and how long each worker has been silent."""
+    now = time.time()
+    workers = [
+        {"worker": name, "silent_s": max(0.0, now - seen)}
+        for name, seen in sorted(campaign.workers.alive().items())
+    ]
+    return {"states": state_counts(campaign), "workers": workers}
+
+
+def list_runs(
+    campaign: Campaign,
+    *,
+    states: Sequence[RunState] = (),
+    failed: bool = False,
+    after: int = 0,
+    most: int | None = None,
+) -> list[dict[str, Any]]:
+    """Return runs by id: all, those in some states, or those that failed.
+
+    Parameters
+    ----------
+    after, most : int, optional
+        For pages: begin behind this id, and return no more than so many.
+    """
+    if failed:
+        states = [state for state in RunState if state.failed]
+    return [_listed(run) for run in campaign.store.runs(states=states, after=after, most=most)]
+
+
+def show_run(campaign: Campaign, run_id: int) -> dict[str, Any]:
+    """Return all that is known of a run, with everything that happened to it as ``history``."""
+    run = campaign.store.run(run_id)
+    return {
+        **_listed(run),
+        "attributes": run.attributes,
+        "version": run.version[:8],
+        "dag_id": run.dag_id,
+        "run_id": run.run_id,
+        "profiling_id": run.profiling_id,
+        "history": [_told(move) for move in campaign.store.history(run_id)],
+    }
+
+
+def reset_runs(
+    campaign: Campaign,
+    run_ids: Sequence[int] = (),
+    *,
+    to: str = "17",
+    all_failed: bool = False,
+    actor: str,
+    reason: str = "",
+) -> list[dict[str, Any]]:
+    """Set runs back so that workers pick them up again; return where each was and is.
+
+    Parameters
+    ----------
+    run_ids : sequence of int
+        Which; or ``all_failed`` for every failed run that has come further than ``to``.
+    to : str, default="17"
+        0 or registered, 17 or deployed, 37 or executed.
+    actor, reason : str
+        Kept in the history.
+    """
+    goal = reset_state(to)
+    if bool(run_ids) == all_failed:
+        raise ParameterError("Name the runs to reset, or ask for all that failed (--all-failed).")
+    if all_failed:
+        failed = [state for state in RunState if state.failed and state > goal]
+        run_ids = [run.id for run in campaign.store.runs(states=failed)]
+    return [
+        {
+            "id": run_id,
+            "was": int(campaign.store.reset(run_id, goal, actor=actor, reason=reason)),
+            "is": int(goal),
+        }
+        for run_id in run_ids
+    ]
+
+
+def _listed(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "scenario": run.scenario,
+        "execution_date": str(run.execution_date),
+        "state": int(run.state),
+        "what": run.state.label,
+        "notes": run.notes,
+    }
+
+
+def _told(move: Move) -> dict[str, Any]:
+    return {
+        "time": datetime.fromtimestamp(move.time_s, UTC).isoformat(" ", "seconds")[:19],
+        "state": int(move.to_state),
+        "what": move.to_state.label,
+        "event": move.event,
+        "actor": move.actor,
+        "reason": move.reason,
+    }
