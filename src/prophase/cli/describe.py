@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, text_table
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    emit,
+    progress_bar,
+    say,
+    text_table,
+    typed_command,
+)
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.plural import counted
 
 if TYPE_CHECKING:
+    from prophase.plots.page import Page
     from prophase.trace.describe import Description
 
 
@@ -82,8 +90,8 @@ def command(
 
 
 def _print(found: Description, format: Format, path: Path) -> None:
-    if format is Format.json:
-        emit([], format, document=found.to_dict())
+    if format not in (Format.table, Format.csv):
+        emit([], format, document=found.to_dict(), page=lambda: _page(found))
         return
     if format is Format.csv:
         emit(list(_flat(found.to_dict())), format)
@@ -138,12 +146,16 @@ def _refuse_bad_target(target: Path | None, *, is_folder: bool) -> None:
         raise ParameterError(f"--html {target}: the folder {target.parent} does not exist.")
 
 
-def _write_page(found: Description, target: Path) -> str:
-    from prophase.plots.page import write_page
+def _page(found: Description) -> Page:
     from prophase.plots.trace_page import trace_page
 
-    typed = shlex.join(["prophase", *sys.argv[1:]])
-    write_page(trace_page(found, command=typed), target)
+    return trace_page(found, command=typed_command())
+
+
+def _write_page(found: Description, target: Path) -> str:
+    from prophase.plots.page import write_page
+
+    write_page(_page(found), target)
     return f"Wrote {target}."
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase.plain import finite as finite
+
 if TYPE_CHECKING:
     from prophase.plots.page import Page
-
-from prophase.plain import finite as finite
 
 
 class Format(StrEnum):
@@ -59,11 +59,13 @@ def emit(
     """
     if format in (Format.json, Format.yaml):
         whole: Any = document if document is not None else list(rows)
-        text = json.dumps(whole, indent=2, default=_plain, allow_nan=False)
+        text = json.dumps(whole, indent=2, default=plain, allow_nan=False)
         typer.echo(text if format is Format.json else _yaml(text))
     elif format in (Format.html, Format.markdown):
-        shown = page() if page is not None else _plain_page(rows, document, remarks)
-        _emit_page(shown, format)
+        from prophase.cli.result_page import page_text, plain_page
+
+        shown = page() if page is not None else plain_page(rows, document, remarks)
+        typer.echo(page_text(shown, markdown=format is Format.markdown), nl=False)
     elif format is Format.csv:
         writer = csv.DictWriter(sys.stdout, _columns(rows), lineterminator="\n", restval="")
         writer.writeheader()
@@ -161,31 +163,6 @@ def _yaml(text: str) -> str:
     return str(yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True)).rstrip()
 
 
-def _plain_page(
-    rows: Sequence[Row], document: Mapping[str, Any] | None, remarks: Sequence[str]
-) -> Page:
-    """Return the page of a result, titled and introduced by the command that made it."""
-    from prophase.plots.result_page import result_page
-
-    context = typer.Context.get_current_context() if False else _context()
-    plain = json.loads(json.dumps([list(rows), document], default=_plain))
-    return result_page(
-        plain[0],
-        title=context.command_path if context else "prophase",
-        question=_question(context),
-        document=plain[1],
-        remarks=remarks,
-        command=typed_command(),
-    )
-
-
-def _emit_page(page: Page, format: Format) -> None:
-    from prophase.plots.page import render
-    from prophase.plots.page_markdown import render_markdown
-
-    typer.echo((render if format is Format.html else render_markdown)(page), nl=False)
-
-
 def _columns(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(column for row in rows for column in row))
 
@@ -194,7 +171,8 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value that JSON does not know as one that it knows."""
     if hasattr(value, "item"):
         return value.item()
     if hasattr(value, "to_dict"):

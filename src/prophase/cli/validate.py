@@ -26,6 +26,7 @@ from prophase.cli.replay_options import (
 from prophase.errors import InputError, ParameterError, storage_error
 
 if TYPE_CHECKING:
+    from prophase.plots.page import Page
     from prophase.sim.validation import Validation
 
 _COLUMNS = (
@@ -140,7 +141,7 @@ def command(
     rows = found.rows()
     if format is Format.table:
         rows = [{name: row[name] for name in _COLUMNS if name in row} for row in rows]
-    emit(rows, format, document=finite(document))
+    emit(rows, format, document=finite(document), page=lambda: _page(found))
     if format is Format.table:
         _print_rest(found)
     for line in written:
@@ -204,6 +205,13 @@ def _intervals(found: Validation) -> list[str]:
     return lines
 
 
+def _page(found: Validation) -> Page:
+    from prophase.cli.output import typed_command
+    from prophase.plots.validation import validation_page
+
+    return validation_page(found, command=typed_command())
+
+
 def _write(
     found: Validation, jobs_out: Path | None, page: Path | None, figures: Path | None
 ) -> list[str]:
@@ -215,11 +223,9 @@ def _write(
             raise storage_error(cause, jobs_out) from cause
         written.append(f"Wrote {len(found.jobs):,} jobs to {jobs_out}.")
     if page is not None:
-        from prophase.cli.output import typed_command
         from prophase.plots.page import write_page
-        from prophase.plots.validation import validation_page
 
-        write_page(validation_page(found, command=typed_command()), page)
+        write_page(_page(found), page)
         written.append(f"Wrote {page}.")
     if figures is not None:
         from prophase.plots.style import save

@@ -34,6 +34,7 @@ from prophase.cli.replay_options import (
 from prophase.errors import ParameterError, storage_error
 
 if TYPE_CHECKING:
+    from prophase.plots.page import Page
     from prophase.sim.why import Why
 
 
@@ -118,14 +119,19 @@ def command(
         written = []
         if page is not None:
             progress("drawing the page", None)
-            written.append(_write_page(found, page, trace.source, trace.data_hash))
+            written.append(_write_page(_page(found, trace.source, trace.data_hash), page))
         if out is not None:
             written.append(_write_tables(found, out))
     document = {"data_hash": trace.data_hash, **found.to_dict()}
     if format is Format.table:
         _print(found, path, page)
     else:
-        emit(found.side_by_side(), format, document=finite(document))
+        emit(
+            found.side_by_side(),
+            format,
+            document=finite(document),
+            page=lambda: _page(found, trace.source, trace.data_hash),
+        )
     for line in written:
         say(line)
 
@@ -178,9 +184,8 @@ def _without_empty(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if key not in empty} for row in rows]
 
 
-def _write_page(found: Why, page: Path, source: str, data_hash: str) -> str:
+def _page(found: Why, source: str, data_hash: str) -> Page:
     from prophase import __version__
-    from prophase.plots.page import write_page
     from prophase.plots.why import why_page
 
     about: Mapping[str, str] = {
@@ -189,8 +194,14 @@ def _write_page(found: Why, page: Path, source: str, data_hash: str) -> str:
         "version": f"prophase {__version__}",
         "command": typed_command(),
     }
-    write_page(why_page(found, about), page)
-    return f"Wrote {page}."
+    return why_page(found, about)
+
+
+def _write_page(page: Page, target: Path) -> str:
+    from prophase.plots.page import write_page
+
+    write_page(page, target)
+    return f"Wrote {target}."
 
 
 def _write_tables(found: Why, out: Path) -> str:

@@ -30,6 +30,14 @@ CalloutKind = Literal["note", "good", "warning", "bad"]
 
 
 @dataclass(frozen=True)
+class Heading:
+    """A heading inside a section, coloured by its kind."""
+
+    text: str
+    kind: CalloutKind = "note"
+
+
+@dataclass(frozen=True)
 class Paragraph:
     """Plain text."""
 
@@ -94,7 +102,7 @@ class Picture:
     as_bitmap: bool = False
 
 
-Block = Paragraph | Bullets | Links | Code | Callout | Facts | Table | Picture
+Block = Heading | Paragraph | Bullets | Links | Code | Callout | Facts | Table | Picture
 
 
 @dataclass(frozen=True)
@@ -210,6 +218,8 @@ def _blocks(blocks: Sequence[Block], counter: _Counter) -> str:
 
 def _block(block: Block) -> str:
     match block:
+        case Heading(text, kind):
+            return f'<h3 class="{kind}">{_safe(text)}</h3>'
         case Paragraph(text):
             return f"<p>{_prose(text)}</p>"
         case Bullets(items):
@@ -281,7 +291,8 @@ def _picture(picture: Picture, name: str) -> str:
     else:
         svg = to_svg(picture.figure, name=name, inline=True)
         drawn = f'<div role="img" aria-label="{alt}">{svg}</div>'
-    return f"<figure>{drawn}<figcaption>{_safe(picture.caption)}</figcaption></figure>"
+    caption = f"<figcaption>{_prose(picture.caption)}</figcaption>" if picture.caption else ""
+    return f"<figure>{drawn}{caption}</figure>"
 
 
 def _about(facts: Mapping[str, str]) -> str:

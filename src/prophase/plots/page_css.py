@@ -33,6 +33,8 @@ html{font-family:var(--font);font-size:16px;line-height:1.5;color:var(--ink);bac
 body{margin:0 auto;max-width:76rem;padding:1.5rem 1.25rem 4rem}
 h1{font-size:1.9rem;line-height:1.2;margin:.5rem 0 .25rem}
 h2{font-size:1.3rem;line-height:1.3;margin:0 0 .75rem}
+h3{font-size:1rem;margin:1rem 0 .25rem}
+h3.good{color:var(--good)} h3.warning{color:var(--warning)} h3.bad{color:var(--bad)}
 p,ul{margin:.5rem 0;max-width:46rem}
 ul{padding-left:1.25rem} li{margin:.2rem 0}
 a{color:var(--link)}
@@ -80,7 +82,7 @@ footer dl{grid-template-columns:1fr} footer dt{margin-top:.4rem}}
     """
 html{background:none;font-size:10.5pt} body{max-width:none;padding:0} nav{display:none}
 section,footer{border:0;padding:0;margin:0 0 1.2rem;border-radius:0}
-h2,caption{break-after:avoid} tr,figure,.callout,.facts div{break-inside:avoid}
+h2,h3,caption{break-after:avoid} tr,figure,.callout,.facts div{break-inside:avoid}
 .scroll{overflow:visible} th,td{white-space:normal;padding-right:.4rem} table{font-size:8.5pt}
 .figures{grid-template-columns:1fr 1fr} pre{white-space:pre-wrap}}
 """

@@ -183,6 +183,10 @@ def _from_prometheus(
 
 def _tell(changes: Iterable[Change], format: Format) -> None:
     """Print changes as they come; end quietly when the user has seen enough."""
+    if format not in (Format.table, Format.csv, Format.json):
+        raise ParameterError(
+            f"--format {format.value}: changes are told as they come. Choose table, csv or json."
+        )
     if format is Format.csv:
         typer.echo("series_id,time_s,phase,before,new,next_phase,remaining_samples")
     try:

@@ -1,0 +1,160 @@
+"""Draw the charts of a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from prophase.plots.style import (
+    COLOURS,
+    INK,
+    MUTED,
+    PAPER,
+    draw,
+    legend_below,
+    line_style,
+    short,
+)
+from prophase.study.report import Chart
+
+
+def draw_chart(chart: Chart) -> Figure:
+    """Return the figure of a chart.
+
+    Examples
+    --------
+    >>> rows = [{"order": "fifo", "wait_s": 60.0}, {"order": "shortest", "wait_s": 20.0}]
+    >>> chart = Chart("waits", "Waits", "bars", rows, x="order", y=["wait_s"], unit="s")
+    >>> draw_chart(chart).axes[0].get_xlabel()
+    's'
+    """
+    paint = {"bars": _bars, "intervals": _intervals, "lines": _lines, "points": _points}
+    height = 3.5
+    if chart.kind == "bars":
+        height = 1.2 + 0.3 * len(chart.rows) * max(1.0, 0.75 * len(chart.y))
+    elif chart.kind == "intervals":
+        height = 1.2 + 0.34 * len(chart.rows)
+    return draw(
+        lambda axes: paint[chart.kind](axes, chart),
+        title=chart.title,
+        height_in=min(9.0, max(2.0, height)),
+    )
+
+
+def _bars(axes: Axes, chart: Chart) -> None:
+    """Draw a group of horizontal bars per row, with whiskers where there is an interval."""
+    places = np.arange(len(chart.rows))
+    width = 0.78 / len(chart.y)
+    for nth, column in enumerate(chart.y):
+        at = places + (nth - (len(chart.y) - 1) / 2) * width
+        values = [_number(row.get(column)) for row in chart.rows]
+        axes.barh(at, values, width * 0.92, color=COLOURS[nth % len(COLOURS)], label=_words(column))
+        for place, row, value in zip(at, chart.rows, values, strict=True):
+            low, high = _ends(row, column)
+            if not math.isnan(low):
+                axes.plot([low, high], [place, place], color=INK, linewidth=1.2)
+            edge = value if math.isnan(high) else max(value, high)
+            if not math.isnan(edge):
+                axes.annotate(
+                    _short_number(value), (edge, place), xytext=(4, 0), fontsize=8.5,
+                    textcoords="offset points", va="center", color=INK,
+                )  # fmt: skip
+    _label_rows(axes, chart)
+    axes.margins(x=0.14)
+    legend_below(axes)
+
+
+def _intervals(axes: Axes, chart: Chart) -> None:
+    """Draw a dot per row and column on its interval."""
+    gap = 0.5 / len(chart.y)
+    for nth, column in enumerate(chart.y):
+        colour = COLOURS[nth % len(COLOURS)]
+        for place, row in enumerate(chart.rows):
+            at = place + (nth - (len(chart.y) - 1) / 2) * gap
+            low, high = _ends(row, column)
+            if not math.isnan(low):
+                axes.plot([low, high], [at, at], color=colour, linewidth=2.2, alpha=0.6)
+            axes.plot(
+                _number(row.get(column)), at, "o", color=colour, markersize=6,
+                markeredgecolor=PAPER, label=_words(column) if place == 0 else None,
+            )  # fmt: skip
+    _label_rows(axes, chart)
+    legend_below(axes)
+
+
+def _lines(axes: Axes, chart: Chart) -> None:
+    """Draw each column over x, with a band where there is an interval."""
+    at = [_number(row.get(chart.x)) for row in chart.rows]
+    for nth, column in enumerate(chart.y):
+        style = line_style(nth)
+        values = [_number(row.get(column)) for row in chart.rows]
+        axes.plot(at, values, marker="o", markersize=3.5, label=_words(column), **style)
+        ends = [_ends(row, column) for row in chart.rows]
+        if not all(math.isnan(low) for low, _ in ends):
+            axes.fill_between(
+                at, [low for low, _ in ends], [high for _, high in ends],
+                color=style["color"], alpha=0.18, linewidth=0,
+            )  # fmt: skip
+    axes.set_xlabel(chart.x_title or _words(chart.x))
+    axes.set_ylabel(chart.unit)
+    if chart.log:
+        axes.set_yscale("log")
+    if chart.reference is not None:
+        axes.axhline(chart.reference, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
+    legend_below(axes)
+
+
+def _points(axes: Axes, chart: Chart) -> None:
+    """Draw y against x with the diagonal on which both agree."""
+    at = [_number(row.get(chart.x)) for row in chart.rows]
+    seen: list[float] = [value for value in at if not math.isnan(value)]
+    for nth, column in enumerate(chart.y):
+        values = [_number(row.get(column)) for row in chart.rows]
+        seen += [value for value in values if not math.isnan(value)]
+        axes.plot(at, values, "o", color=COLOURS[nth], markersize=6, label=_words(column))
+    if seen:
+        ends = [min(seen), max(seen)]
+        axes.plot(ends, ends, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
+    if chart.log:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    axes.set_xlabel(chart.x_title or _words(chart.x))
+    axes.set_ylabel(chart.unit)
+    legend_below(axes)
+
+
+def _label_rows(axes: Axes, chart: Chart) -> None:
+    """Name the rows on the left, the first on top, and put the unit below."""
+    axes.set_yticks(range(len(chart.rows)), [short(str(row[chart.x]), 34) for row in chart.rows])
+    axes.set_ylim(len(chart.rows) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(chart.unit)
+    if chart.log:
+        axes.set_xscale("log")
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(6))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:,.10g}"))
+    if chart.reference is not None:
+        axes.axvline(chart.reference, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
+
+
+def _ends(row: Mapping[str, Any], column: str) -> tuple[float, float]:
+    return _number(row.get(f"{column}_low")), _number(row.get(f"{column}_high"))
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _short_number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _words(column: str) -> str:
+    return column.replace("_", " ")

@@ -1,0 +1,145 @@
+"""The page of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from prophase.plots.page import (
+    Block,
+    Bullets,
+    Callout,
+    Code,
+    Facts,
+    Heading,
+    Page,
+    Paragraph,
+    Picture,
+    Section,
+    Table,
+)
+from prophase.plots.report.charts import draw_chart
+from prophase.study.report import DataUsed, Finding, Report, Reproduction, Step
+from prophase.study.report.parts import number_text
+
+_TITLE = {"note": "", "good": "Yes.", "warning": "With care.", "bad": "No."}
+
+
+def report_page(report: Report) -> Page:
+    """Return the page that shows a report.
+
+    Examples
+    --------
+    >>> from prophase.plots.page import render
+    >>> page = report_page(Report("Sizing", question="How much?", limits=["One cluster."]))
+    >>> "How far this reaches" in render(page)
+    True
+    """
+    lead: list[Block] = []
+    if report.answer:
+        lead.append(Callout(report.answer, report.verdict, _TITLE[report.verdict]))
+    if report.facts:
+        lead.append(Facts([(fact.name, fact.text()) for fact in report.facts]))
+    sections = [_finding(finding) for finding in report.findings]
+    if report.apply:
+        sections.append(Section("What to do next", list(_steps(report.apply))))
+    reach = list(_reach(report))
+    if reach:
+        sections.append(Section("How far this reaches", reach))
+    if report.data or report.method:
+        sections.append(Section("Data and method", list(_origin(report))))
+    if report.reproduce is not None:
+        sections.append(Section("How to get the same again", list(_again(report.reproduce))))
+    version = report.reproduce.version if report.reproduce else ""
+    return Page(
+        title=report.title,
+        subtitle=report.question,
+        lead=lead,
+        sections=sections,
+        about={"version": f"prophase {version}"} if version else {},
+    )
+
+
+def with_intervals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows whose intervals stand in the cell of their value.
+
+    Examples
+    --------
+    >>> with_intervals([{"saving_pct": 31.4, "saving_pct_low": 27.9, "saving_pct_high": 35.1}])
+    [{'saving_pct': '31.4 (27.9 to 35.1)'}]
+    """
+    columns = {column for row in rows for column in row}
+    paired = {c for c in columns if f"{c}_low" in columns and f"{c}_high" in columns}
+    hidden = {f"{column}_{end}" for column in paired for end in ("low", "high")}
+
+    def cell(row: Mapping[str, Any], column: str) -> Any:
+        value, low, high = (row.get(f"{column}{end}") for end in ("", "_low", "_high"))
+        if column not in paired or value is None or low is None or high is None:
+            return value
+        return f"{number_text(value)} ({number_text(low)} to {number_text(high)})"
+
+    return [{c: cell(row, c) for c in row if c not in hidden} for row in rows]
+
+
+def _finding(finding: Finding) -> Section:
+    blocks: list[Block] = [Paragraph(text) for text in finding.text]
+    blocks += [
+        Picture(draw_chart(chart), chart.caption, chart.title)
+        for chart in finding.charts
+        if chart.rows
+    ]
+    blocks += [Picture(figure, caption) for _, caption, figure in finding.figures]
+    blocks += [Table(with_intervals(t.rows), t.caption) for t in finding.tables if t.rows]
+    return Section(finding.title, blocks)
+
+
+def _steps(steps: Sequence[Step]) -> Iterator[Block]:
+    for step in steps:
+        yield Paragraph(step.text)
+        if step.command:
+            yield Code(step.command)
+
+
+def _reach(report: Report) -> Iterator[Block]:
+    parts: tuple[tuple[Sequence[str], Heading], ...] = (
+        (report.valid_for, Heading("Valid for", "good")),
+        (report.not_valid_for, Heading("Not valid for", "warning")),
+        (report.limits, Heading("Limits")),
+    )
+    for words, heading in parts:
+        if words:
+            yield heading
+            yield Bullets(words)
+
+
+def _origin(report: Report) -> Iterator[Block]:
+    if report.method:
+        yield Bullets(report.method)
+    if report.data:
+        yield Table([_data_row(data) for data in report.data], "Data")
+    dropped = [
+        {"data": data.name, "left out for": reason, "rows": rows}
+        for data in report.data
+        for reason, rows in data.dropped.items()
+    ]
+    if dropped:
+        yield Table(dropped, "What was left out")
+    notes = [f"{data.name}: {data.note}" for data in report.data if data.note]
+    if notes:
+        yield Bullets(notes)
+
+
+def _data_row(data: DataUsed) -> dict[str, Any]:
+    row = {"data": data.name, "rows": data.rows, "kind": data.kind, "hash": data.data_hash[:16]}
+    return {key: value for key, value in row.items() if value != ""}
+
+
+def _again(reproduce: Reproduction) -> Iterator[Block]:
+    yield Code(reproduce.command)
+    kept = {
+        **{f"seed of {name}": seed for name, seed in reproduce.seeds.items()},
+        **reproduce.settings,
+    }
+    if kept:
+        rows = [{"setting": name, "value": str(value)} for name, value in kept.items()]
+        yield Table(rows, "Settings")

@@ -1,0 +1,58 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from prophase.errors import StorageError
+from prophase.plots.report import draw_chart, write_report
+from prophase.study.report import Chart, Finding, Report, ResultTable, read_report
+
+ROWS = [
+    {"n": 1, "what": "a <b>", "x": 1.0, "x_low": 0.5, "x_high": 2.0},
+    {"n": 2, "what": "c|d", "x": None, "x_low": None, "x_high": None},
+]
+
+
+def a_report() -> Report:
+    charts = [
+        Chart(kind, kind, kind, ROWS, x="what" if kind in ("bars", "intervals") else "n", y=["x"])
+        for kind in ("bars", "intervals", "lines", "points")
+    ]
+    return Report(
+        "Title <i>",
+        question="Why?",
+        findings=[Finding("All", ["Some *text*."], [ResultTable(ROWS, "Rows")], charts)],
+    )
+
+
+def test_page_markdown_json_and_figures_lie_beside_each_other(tmp_path: Path) -> None:
+    page = write_report(a_report(), tmp_path / "out")
+    text = page.read_text()
+    assert "Title &lt;i&gt;" in text
+    assert "<i>" not in text
+    assert not re.search(r"(src|href)=\"http", text)
+    assert "1 (0.5 to 2)" in text
+    assert read_report(tmp_path / "out" / "report.json").question == "Why?"
+    for kind in ("bars", "intervals", "lines", "points"):
+        assert (tmp_path / "out" / "figures" / f"{kind}.png").stat().st_size > 1000
+        assert (tmp_path / "out" / "figures" / f"{kind}.svg").exists()
+
+
+def test_markdown_escapes_text_and_points_to_the_figures(tmp_path: Path) -> None:
+    write_report(a_report(), tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    assert "# Title \\<i\\>" in text
+    assert "| c\\|d |" in text
+    for target in re.findall(r"!\[[^]]*\]\(<([^>]+)>\)", text):
+        assert (tmp_path / target).exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="file"):
+        write_report(a_report(), tmp_path / "file")
+
+
+def test_a_chart_without_any_value_is_drawn_empty() -> None:
+    rows = [{"what": "a", "x": None}]
+    assert draw_chart(Chart("e", "Empty", "bars", rows, x="what", y=["x"])).axes
