@@ -102,7 +102,7 @@ class PaperExecutor:
     def repair(self, job: Assignment) -> str | None:
         return None
 
-    def tidy(self, executing: Sequence[Assignment]) -> list[str]:
+    def tidy(self, executing: Sequence[Assignment], campaign: str = "") -> list[str]:
         return []
 
 

@@ -136,7 +136,13 @@ class Campaign:
             profiling_id=run.profiling_id,
             beginnings=run.beginnings,
             resets=run.resets,
+            campaign=self.key,
         )
+
+    @cached_property
+    def key(self) -> str:
+        """A short name that no other campaign has."""
+        return self.settings.campaign_key()
 
     @cached_property
     def executor(self) -> Executor:

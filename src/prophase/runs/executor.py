@@ -34,11 +34,14 @@ class Assignment:
     #: how often it was begun from nothing, and how often it was reset at all
     beginnings: int = 0
     resets: int = 0
+    #: tells apart the runs of campaigns that share a cluster
+    campaign: str = ""
 
     @property
     def new_dag_id(self) -> str:
         """The name of the deployment: the same for the same scenario and code."""
-        return f"{self.pipeline.name}--{_plain(self.scenario)}--{self.version[:8]}"
+        ours = f"--{self.campaign}" if self.campaign else ""
+        return f"{self.pipeline.name}--{_plain(self.scenario)}--{self.version[:8]}{ours}"
 
     @property
     def new_run_id(self) -> str:
@@ -101,8 +104,8 @@ class Executor(Protocol):
     def repair(self, job: Assignment) -> str | None:
         """Restart what hangs; return what was done, or None if nothing can be."""
 
-    def tidy(self, executing: Sequence[Assignment]) -> list[str]:
-        """End what belongs to none of the runs that are being executed; return what was done."""
+    def tidy(self, executing: Sequence[Assignment], campaign: str = "") -> list[str]:
+        """End what belongs to none of the campaign's runs in execution; return what was done."""
 
 
 #: executors of the core; others join through the entry point group prophase.executors

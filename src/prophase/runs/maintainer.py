@@ -37,7 +37,7 @@ def maintain(campaign: Campaign, executor: Executor, *, actor: str) -> list[str]
                     done += _unstick(campaign, executor, run, branch.name, limit_s, actor)
     executing = campaign.store.runs(states=[RunState.DEPLOYED, RunState.EXECUTING])
     try:
-        done += executor.tidy([campaign.assignment(run) for run in executing])
+        done += executor.tidy([campaign.assignment(run) for run in executing], campaign.key)
     except (ProphaseError, OSError) as error:
         done.append(f"could not tidy up: {error}")
     return done

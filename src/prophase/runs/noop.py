@@ -41,5 +41,5 @@ class NoopExecutor:
     def repair(self, job: Assignment) -> str | None:
         return None
 
-    def tidy(self, executing: Sequence[Assignment]) -> list[str]:
+    def tidy(self, executing: Sequence[Assignment], campaign: str = "") -> list[str]:
         return []

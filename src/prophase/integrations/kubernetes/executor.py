@@ -165,7 +165,7 @@ class KubernetesExecutor:
             self._delete_job(attempt.name)
         return f"deleted {counted(len(stuck), 'Job')} that had not ended" if stuck else None
 
-    def tidy(self, executing: Sequence[Assignment]) -> list[str]:
+    def tidy(self, executing: Sequence[Assignment], campaign: str = "") -> list[str]:
         """Delete Jobs that nobody waits for, and failed pods whose Job is gone."""
         wanted = {run_label(job.run_id or job.new_run_id) for job in executing}
         jobs = self._batch.list_namespaced_job(self.namespace, label_selector=_MANAGED_BY).items

@@ -23,6 +23,8 @@ from prophase.runs.usage.process_tree import all_pids, environment_has
 
 #: stands in the environment of every process of an attempt
 MARK = "PROPHASE_ATTEMPT"
+#: stand in commands for what is known only when an attempt begins
+MEMORY_LATER, PYTHON_LATER = "\0memory_gib\0", "\0python\0"
 INTERRUPTED = "interrupted: whoever ran it was killed"
 
 

@@ -20,6 +20,7 @@ from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, Check
 from prophase.runs.local.attempts import attempts_of, is_locked, kill_marked, read_json
 from prophase.runs.local.rows import task_rows
+from prophase.runs.local.spec import run_spec
 from prophase.runs.usage.orders import write_durably
 from prophase.runs.usage.process_tree import environment_has
 
@@ -96,7 +97,12 @@ class LocalExecutor:
             self._stop_supervisor(place)
         try:
             place.mkdir(parents=True, exist_ok=True)
-            spec = self._spec(job, run_id)
+            spec = run_spec(
+                job,
+                run_id,
+                code=str(self._deployed(job.dag_id or job.new_dag_id) / "code"),
+                allocations=str(self.folder / "allocations.json"),
+            )
             if before != json.loads(json.dumps(spec)):
                 write_durably(place / "spec.json", json.dumps(spec, indent=1))
         except OSError as cause:
@@ -180,7 +186,7 @@ class LocalExecutor:
             return None
         return f"restarted its supervisor, ended {counted(killed, 'process', 'processes')} of tasks"
 
-    def tidy(self, executing: Sequence[Assignment]) -> list[str]:
+    def tidy(self, executing: Sequence[Assignment], campaign: str = "") -> list[str]:
         """Stop supervisors of runs that are not being executed."""
         wanted = {job.run_id or job.new_run_id for job in executing}
         done = []
@@ -190,48 +196,6 @@ class LocalExecutor:
                 _end_tasks(place)
                 done.append(f"stopped the supervisor of {place.name}, which nobody waits for")
         return done
-
-    def _spec(self, job: Assignment, run_id: str) -> dict[str, Any]:
-        deployed = self._deployed(job.dag_id or job.new_dag_id)
-        # the memory is known only when an attempt begins
-        filled = {
-            **job.attributes,
-            "date": str(job.execution_date),
-            "scenario": job.scenario,
-            "code": str(deployed / "code"),
-            "memory_gib": "\0memory_gib\0",
-            "run_id": run_id,
-            "python": sys.executable,
-        }
-        env = {f"PROPHASE_{key.upper()}": str(value) for key, value in job.attributes.items()}
-        env |= {
-            "PROPHASE_SCENARIO": job.scenario,
-            "PROPHASE_DATE": str(job.execution_date),
-            "PROPHASE_CODE": str(deployed / "code"),
-            "PROPHASE_RUN_ID": run_id,
-        }
-        return {
-            "id": job.id,
-            "generation": job.resets,
-            "env": env,
-            "tasks": {
-                task.name: {
-                    "command": task.filled_in({**filled, "task": task.name}),
-                    "after": list(task.after),
-                    "memory_gib": task.memory_gib,
-                    "cpu_cores": task.cpu_cores,
-                    "attempts": task.attempts,
-                    "advised_gib": list(task.advised_gib),
-                    "timeout_s": task.timeout_s,
-                }
-                for task in job.pipeline.tasks.values()
-            },
-            "parallel_tasks": job.pipeline.parallel_tasks,
-            "sample_every_s": job.pipeline.sample_every_s,
-            "node_memory_gib": job.pipeline.node_memory_gib,
-            "bins_gib": list(job.pipeline.bins_gib),
-            "allocations": str(self.folder / "allocations.json"),
-        }
 
     def _start_supervisor(self, place: Path) -> None:
         with (place / "supervisor.log").open("ab") as log:

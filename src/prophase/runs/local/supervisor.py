@@ -15,19 +15,13 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from prophase.runs.attempting import Tried, Verdict, verdict
-from prophase.runs.local.attempts import MARK, Attempt, attempts_of, read_json
+from prophase.runs.attempting import Verdict
+from prophase.runs.local.attempts import Attempt, read_json
+from prophase.runs.local.trying import judge, start_attempt
 from prophase.runs.usage.orders import write_durably
 
 _PAUSE_S = 0.05
-
-
-def tried(attempt: Attempt) -> Tried:
-    """Return what an attempt's folder says of it."""
-    generation = attempt.order().get("generation")
-    return Tried(attempt.result(), generation, str(attempt.folder / "stderr.log"))
 
 
 class Supervisor:
@@ -62,20 +56,10 @@ class Supervisor:
 
     def _look(self) -> dict[str, Verdict]:
         allocations = read_json(Path(self.spec["allocations"])) or {}
-        states = {}
-        for name, task in self.spec["tasks"].items():
-            attempts = attempts_of(self.folder, name)
-            if attempts and attempts[-1].result() is None and not self._lives(attempts[-1]):
-                attempts[-1].give_up()
-            states[name] = verdict(
-                task,
-                [tried(attempt) for attempt in attempts],
-                allocation=allocations.get(name, {}),
-                generation=self.spec["generation"],
-                node_memory_gib=self.spec["node_memory_gib"],
-                bins_gib=self.spec["bins_gib"],
-            )
-        return states
+        return {
+            name: judge(self.folder, self.spec, name, allocations.get(name, {}), self._lives)
+            for name in self.spec["tasks"]
+        }
 
     def _lives(self, attempt: Attempt) -> bool:
         """Ours may not have taken its lock yet; others' are alive if their lock is held."""
@@ -90,49 +74,8 @@ class Supervisor:
             task = self.spec["tasks"][name]
             ready = all(states[before].kind == "done" for before in task["after"])
             if room > 0 and ready and state.kind in ("new", "again"):
-                self._start(name, task, state.memory_gib)
+                self.loggers.append(start_attempt(self.folder, self.spec, name, state.memory_gib))
                 room -= 1
-
-    def _start(self, name: str, task: dict[str, Any], memory_gib: float | None) -> None:
-        number = len(attempts_of(self.folder, name)) + 1
-        folder = self.folder / "tasks" / name / str(number)
-        folder.mkdir(parents=True)
-        gib = f"{memory_gib:.6g}" if memory_gib else ""
-        order = {
-            "command": [part.replace("\0memory_gib\0", gib) for part in task["command"]],
-            "samples": str(folder / "samples.jsonl"),
-            "result": str(folder / "result.json"),
-            "every_s": self.spec["sample_every_s"],
-            "memory_gib": memory_gib,
-            "cwd": str(self.folder / "work"),
-            "env": {
-                **self.spec["env"],
-                "PROPHASE_TASK": name,
-                "PROPHASE_TRY": str(number),
-                "PROPHASE_MEMORY_GIB": gib,
-                MARK: str(folder),
-            },
-            "stdout": str(folder / "stdout.log"),
-            "stderr": str(folder / "stderr.log"),
-            "name": f"{self.spec['id']}-{name}-{number}",
-            "lock": str(folder / "lock"),
-            "strict": True,
-            "timeout_s": task["timeout_s"],
-        }
-        path = folder / "order.json"
-        about = {"generation": self.spec["generation"], "ordered_at_s": time.time()}
-        write_durably(path, json.dumps({**order, **about}))
-        with (folder / "logger.log").open("ab") as log:
-            self.loggers.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "prophase.runs.usage.measured", str(path)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                    env={**os.environ, MARK: str(folder)},
-                )
-            )
 
 
 def main() -> int:
@@ -144,7 +87,6 @@ def main() -> int:
         except BlockingIOError:
             return 0
         (folder / "supervisor.pid").write_text(str(os.getpid()))
-        (folder / "work").mkdir(exist_ok=True)
         with suppress(KeyboardInterrupt):
             Supervisor(folder).run()
     return 0

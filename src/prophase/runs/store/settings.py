@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from prophase.errors import ParameterError, not_among
 from prophase.runs.states import BRANCHES, STEPS
@@ -62,6 +64,8 @@ TASK_SETTINGS: dict[str, Setting] = {
     "cpu_cores": Setting(1.0, 0.01, "cores of the task"),
     "attempts": Setting(4, 1, "attempts, with more memory after each OOM", whole=True),
 }
+#: key under which the name of the campaign is kept
+_CAMPAIGN = "_campaign"
 _TASK_KEY = re.compile(r"task\.(?P<task>.+)\.(?P<what>[a-z_]+)")
 
 
@@ -98,8 +102,21 @@ class LiveSettings:
         """Return what is set per task: task -> memory_gib, cpu_cores, ..."""
         return allocations_of(self.read())
 
-    def due(self, what: str, interval_s: float) -> bool:
-        """Say whether something is due that one worker does for all; if so, it is ours to do."""
+    def campaign_key(self) -> str:
+        """Return the name that tells this campaign from others; it is made once."""
+
+        def look_or_make(connection: Connection) -> str:
+            _insert_once(connection, _CAMPAIGN, uuid.uuid4().hex[:6], by="init")
+            asked = select(SETTINGS.c.value).where(SETTINGS.c.key == _CAMPAIGN)
+            return str(connection.execute(asked).scalar_one())
+
+        return self.database.write(look_or_make)
+
+    def due(self, what: str, interval_s: float, *, at_first: bool = False) -> bool:
+        """Say whether something is due that one worker does for all; if so, it is ours to do.
+
+        What was never done is due ``at_first``, or only after its interval.
+        """
         key, now = f"_last.{what}", time.time()
 
         def take_turn(connection: Connection) -> bool:
@@ -107,9 +124,7 @@ class LiveSettings:
                 select(SETTINGS.c.value).where(SETTINGS.c.key == key).with_for_update()
             ).scalar()
             if last is None:
-                row = {"key": key, "value": repr(now), "changed_by": "clock"}
-                connection.execute(insert(SETTINGS), {**row, "changed_at_s": now})
-                return False
+                return _insert_once(connection, key, repr(now), by="clock") and at_first
             if now - float(last) < interval_s:
                 return False
             connection.execute(
@@ -148,6 +163,14 @@ def allocations_of(settings: Mapping[str, Any]) -> dict[str, dict[str, float]]:
         if match is not None:
             found.setdefault(match["task"], {})[match["what"]] = float(value)
     return found
+
+
+def _insert_once(connection: Connection, key: str, value: str, *, by: str) -> bool:
+    """Add a setting unless it is there, however many do so at once; say whether it was added."""
+    kind = postgresql if connection.dialect.name == "postgresql" else sqlite
+    row = {"key": key, "value": value, "changed_by": by, "changed_at_s": time.time()}
+    added = connection.execute(kind.insert(SETTINGS).values(row).on_conflict_do_nothing())
+    return added.rowcount == 1
 
 
 def _number(key: str, text: str, setting: Setting) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 from prophase.runs.attempting import verdict
 from prophase.runs.local.attempts import INTERRUPTED, Attempt, attempts_of
-from prophase.runs.local.supervisor import tried
+from prophase.runs.local.trying import TaskFailedError, TryAgainError, tried, try_once
 
 TASK = {"memory_gib": 1.0, "advised_gib": [], "attempts": 3}
 
@@ -84,3 +84,32 @@ def test_an_attempt_whose_logger_died_is_written_off_once(tmp_path):
     attempt.give_up()
     assert attempt.result()["because"] == INTERRUPTED
     assert decide([attempt]).kind == "again"
+
+
+def spec(folder: Path, command: list[str]) -> Path:
+    task = {**TASK, "command": command, "after": [], "cpu_cores": 1, "timeout_s": None}
+    described = {"id": 1, "generation": 0, "env": {}, "tasks": {"t": {**task, "memory_gib": 0.25}}}
+    described |= {"sample_every_s": 1.0, "node_memory_gib": None, "bins_gib": []}
+    (folder / "spec.json").write_text(json.dumps(described))
+    return folder
+
+
+def test_a_scheduler_that_repeats_tasks_is_asked_to_until_the_memory_suffices(tmp_path):
+    allocate = "x = bytearray(300 * 2**20)"
+    run = spec(tmp_path, ["\0python\0", "-S", "-c", allocate])
+    with pytest.raises(TryAgainError, match=r"task t: .*next with 0\.5 GiB"):
+        try_once(run, "t", {})
+    assert try_once(run, "t", {})["exit_code"] == 0
+    # once more changes nothing
+    assert try_once(run, "t", {})["limit_gib"] == 0.5
+    assert len(attempts_of(run, "t")) == 2
+
+
+def test_a_scheduler_that_repeats_tasks_is_told_when_that_would_not_help(tmp_path):
+    run = spec(tmp_path, ["sh", "-c", "exit 3"])
+    for _ in range(2):
+        with pytest.raises(TaskFailedError, match=r"task t: exit 3; its output is in"):
+            try_once(run, "t", {})
+    assert len(attempts_of(run, "t")) == 1
+    with pytest.raises(TaskFailedError, match=r"spec\.json: is not there"):
+        try_once(tmp_path / "elsewhere", "t", {})
