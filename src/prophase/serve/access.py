@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from collections.abc import Awaitable, Callable
+from typing import Annotated
 
 from fastapi import Depends, Request
 
 from prophase.serve.background.tasks import Tasks
+from prophase.serve.guard.callers import Asking
 from prophase.serve.library import Held, Library
-
-Role = Literal["read", "feedback", "admin"]
+from prophase.serve.problems import Problem
+from prophase.serve.tokens import Role, allows
 
 
 def library_of(request: Request) -> Library:
@@ -30,10 +31,15 @@ def tasks_now(request: Request) -> Tasks:
     return found
 
 
+def asking(request: Request) -> Asking:
+    """Return who asks, as the guard found out."""
+    found: Asking = request.state.asking
+    return found
+
+
 def caller(request: Request) -> str:
     """Return the name of the token that asks, or ``anyone`` where no token is needed."""
-    name: str = getattr(request.state, "caller", "anyone")
-    return name
+    return asking(request).name
 
 
 HeldNow = Annotated[Held, Depends(held_now)]
@@ -42,10 +48,19 @@ TasksNow = Annotated[Tasks, Depends(tasks_now)]
 Caller = Annotated[str, Depends(caller)]
 
 
-def require(role: Role) -> Callable[[Request], None]:
+def require(role: Role) -> Callable[[Request], Awaitable[None]]:
     """Return a dependency that lets only callers with a role pass."""
 
-    def check(request: Request) -> None:
-        """Tokens are checked here."""
+    async def check(request: Request) -> None:
+        who = asking(request)
+        if who.refusal is not None:
+            raise who.refusal
+        if not allows(who.role or "", role):
+            raise Problem(
+                403,
+                f"the token {who.name!r} has the role {who.role}, but this needs {role}. Ask who "
+                f"runs the service for: prophase serve token add NAME --role {role}",
+            )
 
+    check.role = role  # type: ignore[attr-defined]
     return check

@@ -11,11 +11,14 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from prophase import __version__
-from prophase.serve import pages, problems, submit
+from prophase.serve import login, metrics, pages, problems, submit
 from prophase.serve.api import health
 from prophase.serve.background.tasks import Tasks
+from prophase.serve.guard.guard import Guard
 from prophase.serve.library import Library
+from prophase.serve.metrics import Metrics
 from prophase.serve.settings import Settings
+from prophase.serve.tokens import TokenStore
 
 #: modules of serve/api with a router below /v1, in the order of the documentation
 SUBJECTS = ("ask",)
@@ -59,8 +62,12 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     app.state.settings = chosen
     app.state.library = library
     app.state.tasks = Tasks(library.workspace.folder, at_once=chosen.tasks_at_once)
-    problems.install(app)
+    app.state.tokens = TokenStore(library.workspace.folder)
+    app.state.metrics = Metrics()
+    problems.install(app, login.problem_page)
     app.include_router(health.router)
+    app.include_router(metrics.router)
+    app.include_router(login.router)
     for subject in SUBJECTS:
         found = import_module(f"prophase.serve.api.{subject}")
         app.include_router(found.router, prefix="/v1")
@@ -68,4 +75,5 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     app.include_router(pages.router)
     static = Path(__file__).parent / "static"
     app.mount("/static", StaticFiles(directory=static, check_dir=False), name="static")
+    app.add_middleware(Guard, settings=chosen, tokens=app.state.tokens, seen=app.state.metrics.seen)
     return app

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
-from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from prophase.errors import (
@@ -75,23 +76,47 @@ def problem(
     )
 
 
-def install(app: FastAPI) -> None:
-    """Make every error of the application a problem."""
+#: makes a page of a problem: request, status, words
+ProblemPage = Callable[[Request, int, str], Response]
+
+
+def install(app: FastAPI, page: ProblemPage) -> None:
+    """Make every error of the application a problem, or a page where a browser asks for one."""
+
+    def answer(
+        request: Request, status: int, words: str, code: str, headers: dict[str, str], **more: Any
+    ) -> Response:
+        if not wants_page(request):
+            return problem(status, words, code=code, headers=headers, **more)
+        if status == 401:
+            asked = request.url.path
+            return RedirectResponse(f"/login?next={quote(asked)}", 303)
+        return page(request, status, words)
 
     @app.exception_handler(ProphaseError)
-    async def _ours(request: Request, error: ProphaseError) -> JSONResponse:
-        headers = error.headers if isinstance(error, Problem) else None
-        return problem(status_of(error), str(error), code=type(error).__name__, headers=headers)
+    async def _ours(request: Request, error: ProphaseError) -> Response:
+        headers = error.headers if isinstance(error, Problem) else {}
+        return answer(request, status_of(error), str(error), type(error).__name__, headers)
 
     @app.exception_handler(HTTPException)
-    async def _theirs(request: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+    async def _theirs(request: Request, error: HTTPException) -> Response:
+        words = str(error.detail)
+        if error.status_code == 404 and words == "Not Found":
+            words = "there is nothing at this address. See /v1/openapi.json for all there is."
+        headers = dict(error.headers or {})
+        return answer(request, error.status_code, words, type(error).__name__, headers)
 
     @app.exception_handler(RequestValidationError)
-    async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def _invalid(request: Request, error: RequestValidationError) -> Response:
         errors = [
-            {"where": ".".join(map(str, one["loc"])), "what": one["msg"]}
-            for one in jsonable_encoder(error.errors(), custom_encoder={bytes: repr})
+            {"where": ".".join(map(str, one["loc"])), "what": one["msg"]} for one in error.errors()
         ]
         words = "; ".join(f"{one['where']}: {one['what']}" for one in errors[:5])
-        return problem(422, f"{words}.", code="InvalidRequest", errors=errors[:20])
+        status = 400 if any(one["type"] == "json_invalid" for one in error.errors()) else 422
+        return answer(request, status, f"{words}.", "InvalidRequest", {}, errors=errors[:20])
+
+
+def wants_page(request: Request) -> bool:
+    """Say whether a browser asks for a page."""
+    told = request.headers.get("accept", "")
+    return "text/html" in told and not request.url.path.startswith("/v1/")

@@ -14,6 +14,8 @@ class Settings:
     ----------
     host, port : str, int
         Address. Other than loopback needs tokens.
+    names : tuple of str
+        Names beside loopback by which a service on loopback may be opened.
     certificate, key : path, optional
         PEM files for TLS.
     campaign : path, optional
@@ -32,6 +34,7 @@ class Settings:
 
     host: str = "127.0.0.1"
     port: int = 8765
+    names: tuple[str, ...] = ()
     certificate: Path | None = None
     key: Path | None = None
     campaign: Path | None = None

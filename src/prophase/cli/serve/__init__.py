@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import typer
 from typer.core import TyperGroup
 
-#: subcommand -> module of this folder; the order is that of the help page
-SUBCOMMANDS = {"start": "start"}
+from prophase.cli.serve import start, token
 
 
 class _StartByDefault(TyperGroup):
@@ -28,7 +25,9 @@ app = typer.Typer(
     Examples:
 
     `prophase serve ws`
+
+    `prophase serve token add ci --role feedback --workspace ws`
     """,
 )
-for _name, _module in SUBCOMMANDS.items():
-    app.command(_name)(import_module(f"prophase.cli.serve.{_module}").command)
+app.command("start")(start.command)
+app.add_typer(token.app, name="token")

@@ -2,32 +2,134 @@
 
 from __future__ import annotations
 
+import logging
+import socket
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import say
+from prophase.cli.output import as_typed, say
+from prophase.errors import ParameterError
 from prophase.lazy import optional
+
+if TYPE_CHECKING:
+    from prophase.serve.settings import Settings
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="Workspace to answer from.")] = Path("workspace"),
+    path: Annotated[
+        Path, typer.Argument(envvar="PROPHASE_WORKSPACE", help="Workspace to answer from.")
+    ] = Path("workspace"),
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="Further name by which browsers may open it; repeatable."),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="PEM file of the certificate.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
+    campaign: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a campaign of runs. [default: campaign in the workspace]"),
+    ] = None,
+    max_body_mib: Annotated[float, typer.Option(min=0.01, help="Largest request, in MiB.")] = 16,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds for one request.")] = 60,
+    rate: Annotated[
+        float, typer.Option(min=0, help="Requests per second and caller; 0 for no limit.")
+    ] = 500,
+    open_to_all: Annotated[
+        bool,
+        typer.Option("--open-to-all", help="Listen beyond this machine although no token exists."),
+    ] = False,
+    log: Annotated[bool, typer.Option("--log", help="Write a line per request to stderr.")] = False,
 ) -> None:
     """Start the service and the dashboard of a workspace; Ctrl-C stops it.
 
-    Example:
+    It listens to this machine alone unless told otherwise. New tables and models are taken over
+    while it runs.
+
+    Examples:
 
     `prophase serve ws`, and open the address it prints.
+
+    `prophase serve ws --host 0.0.0.0 --tls-cert service.pem --tls-key service.key`
     """
     uvicorn = optional("uvicorn", "the service", "serve")
-    optional("fastapi", "the service", "serve")
+    for needed in ("fastapi", "jinja2", "prometheus_client"):
+        optional(needed, "the service", "serve")
     from prophase.serve.app import create_app
     from prophase.serve.settings import Settings
 
-    settings = Settings(host=host, port=port)
+    if (tls_cert is None) != (tls_key is None):
+        raise ParameterError("TLS needs both --tls-cert and --tls-key.")
+    for pem in (tls_cert, tls_key):
+        if pem is not None and not pem.is_file():
+            raise ParameterError(f"{pem}: there is no such file. Name the PEM file of your TLS.")
+    settings = Settings(
+        host=host,
+        port=port,
+        names=tuple(name or ()),
+        certificate=tls_cert,
+        key=tls_key,
+        campaign=campaign,
+        max_body_bytes=int(max_body_mib * 2**20),
+        timeout_s=timeout,
+        requests_per_s=rate,
+    )
     app = create_app(path, settings)
-    say(f"Serving {path} at {settings.address} (Ctrl-C stops)")
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False)
+    if not open_to_all:
+        _refuse_open(settings, path, has_tokens=bool(app.state.tokens.all()))
+    listening = _listen(settings)
+    _log_to_stderr(logging.INFO if log else logging.WARNING)
+    shown = Settings(host=host, port=listening.getsockname()[1], certificate=tls_cert)
+    say(f"Serving {path} at {shown.address} (Ctrl-C stops)")
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ssl_certfile=tls_cert,
+        ssl_keyfile=tls_key,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=10,
+        h11_max_incomplete_event_size=64 << 10,
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _refuse_open(settings: Settings, path: Path, *, has_tokens: bool) -> None:
+    """Refuse to let the whole network in without tokens."""
+    from prophase.serve.guard.sites import is_loopback
+
+    if not has_tokens and not is_loopback(settings.host):
+        raise ParameterError(
+            f"--host {settings.host} lets others in, and there are no tokens. Make one with: "
+            f"prophase serve token add NAME --workspace {as_typed(path)}; or add --open-to-all."
+        )
+
+
+def _listen(settings: Settings) -> socket.socket:
+    """Open the port now, so that a port in use is told in our words."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((settings.host, settings.port))
+    except OSError as cause:
+        made.close()
+        raise ParameterError(
+            f"cannot listen at {settings.host} port {settings.port}: {cause.strerror}. Choose "
+            "another with --port, or 0 for a free one."
+        ) from cause
+    return made
+
+
+def _log_to_stderr(level: int) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("prophase.serve")
+    logger.handlers[:] = [handler]
+    logger.setLevel(level)
+    logger.propagate = False

@@ -1,0 +1,102 @@
+"""prophase serve token: who may ask the service, and what."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, WorkspaceOption, emit, say
+from prophase.errors import ParameterError, not_among
+
+if TYPE_CHECKING:
+    from prophase.serve.tokens import Token, TokenStore
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="""Make, list and revoke the tokens of a service. As soon as there is one, all need one.
+
+    Examples:
+
+    `prophase serve token add ci --role feedback --days 90 --workspace ws`
+    """,
+)
+NameArgument = Annotated[str, typer.Argument(help="What the token is called, such as ci.")]
+_HERE = Path("workspace")
+
+
+@app.command("add")
+def add(
+    name: NameArgument,
+    role: Annotated[
+        str, typer.Option(help="read: ask; feedback: also report finished jobs; admin: all.")
+    ] = "read",
+    days: Annotated[float, typer.Option(help="Days until it expires; 0 for never.")] = 365,
+    workspace: WorkspaceOption = _HERE,
+    format: FormatOption = Format.table,
+) -> None:
+    """Make a token and print it, this once: only its hash is kept.
+
+    Example:
+
+    `prophase serve token add ci --role feedback --workspace ws`
+    """
+    store = _store(workspace)
+    secret = store.add(name, role, days=days or None)
+    made = next(one for one in store.all() if one.name == name)
+    row = {"name": name, "role": role, "expires_at": made.expires_at, "token": secret}
+    if format is Format.table:
+        typer.echo(secret)
+        ends = f"until {made.expires_at}" if made.expires_at else "without end"
+        say(f"{name} may {role}, {ends}. Keep the token: it cannot be shown again.")
+        return
+    emit([row], format, document=row)
+
+
+@app.command("list")
+def list_tokens(workspace: WorkspaceOption = _HERE, format: FormatOption = Format.table) -> None:
+    """List tokens by name; none of them can be shown.
+
+    Example:
+
+    `prophase serve token list --workspace ws`
+    """
+    now = datetime.now(UTC)
+    rows = [_row(one, now) for one in _store(workspace).all()]
+    remarks = [] if rows else ["There are no tokens: whoever reaches the service may do all."]
+    emit(rows, format, remarks=remarks)
+
+
+@app.command("revoke")
+def revoke(name: NameArgument, workspace: WorkspaceOption = _HERE) -> None:
+    """Forget a token; a service that runs refuses it from the next request on.
+
+    Example:
+
+    `prophase serve token revoke ci --workspace ws`
+    """
+    store = _store(workspace)
+    known = [one.name for one in store.all()]
+    if not store.revoke(name):
+        raise ParameterError(not_among(f"there is no token {name!r}.", name, known))
+    say(f"{name} is revoked.")
+
+
+def _store(workspace: Path) -> TokenStore:
+    from prophase.serve.tokens import TokenStore
+    from prophase.trace.workspace import Workspace
+
+    return TokenStore(Workspace(workspace).folder)
+
+
+def _row(token: Token, now: datetime) -> dict[str, Any]:
+    return {
+        "name": token.name,
+        "role": token.role,
+        "made_at": token.made_at,
+        "expires_at": token.expires_at,
+        "expired": token.expired(now),
+    }

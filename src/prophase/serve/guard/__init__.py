@@ -1,0 +1,1 @@
+"""What stands before every request: size, time and rate limits, other sites, headers, tokens."""

@@ -1,0 +1,86 @@
+"""What the service counts, for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+
+from prophase import __version__
+from prophase.serve.access import require
+
+router = APIRouter(tags=["health"])
+#: seconds; the webhook has 0.1, a prediction should take 0.025
+_EDGES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
+
+
+class Metrics:
+    """Counters of one service, each service with its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        labels = ["method", "route", "status"]
+        self.requests = Counter(
+            "prophase_requests", "Requests answered.", labels, registry=self.registry
+        )
+        self.seconds = Histogram(
+            "prophase_request_seconds",
+            "Time to answer.",
+            ["method", "route"],
+            buckets=_EDGES,
+            registry=self.registry,
+        )
+        self.predictions = Counter(
+            "prophase_predictions", "Jobs predicted.", registry=self.registry
+        )
+        self.feedback = Counter(
+            "prophase_feedback",
+            "Finished jobs taken, by whether they were new.",
+            ["new"],
+            registry=self.registry,
+        )
+        self.reloads = Counter(
+            "prophase_reloads", "Times the workspace was loaded anew.", registry=self.registry
+        )
+        self._info = Gauge(
+            "prophase_info", "Version of the service.", ["version"], registry=self.registry
+        )
+        self._info.labels(__version__).set(1)
+
+    def seen(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count an answer."""
+        known = method if method in _METHODS else "other"
+        self.requests.labels(known, route, str(status)).inc()
+        self.seconds.labels(known, route).observe(seconds)
+
+    def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """Add a number that is looked up when it is asked for."""
+        Gauge(name, about, registry=self.registry).set_function(value)
+
+    def watch_states(
+        self, name: str, about: str, states: Iterable[str], count: Callable[[str], float]
+    ) -> None:
+        """Add a number per state."""
+        gauge = Gauge(name, about, ["state"], registry=self.registry)
+        for state in states:
+            gauge.labels(state).set_function(partial(count, state))
+
+
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+
+
+@router.get("/metrics", dependencies=[Depends(require("read"))], response_class=Response)
+def metrics(request: Request) -> Response:
+    """Give every counter in the text format of Prometheus."""
+    held: Metrics = request.app.state.metrics
+    return Response(generate_latest(held.registry), media_type=CONTENT_TYPE_LATEST)

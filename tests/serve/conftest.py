@@ -1,0 +1,68 @@
+"""A small workspace with tables, profiles and models, and clients of its service."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from prophase.serve.app import create_app
+from prophase.serve.settings import Settings
+
+JOBS, DAYS = 300, 2.0
+
+#: makes a client of the service of a workspace
+Serve = Callable[..., TestClient]
+
+
+@pytest.fixture(scope="session")
+def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace nobody may change: synthetic jobs, profiles, predictions, a classifier."""
+    from prophase.cli.learn import _learn_profiles
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+    from prophase.profile.clusters.selecting import ended_jobs
+    from prophase.profile.places import PREDICTIONS, PROFILES
+    from prophase.profile.predict.job_model import learn
+    from prophase.trace.synth import make_pai
+    from prophase.trace.workspace import Workspace
+
+    folder = tmp_path_factory.mktemp("served") / "ws"
+    made = make_pai(jobs=JOBS, days=DAYS, random_state=0)
+    workspace = Workspace.create(folder)
+    workspace.store_frames(made.tables, source="pai2020", source_hash="synthetic", seed=0)
+    jobs = workspace.read("jobs")
+    targets = ["duration_s", "memory_peak_gib"]
+    held = [name for name in targets if name in jobs]
+    learn(jobs, held, data_hash="synthetic").save(folder / PREDICTIONS)
+    WorkloadProfiler(random_state=0).fit(ended_jobs(jobs).jobs).save(folder / PROFILES)
+    _learn_profiles(folder, 0, lambda step: None)
+    return folder
+
+
+@pytest.fixture
+def workspace(made_workspace: Path, tmp_path: Path) -> Path:
+    """A copy of the workspace that a test may change."""
+    return Path(shutil.copytree(made_workspace, tmp_path / "ws"))
+
+
+@pytest.fixture
+def serve(workspace: Path) -> Iterator[Serve]:
+    """Make clients of the service, with the settings given."""
+    with ExitStack() as open_clients:
+
+        def make(**settings: object) -> TestClient:
+            chosen = Settings(**{"reload_every_s": 0.0, **settings})  # type: ignore[arg-type]
+            client = TestClient(create_app(workspace, chosen), raise_server_exceptions=False)
+            return open_clients.enter_context(client)
+
+        yield make
+
+
+@pytest.fixture
+def client(serve: Serve) -> TestClient:
+    """A client of a service with the usual settings."""
+    return serve()
