@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,6 +49,15 @@ def command(
     columns: Annotated[
         str | None, typer.Option(help="sacct only: column names of a dump without a header.")
     ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="prometheus only: address of the server to ask.")
+    ] = None,
+    last: Annotated[
+        str, typer.Option(help="prometheus only: how far back to ask, such as 12h or 14d.")
+    ] = "14d",
+    step: Annotated[
+        str, typer.Option(help="prometheus only: time between samples of usage.")
+    ] = "1m",
     engine: Annotated[str | None, typer.Option(help="duckdb, or spark with its extra.")] = None,
     replace: ReplaceOption = False,
     append: Annotated[
@@ -69,6 +79,8 @@ def command(
     `prophase import csv jobs.csv --guess > jobs.toml`
 
     `prophase import csv jobs.csv --map jobs.toml`
+
+    `prophase import prometheus --url http://localhost:9090 --last 14d --workspace ws`
     """
     from prophase.trace.files import files_below
     from prophase.trace.importing import import_trace
@@ -79,20 +91,31 @@ def command(
     if source == "list":
         emit(_known_sources(), format)
         return
-    if path is None:
-        raise ParameterError("import needs a PATH: the file or folder of the dump.")
-    if guess:
+    if url is not None and source != "prometheus":
+        raise ParameterError(f"--url goes with the source prometheus, not with {source}.")
+    if path is None and url is None:
+        ask = " Or name a server: --url http://HOST:9090" if source == "prometheus" else ""
+        raise ParameterError(f"import needs a PATH: the file or folder of the dump.{ask}")
+    if guess and path is not None:
         _print_guess(source, path)
         return
     if replace and append:
         raise ParameterError("--replace and --append exclude each other.")
     reader_named(source)
-    files_below(path)
+    if url is None:
+        assert path is not None
+        files_below(path)
     new = not Workspace.is_at(workspace)
     named = {"map": mapping, "columns": columns}
     options = {name: str(value) for name, value in named.items() if value is not None}
     options |= named_values(option)
-    with _said_when_interrupted(), progress_bar() as progress:
+    notes: list[str] = []
+    with _said_when_interrupted(), ExitStack() as rooms, progress_bar() as progress:
+        if url is not None:
+            folder = path or Path(rooms.enter_context(TemporaryDirectory(prefix="prophase-")))
+            notes += _gathered(url, folder, last, step, options, progress)
+            path, options = folder, {}
+        assert path is not None
         report = import_trace(
             source,
             path,
@@ -112,10 +135,44 @@ def command(
         format,
         document=finite(report.to_dict()),
         remarks=[
+            *notes,
             *report.notes,
             f"data {report.source_hash[:12]}, engine {report.engine}, clock {report.clock}",
             f"Next: prophase lint {as_typed(workspace)}; prophase describe {as_typed(workspace)}",
         ],
+    )
+
+
+def _gathered(
+    url: str,
+    folder: Path,
+    last: str,
+    step: str,
+    options: Mapping[str, str],
+    progress: Callable[[str, float | None], object],
+) -> list[str]:
+    """Write what a Prometheus server knows into the folder, and return what to say of it."""
+    import time
+
+    from prophase.integrations.prometheus import Prometheus, gather
+    from prophase.integrations.prometheus.labels import Labels
+    from prophase.profile.submission.quantities import seconds
+
+    spans = {"--last": seconds(last), "--step": seconds(step)}
+    for name, value in spans.items():
+        if value is None or not value > 0:
+            raise ParameterError(f"{name}: write a time above zero such as 14d, 12h or 90s.")
+    now = time.time()
+    return list(
+        gather(
+            Prometheus(url),
+            folder,
+            start_s=now - (spans["--last"] or 0),
+            end_s=now,
+            step_s=spans["--step"] or 0,
+            labels=Labels.of(options),
+            progress=progress,
+        ).notes
     )
 
 

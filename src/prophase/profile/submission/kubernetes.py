@@ -17,7 +17,7 @@ from prophase.trace.units import GIB
 
 FORM = "Kubernetes manifest"
 #: last part of a label or annotation -> column; earlier words win
-_LABELS = {
+OWNER_WORDS = {
     "user": ("user", "username", "owner", "submitter", "created-by"),
     "group": ("group", "team", "project", "account", "cost-center"),
     "queue": ("queue-name", "queue", "local-queue"),
@@ -113,7 +113,7 @@ def _owners(labels: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return who and what the labels name; the others are told."""
     used: dict[str, str] = {}
     found: dict[str, Any] = {}
-    for column, words in _LABELS.items():
+    for column, words in OWNER_WORDS.items():
         for word in words:
             key = next((k for k in labels if k.rsplit("/", 1)[-1].lower() == word), None)
             if key is not None:
