@@ -15,6 +15,7 @@ Progress = Callable[[str, float | None], None]
 #: kind -> module:function, imported only in the process that does the work
 KINDS = {
     "learn": "prophase.serve.background.learning:learn_models",
+    "page": "prophase.serve.pages.work:page_data",
 }
 
 

@@ -65,11 +65,13 @@ class Tasks:
         What the work is about.
     at_once : int
         How many compute at the same time.
+    name : str
+        Folder below the workspace's ``service`` for what has ended.
     """
 
-    def __init__(self, workspace: Path, *, at_once: int = 1) -> None:
+    def __init__(self, workspace: Path, *, at_once: int = 1, name: str = "tasks") -> None:
         self.workspace = workspace
-        self.folder = workspace / "service" / "tasks"
+        self.folder = workspace / "service" / name
         self._slots = threading.Semaphore(at_once)
         self._lock = threading.Lock()
         self._processes: dict[str, subprocess.Popen[str]] = {}

@@ -30,9 +30,9 @@ _ALWAYS = {
 
 
 def add_headers(headers: MutableHeaders, *, tls: bool) -> None:
-    """Add what is missing; a route may have set its own caching."""
+    """Add what is missing; a route may have set its own caching or a policy of its own."""
     for name, value in _ALWAYS.items():
-        headers[name] = value
+        headers.setdefault(name, value)
     if "cache-control" not in headers:
         headers["cache-control"] = "no-store"
     if tls:
