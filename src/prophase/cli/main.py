@@ -48,6 +48,7 @@ COMMANDS = {
     "why": "why",
     "sweep": "sweep",
     "whatif": "whatif",
+    "prove": "prove",
     "validate": "validate",
     "eta": "eta",
     "queueing": "queueing",

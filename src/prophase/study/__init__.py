@@ -1,1 +1,30 @@
 """Which choice is best, and is it proven?"""
+
+from typing import TYPE_CHECKING
+
+from prophase.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from prophase.study.machines import machines
+    from prophase.study.proof.given import GivenAdvice, read_advice
+    from prophase.study.proof.proving import Proof, prove
+    from prophase.study.proof.verdict import Limits
+
+_HOMES = {
+    "GivenAdvice": "proof.given",
+    "Limits": "proof.verdict",
+    "Proof": "proof.proving",
+    "machines": "machines",
+    "prove": "proof.proving",
+    "read_advice": "proof.given",
+}
+__getattr__ = lazy_names(__name__, _HOMES)
+
+__all__ = [
+    "GivenAdvice",
+    "Limits",
+    "Proof",
+    "machines",
+    "prove",
+    "read_advice",
+]

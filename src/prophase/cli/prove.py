@@ -1,0 +1,245 @@
+"""prophase prove: is an advice safe to apply?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, typed_command
+from prophase.cli.replay_options import (
+    OrderOption,
+    PlaceOption,
+    QueueOption,
+    SetOption,
+    other_settings,
+)
+from prophase.cli.size.shares import share_of
+from prophase.cli.trace_options import SourceOption
+from prophase.errors import InputError
+
+if TYPE_CHECKING:
+    from prophase.study.proof.given import GivenAdvice
+    from prophase.study.proof.proving import Proof
+    from prophase.trace.loading import Trace
+
+HistoryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--history", envvar="PROPHASE_WORKSPACE",
+        help="The jobs to prove it on: a workspace, or a file or folder of a trace.",
+    ),
+]  # fmt: skip
+NodesOrText = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Node list (a file or workspace), or in short: nodes x GPUs, then GPU type, cores "
+        "(c) and GiB (g) per node, e.g. '20x0 64c 512g'. [default: the history's nodes]",
+    ),
+]
+
+
+def command(
+    advice: Annotated[
+        Path,
+        typer.Argument(
+            help="An advice (.json or .csv of prophase size --export), or a history to make it of."
+        ),
+    ],
+    history: HistoryOption = None,
+    cluster: NodesOrText = None,
+    max_oom: Annotated[
+        str, typer.Option(help="Share of runs that may be killed at their first request.")
+    ] = "1%",
+    min_saving: Annotated[
+        str, typer.Option(help="Share of what is reserved today that must be saved.")
+    ] = "20%",
+    max_longer_wait: Annotated[
+        str | None, typer.Option(help="Share by which the mean wait may grow; else not judged.")
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="Prices of GPU-, core- and GiB-hours: .toml or .csv.")
+    ] = None,
+    risk: Annotated[
+        str | None,
+        typer.Option(help="Risk of the advice that is made here. [default: the advice's, or 1%]"),
+    ] = None,
+    resource: Annotated[
+        str, typer.Option(help="What is sized if the advice is made here: memory, cpu, gpu.")
+    ] = "memory",
+    advise_above: Annotated[
+        str, typer.Option(help="Tasks that would save less keep their request.")
+    ] = "50%",
+    min_runs: Annotated[int, typer.Option(help="Tasks with fewer runs keep their request.")] = 10,
+    splits: Annotated[
+        int, typer.Option(min=0, help="Points of the past at which predictions are tested.")
+    ] = 10,
+    seeds: Annotated[
+        int, typer.Option(min=0, help="Resampled traces behind the intervals of waits.")
+    ] = 10,
+    kills_after: Annotated[
+        str, typer.Option(help="Share of its run after which too small an attempt is killed.")
+    ] = "100%",
+    by: Annotated[
+        str, typer.Option(help="Waits per class, gpus, or a column such as user or queue.")
+    ] = "class",
+    order: OrderOption = "fifo",
+    place: PlaceOption = "best_fit",
+    queue: QueueOption = "skip",
+    settings: SetOption = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write report.html, .md and .json into this folder.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of intervals and replays.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Prove an advice on your own history before you apply it.
+
+    Replays the history with today's requests and with the advised ladder: hours, kills and
+    retries, waits per class, utilisation, cost. At ten points of the past an advice is made and
+    its promise held against what came later. The verdict is about the limits you set; the exit
+    code is 0 for a pass, else 1.
+
+    Examples:
+
+    `prophase prove advice.json --history ws --cluster nodes.csv --max-oom 1% --min-saving 20%`
+
+    `prophase prove ws --risk 0.5% --cluster '20x0 64c 512g' --prices prices.toml --report proof`
+    """
+    from prophase.sizing.advising.advice import Gate
+    from prophase.study.machines import machines
+    from prophase.study.proof.proving import prove
+    from prophase.study.proof.verdict import Limits
+
+    limits = Limits(
+        share_of(max_oom, "--max-oom"),
+        share_of(min_saving, "--min-saving"),
+        None if max_longer_wait is None else share_of(max_longer_wait, "--max-longer-wait"),
+    )
+    gate = Gate(min_runs, share_of(advise_above, "--advise-above"))
+    after = 1.0 if kills_after.strip() in ("100%", "1") else share_of(kills_after, "--kills-after")
+    with progress_bar() as show:
+        show("reading", None)
+        given, trace, where = _subject(advice, history, source)
+        nodes = machines(trace, cluster)
+        proof = prove(
+            trace.jobs,
+            given,
+            nodes,
+            limits=limits,
+            prices=prices,
+            risk=None if risk is None else share_of(risk, "--risk"),
+            gate=gate,
+            resource=resource,
+            splits=splits,
+            seeds=seeds,
+            fails_after=after,
+            by=by,
+            policy={"order": order, "place": place, "queue": queue, **other_settings(settings)},
+            seed=seed,
+            show=show,
+        )
+    document = {"history": str(where), "data_hash": trace.data_hash, **proof.to_dict()}
+    emit(_rows(proof), format, document=document, remarks=_remarks(proof, cluster))
+    if report is not None:
+        _write(proof, trace, where, advice, report)
+    raise typer.Exit(0 if proof.verdict.outcome == "pass" else 1)
+
+
+def _subject(
+    advice: Path, history: Path | None, source: str | None
+) -> tuple[GivenAdvice | None, Trace, Path]:
+    """Return the advice, if it is one, and the history it is proven on."""
+    from prophase.study.proof.given import read_advice
+    from prophase.trace.loading import open_trace
+    from prophase.trace.workspace import Workspace
+
+    given, where = None, advice
+    if history is not None and history != advice:
+        given, where = read_advice(advice), history
+    elif advice.suffix == ".json" or not advice.exists():
+        given, where = read_advice(advice), Path()
+        if not Workspace.is_at(where):
+            raise InputError(
+                f"{advice} is an advice; name the history to prove it on: --history WORKSPACE "
+                "(or a file of a trace)."
+            )
+    return given, open_trace(where, source=source, tables=["jobs", "nodes"]), where
+
+
+def _rows(proof: Proof) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [
+        {
+            "measure": f"{one.name} ({one.unit})",
+            "today": one.today,
+            "advised": one.advised,
+            "change": one.advised - one.today,
+            "range_95": _range(-one.today * one.saved.high, -one.today * one.saved.low),
+        }
+        for one in proof.totals
+    ]
+    oom = {
+        "measure": "killed for memory (% of runs)" if proof.resource == "memory"
+        else f"short of {proof.resource} (% of runs)",
+        "today": _pct(proof.oom_today.value), "advised": _pct(proof.oom.value),
+        "change": None, "range_95": _range(100 * proof.oom.low, 100 * proof.oom.high),
+    }  # fmt: skip
+    rows.append(oom)
+    if proof.replays is not None:
+        for one in proof.replays.changes:
+            rows.append(
+                {
+                    "measure": f"{one.measure}, {one.of}",
+                    "today": one.today,
+                    "advised": one.advised,
+                    "change": one.change,
+                    "range_95": _range(one.change_low, one.change_high),
+                }
+            )
+    return rows
+
+
+def _remarks(proof: Proof, cluster: str | None) -> list[str]:
+    said = [
+        f"{proof.advised_jobs:,} of {proof.jobs:,} jobs follow the advice; "
+        f"{proof.saving.value:.1%} of the {proof.totals[0].name} saved, "
+        f"{_pct(proof.predicted) or 0:.1f} % were predicted; {proof.retries:,} retries.",
+    ]
+    if proof.splits is not None:
+        said.append(proof.splits.sentence())
+    if proof.replays is None:
+        said.append(f"No waits: {proof.why_no_replay}." + ("" if cluster else " Use --cluster."))
+    else:
+        said += proof.replays.notes
+    if proof.losers:
+        named = ", ".join(f"{one.task} ({one.saved_h:,.2f})" for one in proof.losers[:5])
+        more = f" and {len(proof.losers) - 5} more" if len(proof.losers) > 5 else ""
+        said.append(f"Advice that loses, in {proof.unit} h: {named}{more}.")
+    said += [
+        f"Keep today's request, {why}: {count:,} jobs." for why, count in proof.left_out.items()
+    ]
+    return [*said, "", proof.verdict.sentence()]
+
+
+def _write(proof: Proof, trace: Trace, where: Path, advice: Path, folder: Path) -> None:
+    from prophase.plots.report.writing import write_report
+    from prophase.study.proof.telling import proof_report
+    from prophase.study.report import DataUsed
+
+    data = DataUsed(str(where), len(trace.jobs), trace.data_hash, dropped=proof.left_out)
+    told = proof_report(proof, data=data, command=typed_command(), advice_file=str(advice))
+    say(f"Wrote {write_report(told, folder)}.")
+
+
+def _range(low: float, high: float) -> str:
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "-"
+    return f"{low:,.4g} to {high:,.4g}"
+
+
+def _pct(share: float) -> float | None:
+    return 100 * share if math.isfinite(share) else None

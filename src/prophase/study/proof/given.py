@@ -1,0 +1,185 @@
+"""An advice to be proven: a ladder of requests per task, made now or read from a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from prophase.errors import FormatError, MissingFileError, ParameterError
+from prophase.sizing.advising.advice import Advice
+from prophase.sizing.resources import RESOURCES
+
+_FORM = "Write one with: prophase size HISTORY --export json > advice.json"
+#: resources whose requests a replay can change
+PROVABLE = ("memory", "cpu", "gpu")
+
+
+@dataclass(frozen=True)
+class GivenTask:
+    """What one task is advised to ask for.
+
+    Attributes
+    ----------
+    ladder : tuple of float
+        Requests of the 1st, 2nd ... attempt.
+    saving : float
+        Predicted share of what the task reserves today; NaN if nothing was predicted.
+    keep : bool
+        The task keeps the request it has.
+    """
+
+    task: str
+    ladder: tuple[float, ...]
+    saving: float = math.nan
+    oom: float = math.nan
+    keep: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class GivenAdvice:
+    """An advice for the tasks of a trace, whoever made it."""
+
+    resource: str
+    unit: str
+    tasks: Mapping[str, GivenTask]
+    risk: float = math.nan
+    name: str = "advice"
+
+    def __post_init__(self) -> None:
+        if self.resource not in PROVABLE:
+            raise ParameterError(
+                f"{self.name}: is an advice for {self.resource}, which a replay cannot change. "
+                f"What can be proven: {', '.join(PROVABLE)}."
+            )
+
+    @property
+    def changed(self) -> dict[str, GivenTask]:
+        """The tasks that are to ask for something else."""
+        return {name: one for name, one in self.tasks.items() if not one.keep}
+
+    @classmethod
+    def made(cls, advice: Advice, name: str = "advice") -> Self:
+        """Take what ``prophase.sizing.advise`` returned."""
+        return cls(
+            advice.resource,
+            advice.unit,
+            {
+                one.task: GivenTask(
+                    one.task, one.ladder, one.saving, one.oom, one.keep, one.why
+                )
+                for one in advice.tasks
+            },
+            advice.risk,
+            name,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the advice as JSON knows it."""
+        return {
+            "resource": self.resource,
+            "unit": self.unit,
+            "risk": _known(self.risk),
+            "tasks": [
+                {
+                    "task": one.task,
+                    "ladder": list(one.ladder),
+                    "saving": _known(one.saving),
+                    "oom": _known(one.oom),
+                    "keep": one.keep,
+                    "why": one.why,
+                }
+                for one in self.tasks.values()
+            ],
+        }
+
+
+def read_advice(path: str | Path) -> GivenAdvice:
+    """Read an advice that ``prophase size --export json`` or ``csv`` wrote.
+
+    A table of one's own needs the columns ``task`` and ``advice`` (the first request); ``2nd``,
+    ``3rd`` and ``saving_pct`` are read if there.
+    """
+    source = Path(path)
+    try:
+        text = source.read_text(encoding="utf-8")
+    except FileNotFoundError as cause:
+        raise MissingFileError(f"{source}: there is no such advice. {_FORM}") from cause
+    except (OSError, UnicodeDecodeError) as cause:
+        raise FormatError(f"{source}: cannot be read as an advice. {_FORM}") from cause
+    if source.suffix.lower() == ".csv":
+        rows = list(csv.DictReader(io.StringIO(text)))
+        return _of_rows(rows, {}, source)
+    try:
+        document = json.loads(text)
+    except ValueError as cause:
+        raise FormatError(f"{source}: is neither JSON nor .csv ({cause}). {_FORM}") from cause
+    if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
+        raise FormatError(f"{source}: has no list of tasks. {_FORM}")
+    return _of_rows(document["tasks"], document, source)
+
+
+def _of_rows(
+    rows: Iterable[Mapping[str, Any]], document: Mapping[str, Any], source: Path
+) -> GivenAdvice:
+    resource = str(document.get("resource") or "memory")
+    if resource not in RESOURCES:
+        raise FormatError(f"{source}: sizes {resource!r}, which is no resource. {_FORM}")
+    tasks: dict[str, GivenTask] = {}
+    for number, row in enumerate(rows, 1):
+        one = _task(row, number, source)
+        if one.task in tasks:
+            raise FormatError(f"{source}: task {one.task!r} stands there twice; keep one of them.")
+        tasks[one.task] = one
+    if not tasks:
+        raise FormatError(f"{source}: advises no task. {_FORM}")
+    risk = _number(document.get("risk"), "risk", source)
+    return GivenAdvice(resource, RESOURCES[resource].unit, tasks, risk, source.name)
+
+
+def _task(row: Mapping[str, Any], number: int, source: Path) -> GivenTask:
+    name = row.get("task")
+    if not name:
+        raise FormatError(f"{source}: row {number} names no task. {_FORM}")
+    if "ladder" in row:
+        rungs = [_number(rung, f"{name}: ladder", source) for rung in row["ladder"]]
+    else:
+        asked = (row.get(column) for column in ("advice", "2nd", "3rd"))
+        rungs = [_number(one, f"{name}: advice", source) for one in asked]
+    why = str(row.get("why") or "")
+    keep = bool(row["keep"]) if "keep" in row else why.startswith("keep")
+    ladder = tuple(rung for rung in rungs if rung == rung)
+    if not keep and not ladder:
+        raise FormatError(f"{source}: task {name!r} has no advice (column advice). {_FORM}")
+    if any(not (math.isfinite(rung) and rung > 0) for rung in ladder):
+        raise FormatError(
+            f"{source}: task {name!r} is advised {min(ladder):g}; ask for more than 0."
+        )
+    saving, oom = (_share(row, what, source) for what in ("saving", "oom"))
+    return GivenTask(str(name), ladder, saving, oom, keep, why)
+
+
+def _share(row: Mapping[str, Any], what: str, source: Path) -> float:
+    """Read a share, or its percentage."""
+    if what in row:
+        return _number(row[what], what, source)
+    return _number(row.get(f"{what}_pct"), f"{what}_pct", source) / 100
+
+
+def _number(value: Any, what: str, source: Path) -> float:
+    if value is None or value == "":
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError) as cause:
+        raise FormatError(f"{source}: {what} is {value!r}, which is not a number.") from cause
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,341 @@
+"""Prove an advice: the history replayed with today's requests and with the advised ladder."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, ParameterError
+from prophase.plain import finite
+from prophase.sim.cluster import PLENTY, Cluster
+from prophase.sim.signatures import MEMORY, Floats
+from prophase.sizing.advising.advice import Gate, advise
+from prophase.study.proof.given import GivenAdvice
+from prophase.study.proof.hours import (
+    Reserved,
+    Subject,
+    climbing,
+    predicted_saving,
+    reserved,
+    subject_of,
+    with_advice,
+)
+from prophase.study.proof.intervals import Estimate, kill_share, share_saved
+from prophase.study.proof.replays import Replays, replay_both
+from prophase.study.proof.splits import SplitsFound, forward_splits
+from prophase.study.proof.verdict import Limits, Verdict, judge
+from prophase.trace.prices import Prices
+
+Show = Callable[[str, float | None], None]
+#: policy of both replays unless another is named
+USUAL_POLICY: Mapping[str, Any] = {"order": "fifo", "place": "best_fit", "queue": "skip"}
+
+
+@dataclass(frozen=True)
+class Total:
+    """One sum on both sides, and the share saved with its interval."""
+
+    name: str
+    unit: str
+    today: float
+    advised: float
+    saved: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON knows them."""
+        found: dict[str, Any] = finite(
+            {
+                "name": self.name, "unit": self.unit, "today": self.today,
+                "advised": self.advised, "difference": self.advised - self.today,
+                "saved": self.saved.to_dict(),
+            }
+        )  # fmt: skip
+        return found
+
+
+@dataclass(frozen=True)
+class TaskProof:
+    """What the advice does to one task of the history."""
+
+    task: str
+    runs: int
+    today_h: float
+    advised_h: float
+    predicted_h: float
+    killed: int
+    retries: int
+
+    @property
+    def saved_h(self) -> float:
+        """Amount x hours saved; negative if the advice costs more than it saves."""
+        return self.today_h - self.advised_h
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON knows them."""
+        return {**self.__dict__, "saved_h": self.saved_h}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Everything that was found, and the verdict."""
+
+    resource: str
+    unit: str
+    jobs: int
+    advised_jobs: int
+    left_out: dict[str, int]
+    totals: list[Total]
+    oom: Estimate
+    oom_today: Estimate
+    retries: int
+    predicted: float
+    tasks: list[TaskProof]
+    replays: Replays | None
+    why_no_replay: str
+    splits: SplitsFound | None
+    verdict: Verdict
+    limits: Limits
+    #: shares, seeds and policy that the proof was made with
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def saving(self) -> Estimate:
+        """Share of the sized resource's hours that is saved."""
+        return self.totals[0].saved
+
+    @property
+    def losers(self) -> list[TaskProof]:
+        """Tasks whose advice costs more than it saves, the dearest first."""
+        return sorted((one for one in self.tasks if one.saved_h < 0), key=lambda one: one.saved_h)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON knows it."""
+        found: dict[str, Any] = finite(
+            {
+                "resource": self.resource,
+                "unit": self.unit,
+                "verdict": self.verdict.to_dict(),
+                "jobs": self.jobs,
+                "advised_jobs": self.advised_jobs,
+                "left_out": self.left_out,
+                "saving": self.saving.to_dict(),
+                "predicted_saving": self.predicted,
+                "oom": self.oom.to_dict(),
+                "oom_today": self.oom_today.to_dict(),
+                "retries": self.retries,
+                "totals": [one.to_dict() for one in self.totals],
+                "replays": self.replays.to_dict() if self.replays else None,
+                "why_no_replay": self.why_no_replay,
+                "splits": self.splits.to_dict() if self.splits else None,
+                "tasks": [one.to_dict() for one in self.tasks],
+                "losers": [one.task for one in self.losers],
+                "limits": self.limits.__dict__,
+                "settings": self.settings,
+            }
+        )
+        return found
+
+
+def prove(
+    jobs: pd.DataFrame,
+    advice: GivenAdvice | None = None,
+    cluster: Cluster | None = None,
+    *,
+    limits: Limits | None = None,
+    prices: Prices | Mapping[str, Any] | str | Path | None = None,
+    risk: float | None = None,
+    gate: Gate | None = None,
+    resource: str = "memory",
+    splits: int = 10,
+    seeds: int = 10,
+    fails_after: float = 1.0,
+    by: str = "class",
+    policy: Mapping[str, Any] | None = None,
+    leave_out_unfit: bool = True,
+    seed: int = 0,
+    show: Show = lambda step, percent: None,
+) -> Proof:
+    """Prove an advice on a history of jobs.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        The user's own jobs with requests, run times and measured peaks.
+    advice : GivenAdvice, optional
+        What is to be proven; without it the advice that ``sizing.advise`` makes of the history.
+    cluster : Cluster, optional
+        Where the jobs run. Without it hours, kills and cost are told, but no waits.
+    limits : Limits, optional
+        What the verdict is about: at most 1 % killed, at least 20 % saved if not given.
+    prices : Prices, mapping or path, optional
+        What hours cost; adds cost to the totals.
+    risk, gate : optional
+        Of the advice that is made here and at the points of the past; the advice's own risk if
+        not given.
+    splits : int, default=10
+        Points of the past at which advice is made and held against later jobs; 0: none.
+    seeds : int, default=10
+        Resampled traces behind the intervals of waits; 0: none.
+    fails_after : float, default=1
+        Share of its run after which an attempt that asks for too little is killed.
+    by : str
+        Classes of jobs whose waits are told.
+    policy : mapping, optional
+        Settings of ``sim.simulate`` for both replays.
+
+    Examples
+    --------
+    >>> at = np.arange(60)
+    >>> jobs = pd.DataFrame({"job_id": at.astype(str), "task": "align", "submit_s": 600.0 * at})
+    >>> jobs["duration_s"], jobs["request_memory_gib"] = 500.0, 16.0
+    >>> jobs["memory_peak_gib"] = 2.0 + 0.01 * (at % 7)
+    >>> proof = prove(jobs, cluster=Cluster.parse("1x0 8c 64g"), seeds=0)
+    >>> proof.verdict.outcome, round(proof.saving.value, 2)
+    ('pass', 0.87)
+    """
+    limits = limits or Limits()
+    if not 0 < fails_after <= 1:
+        raise ParameterError(f"fails_after is {fails_after}, but is a share of a run: 0 to 1.")
+    if seeds < 0 or splits < 0:
+        raise ParameterError("seeds and splits count something: give 0 or more.")
+    resource = advice.resource if advice is not None else resource
+    subject = subject_of(jobs, resource)
+    risk = risk if risk is not None else _risk_of(advice)
+    if advice is None:
+        show("making the advice", None)
+        advice = GivenAdvice.made(advise(jobs, risk=risk, gate=gate, resource=resource))
+    _refuse_strangers(subject, advice)
+    most = _largest_node(cluster) if resource == "memory" else None
+    advised = with_advice(subject, advice, most)
+    ladder = climbing(fails_after) if resource == "memory" else None
+    now, then = reserved(subject.today, resource, None), reserved(advised, resource, ladder)
+    follows = np.isin(subject.tasks, list(advice.changed))
+    promised = predicted_saving(subject, advice, now)
+    prices = None if prices is None else Prices.take(prices)
+    totals = _totals(subject, advice.unit, now, then, prices, seed)
+    found_splits = None
+    if splits:
+        found_splits = forward_splits(
+            subject, risk=risk, gate=gate, splits=splits, fails_after=fails_after, seed=seed,
+            show=lambda percent: show("advice at points of the past", percent),
+        )  # fmt: skip
+    replays, why_not = None, _why_no_replay(subject, cluster)
+    policy = {**USUAL_POLICY, **(policy or {})}
+    if cluster is not None and not why_not:
+        replays = replay_both(
+            subject.today, advised, cluster, ladder=ladder, policy=policy, by=by, seeds=seeds,
+            leave_out_unfit=leave_out_unfit, show=show,
+        )  # fmt: skip
+    oom = kill_share(then.kills[follows] > 0)
+    return Proof(
+        resource=resource,
+        unit=advice.unit,
+        jobs=len(subject.today),
+        advised_jobs=int(follows.sum()),
+        left_out={**subject.left_out, **subject.today.left_out},
+        totals=totals,
+        oom=oom,
+        oom_today=_oom_today(subject.today.jobs),
+        retries=int(then.kills.sum()),
+        predicted=_share(float(promised.sum()), float(now.amount_h.sum())),
+        tasks=_by_task(subject, now, then, promised, follows),
+        replays=replays,
+        why_no_replay=why_not,
+        splits=found_splits,
+        verdict=judge(limits, totals[0].saved, oom, found_splits, replays),
+        limits=limits,
+        settings={
+            "risk": risk, "splits": splits, "seeds": seeds, "seed": seed,
+            "fails_after": fails_after, "by": by, "policy": dict(policy),
+        },
+    )  # fmt: skip
+
+
+def _risk_of(advice: GivenAdvice | None) -> float:
+    return advice.risk if advice is not None and advice.risk == advice.risk else 0.01
+
+
+def _refuse_strangers(subject: Subject, advice: GivenAdvice) -> None:
+    """Refuse an advice that names no task of this history."""
+    held = set(subject.tasks.tolist()) - {""}
+    if not held & set(advice.tasks):
+        some = ", ".join(sorted(advice.tasks)[:3])
+        own = ", ".join(sorted(held)[:3])
+        raise InputError(
+            f"{advice.name}: names no task of this history (it has {some}; the history {own}). "
+            "Prove an advice on the history of the same tasks."
+        )
+
+
+def _totals(
+    subject: Subject, unit: str, now: Reserved, then: Reserved, prices: Prices | None, seed: int
+) -> list[Total]:
+    when = subject.today.submit_s
+
+    def total(name: str, unit: str, before: Floats, after: Floats) -> Total:
+        saved = share_saved(when, before, after, seed=seed)
+        return Total(name, unit, float(before.sum()), float(after.sum()), saved)
+
+    found = [total(f"{subject.resource}-hours", f"{unit} h", now.amount_h, then.amount_h)]
+    for name, unit, before, after in (
+        ("memory-hours", "GiB h", now.memory_gib_h, then.memory_gib_h),
+        ("core-hours", "core h", now.core_h, then.core_h),
+        ("GPU-hours", "GPU h", now.gpu_h, then.gpu_h),
+    ):
+        if before.any() and all(one.unit != unit for one in found):
+            found.append(total(name, unit, before, after))
+    if prices is not None:
+        money = [side.cost(subject.today, prices) for side in (now, then)]
+        found.append(total("cost", prices.currency or "money", *money))
+    return found
+
+
+def _by_task(
+    subject: Subject, now: Reserved, then: Reserved, promised: Floats, follows: Any
+) -> list[TaskProof]:
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for row in np.flatnonzero(follows):
+        rows[subject.tasks[row]].append(int(row))
+    found = [
+        TaskProof(
+            task,
+            len(members),
+            float(now.amount_h[members].sum()),
+            float(then.amount_h[members].sum()),
+            float(promised[members].sum()),
+            int((then.kills[members] > 0).sum()),
+            int(then.kills[members].sum()),
+        )
+        for task, members in rows.items()
+    ]
+    return sorted(found, key=lambda one: -one.saved_h)
+
+
+def _oom_today(jobs: pd.DataFrame) -> Estimate:
+    if "status" not in jobs or jobs["status"].isna().all():
+        return Estimate(math.nan, math.nan, math.nan, "the trace does not tell how jobs ended")
+    return kill_share((jobs["status"].astype("string") == "oom").fillna(False).to_numpy(bool))
+
+
+def _why_no_replay(subject: Subject, cluster: Cluster | None) -> str:
+    if not subject.timed:
+        return "the trace has no clock (submit_s or start_s), so nobody can be seen waiting"
+    return "no cluster is named" if cluster is None else ""
+
+
+def _largest_node(cluster: Cluster | None) -> float | None:
+    if cluster is None:
+        return None
+    memory = float(cluster.matrix[:, MEMORY].max())
+    return None if memory >= PLENTY else memory / 1024
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else math.nan

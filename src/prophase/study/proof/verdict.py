@@ -1,0 +1,158 @@
+"""Does an advice pass? Each limit that the user set, held against what was found."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from prophase.errors import ParameterError
+from prophase.plain import finite
+from prophase.study.proof.intervals import Estimate
+from prophase.study.proof.replays import Replays
+from prophase.study.proof.splits import SplitsFound
+
+Outcome = Literal["pass", "fail", "undecided"]
+#: of ten splits nine must come near; of fewer or more, the same share
+_NEAR_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an advice must keep to.
+
+    Attributes
+    ----------
+    max_oom : float
+        Share of runs that may be killed at their first request.
+    min_saving : float
+        Share of what is reserved today that must be saved.
+    max_longer_wait : float, optional
+        Share by which the mean wait may grow; not judged if not given.
+    """
+
+    max_oom: float = 0.01
+    min_saving: float = 0.2
+    max_longer_wait: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("max_oom", self.max_oom), ("min_saving", self.min_saving)):
+            if not 0 <= value < 1:
+                raise ParameterError(f"{name} is {value}, but lies between 0 and 1: write 0.01.")
+        if self.max_longer_wait is not None and not self.max_longer_wait >= 0:
+            raise ParameterError(f"max_longer_wait is {self.max_longer_wait}: write 0 or more.")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One limit: what was found, and whether it holds; None if that is not known."""
+
+    name: str
+    limit: float
+    value: float
+    low: float
+    high: float
+    holds: bool | None
+    words: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON knows them."""
+        found: dict[str, Any] = finite(self.__dict__)
+        return found
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Pass only if every check holds; undecided if one could not be made."""
+
+    checks: list[Check]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether the advice passes."""
+        if any(check.holds is False for check in self.checks):
+            return "fail"
+        return "undecided" if any(check.holds is None for check in self.checks) else "pass"
+
+    def sentence(self) -> str:
+        """Say the verdict and what decided it."""
+        bad = [check.words for check in self.checks if check.holds is False]
+        open_ = [check.words for check in self.checks if check.holds is None]
+        if bad:
+            return "FAIL: " + "; ".join(bad) + "."
+        if open_:
+            return "UNDECIDED: " + "; ".join(open_) + "."
+        return "PASS: " + "; ".join(check.words for check in self.checks) + "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON knows it."""
+        return {"outcome": self.outcome, "checks": [check.to_dict() for check in self.checks]}
+
+
+def judge(
+    limits: Limits,
+    saving: Estimate,
+    oom: Estimate,
+    splits: SplitsFound | None,
+    replays: Replays | None,
+) -> Verdict:
+    """Hold what was found against the limits."""
+    checks = [
+        _saving("saving on the history", saving, limits.min_saving),
+        _oom("killed on the history", oom, limits.max_oom),
+    ]
+    if splits is not None:
+        if splits.oom is None or not splits.told:
+            words = "no later run followed an advice made before it, so nothing is held out"
+            checks.append(Check("held out", math.nan, math.nan, math.nan, math.nan, None, words))
+        else:
+            checks.append(_oom("killed among later runs", splits.oom, limits.max_oom))
+            checks.append(_kept(splits))
+    if limits.max_longer_wait is not None:
+        checks.append(_wait(limits.max_longer_wait, replays))
+    return Verdict(checks)
+
+
+def _saving(name: str, found: Estimate, limit: float) -> Check:
+    words = f"{name} is {found.value:.1%}{_range(found)}, asked for are {limit:.1%}"
+    return Check(name, limit, found.value, found.low, found.high, found.value >= limit, words)
+
+
+def _oom(name: str, found: Estimate, limit: float) -> Check:
+    words = f"{name} are {found.value:.2%}{_range(found, 2)}, allowed are {limit:.2%}"
+    return Check(name, limit, found.value, found.low, found.high, found.value <= limit, words)
+
+
+def _kept(splits: SplitsFound) -> Check:
+    count = len(splits.splits)
+    needed = math.ceil(_NEAR_SHARE * count - 1e-9)
+    words = (
+        f"the predicted saving was kept within {splits.near_points:g} points at {splits.near} of "
+        f"{count} points of the past, {needed} are asked for"
+    )
+    near = float(splits.near)
+    return Check("prediction kept", needed, near, near, near, splits.near >= needed, words)
+
+
+def _wait(limit: float, replays: Replays | None) -> Check:
+    name = "longer mean wait"
+    found = None if replays is None else replays.of("mean_wait_s")
+    if found is None:
+        words = "waits are not known without a cluster (--cluster)"
+        return Check(name, limit, math.nan, math.nan, math.nan, None, words)
+    grown = found.change / found.today if found.today > 0 else (math.inf if found.change > 0 else 0)
+    scale = found.today if found.today > 0 else math.nan
+    words = (
+        f"the mean wait goes from {found.today:,.0f} to {found.advised:,.0f} s, allowed is a "
+        f"growth of {limit:.0%}"
+    )
+    return Check(
+        name, limit, grown, found.change_low / scale, found.change_high / scale, grown <= limit,
+        words,
+    )  # fmt: skip
+
+
+def _range(found: Estimate, digits: int = 1) -> str:
+    if not math.isfinite(found.low):
+        return ""
+    return f" ({found.low:.{digits}%} to {found.high:.{digits}%})"
