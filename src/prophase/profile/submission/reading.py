@@ -37,13 +37,25 @@ def read_submissions(path: Path | str) -> list[Submission]:
     {'user': 'ann', 'request_memory_gib': 16.0, 'time_limit_s': 7200.0}
     """
     where = "standard input" if str(path) == "-" else str(path)
-    text = _text(path, where)
+    as_csv = Path(path).suffix.lower() in (".csv", ".tsv")
+    return submissions_in(_text(path, where), where, as_csv=as_csv)
+
+
+def submissions_in(text: str, where: str, *, as_csv: bool = False) -> list[Submission]:
+    """Return the jobs of the text of a job file; ``where`` names it in errors.
+
+    Examples
+    --------
+    >>> script = "#!/bin/sh\\n#SBATCH --mem=16G\\nsrun train.py"
+    >>> submissions_in(script, "the script")[0].columns["request_memory_gib"]
+    16.0
+    """
     if not text.strip():
         raise FormatError(f"{where}: is empty. Give a job file: YAML, JSON, CSV, a Kubernetes "
                           "manifest or a Slurm script.")  # fmt: skip
     if is_script(text):
         found = [from_script(text, where)]
-    elif Path(path).suffix.lower() in (".csv", ".tsv") or _looks_like_csv(text):
+    elif as_csv or _looks_like_csv(text):
         found = _from_csv(text, where)
     elif text.startswith("#!"):
         raise FormatError(f"{where}: is a script without #SBATCH lines, so nothing says what it "
