@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.serve.conftest import Serve
 
 from prophase.errors import FormatError, ParameterError
 from prophase.serve.tokens import PREFIX, TokenStore
-from tests.serve.conftest import Serve
 
 QUESTION = {"jobs": [{"user": "u1", "gpus": 1}], "targets": ["duration_s"]}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,7 @@ from prophase.cli.learnt_model import (
     model_for,
     target_names,
 )
-from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.cli.output import Format, FormatOption, emit
 from prophase.cli.trace_options import SourceOption
 
 
@@ -48,11 +48,12 @@ def command(
 
     `prophase predict new.csv --history ws --target duration_s,memory_peak_gib --out answers.csv`
     """
+    from prophase.profile.predict.rows import as_rows, predicted
+
     jobs = jobs_at(path, source)
     wanted = target_names(target)
     learnt = model_for(history, model, targets=wanted, method=method, seed=seed)
-    found = learnt.predict(jobs, wanted)
-    found.insert(0, "job_id", jobs["job_id"].loc[found.index])
+    found = predicted(learnt, jobs, wanted)
     told = learnt.check_targets(wanted)
     silent = int(found["abstained"].sum())
     remarks = [f"{', '.join(told)}: value and 90 % range, learnt from {learnt.jobs:,} jobs."]
@@ -72,7 +73,4 @@ def command(
     elif format is Format.table and len(found) > 20:
         remarks.append("The first 20 are shown. Add --out FILE, or --format csv, for all.")
     shown = found.head(20) if format is Format.table else found
-    rows: list[dict[str, Any]] = [
-        {str(key): finite(value) for key, value in row.items()} for row in shown.to_dict("records")
-    ]
-    emit(rows, format, remarks=remarks)
+    emit(as_rows(shown), format, remarks=remarks)

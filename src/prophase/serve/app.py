@@ -14,14 +14,16 @@ from prophase import __version__
 from prophase.serve import login, metrics, pages, problems, submit
 from prophase.serve.api import health
 from prophase.serve.background.tasks import Tasks
+from prophase.serve.batching import Batcher
 from prophase.serve.guard.guard import Guard
+from prophase.serve.keeper import Keeper
 from prophase.serve.library import Library
 from prophase.serve.metrics import Metrics
 from prophase.serve.settings import Settings
 from prophase.serve.tokens import TokenStore
 
 #: modules of serve/api with a router below /v1, in the order of the documentation
-SUBJECTS = ("ask",)
+SUBJECTS = ("ask", "predict", "observe")
 
 
 def create_app(workspace: Path | str, settings: Settings | None = None) -> FastAPI:
@@ -46,8 +48,14 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        app.state.tasks.close()
+        keeper.start()
+        try:
+            yield
+        finally:
+            keeper.stop()
+            app.state.tasks.close()
+            app.state.batcher.close()
+            library.close()
 
     app = FastAPI(
         title="Prophase",
@@ -64,6 +72,8 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     app.state.tasks = Tasks(library.workspace.folder, at_once=chosen.tasks_at_once)
     app.state.tokens = TokenStore(library.workspace.folder)
     app.state.metrics = Metrics()
+    app.state.batcher = Batcher()
+    keeper = Keeper(library, app.state.metrics, every_s=chosen.reload_every_s)
     problems.install(app, login.problem_page)
     app.include_router(health.router)
     app.include_router(metrics.router)

@@ -1,0 +1,116 @@
+"""Predictions together: what waits is answered by one call of the model.
+
+A call costs much the same for one job as for twenty. While one is computed, the questions that
+come in wait, and the next call answers them all, so that more requests per second make each
+of them cheaper instead of making all of them wait.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from prophase.profile.predict.job_model import JobModel
+from prophase.profile.predict.rows import as_rows, predicted
+
+#: a table of more jobs is answered alone
+_MOST_TOGETHER = 256
+
+
+@dataclass(frozen=True)
+class _Question:
+    """Jobs of one request, and who waits for the answer."""
+
+    model: JobModel
+    jobs: pd.DataFrame
+    targets: tuple[str, ...] | None
+    done: Future[list[dict[str, Any]]] = field(default_factory=Future)
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Questions of the same kind get the same answers together as each alone.
+
+        What no job of a table says is filled from finished jobs, so jobs that leave out
+        different columns are never put into one table.
+        """
+        said = self.jobs.columns[self.jobs.notna().any()]
+        return (id(self.model), self.targets, tuple(sorted(map(str, said))))
+
+
+class Batcher:
+    """Answers questions in a thread of its own, all that wait at once.
+
+    Examples
+    --------
+    >>> from prophase.profile.predict.job_model import learn
+    >>> history = pd.DataFrame({"user": ["ann", "bob"] * 20, "duration_s": [60.0, 600.0] * 20})
+    >>> batcher = Batcher()
+    >>> asked = pd.DataFrame({"job_id": ["1"], "user": ["bob"]})
+    >>> answer = batcher.ask(learn(history, method="backoff-median"), asked, None).result()
+    >>> round(answer[0]["value"])
+    600
+    >>> batcher.close()
+    """
+
+    def __init__(self) -> None:
+        self._asked: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._answer, daemon=True)
+        self._thread.start()
+
+    def ask(
+        self, model: JobModel, jobs: pd.DataFrame, targets: tuple[str, ...] | None
+    ) -> Future[list[dict[str, Any]]]:
+        """Have jobs predicted; the future holds the rows of the answer."""
+        question = _Question(model, jobs, targets)
+        self._asked.put(question)
+        return question.done
+
+    def close(self) -> None:
+        """Answer what waits, then stop."""
+        self._asked.put(None)
+        self._thread.join()
+
+    def _answer(self) -> None:
+        while True:
+            kinds: dict[tuple[Any, ...], list[_Question]] = {}
+            wanted = self._asked.get()
+            jobs = 0
+            while wanted is not None:
+                kinds.setdefault(wanted.kind, []).append(wanted)
+                jobs += len(wanted.jobs)
+                if jobs >= _MOST_TOGETHER or self._asked.empty():
+                    break
+                wanted = self._asked.get()
+            for questions in kinds.values():
+                _answer_together(questions)
+            if wanted is None:
+                return
+
+
+def _answer_together(questions: list[_Question]) -> None:
+    first = questions[0]
+    try:
+        if len(questions) == 1:
+            first.done.set_result(as_rows(predicted(first.model, first.jobs, first.targets)))
+            return
+        table = pd.concat([one.jobs for one in questions], ignore_index=True)
+        rows = as_rows(predicted(first.model, table, first.targets))
+    except Exception as error:
+        if len(questions) == 1:
+            first.done.set_exception(error)
+            return
+        # the question of one must not spoil the answer of another
+        for one in questions:
+            _answer_together([one])
+        return
+    each = len(rows) // len(table)
+    at = 0
+    for one in questions:
+        count = each * len(one.jobs)
+        one.done.set_result(rows[at : at + count])
+        at += count
