@@ -49,6 +49,7 @@ COMMANDS = {
     "sweep": "sweep",
     "whatif": "whatif",
     "prove": "prove",
+    "schedule-study": "schedule_study",
     "validate": "validate",
     "eta": "eta",
     "queueing": "queueing",

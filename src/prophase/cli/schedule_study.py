@@ -1,0 +1,163 @@
+"""prophase schedule-study: what are predictions worth in the queue?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, typed_command
+from prophase.cli.replay_options import QueueOption, SetOption, other_settings
+from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.errors import ParameterError, not_among
+
+if TYPE_CHECKING:
+    from prophase.study.scheduling.comparing import PolicyResult, ScheduleStudy
+
+
+def command(
+    path: TraceArgument,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Node list, or in short such as 100x8. [default: the trace's nodes]"),
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(help="Predictors joined by commas, or 'all' or 'baselines'.")
+    ] = "default,baselines",
+    test_share: Annotated[
+        str, typer.Option(help="Share of the jobs, the latest, that are foretold and replayed.")
+    ] = "50%",
+    seeds: Annotated[int, typer.Option(min=0, help="Resampled traces behind the intervals.")] = 10,
+    by: Annotated[
+        str, typer.Option(help="Waits per class, gpus, or a column such as user or queue.")
+    ] = "class",
+    classes: Annotated[bool, typer.Option("--classes", help="Show every class of jobs.")] = False,
+    queue: QueueOption = "skip",
+    settings: SetOption = None,
+    most_jobs: Annotated[
+        int, typer.Option(min=100, help="Of a longer trace only the latest so many jobs.")
+    ] = 100_000,
+    workers: Annotated[
+        str, typer.Option(help="Processes, 0 for all cores, or a Dask address.")
+    ] = "1",
+    report: Annotated[
+        Path | None, typer.Option(help="Write report.html, .md and .json into this folder.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of predictors and replays.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Say how much of a perfect schedule's gain predictions keep.
+
+    Learns from the earlier jobs and replays the later ones under first come first served,
+    shortest true run time (which no scheduler knows) and shortest predicted by each predictor,
+    beside GPU sharing, load balancing, and reserving and packing, on the same cluster.
+
+    Examples:
+
+    `prophase schedule-study ws --cluster 100x8`
+
+    `prophase schedule-study ws --methods all --queue strict --seeds 20 --report schedules`
+    """
+    from prophase.sim.sweeping.workers import parse_workers
+    from prophase.study.machines import machines
+    from prophase.study.scheduling.comparing import require_cluster, schedule_study
+    from prophase.trace.loading import open_trace
+    from prophase.trace.units import parse_share
+
+    names = _names(methods)
+    share = parse_share(test_share, name="--test-share")
+    with progress_bar() as show:
+        show("reading", None)
+        trace = open_trace(path, source=source, tables=["jobs", "nodes"])
+        nodes = require_cluster(machines(trace, cluster))
+        jobs, left = trace.jobs, 0
+        if len(jobs) > most_jobs:
+            left = len(jobs) - most_jobs
+            clock = "submit_s" if "submit_s" in jobs else "start_s"
+            jobs = jobs.sort_values(clock).tail(most_jobs)
+        study = schedule_study(
+            jobs,
+            nodes,
+            names,
+            test_share=share,
+            seeds=seeds,
+            by=by,
+            policy={"queue": queue, **other_settings(settings)},
+            workers=parse_workers(workers),
+            seed=seed,
+            show=show,
+        )
+    shown = study.results if classes else study.overall
+    rows = [_row(one, classes) for one in shown] if format is Format.table else [
+        one.to_dict() for one in shown
+    ]  # fmt: skip
+    document = {"data_hash": trace.data_hash, **study.to_dict()}
+    emit(rows, format, document=document, remarks=_remarks(study, left))
+    if report is not None:
+        from prophase.plots.report.writing import write_report
+        from prophase.study.report import DataUsed
+        from prophase.study.scheduling.telling import schedule_report
+
+        data = DataUsed(str(path), len(jobs), trace.data_hash, dropped=study.left_out)
+        told = schedule_report(study, data=data, command=typed_command())
+        say(f"Wrote {write_report(told, report)}.")
+
+
+def _names(text: str) -> list[str]:
+    from prophase.profile.predict.methods import BASELINES, METHODS
+
+    found: list[str] = []
+    for name in (one.strip() for one in text.split(",")):
+        known = ["default", "baselines", "all", *METHODS]
+        if name not in known:
+            raise ParameterError(not_among(f"--methods: there is no {name!r}.", name, known))
+        named = {"all": METHODS, "baselines": BASELINES}.get(name, (name,))
+        found += [one for one in named if one not in found]
+    return found
+
+
+def _row(one: PolicyResult, classes: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"policy": one.policy}
+    if classes:
+        row["of"] = one.of
+    return row | {
+        "jobs": one.jobs,
+        "mean_jct_s": one.mean_jct_s,
+        "mean_wait_s": one.mean_wait_s,
+        "p99_wait_s": one.p99_wait_s,
+        "change_pct": _ranged(one.change_pct, one.change_pct_low, one.change_pct_high),
+        "gain_kept_pct": _ranged(one.kept_pct, one.kept_pct_low, one.kept_pct_high),
+    }
+
+
+def _ranged(value: float, low: float, high: float) -> str:
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:.1f}" + (f" ({low:.1f} to {high:.1f})" if math.isfinite(low) else "")
+
+
+def _remarks(study: ScheduleStudy, left: int) -> list[str]:
+    from prophase.study.scheduling.findings import published_beside
+    from prophase.study.scheduling.telling import sentence
+
+    said = [
+        sentence(study),
+        f"Learnt from {study.learnt_jobs:,} jobs, replayed {study.jobs:,} later ones, "
+        f"{study.seeds} resampled traces; changes against fifo, 95 % intervals.",
+        "",
+        "NSDI 2022 (PAI):",
+        *(
+            f"  {row['finding']}: published {row['published']}, here "
+            f"{'-' if row['ours_pct'] is None else format(row['ours_pct'], '.1f') + ' %'}: "
+            f"{row['says']}"
+            for row in published_beside(study)
+        ),
+        "",
+        *study.notes,
+    ]
+    if left:
+        said.append(f"The {left:,} earliest jobs are left out (--most-jobs).")
+    return said + [f"Left out, {why}: {count:,} jobs." for why, count in study.left_out.items()]

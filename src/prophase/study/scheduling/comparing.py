@@ -1,0 +1,303 @@
+"""The same jobs on the same cluster under each policy, on the trace and on resampled ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, ParameterError
+from prophase.plain import finite
+from prophase.sim.cluster import Cluster
+from prophase.sim.measures.groups import groups_of
+from prophase.sim.replaying import simulate
+from prophase.sim.signatures import Floats
+from prophase.sim.sweeping.checking import unfit_jobs
+from prophase.sim.sweeping.resampling import (
+    AS_RECORDED,
+    Resampler,
+    paired_change,
+    rough,
+)
+from prophase.sim.sweeping.workers import run_all
+from prophase.sim.workload import Workload
+from prophase.study.proof.intervals import block_length_s
+from prophase.study.scheduling.foretold import USUAL_METHODS, foretell
+from prophase.study.scheduling.policies import FIFO, ORACLE, Policy, policies_of
+
+_ALL = "all jobs"
+_HOUR_S = 3600.0
+#: fifo must lose this share of the mean completion time before a share of it means something
+_LEAST_GAIN = 0.001
+MEASURES = ("mean_jct_s", "mean_wait_s", "p90_wait_s", "p99_wait_s")
+
+
+@dataclass(frozen=True)
+class PolicyResult:
+    """One policy beside fifo, for all jobs or for one class of them.
+
+    ``mean_jct_s`` and the others are of the trace as recorded; intervals come from resampled
+    traces, where every policy meets the same jobs.
+    """
+
+    policy: str
+    kind: str
+    of: str
+    jobs: int
+    mean_jct_s: float
+    mean_wait_s: float
+    p90_wait_s: float
+    p99_wait_s: float
+    #: change of the mean completion time against fifo, in percent
+    change_pct: float = math.nan
+    change_pct_low: float = math.nan
+    change_pct_high: float = math.nan
+    #: share of the oracle's gain over fifo that the policy keeps, in percent
+    kept_pct: float = math.nan
+    kept_pct_low: float = math.nan
+    kept_pct_high: float = math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON knows them."""
+        found: dict[str, Any] = finite(self.__dict__)
+        return found
+
+
+@dataclass(frozen=True)
+class ScheduleStudy:
+    """All policies, and how good the predictions behind some of them are."""
+
+    results: list[PolicyResult]
+    scores: list[dict[str, Any]]
+    learnt_jobs: int
+    jobs: int
+    seeds: int
+    notes: list[str]
+    left_out: dict[str, int]
+    #: policy -> measure -> one value per resampled trace
+    drawn: dict[str, dict[str, list[float]]] = field(repr=False, default_factory=dict)
+    blocks: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    #: mean GPUs asked for if every fraction took a whole one, against what is asked for
+    gpus_saved_by_sharing_pct: float = math.nan
+
+    @property
+    def overall(self) -> list[PolicyResult]:
+        """The rows for all jobs together."""
+        return [one for one in self.results if one.of == _ALL]
+
+    def of(self, policy: str, of: str = _ALL) -> PolicyResult | None:
+        """Return a policy's row."""
+        return next((one for one in self.results if (one.policy, one.of) == (policy, of)), None)
+
+    def change(self, before: str, after: str, measure: str) -> tuple[float, float, float] | None:
+        """Return the change of a measure between two policies in percent, with its interval."""
+        first, then = self.of(before), self.of(after)
+        if first is None or then is None or not getattr(first, measure) > 0:
+            return None
+        base = getattr(first, measure)
+        value = 100 * (getattr(then, measure) - base) / base
+        if self.seeds < 2:
+            return value, math.nan, math.nan
+        one, two = (np.array(self.drawn[name][measure]) for name in (before, after))
+        found = paired_change(one, two, self.blocks)
+        shift = value - 100 * found.mean / one.mean() if one.mean() > 0 else 0.0
+        scale = 100 / one.mean() if one.mean() > 0 else math.nan
+        # nothing falls by more than all of it
+        return value, max(found.low * scale + shift, -100.0), found.high * scale + shift
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON knows it."""
+        from prophase.study.scheduling.findings import published_beside
+
+        found: dict[str, Any] = finite(
+            {
+                "jobs": self.jobs,
+                "learnt_jobs": self.learnt_jobs,
+                "seeds": self.seeds,
+                "blocks": self.blocks,
+                "policies": [one.to_dict() for one in self.results],
+                "predictors": self.scores,
+                "findings": published_beside(self),
+                "gpus_saved_by_sharing_pct": self.gpus_saved_by_sharing_pct,
+                "left_out": self.left_out,
+                "notes": self.notes,
+                "settings": self.settings,
+            }
+        )
+        return found
+
+
+def schedule_study(
+    jobs: pd.DataFrame,
+    cluster: Cluster,
+    methods: Sequence[str] = USUAL_METHODS,
+    *,
+    test_share: float = 0.5,
+    seeds: int = 10,
+    by: str = "class",
+    policy: Mapping[str, Any] | None = None,
+    leave_out_unfit: bool = True,
+    workers: int | str = 1,
+    seed: int = 0,
+    show: Callable[[str, float | None], None] = lambda step, percent: None,
+) -> ScheduleStudy:
+    """Say how much of the gain of knowing all run times predictions keep.
+
+    Predictors learn from the earlier part of the trace; the later part is replayed under
+    first come first served, shortest true, and shortest predicted by each of them.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Predictors whose order is tried.
+    test_share : float, default=0.5
+        Share of the jobs, by time, that are foretold and replayed.
+    seeds : int, default=10
+        Resampled traces behind the intervals; 0: none.
+    by : str
+        Classes that waits are told for.
+    policy : mapping, optional
+        Settings of all replays, such as ``queue``.
+    workers : int or str
+        Processes, or a Dask address, for the replays.
+    """
+    if seeds < 0:
+        raise ParameterError(f"seeds is {seeds}: give 0 or more.")
+    foretold = foretell(
+        jobs, methods, test_share=test_share, seed=seed,
+        show=lambda name: show(f"foretelling with {name}", None),
+    )  # fmt: skip
+    workload = Workload.from_jobs(foretold.jobs)
+    stuck = unfit_jobs(workload, cluster) if leave_out_unfit else np.zeros(len(workload), bool)
+    workload = workload.without(stuck, "fit on no node of this cluster")
+    base = {"place": "best_fit", "queue": "skip", **(policy or {})}
+    chosen = list(policies_of(foretold.columns, workload, cluster, base))
+    block_h = block_length_s(workload.submit_s) / _HOUR_S
+    draw = Resampler(workload, block_h)
+    seeds = seeds if seeds >= 2 and draw.blocks >= 2 else 0
+    tasks = list(product(range(AS_RECORDED, seeds + 1), range(len(chosen))))
+    cells: dict[tuple[int, int], dict[str, dict[str, float]]] = {}
+    shared = (draw, cluster, chosen, by, leave_out_unfit)
+    for task, measured in run_all(_replay, shared, tasks, workers=workers):
+        cells[task] = measured
+        show("replaying", 100 * len(cells) / len(tasks))
+    notes = list(foretold.notes)
+    if seeds and (said := rough(draw.blocks)):
+        notes.append(said.replace("blocks", f"blocks of {block_h:.3g} h", 1))
+    notes.append(
+        "The later part starts on an empty cluster: jobs that still ran at the cut are not there."
+    )
+    counts = {_ALL: len(workload)}
+    counts |= {name: len(rows) for name, rows in groups_of(workload, by).rows()}
+    results = [
+        _result(chosen, number, of, counts[of], cells, seeds, draw.blocks)
+        for number, of in product(range(len(chosen)), counts)
+    ]
+    if not (cells[AS_RECORDED, 0][_ALL]["mean_wait_s"] > 0):
+        notes.append("Nobody waits under fifo on this cluster, so no order can gain anything.")
+    return ScheduleStudy(
+        results, foretold.scores, foretold.learnt_jobs, len(workload), seeds, notes,
+        dict(workload.left_out),
+        {
+            one.name: {m: [cells[s, n][_ALL][m] for s in range(1, seeds + 1)] for m in MEASURES}
+            for n, one in enumerate(chosen)
+        },
+        draw.blocks,
+        {"test_share": test_share, "seeds": seeds, "seed": seed, "by": by, "policy": base},
+        _saved_by_sharing(workload),
+    )  # fmt: skip
+
+
+def _replay(
+    shared: tuple[Resampler, Cluster, list[Policy], str, bool], task: tuple[int, int]
+) -> dict[str, dict[str, float]]:
+    draw, cluster, policies, by, leave_out = shared
+    seed, number = task
+    schedule = simulate(
+        draw(seed), cluster, seed=seed, leave_out_unfit=leave_out, **policies[number].settings
+    )
+    waits, done = schedule.wait_s, schedule.jct_s
+    groups = groups_of(schedule.workload, by)
+    found = {_ALL: _measures(waits, done)}
+    return found | {name: _measures(waits[rows], done[rows]) for name, rows in groups.rows()}
+
+
+def _measures(wait_s: Floats, jct_s: Floats) -> dict[str, float]:
+    started = np.isfinite(wait_s)
+    if not started.any():
+        return dict.fromkeys(MEASURES, math.nan)
+    p90, p99 = np.percentile(wait_s[started], [90, 99])
+    return {
+        "mean_jct_s": float(jct_s[started].mean()),
+        "mean_wait_s": float(wait_s[started].mean()),
+        "p90_wait_s": float(p90),
+        "p99_wait_s": float(p99),
+    }
+
+
+def _result(
+    policies: list[Policy],
+    number: int,
+    of: str,
+    jobs: int,
+    cells: Mapping[tuple[int, int], Mapping[str, Mapping[str, float]]],
+    seeds: int,
+    blocks: int,
+) -> PolicyResult:
+    policy = policies[number]
+    here = cells[AS_RECORDED, number][of]
+    oracle = next(n for n, one in enumerate(policies) if one.name == ORACLE)
+
+    def value(seed: int, which: int) -> float:
+        return cells[seed, which].get(of, {}).get("mean_jct_s", math.nan)
+
+    fifo, mine, best = (value(AS_RECORDED, n) for n in (0, number, oracle))
+    drawn = np.array(
+        [[value(seed, n) for n in (0, number, oracle)] for seed in range(1, seeds + 1)]
+    ).reshape(-1, 3)
+    drawn = drawn[np.isfinite(drawn).all(axis=1)]
+    compared: dict[str, float] = {}
+    if policy.name != FIFO and fifo > 0:
+        change = 100 * (mine - fifo) / fifo
+        spread = 100 * (drawn[:, 1] / drawn[:, 0] - 1)
+        compared |= _with_ends("change_pct", change, spread, blocks)
+    if policy.kind == "order" and fifo - best > _LEAST_GAIN * fifo:
+        kept = (fifo - mine) / (fifo - best)
+        gains, whole = drawn[:, 0] - drawn[:, 1], drawn[:, 0] - drawn[:, 2]
+        # a ratio of sums: single traces with hardly a gain would blow up a mean of ratios
+        lacking = gains - kept * whole
+        scale = 100 / whole.mean() if len(whole) and whole.mean() > 0 else math.nan
+        compared |= _with_ends("kept_pct", 100 * kept, lacking * scale, blocks)
+    return PolicyResult(policy.name, policy.kind, of, jobs, **here, **compared)
+
+
+def _with_ends(name: str, value: float, drawn: Floats, blocks: int) -> dict[str, float]:
+    """Return a value and its interval, as wide as resampled traces spread."""
+    if len(drawn) < 2 or not np.isfinite(drawn).all():
+        return {name: value}
+    half = paired_change(np.zeros(len(drawn)), drawn, blocks).half_width
+    return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
+
+
+def _saved_by_sharing(workload: Workload) -> float:
+    """Return how many fewer GPUs shares need than whole ones, weighted by run time, in percent."""
+    from prophase.sim.measures.groups import total_gpus
+    from prophase.sim.whatif.requests import whole_gpus
+
+    whole = float(total_gpus(whole_gpus(workload)[0]) @ workload.duration_s)
+    return 100 * (1 - float(total_gpus(workload) @ workload.duration_s) / whole) if whole else 0.0
+
+
+def require_cluster(cluster: Cluster | None) -> Cluster:
+    """Refuse a study of schedules without a cluster."""
+    if cluster is None:
+        raise InputError(
+            "a schedule needs a cluster: name it with --cluster 100x8 or a list of nodes."
+        )
+    return cluster
