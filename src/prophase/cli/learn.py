@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, pr
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 from prophase.profile.places import CLASSIFIER, PREDICTIONS, PROFILES
+
+if TYPE_CHECKING:
+    from prophase.trace.loading import Trace
 
 
 def command(
@@ -31,7 +34,9 @@ def command(
 ) -> None:
     """Learn duration and use from finished jobs, and keep the model in a file.
 
-    A workspace with profiles (prophase profile fit) also learns to tell them by metadata.
+    A workspace also learns what each task should ask for (as prophase size; how daring it may be
+    is set by [requests] in prophase.toml) and, with profiles (prophase profile fit), to tell them
+    by metadata.
 
     Examples:
 
@@ -64,6 +69,7 @@ def command(
         )
         show("writing the model", None)
         checksum = model.save(kept)
+        sized = out is None and _learn_requests(path, trace, lambda step: show(step, None))
         named = out is None and _learn_profiles(path, seed, lambda step: show(step, None))
     rows: list[dict[str, Any]] = [
         {"target": name, "jobs": len(one.history_), "kinds": len(one.history_.levels)}
@@ -73,6 +79,7 @@ def command(
     remarks = [
         *model.notes,
         f"Learnt with {model.method} from {model.jobs:,} jobs. Wrote {kept}.",
+        *(["Jobs can be told what to ask for when they are submitted."] if sized else []),
         *(["Answers will name the profile of a job, too."] if named else []),
         f"Next: prophase ask job.yaml {where}",
     ]
@@ -86,6 +93,21 @@ def command(
         "notes": list(model.notes),
     }
     emit(rows, format, document=finite(document), remarks=remarks)
+
+
+def _learn_requests(path: Path, trace: Trace, progress: Callable[[str], None]) -> bool:
+    """Learn what each task should ask for, as far as peaks and requests are known."""
+    from prophase.sizing.advising.requests import IN_WORKSPACE as REQUESTS
+    from prophase.sizing.advising.requests import learn_requests
+    from prophase.study.submitting.settings import request_settings
+    from prophase.trace.workspace import Workspace
+
+    risk, gate = request_settings(Workspace(path).settings)
+    found = learn_requests(
+        trace.jobs, risk=risk, gate=gate, data_hash=trace.data_hash, progress=progress
+    )
+    found.save(path / REQUESTS)
+    return bool(found.advice)
 
 
 def _learn_profiles(path: Path, seed: int, progress: Callable[[str], None]) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase.profile.places import CLASSIFIER, PREDICTIONS, PROFILES
+from prophase.sizing.advising.requests import IN_WORKSPACE as REQUESTS
 from prophase.trace.workspace import INDEX
 
 #: what a file looks like from outside: time, size and inode; None if it is not there
@@ -16,6 +17,7 @@ MODELS = {
     "classifier": CLASSIFIER,
     "profiles": PROFILES,
     "phases": Path("models") / "phases.model",
+    "requests": REQUESTS,
 }
 
 
@@ -47,6 +49,10 @@ def load_model_of(name: str, path: Path) -> Any:
         from prophase.phase.detect import PhaseDetector
 
         return PhaseDetector.load(path)
+    if name == "requests":
+        from prophase.sizing.advising.requests import Requests
+
+        return Requests.load(path)
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
     return WorkloadProfiler.load(path)

@@ -1,0 +1,156 @@
+"""Advice kept in a file: what each task should ask for, ready when a job is submitted.
+
+Making advice tries it out on the whole past, which takes time; a service or a scheduler looks
+it up in no time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prophase.errors import InputError, ModelFileError
+from prophase.modelfile import load_model, save_model
+from prophase.sizing.advising.advice import Advice, Gate, TaskAdvice, advise
+from prophase.sizing.replaying.tasks import known_before
+from prophase.sizing.resources import RESOURCES
+
+KIND = "sizing.requests"
+LAYOUT = 1
+#: where a workspace keeps it
+IN_WORKSPACE = Path("models") / "requests.model"
+#: what is sized at submission
+SIZED = ("memory", "cpu", "time")
+_NUMBERS = ("runs", "now", "oom", "oom_low", "oom_high", "tried", "saving", "saved_per_month")
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Advice for every task, by resource.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"task": ["align"] * 40, "memory_peak_gib": 2.0, "duration_s": 600.0})
+    >>> jobs = jobs.assign(job_id=range(40), request_memory_gib=16.0)
+    >>> learn_requests(jobs).of("memory", "align").keep
+    False
+    """
+
+    advice: Mapping[str, Advice]
+    data_hash: str = ""
+    #: resource -> why there is no advice
+    silent: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found = {
+            resource: {one.task: one for one in advice.tasks}
+            for resource, advice in self.advice.items()
+        }
+        object.__setattr__(self, "_by_task", found)
+
+    def of(self, resource: str, task: str) -> TaskAdvice | None:
+        """Return the advice for one task; None if nothing is known of it."""
+        by_task: Mapping[str, Mapping[str, TaskAdvice]] = self.__dict__["_by_task"]
+        return by_task.get(resource, {}).get(task)
+
+    def save(self, path: Path | str) -> str:
+        """Write the advice to one file and return its checksum."""
+        parts = {resource: _packed(advice) for resource, advice in self.advice.items()}
+        return save_model(
+            path,
+            kind=KIND,
+            meta={"layout": LAYOUT, "resources": parts, "silent": dict(self.silent)},
+            data_hash=self.data_hash,
+        )
+
+    @staticmethod
+    def load(path: Path | str) -> Requests:
+        """Return the advice of a file."""
+        held = load_model(path, kind=KIND)
+        if held.meta.get("layout") != LAYOUT:
+            raise ModelFileError(
+                f"{path}: was written by Prophase {held.version} in another layout. Learn it anew "
+                "with: prophase learn"
+            )
+        try:
+            parts = {name: _unpacked(name, one) for name, one in held.meta["resources"].items()}
+            return Requests(parts, held.data_hash, dict(held.meta["silent"]))
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as cause:
+            raise ModelFileError(
+                f"{path}: the advice cannot be put together again: {cause!r}. Learn it anew with: "
+                "prophase learn"
+            ) from cause
+
+
+def learn_requests(
+    jobs: pd.DataFrame,
+    *,
+    risk: float = 0.01,
+    gate: Gate | None = None,
+    resources: Sequence[str] = SIZED,
+    data_hash: str = "",
+    progress: Callable[[str], None] = lambda step: None,
+) -> Requests:
+    """Return advice for every task of a trace, for each resource that it measures."""
+    found, silent = {}, {}
+    for resource in resources:
+        progress(f"sizing {resource}")
+        try:
+            found[resource] = advise(jobs, risk=risk, gate=gate, resource=resource)
+        except InputError as cause:
+            silent[resource] = str(cause)
+    return Requests(found, data_hash, silent)
+
+
+def task_of(job: pd.DataFrame) -> str:
+    """Return the task that a job table of one row counts as.
+
+    Examples
+    --------
+    >>> task_of(pd.DataFrame({"user": ["ann"], "workload": ["bert"]}))
+    'bert'
+    """
+    return known_before(job, "strict", RESOURCES["memory"])[0][0]
+
+
+def _packed(advice: Advice) -> dict[str, Any]:
+    tasks = advice.tasks
+    return {
+        "risk": advice.risk,
+        "span_h": advice.span_h,
+        "left_out": dict(advice.left_out),
+        "tasks": [one.task for one in tasks],
+        "why": [one.why for one in tasks],
+        "keep": [one.keep for one in tasks],
+        "ladders": [list(one.ladder) for one in tasks],
+        # JSON has no NaN
+        **{name: [_known(getattr(one, name)) for one in tasks] for name in _NUMBERS},
+    }
+
+
+def _unpacked(resource: str, held: Mapping[str, Any]) -> Advice:
+    rows = zip(
+        held["tasks"], held["why"], held["keep"], held["ladders"],
+        *(held[name] for name in _NUMBERS), strict=True,
+    )  # fmt: skip
+    tasks = []
+    for task, why, keep, ladder, *numbers in rows:
+        named = {n: math.nan if v is None else v for n, v in zip(_NUMBERS, numbers, strict=True)}
+        tasks.append(
+            TaskAdvice(
+                task=str(task), why=str(why), keep=bool(keep), ladder=tuple(map(float, ladder)),
+                **named,
+            )
+        )  # fmt: skip
+    unit = RESOURCES[resource].unit
+    left_out = {str(k): int(v) for k, v in held["left_out"].items()}
+    return Advice(tasks, float(held["risk"]), unit, resource, left_out, float(held["span_h"]))
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

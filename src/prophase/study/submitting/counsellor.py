@@ -1,0 +1,165 @@
+"""Who gives counsel: what was learnt of a workspace, put together for one job at a time.
+
+The request of a configuration is proven on the task's past, the prediction knows this very job.
+The larger of the two counts, and where anything looks unlike the past, the job's own request stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from prophase.errors import ProphaseError
+from prophase.profile.advice.advice import Advice, say
+from prophase.profile.advice.asking import ask
+from prophase.profile.submission.fields import from_fields
+from prophase.profile.submission.submission import Submission
+from prophase.sizing.advising.advice import TaskAdvice
+from prophase.sizing.advising.requests import SIZED, Requests, task_of
+from prophase.sizing.resources import RESOURCES
+from prophase.study.submitting.counsel import Counsel, RequestCounsel
+
+if TYPE_CHECKING:
+    from prophase.profile.classify import ProfileClassifier
+    from prophase.profile.predict.job_model import JobModel
+
+#: resource -> what is predicted of its use
+_PREDICTED = {"memory": "memory_peak_gib", "cpu": "cpu_peak_cores", "time": "duration_s"}
+#: a request this many times the usual one, or that part of it, is of another kind of job
+_ANOTHER_KIND = 2.0
+_GROWTH = (1.0, 1.3, 1.5)
+_TRUSTED = ("high", "medium")
+
+
+@dataclass(frozen=True)
+class Counsellor:
+    """Gives counsel from what was learnt; each part may be absent.
+
+    Parameters
+    ----------
+    model : JobModel, optional
+        Predicts duration and use.
+    classifier : ProfileClassifier, optional
+        Names the profile.
+    requests : Requests, optional
+        What each task should ask for.
+
+    Examples
+    --------
+    >>> from prophase.sizing.advising.requests import learn_requests
+    >>> jobs = pd.DataFrame({"task": ["align"] * 40, "memory_peak_gib": 2.0, "duration_s": 600.0})
+    >>> jobs = jobs.assign(job_id=range(40), request_memory_gib=16.0)
+    >>> found = Counsellor(requests=learn_requests(jobs)).counsel({"task": "align", "memory": 16})
+    >>> found.of("memory").words()
+    'memory: 2.04 GiB instead of 16 GiB: 40 runs used at most 12% of the request'
+    """
+
+    model: JobModel | None = None
+    classifier: ProfileClassifier | None = None
+    requests: Requests | None = None
+
+    def counsel(
+        self, job: Submission | Mapping[str, Any], *, resources: Sequence[str] = SIZED
+    ) -> Counsel:
+        """Return what to tell a job; parts that do not know it are silent and say why."""
+        submission = (
+            job
+            if isinstance(job, Submission)
+            else from_fields(job, form="job description", where="the job")
+        )
+        silent: list[str] = []
+        advice = self._advice(submission, resources, silent)
+        found = self._requests(submission, advice, resources, silent)
+        return Counsel(submission.name, advice, found, tuple(silent))
+
+    def _advice(
+        self, job: Submission, resources: Sequence[str], silent: list[str]
+    ) -> Advice | None:
+        if self.model is None:
+            silent.append("no prediction: nothing was learnt yet (prophase learn).")
+            return None
+        wanted = ["duration_s", *(_PREDICTED[name] for name in resources)]
+        targets = [name for name in dict.fromkeys(wanted) if name in self.model.targets]
+        if not targets:
+            silent.append("no prediction: neither duration nor use was learnt.")
+            return None
+        try:
+            return ask(self.model, job, targets=targets, classifier=self.classifier)
+        except ProphaseError as error:
+            silent.append(f"no prediction: {error}")
+            return None
+
+    def _requests(
+        self,
+        job: Submission,
+        advice: Advice | None,
+        resources: Sequence[str],
+        silent: list[str],
+    ) -> tuple[RequestCounsel, ...]:
+        if self.requests is None:
+            silent.append("no request is advised: none was learnt yet (prophase learn).")
+            return ()
+        task = task_of(pd.DataFrame([dict(job.columns)]))
+        found = []
+        for name in resources:
+            if name not in self.requests.advice:
+                why = self.requests.silent.get(name, f"{name} was not sized")
+                silent.append(f"no {name} is advised: {why.partition('. ')[0].rstrip('.')}.")
+                continue
+            resource = RESOURCES[name]
+            asked = job.columns.get(resource.request_column)
+            past = self.requests.of(name, task)
+            # advice on run time is in hours, the job table in seconds
+            scale = 1.0 / resource.request_factor
+            ladder, why = _decided(name, past, task, asked, scale, advice)
+            found.append(RequestCounsel(name, resource.request_column, asked, ladder, why, task))
+        return tuple(found)
+
+
+def _decided(
+    name: str,
+    past: TaskAdvice | None,
+    task: str,
+    asked: float | None,
+    scale: float,
+    advice: Advice | None,
+) -> tuple[tuple[float, ...], str]:
+    """Return the ladder, or none, and why."""
+    column = RESOURCES[name].request_column
+    if past is None:
+        return (), f"no finished job of {task!r} has measured it"
+    if past.keep:
+        return (), past.why.removeprefix("keep: ")
+    usual = past.now * scale
+    if asked is not None and usual > 0 and not 1 / _ANOTHER_KIND <= asked / usual <= _ANOTHER_KIND:
+        return (), (
+            f"it asks for {say(column, asked)} where {task!r} usually asks for "
+            f"{say(column, usual)}, so it may be of another kind"
+        )
+    ladder = [rung * scale for rung in past.ladder]
+    why = past.why
+    expected = _expected(name, advice)
+    if expected is not None and expected > ladder[0]:
+        why += f"; raised to what this job may need ({say(column, expected)})"
+        ladder = [
+            max(rung, expected * growth) for rung, growth in zip(ladder, _GROWTH, strict=True)
+        ]
+    if asked is not None:
+        if ladder[0] >= asked:
+            return (), f"what it may need ({say(column, ladder[0])}) is not below its request"
+        # the last attempt never has less than its user wanted
+        ladder = [min(rung, asked) for rung in ladder[:-1]] + [max(ladder[-1], asked)]
+    return tuple(ladder), why
+
+
+def _expected(name: str, advice: Advice | None) -> float | None:
+    """Return the upper end of what is predicted for this very job, if it can be relied on."""
+    if advice is None:
+        return None
+    one = next((held for held in advice.targets if held.target == _PREDICTED[name]), None)
+    if one is None or one.confidence not in _TRUSTED or one.high != one.high:
+        return None
+    return one.high
