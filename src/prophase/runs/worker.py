@@ -55,6 +55,12 @@ class Worker:
         self._maintain(settings)
         return moves
 
+    def turn(self, branch: Branch, settings: dict[str, float]) -> int:
+        """Let one branch take its runs, for schedulers that call each by itself."""
+        self.executor.allocate(allocations_of(settings))
+        with self._heartbeat(settings["lease_s"]):
+            return self.cycle(branch, settings)
+
     def work(
         self, *, forever: bool = False, stop: Callable[[], bool] = lambda: False
     ) -> dict[RunState, int]:

@@ -1,0 +1,110 @@
+"""What is put into Airflow's folder of DAGs: one folder per scenario and version of the code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from prophase.errors import ExecutorError, ParameterError, storage_error
+from prophase.runs.executor import Assignment
+from prophase.runs.usage.orders import write_durably
+
+_LONGEST_ID = 200
+_RETRY_DELAY_S = 1.0
+_DAG_FILE = '''\
+"""An Airflow DAG made by Prophase from a pipeline; changes are lost with the next deployment."""
+
+from pathlib import Path
+
+from prophase.integrations.airflow.dags import pipeline_dag
+
+dag = pipeline_dag(Path(__file__).with_name("deployment.json"))
+'''
+
+
+def airflow_id(text: str) -> str:
+    """Return an id that Airflow allows; texts that differ stay different.
+
+    Examples
+    --------
+    >>> airflow_id("demand--eu.north--0123abcd")
+    'demand--eu.north--0123abcd'
+    >>> airflow_id("demand--København--0123abcd")
+    'demand--K-benhavn--0123abcd-86d23fb5'
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", text)
+    if plain == text and len(text) <= _LONGEST_ID:
+        return text
+    return f"{plain[:_LONGEST_ID]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def dags_folder() -> Path:
+    """Return the folder in which Airflow looks for DAGs."""
+    named = os.environ.get("PROPHASE_AIRFLOW_DAGS")
+    home = os.environ.get("AIRFLOW_HOME")
+    if not named and not home:
+        raise ParameterError(
+            "Where does Airflow look for DAGs? Set PROPHASE_AIRFLOW_DAGS to that folder."
+        )
+    return Path(named or f"{home}/dags").expanduser().resolve()
+
+
+def allocations_variable(job: Assignment | str) -> str:
+    """Return the name of the Airflow Variable that holds what is set per task."""
+    campaign = job if isinstance(job, str) else job.campaign
+    return f"prophase_allocations_{campaign}" if campaign else "prophase_allocations"
+
+
+def deployment_text(job: Assignment, dag_id: str) -> str:
+    """Return what Airflow needs to know of a deployment, as JSON."""
+    described: dict[str, Any] = {
+        "dag_id": dag_id,
+        "campaign": job.campaign,
+        "pipeline": job.pipeline.name,
+        "scenario": job.scenario,
+        "version": job.version,
+        "attributes": dict(job.attributes),
+        "parallel_tasks": job.pipeline.parallel_tasks,
+        "retry_delay_s": _RETRY_DELAY_S,
+        "allocations_variable": allocations_variable(job),
+        "tasks": {task.name: list(task.after) for task in job.pipeline.tasks.values()},
+    }
+    return json.dumps(described, indent=1, sort_keys=True, default=str)
+
+
+def write_deployment(job: Assignment, place: Path, dag_id: str) -> None:
+    """Put the DAG, its description and the job code into a folder that appears whole."""
+    if job.code is not None and not job.code.is_dir():
+        raise ExecutorError(
+            f"{job.code}: the job code of version {job.version[:8]} is not there. "
+            "Register the scenarios again from where the code is."
+        )
+    fresh = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        if (place / "dag.py").exists():
+            return
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        described = {"scenario": job.scenario, "version": job.version, **job.attributes}
+        (fresh / "scenario.yaml").write_text(
+            yaml.safe_dump(described, sort_keys=True, allow_unicode=True), encoding="utf-8"
+        )
+        (fresh / "pipeline.yaml").write_text(job.pipeline.text, encoding="utf-8")
+        write_durably(fresh / "deployment.json", deployment_text(job, dag_id))
+        # Airflow looks for DAGs in every file that it is not told to leave alone
+        (fresh / ".airflowignore").write_text("code/\n", encoding="utf-8")
+        if job.code is not None:
+            shutil.copytree(job.code, fresh / "code", symlinks=True)
+        (fresh / "dag.py").write_text(_DAG_FILE, encoding="utf-8")
+        fresh.rename(place)
+    except OSError as cause:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if not (place / "dag.py").exists():
+            raise storage_error(cause, place) from cause
