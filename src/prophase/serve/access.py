@@ -14,18 +14,23 @@ from prophase.serve.problems import Problem
 from prophase.serve.tokens import Role, allows
 
 
-def library_of(request: Request) -> Library:
+# these are async because FastAPI sends every other dependency to a thread and back, which takes
+# longer than a prediction while other threads compute
+
+
+async def library_of(request: Request) -> Library:
     """Return what keeps the workspace of this service in memory."""
     found: Library = request.app.state.library
     return found
 
 
-def held_now(request: Request) -> Held:
+async def held_now(request: Request) -> Held:
     """Return the workspace as it is loaded now."""
-    return library_of(request).now
+    library: Library = request.app.state.library
+    return library.now
 
 
-def tasks_now(request: Request) -> Tasks:
+async def tasks_now(request: Request) -> Tasks:
     """Return what runs long work."""
     found: Tasks = request.app.state.tasks
     return found
@@ -37,7 +42,7 @@ def asking(request: Request) -> Asking:
     return found
 
 
-def caller(request: Request) -> str:
+async def caller(request: Request) -> str:
     """Return the name of the token that asks, or ``anyone`` where no token is needed."""
     return asking(request).name
 

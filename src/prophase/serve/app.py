@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
@@ -24,6 +26,12 @@ from prophase.serve.tokens import TokenStore
 
 #: modules of serve/api with a router below /v1, in the order of the documentation
 SUBJECTS = ("ask", "predict", "observe")
+
+
+#: slow answers that are computed at the same time
+_THREADS = 4
+#: how long one thread may compute before another gets its turn
+_SWITCH_S = 0.001
 
 
 def create_app(workspace: Path | str, settings: Settings | None = None) -> FastAPI:
@@ -48,6 +56,9 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
+        # answers compute and hold each other up; few at a time end sooner than many together
+        current_default_thread_limiter().total_tokens = _THREADS
+        sys.setswitchinterval(_SWITCH_S)
         keeper.start()
         try:
             yield

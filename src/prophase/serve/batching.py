@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-import pandas as pd
-
 from prophase.profile.predict.job_model import JobModel
-from prophase.profile.predict.rows import as_rows, predicted
+from prophase.profile.predict.rows import predicted_rows
 
 #: a table of more jobs is answered alone
 _MOST_TOGETHER = 256
+#: seconds from one call of the model to the next, in which questions gather; the first after
+#: a pause does not wait
+_BETWEEN_S = 0.004
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class _Question:
     """Jobs of one request, and who waits for the answer."""
 
     model: JobModel
-    jobs: pd.DataFrame
+    rows: list[dict[str, Any]]
     targets: tuple[str, ...] | None
     done: Future[list[dict[str, Any]]] = field(default_factory=Future)
 
@@ -36,10 +38,12 @@ class _Question:
         """Questions of the same kind get the same answers together as each alone.
 
         What no job of a table says is filled from finished jobs, so jobs that leave out
-        different columns are never put into one table.
+        different ones of these columns are never put into one table.
         """
-        said = self.jobs.columns[self.jobs.notna().any()]
-        return (id(self.model), self.targets, tuple(sorted(map(str, said))))
+        said = set().union(*self.rows)
+        absent = tuple(name for name in self.model.exemplars.columns if name not in said)
+        alone = id(self) if len(self.rows) > _MOST_TOGETHER else 0
+        return (id(self.model), self.targets, absent, alone)
 
 
 class Batcher:
@@ -47,10 +51,11 @@ class Batcher:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from prophase.profile.predict.job_model import learn
     >>> history = pd.DataFrame({"user": ["ann", "bob"] * 20, "duration_s": [60.0, 600.0] * 20})
     >>> batcher = Batcher()
-    >>> asked = pd.DataFrame({"job_id": ["1"], "user": ["bob"]})
+    >>> asked = [{"job_id": "1", "user": "bob"}]
     >>> answer = batcher.ask(learn(history, method="backoff-median"), asked, None).result()
     >>> round(answer[0]["value"])
     600
@@ -63,10 +68,10 @@ class Batcher:
         self._thread.start()
 
     def ask(
-        self, model: JobModel, jobs: pd.DataFrame, targets: tuple[str, ...] | None
+        self, model: JobModel, rows: list[dict[str, Any]], targets: tuple[str, ...] | None
     ) -> Future[list[dict[str, Any]]]:
-        """Have jobs predicted; the future holds the rows of the answer."""
-        question = _Question(model, jobs, targets)
+        """Have jobs predicted, each a row of columns; the future holds the rows of the answer."""
+        question = _Question(model, rows, targets)
         self._asked.put(question)
         return question.done
 
@@ -76,13 +81,16 @@ class Batcher:
         self._thread.join()
 
     def _answer(self) -> None:
+        called = 0.0
         while True:
             kinds: dict[tuple[Any, ...], list[_Question]] = {}
             wanted = self._asked.get()
+            time.sleep(max(called + _BETWEEN_S - time.perf_counter(), 0.0))
+            called = time.perf_counter()
             jobs = 0
             while wanted is not None:
                 kinds.setdefault(wanted.kind, []).append(wanted)
-                jobs += len(wanted.jobs)
+                jobs += len(wanted.rows)
                 if jobs >= _MOST_TOGETHER or self._asked.empty():
                     break
                 wanted = self._asked.get()
@@ -95,11 +103,8 @@ class Batcher:
 def _answer_together(questions: list[_Question]) -> None:
     first = questions[0]
     try:
-        if len(questions) == 1:
-            first.done.set_result(as_rows(predicted(first.model, first.jobs, first.targets)))
-            return
-        table = pd.concat([one.jobs for one in questions], ignore_index=True)
-        rows = as_rows(predicted(first.model, table, first.targets))
+        jobs = [row for one in questions for row in one.rows]
+        rows = predicted_rows(first.model, jobs, first.targets)
     except Exception as error:
         if len(questions) == 1:
             first.done.set_exception(error)
@@ -108,9 +113,9 @@ def _answer_together(questions: list[_Question]) -> None:
         for one in questions:
             _answer_together([one])
         return
-    each = len(rows) // len(table)
+    each = len(rows) // len(jobs)
     at = 0
     for one in questions:
-        count = each * len(one.jobs)
+        count = each * len(one.rows)
         one.done.set_result(rows[at : at + count])
         at += count

@@ -113,7 +113,8 @@ def _refuse_open(settings: Settings, path: Path, *, has_tokens: bool) -> None:
 def _listen(settings: Settings) -> socket.socket:
     """Open the port now, so that a port in use is told in our words."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # said to be TCP, or asyncio would let small answers wait for each other (Nagle)
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((settings.host, settings.port))

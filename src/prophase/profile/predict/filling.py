@@ -53,7 +53,7 @@ class FilledTable:
 
 def absent_columns(exemplars: Exemplars, jobs: pd.DataFrame) -> list[str]:
     """Return the columns that jobs usually have and no job of a table says."""
-    return [name for name in exemplars.columns if name not in jobs or bool(jobs[name].isna().all())]
+    return [name for name in exemplars.columns if name not in jobs or _is_empty(jobs[name])]
 
 
 def fill_table(exemplars: Exemplars, jobs: pd.DataFrame) -> FilledTable | None:

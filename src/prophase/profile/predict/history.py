@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.profile.predict.columns import Columns
 from prophase.profile.predict.keys import Level, choose_levels, hash_columns, key_of
 from prophase.profile.predict.medians import medians_as_of
 from prophase.profile.predict.memory import Floats, Keys, Memory, Recall
@@ -31,7 +32,7 @@ class Question:
     #: outcomes that ended before this moment may be used for the answer
     as_of: Floats
     #: the jobs as they came, and the row of each job in them
-    _jobs: pd.DataFrame
+    _jobs: pd.DataFrame | Columns
     places: NDArray[np.intp]
 
     def __len__(self) -> int:
@@ -40,7 +41,8 @@ class Question:
     @property
     def table(self) -> pd.DataFrame:
         """Submit-time columns as they came; selected when asked for, since few methods do."""
-        return submitted(self._jobs)
+        jobs = self._jobs.table() if isinstance(self._jobs, Columns) else self._jobs
+        return submitted(jobs)
 
     def rows(self, chosen: NDArray[np.intp], as_of: Floats | None = None) -> Question:
         """Return some of the jobs, optionally asked as of other moments."""
@@ -75,7 +77,7 @@ class History:
     def __len__(self) -> int:
         return len(self.memories[0])
 
-    def ask(self, jobs: pd.DataFrame, as_of: Floats | None = None) -> Question:
+    def ask(self, jobs: pd.DataFrame | Columns, as_of: Floats | None = None) -> Question:
         """Turn jobs into a question; only submit-time columns are read."""
         # the history's columns are all known at submission: it was built from no others
         hashes = hash_columns(jobs, set(self.columns))

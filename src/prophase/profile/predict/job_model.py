@@ -11,6 +11,7 @@ import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
 from prophase.plural import counted
+from prophase.profile.predict.columns import Columns
 from prophase.profile.predict.exemplars import Exemplars
 from prophase.profile.predict.filling import absent_columns, fill_table
 from prophase.profile.predict.methods import DEFAULT, predictor_named
@@ -134,7 +135,7 @@ class JobModel:
                 )
         return wanted
 
-    def refuse_foreign(self, jobs: pd.DataFrame) -> None:
+    def refuse_foreign(self, jobs: pd.DataFrame | Columns) -> None:
         """Refuse jobs that have no column the model was learnt with."""
         known = set(self.columns)
         if known and not known & set(map(str, jobs.columns)):

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.profile.predict.columns import Columns
 from prophase.profile.predict.submitted import numbers
 from prophase.trace.schema import JOBS
 
@@ -106,7 +107,7 @@ def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
     return tuple(levels)
 
 
-def hash_columns(jobs: pd.DataFrame, columns: set[str]) -> dict[str, Keys]:
+def hash_columns(jobs: pd.DataFrame | Columns, columns: set[str]) -> dict[str, Keys]:
     """Return a 64-bit number for each value, the same in every process."""
     return {column: _hash(jobs, column) for column in columns}
 
@@ -121,7 +122,7 @@ def key_of(level: Level, hashes: dict[str, Keys], rows: int) -> Keys:
     return key
 
 
-def _hash(jobs: pd.DataFrame, column: str) -> Keys:
+def _hash(jobs: pd.DataFrame | Columns, column: str) -> Keys:
     if column not in jobs:
         return np.full(len(jobs), _MISSING, dtype=np.uint64)
     known = JOBS.get(column)
@@ -132,7 +133,7 @@ def _hash(jobs: pd.DataFrame, column: str) -> Keys:
         values = numbers(jobs, column) + 0.0
         hashed = pd.util.hash_array(values)
         return np.where(np.isnan(values), _MISSING, hashed)
-    words = held.to_numpy(dtype=object)
+    words = np.asarray(held, dtype=object)
     missing = pd.isna(words)
     if missing.any() or not all(type(word) is str for word in words):
         texts = ["" if no else str(word) for word, no in zip(words, missing, strict=True)]

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import MissingColumnError
+from prophase.profile.predict.columns import Columns
 from prophase.trace.schema import known_at_submit
 
 Floats = NDArray[np.float64]
@@ -30,7 +31,7 @@ def submitted(jobs: pd.DataFrame) -> pd.DataFrame:
     return jobs[[name for name in known_at_submit(jobs.columns) if name not in CLOCKS]]
 
 
-def arrivals(jobs: pd.DataFrame) -> Floats:
+def arrivals(jobs: pd.DataFrame | Columns) -> Floats:
     """Return when each job came: its submission, else its start, else its place in order.
 
     Without any clock every job counts as coming after all that is known.
@@ -99,11 +100,15 @@ def _truths(jobs: pd.DataFrame, target: str) -> Floats:
     return np.where(known, found.astype(np.float64), np.nan)
 
 
-def numbers(jobs: pd.DataFrame, column: str) -> Floats:
+def numbers(jobs: pd.DataFrame | Columns, column: str) -> Floats:
     """Return a column as floats; NaN throughout if it is not there."""
     if column not in jobs:
         return np.full(len(jobs), np.nan)
     values = jobs[column]
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind != "f":
+            values = np.asarray(pd.to_numeric(values, errors="coerce"))
+        return values.astype(np.float64)
     if values.dtype.kind not in "fiu":
         values = pd.to_numeric(values, errors="coerce")
     return values.to_numpy(dtype=np.float64, na_value=np.nan)

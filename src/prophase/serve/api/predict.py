@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from prophase.profile.predict.rows import jobs_from_fields
+from prophase.profile.predict.rows import told_columns
 from prophase.serve.access import HeldNow, require
 from prophase.serve.api.ask import EXAMPLE
 
@@ -37,8 +37,7 @@ async def predict(
     """
     model = held.model
     targets = None if asked.targets is None else tuple(model.check_targets(asked.targets))
-    table, _ = jobs_from_fields(asked.jobs)
-    answer = request.app.state.batcher.ask(model, table, targets)
+    answer = request.app.state.batcher.ask(model, told_columns(asked.jobs), targets)
     rows: list[dict[str, Any]] = await asyncio.wrap_future(answer)
     request.app.state.metrics.predictions.inc(len(asked.jobs))
     return rows
