@@ -52,14 +52,13 @@ def predicted_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows that :func:`predicted` gives for jobs told one by one, but sooner.
 
-        Examples
-        --------
-        >>> from prophase.profile.predict.columns import Columns
-    from prophase.profile.predict.job_model import learn
-        >>> history = pd.DataFrame({"user": ["ann", "bob"] * 20, "duration_s": [60.0, 600.0] * 20})
-        >>> model = learn(history, method="backoff-median")
-        >>> predicted_rows(model, [{"job_id": "1", "user": "bob"}])[0]["reason"]
-        'same user seen 20 times'
+    Examples
+    --------
+    >>> from prophase.profile.predict.job_model import learn
+    >>> history = pd.DataFrame({"user": ["ann", "bob"] * 20, "duration_s": [60.0, 600.0] * 20})
+    >>> model = learn(history, method="backoff-median")
+    >>> predicted_rows(model, [{"job_id": "1", "user": "bob"}])[0]["reason"]
+    'same user seen 20 times'
     """
     columns = Columns.of(jobs)
     if any(name not in columns for name in model.exemplars.columns):
