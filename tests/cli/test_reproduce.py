@@ -121,3 +121,30 @@ def test_options_of_the_thesis_are_checked(prophase_here, arguments, message):
     done = prophase_here("reproduce", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_without_data_a_stand_in_is_used_and_the_report_says_so(
+    prophase_here, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("PROPHASE_DATA", raising=False)
+    done = prophase_here("reproduce", "openb", "--out", "reports", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["data"] == "synthetic"
+    text = (tmp_path / "reports" / "openb" / "report.md").read_text()
+    assert "synthetic pods on a synthetic cluster" in text
+    assert "prophase reproduce openb" in text
+
+
+@pytest.mark.data
+def test_data_are_found_through_the_environment(prophase_here, shared_data, monkeypatch):
+    monkeypatch.setenv("PROPHASE_DATA", str(shared_data))
+    done = prophase_here("reproduce", "mlaas", "-f", "json")
+    found = json.loads(done.stdout)
+    assert found["data"] == "real"
+    assert found["verdicts"]["needs data"] > 10
+
+
+def test_options_of_one_source_are_refused_for_all(prophase_here):
+    done = prophase_here("reproduce", "all", "--trials", "3")
+    assert done.returncode == 2
+    assert "no meaning for all" in done.stderr

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, say
+from prophase.cli.reproduce_sources import COLUMNS, REMARKS, RUNNERS, Options, Rows
 from prophase.errors import ParameterError, nearest
 
-Rows = list[dict[str, Any]]
-Progress = Callable[[int, int], None]
-#: what brings its own data
-_WITHOUT_DATA = ("polaris", "thesis")
+if TYPE_CHECKING:
+    from prophase.plots.page import Page
+    from prophase.study.report import Report
 
 
 def command(
     name: Annotated[
         str,
-        typer.Argument(help="What to reproduce: openb, pai-sim, polaris, ai4dl or thesis."),
+        typer.Argument(
+            help="What to reproduce: polaris, ai4dl, thesis, mlaas, openb, pai-sim, or all."
+        ),
     ],
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with the inputs and published results; polaris and thesis do without."
+            help="Folder with the inputs and published results. Without it, the source's folder "
+            "below PROPHASE_DATA; without that, synthetic data."
         ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write a report per source into this folder: HTML, Markdown, JSON."),
     ] = None,
     lists: Annotated[
         str | None, typer.Option(help="openb: pod lists, e.g. default,gpuspec20; or all.")
@@ -55,17 +62,19 @@ def command(
 ) -> None:
     """Repeat published experiments and put our numbers beside the published ones.
 
-    Leaves with 1 if one of our replays differs from what was published. The verdicts on the
-    PolarisProfiler paper (reproduced, contradicted, needs data) are results, and leave with 0,
-    as are those on the load-aware scheduler thesis, whose data are not public.
+    Every table and figure is reproduced, contradicted, or needs data; on data that are not the
+    source's own it holds or differs in kind. Leaves with 1 if one of our replays differs from
+    what was published; the verdicts on papers are results, and leave with 0.
 
     Examples:
+
+    `prophase reproduce all --out reproduced`
 
     `prophase reproduce openb --data openb --lists default,gpuspec20 --seeds 42,43`
 
     `prophase reproduce pai-sim --data pai_sim`
 
-    `prophase reproduce polaris`
+    `prophase reproduce polaris --format html > polaris.html`
 
     `prophase reproduce ai4dl --data ai4dl --figures drawn`
 
@@ -73,159 +82,135 @@ def command(
     """
     from prophase.sim.sweeping.workers import parse_workers
 
-    if name not in SOURCES:
+    if name not in (*RUNNERS, "all"):
         raise ParameterError(
-            f"{name!r} is nothing we can reproduce. {nearest(name, SOURCES)} "
-            f"Known: {', '.join(SOURCES)}."
+            f"{name!r} is nothing we can reproduce. {nearest(name, RUNNERS)} "
+            f"Known: {', '.join(RUNNERS)}, all."
         )
-    run, columns, remarks = SOURCES[name]
-    if data is None and name not in _WITHOUT_DATA:
-        raise ParameterError(f"{name} needs --data, the folder with its inputs and results.")
-    options = {key: value for key, value in (("lists", lists), ("seeds", seeds)) if value}
-    if figures is not None:
-        if name not in ("ai4dl", "thesis"):
-            raise ParameterError(f"--figures has no meaning for {name}.")
-        options["figures"] = str(figures)
-    if trials is not None:
-        if name != "thesis":
-            raise ParameterError(f"--trials has no meaning for {name}.")
-        options["trials"] = str(trials)
-    with progress_bar() as progress:
-        rows = run(
-            data,
-            options,
-            parse_workers(workers),
-            lambda done, total: progress(f"{done} of {total} runs", 100 * done / total),
-        )
-    differing = sum(row["verdict"] == "DIFFERS" for row in rows)
-    shown = [{key: row[key] for key in row if not columns or key in columns} for row in rows]
+    given = {"lists": lists, "seeds": seeds, "trials": trials, "figures": figures}
+    options = {key: str(value) for key, value in given.items() if value is not None}
+    for key in options:
+        if name == "all" or key not in RUNNERS[name][1]:
+            raise ParameterError(f"--{key} has no meaning for {name}.")
+    if name == "all":
+        if data is not None:
+            raise ParameterError("--data names one source's folder; for all, set PROPHASE_DATA.")
+        _all(out or Path("reproduced"), parse_workers(workers), format)
+        return
+    found = _Reproduced.run(name, data, options, parse_workers(workers))
+    if out is not None:
+        say(f"Wrote {found.write(out)}.")
+    columns = COLUMNS.get(name, ())
+    shown = [{key: row[key] for key in row if not columns or key in columns} for row in found.rows]
     emit(
-        shown if format is Format.table else rows,
+        shown if format is Format.table else found.rows,
         format,
-        document=finite({"reproduced": name, "differing": differing, "rows": rows}),
-        remarks=[*remarks, *_reasons(rows), _closing(rows, differing)],
+        document=finite(
+            {
+                "reproduced": name,
+                "data": found.kind,
+                "differing": found.differing,
+                "verdicts": found.counts,
+                "rows": found.rows,
+            }
+        ),
+        remarks=[*REMARKS.get(name, ()), *_reasons(found.rows), found.closing()],
+        page=found.page,
     )
+    if found.differing:
+        raise typer.Exit(1)
+
+
+class _Reproduced:
+    """What came out of one source."""
+
+    def __init__(self, name: str, data: Path | None, options: Options, rows: Rows) -> None:
+        from prophase.study.reproducing import claims_of, counts_of
+
+        self.name, self.data, self.options, self.rows = name, data, options, rows
+        self.claims = claims_of(name, rows)
+        self.counts = counts_of(self.claims)
+        self.differing = sum(row["verdict"] == "DIFFERS" for row in rows)
+        self.kind = "synthetic" if data is None else "real"
+
+    @classmethod
+    def run(
+        cls, name: str, given: Path | None, options: Options, workers: int | str
+    ) -> _Reproduced:
+        from prophase.study.reproducing import data_of
+
+        data = data_of(name, given)
+        with progress_bar() as progress:
+            rows = RUNNERS[name][0](
+                data,
+                options,
+                workers,
+                lambda done, total: progress(f"{name}: {done} of {total}", 100 * done / total),
+            )
+        return cls(name, data, options, rows)
+
+    def report(self) -> Report:
+        from prophase.study.report import DataUsed
+        from prophase.study.reproducing import SOURCES, reproduction_report
+
+        source = SOURCES[self.name]
+        words = source.stand_in
+        if self.data is not None:
+            words = ", ".join(source.folders) or self.data.name
+        return reproduction_report(
+            self.name,
+            self.claims,
+            data=[DataUsed(words, kind=self.kind)],
+            real=self.data is not None,
+            command=self._command(),
+            remarks=REMARKS.get(self.name, ()),
+        )
+
+    def page(self) -> Page:
+        from prophase.plots.report import report_page
+
+        return report_page(self.report())
+
+    def write(self, folder: Path) -> Path:
+        from prophase.plots.report import write_report
+
+        return write_report(self.report(), folder / self.name)
+
+    def closing(self) -> str:
+        if self.differing:
+            return f"{self.differing} of {len(self.rows)} rows differ from what was published."
+        origin = "real data" if self.data is not None else "synthetic data"
+        if self.rows and "claim" not in self.rows[0] and self.data is not None:
+            return "Everything that has published numbers agrees with them."
+        counts = Counter(str(row["verdict"]) for row in self.rows)
+        words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        return f"On {origin}: {words}."
+
+    def _command(self) -> str:
+        parts = ["prophase", "reproduce", self.name]
+        if self.data is not None:
+            parts += ["--data", self.data.name]
+        for key, value in self.options.items():
+            parts += [f"--{key}", value]
+        return shlex.join(parts)
+
+
+def _all(out: Path, workers: int | str, format: Format) -> None:
+    """Run every source, write its report, and list how it went."""
+    rows: list[dict[str, Any]] = []
+    differing = 0
+    for name in RUNNERS:
+        say(f"{name} ...")
+        found = _Reproduced.run(name, None, {}, workers)
+        page = found.write(out)
+        differing += found.differing
+        words = ("reproduced", "contradicted", "needs data", "in kind", "differs in kind")
+        counts = {word.replace(" ", "_"): found.counts.get(word, 0) for word in words}
+        rows.append({"source": name, "data": found.kind, **counts, "report": str(page)})
+    emit(rows, format, document={"sources": rows, "differing": differing})
     if differing:
         raise typer.Exit(1)
 
 
 def _reasons(rows: Rows) -> list[str]:
     return [f"{row['item']}: {row['reason']}." for row in rows if row.get("reason")]
-
-
-def _closing(rows: Rows, differing: int) -> str:
-    if differing:
-        return f"{differing} of {len(rows)} rows differ from what was published."
-    if rows and "claim" in rows[0]:
-        counts = Counter(str(row["verdict"]) for row in rows)
-        return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + "."
-    return "Everything that has published numbers agrees with them."
-
-
-def _openb(data: Path, options: dict[str, str], workers: int | str, progress: Progress) -> Rows:
-    from prophase.sim.presets.openb_table import openb_table
-
-    lists = [item.strip() for item in options.get("lists", "default").split(",")]
-    if lists == ["all"]:
-        lists = sorted(
-            path.stem.removeprefix("openb_pod_list_") for path in data.glob("openb_pod_list_*.csv")
-        )
-    try:
-        seeds = [int(item) for item in options.get("seeds", "42,43,44").split(",")]
-    except ValueError as cause:
-        raise ParameterError(f"--seeds {options['seeds']}: give numbers such as 42,43.") from cause
-    return openb_table(data, lists=lists, seeds=seeds, workers=workers, progress=progress)
-
-
-def _pai_sim(data: Path, options: dict[str, str], workers: int | str, progress: Progress) -> Rows:
-    from prophase.sim.presets.pai_table import pai_table
-
-    if options:
-        raise ParameterError(f"--{next(iter(options))} has no meaning for pai-sim.")
-    return pai_table(data, workers=workers, progress=progress)
-
-
-def _polaris(
-    data: Path | None, options: dict[str, str], workers: int | str, progress: Progress
-) -> Rows:
-    from dataclasses import asdict
-
-    from prophase.profile.polaris import reproduce
-
-    if options:
-        raise ParameterError(f"--{next(iter(options))} has no meaning for polaris.")
-    return [asdict(item) for item in reproduce(data, progress=progress)]
-
-
-def _ai4dl(data: Path, options: dict[str, str], workers: int | str, progress: Progress) -> Rows:
-    from prophase.phase.ai4dl.walkthroughs import reproduce
-
-    figures = options.pop("figures", None)
-    if options:
-        raise ParameterError(f"--{next(iter(options))} has no meaning for ai4dl.")
-    return reproduce(data, figures=Path(figures) if figures else None, progress=progress)
-
-
-def _thesis(
-    data: Path | None, options: dict[str, str], workers: int | str, progress: Progress
-) -> Rows:
-    from prophase.sizing.thesis.reproducing import SEED, TRIALS, reproduce
-    from prophase.trace.loading import open_trace
-    from prophase.trace.synth import make_pipeline
-
-    figures, seeds = options.pop("figures", None), options.pop("seeds", None)
-    trials = int(options.pop("trials", TRIALS))
-    if options:
-        raise ParameterError(f"--{next(iter(options))} has no meaning for thesis.")
-    if data is not None and seeds is not None:
-        raise ParameterError("--seeds makes a synthetic pipeline, and --data brings one: give one.")
-    try:
-        seed = SEED if seeds is None else int(seeds)
-    except ValueError as cause:
-        raise ParameterError(f"--seeds {seeds}: the thesis takes one number.") from cause
-    if data is None:
-        jobs = make_pipeline(random_state=seed).jobs
-    else:
-        jobs = open_trace(data, tables=["jobs"]).jobs
-    found = reproduce(jobs, trials=trials, progress=progress)
-    if figures is not None:
-        from prophase.plots.assess.writing import write_reproduction
-
-        write_reproduction(found, jobs, Path(figures))
-    return found.rows
-
-
-#: name -> (what runs it, columns shown in the table or all, remarks)
-SOURCES: dict[str, tuple[Callable[..., Rows], tuple[str, ...], tuple[str, ...]]] = {
-    "openb": (
-        _openb,
-        (
-            "list",
-            "place",
-            "allocation_at_100_pct",
-            "allocation_at_100_pct_published",
-            "fragmentation_ratio_at_90_pct",
-            "fragmentation_ratio_at_90_pct_published",
-            "max_deviation_allocation",
-            "max_deviation_fragmentation_ratio",
-            "verdict",
-        ),
-        (
-            "Percent of the cluster's GPUs, mean over the seeds; max_deviation: percentage points, "
-            "over all points 0..130 % of every curve (random: of the mean curve).",
-        ),
-    ),
-    "pai-sim": (_pai_sim, (), ()),
-    "ai4dl": (_ai4dl, ("item", "published", "ours", "verdict"), ()),
-    "polaris": (_polaris, ("item", "claim", "published", "ours", "verdict"), ()),
-    "thesis": (
-        _thesis,
-        ("item", "claim", "published", "ours", "verdict"),
-        (
-            'The thesis\' data are not public: "in kind" compares with a synthetic pipeline of '
-            'the same shape; "reproduced" comes out of the tables\' own inputs.',
-            "Best models are the best on the test runs, as in the thesis; one under-estimate of "
-            "292 test runs is 3.4 points of u_score.",
-        ),
-    ),
-}

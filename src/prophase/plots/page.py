@@ -26,6 +26,9 @@ from prophase.plots.style import to_svg
 
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ms|s|min|h|d|%|GiB|GPUs|cores)(?!\w))")
 
+#: characters from which on a cell is a sentence
+_LONG_TEXT = 36
+
 CalloutKind = Literal["note", "good", "warning", "bad"]
 
 
@@ -254,7 +257,10 @@ def _table(table: Table) -> str:
         and any(row.get(column) is not None for row in table.rows)
         for column in columns
     ]
-    kinds = [' class="n"' if number else "" for number in numeric]
+    kinds = [
+        ' class="n"' if number else (' class="w"' if _is_long(table, column) else "")
+        for number, column in zip(numeric, columns, strict=True)
+    ]
     head = "".join(
         f'<th scope="col"{kind}>{_safe(column)}</th>'
         for column, kind in zip(columns, kinds, strict=True)
@@ -312,6 +318,11 @@ def _anchors(titles: Sequence[str]) -> list[str]:
         copies = sum(1 for known in names if known == name or known.startswith(f"{name}--"))
         names.append(f"{name}--{copies + 1}" if copies else name)
     return names
+
+
+def _is_long(table: Table, column: str) -> bool:
+    """Say whether a column holds sentences, which may break into lines."""
+    return any(len(cell_text(row.get(column))) > _LONG_TEXT for row in table.rows)
 
 
 def _is_number(value: Any) -> bool:

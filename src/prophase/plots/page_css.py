@@ -56,7 +56,7 @@ th,td{padding:.3rem .75rem .3rem 0;text-align:left;vertical-align:top;white-spac
 border-bottom:1px solid var(--line)}
 td:last-child,th:last-child{padding-right:0}
 th{font-weight:600;border-bottom:2px solid var(--line)}
-.n{text-align:right}
+.n{text-align:right} td.w{white-space:normal;min-width:13rem;max-width:30rem}
 .callout{border-left:4px solid var(--link);padding:.5rem .9rem;background:var(--desk);
 border-radius:0 6px 6px 0}
 .callout.good{border-color:var(--good)} .callout.good strong{color:var(--good)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from prophase.plots.style import (
     short,
 )
 from prophase.study.report import Chart
+
+#: characters of a title that fit into one line
+_TITLE_WIDTH = 62
 
 
 def draw_chart(chart: Chart) -> Figure:
@@ -42,7 +46,7 @@ def draw_chart(chart: Chart) -> Figure:
         height = 1.2 + 0.34 * len(chart.rows)
     return draw(
         lambda axes: paint[chart.kind](axes, chart),
-        title=chart.title,
+        title="\n".join(wrap(chart.title, _TITLE_WIDTH)),
         height_in=min(9.0, max(2.0, height)),
     )
 

@@ -131,7 +131,7 @@ def _origin(report: Report) -> Iterator[Block]:
 
 def _data_row(data: DataUsed) -> dict[str, Any]:
     row = {"data": data.name, "rows": data.rows, "kind": data.kind, "hash": data.data_hash[:16]}
-    return {key: value for key, value in row.items() if value != ""}
+    return {key: value for key, value in row.items() if value not in ("", None)}
 
 
 def _again(reproduce: Reproduction) -> Iterator[Block]:

@@ -60,7 +60,7 @@ class DataUsed:
     ----------
     name : str
         File or table.
-    rows : int
+    rows : int, optional
         Rows that were used.
     data_hash : str
         Hash of the contents, so that the same data can be recognised.
@@ -73,7 +73,7 @@ class DataUsed:
     """
 
     name: str
-    rows: int
+    rows: int | None = None
     data_hash: str = ""
     kind: str = ""
     dropped: Mapping[str, int] = field(default_factory=dict)

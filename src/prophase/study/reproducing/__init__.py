@@ -1,0 +1,15 @@
+"""Published experiments run again: every table and figure with a verdict, and one report each."""
+
+from prophase.study.reproducing.claims import Claim, claims_of, counts_of
+from prophase.study.reproducing.sources import SOURCES, Source, data_of
+from prophase.study.reproducing.telling import reproduction_report
+
+__all__ = [
+    "SOURCES",
+    "Claim",
+    "Source",
+    "claims_of",
+    "counts_of",
+    "data_of",
+    "reproduction_report",
+]
