@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -92,7 +92,13 @@ class KubeApi:
         #: answers to give in place of the right one: (method, kind) -> statuses
         self.fail: dict[tuple[str, str], list[int]] = {}
         self.events: list[tuple[int, str, str, dict[str, Any]]] = []
+        #: changes up to this version are forgotten, as etcd's compaction does
+        self.forgotten = 0
         self.run_pods = True
+        self.stopped = False
+        #: grows when all streams are broken
+        self.streams = 0
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def create(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
         check_schema(given, KINDS[kind])
@@ -128,11 +134,41 @@ class KubeApi:
         with self.changed:
             gone = self.get(kind, name)
             del self.objects[kind][name]
+            self.version += 1
+            gone["metadata"]["resourceVersion"] = str(self.version)
             self._note(kind, "DELETED", gone)
+            if kind == "pods" and name in self.processes:
+                self.processes[name].terminate()
             if kind == "jobs" and with_pods:
                 for pod in self.find("pods", f"job-name={name}"):
-                    del self.objects["pods"][pod["metadata"]["name"]]
+                    self.delete("pods", pod["metadata"]["name"], with_pods=False)
         return gone
+
+    def set_status(self, kind: str, value: dict[str, Any], status: dict[str, Any]) -> None:
+        """Do what a controller does that has seen something."""
+        value["status"] = status
+        self._store(kind, value, "MODIFIED")
+
+    def forget_changes(self) -> None:
+        """Compact: who wants to go on from before now must list anew."""
+        with self.changed:
+            self.forgotten = self.version
+            self.events.clear()
+            self.changed.notify_all()
+
+    def break_streams(self) -> None:
+        """Let every stream end as if its time were over."""
+        with self.changed:
+            self.streams += 1
+            self.changed.notify_all()
+
+    def stop(self) -> None:
+        """End all streams and pods."""
+        with self.changed:
+            self.stopped = True
+            for process in self.processes.values():
+                process.terminate()
+            self.changed.notify_all()
 
     def _store(self, kind: str, value: dict[str, Any], event: str) -> None:
         with self.changed:
@@ -167,7 +203,7 @@ class KubeApi:
             container = template["spec"]["containers"][0]
             pod["status"] = {"phase": "Running"}
             self._store("pods", pod, "MODIFIED")
-            self.finish(job, pod, *_run(container))
+            self.finish(job, pod, *self._run(pod["metadata"]["name"], container))
 
     def finish(
         self, job: dict[str, Any], pod: dict[str, Any], exit_code: int, reason: str, said: str
@@ -197,31 +233,37 @@ class KubeApi:
                 }
                 self._store("jobs", job, "MODIFIED")
 
+    def _run(self, pod: str, container: dict[str, Any]) -> tuple[int, str, str]:
+        """Run a container's command as a process; return exit code, reason and last words."""
+        order = _order(container)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            order |= {
+                part: str(folder / part) for part in ("samples", "result", "stdout", "stderr")
+            }
+            (folder / "order").write_text(json.dumps(asdict(Order(**order))))
+            module = [sys.executable, "-m", "prophase.runs.usage.measured", str(folder / "order")]
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            with self.changed:
+                if self.stopped:
+                    return 137, "Error", ""
+                self.processes[pod] = subprocess.Popen(module, **quiet)
+            self.processes[pod].wait()
+            del self.processes[pod]
+            if not (folder / "result").exists():
+                return 137, "Error", ""
+            result = json.loads((folder / "result").read_text())
+            said = (folder / "stderr").read_text() if (folder / "stderr").exists() else ""
+        if result["oom"]:
+            return 137, "OOMKilled", ""
+        return result["exit_code"], "Completed" if result["exit_code"] == 0 else "Error", said
 
-def _run(container: dict[str, Any]) -> tuple[int, str, str]:
-    """Run a container's command as a process; return exit code, reason and last words."""
+
+def _order(container: dict[str, Any]) -> dict[str, Any]:
     mib = int(container["resources"]["limits"]["memory"].removesuffix("Mi"))
     command = [sys.executable if c == "python3" else c for c in container["command"]]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        order = Order(
-            command,
-            str(folder / "samples"),
-            str(folder / "result"),
-            memory_gib=mib / 1024,
-            env={one["name"]: one["value"] for one in container["env"]},
-            stdout=str(folder / "out"),
-            stderr=str(folder / "err"),
-            strict=True,
-        )
-        (folder / "order").write_text(json.dumps(asdict(order)))
-        module = [sys.executable, "-m", "prophase.runs.usage.measured", str(folder / "order")]
-        subprocess.run(module, check=False, capture_output=True)
-        result = json.loads((folder / "result").read_text())
-        said = (folder / "err").read_text() if (folder / "err").exists() else ""
-    if result["oom"]:
-        return 137, "OOMKilled", ""
-    return result["exit_code"], "Completed" if result["exit_code"] == 0 else "Error", said
+    env = {one["name"]: one["value"] for one in container["env"]}
+    return {"command": command, "memory_gib": mib / 1024, "env": env, "strict": True}
 
 
 def _now() -> str:
@@ -288,21 +330,39 @@ class _Handler(BaseHTTPRequestHandler):
         """Send events one by one, as they come, until the time is over."""
         end = time.monotonic() + float(query.get("timeoutSeconds", 5))
         seen = int(query.get("resourceVersion") or 0)
+        wanted = dict(part.split("=", 1) for part in query.get("labelSelector", "").split(","))
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        position = 0
-        while time.monotonic() < end:
+        self.api.log.append(("WATCH", kind, seen))
+        streams = self.api.streams
+        while time.monotonic() < end and not self.api.stopped and streams == self.api.streams:
             with self.api.changed:
-                self.api.changed.wait(timeout=min(0.2, max(0.0, end - time.monotonic())))
-                news, position = self.api.events[position:], len(self.api.events)
-            for version, what, event, value in news:
-                if what == kind and version > seen:
-                    line = json.dumps({"type": event, "object": value}).encode() + b"\n"
-                    self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
-                    self.wfile.flush()
+                news = [event for event in self.api.events if event[0] > seen]
+                if not news and seen >= self.api.forgotten:
+                    self.api.changed.wait(timeout=min(0.3, max(0.0, end - time.monotonic())))
+                    news = [event for event in self.api.events if event[0] > seen]
+                newest, forgotten = self.api.version, self.api.forgotten
+            if seen < forgotten:
+                gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
+                gone["message"] = f"too old resource version: {seen} ({forgotten})"
+                self._chunk({"type": "ERROR", "object": gone})
+                break
+            for _, what, event, value in news:
+                labels = value["metadata"].get("labels", {})
+                if what == kind and wanted.items() <= labels.items():
+                    self._chunk({"type": event, "object": value})
+            seen = max([seen, *(version for version, *_ in news)])
+            if not news and newest > 0 and query.get("allowWatchBookmarks") in ("true", "True"):
+                bookmark = {"kind": KINDS[kind][2:], "metadata": {"resourceVersion": str(newest)}}
+                self._chunk({"type": "BOOKMARK", "object": bookmark})
         self.wfile.write(b"0\r\n\r\n")
+
+    def _chunk(self, value: dict[str, Any]) -> None:
+        line = json.dumps(value).encode() + b"\n"
+        self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+        self.wfile.flush()
 
     def _send(self, status: int, value: dict[str, Any]) -> None:
         data = json.dumps(value).encode()
@@ -320,6 +380,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         self._answer("DELETE")
+
+    def handle(self) -> None:
+        # a client that leaves in the middle of a stream is nothing to speak of
+        with suppress(ConnectionError):
+            super().handle()
 
     def log_message(self, *words: Any) -> None:
         """Say nothing."""
@@ -339,5 +404,6 @@ def running_kube_api() -> Iterator[tuple[KubeApi, client.ApiClient]]:
     settings.host = f"http://127.0.0.1:{server.server_port}"
     with client.ApiClient(settings) as connected:
         yield api, connected
+    api.stop()
     server.shutdown()
     server.server_close()

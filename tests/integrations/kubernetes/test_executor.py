@@ -40,7 +40,9 @@ tasks:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[tuple[KubeApi, KubernetesExecutor]]:
     with running_kube_api() as (api, client):
-        yield api, KubernetesExecutor(tmp_path, api_client=client, namespace="ml")
+        executor = KubernetesExecutor(tmp_path, api_client=client, namespace="ml")
+        yield api, executor
+        executor.close()
 
 
 def assignment(mib: int = 10, text: str = TWO_TASKS) -> Assignment:
@@ -117,7 +119,7 @@ def test_a_job_that_is_there_already_is_not_started_twice(cluster):
     api, executor = cluster
     api.run_pods = False
     job = started(executor, assignment())
-    executor._batch.list_namespaced_job = lambda *a, **k: type("Nothing", (), {"items": []})
+    executor.cluster.jobs = lambda selector: []
     executor.execute(job)
     assert len(api.objects["jobs"]) == 1
     assert ("POST", "jobs", 409) in api.log
@@ -129,9 +131,10 @@ def test_what_the_server_refuses_is_said_in_its_words_and_a_failed_check_changes
     with pytest.raises(ExecutorError, match="The API server says 403: etcdserver"):
         executor.deploy(assignment())
     job = started(executor, assignment())
-    api.fail[("GET", "jobs")] = [500]
+    api.fail[("GET", "jobs")] = [500] * 20
     with pytest.raises(Exception, match="500"):
         executor.check_execute(job)
+    api.fail.clear()
     assert until_end(executor, job).progress == "succeeded"
 
 
@@ -141,13 +144,15 @@ def test_a_lost_pod_is_replaced_with_the_same_memory_and_a_deadline_fails(cluste
     job = started(executor, assignment())
     (first,) = api.objects["jobs"].values()
     lost = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
-    first["status"] = {"failed": 1, "conditions": [lost]}
-    api.objects["pods"].clear()
-    assert executor.check_execute(job).progress == "running"
+    wait_for(lambda: api.objects["pods"])
+    api.delete("pods", next(iter(api.objects["pods"])), with_pods=False)
+    api.set_status("jobs", first, {"failed": 1, "conditions": [lost]})
+    wait_for(lambda: executor.check_execute(job) and len(api.objects["jobs"]) == 2)
     first, second = api.objects["jobs"].values()
     assert second["metadata"]["annotations"]["prophase.dev/memory-gib"] == "0.25"
     late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too late"}
-    second["status"] = {"failed": 1, "conditions": [late]}
+    api.set_status("jobs", second, {"failed": 1, "conditions": [late]})
+    wait_for(lambda: executor.check_execute(job).progress == "failed")
     assert "task first_task: too late" in executor.check_execute(job).reason
 
 
@@ -157,8 +162,7 @@ def test_stuck_jobs_are_deleted_and_made_again_and_unwanted_ones_are_deleted(clu
     job = started(executor, assignment())
     assert executor.repair(job) == "deleted 1 Job that had not ended"
     assert api.objects["jobs"] == {}
-    executor.check_execute(job)
-    assert len(api.objects["jobs"]) == 1
+    wait_for(lambda: executor.check_execute(job) and len(api.objects["jobs"]) == 1)
     assert executor.tidy([job]) == []
     assert "which nobody waits for" in executor.tidy([])[0]
 

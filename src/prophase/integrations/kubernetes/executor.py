@@ -2,45 +2,32 @@
 
 All it knows is in the cluster, in labels and annotations, so that any worker can go on. Names are
 made from what they stand for: creating the same Job twice is refused by the API server, and
-that is how the same attempt is never started twice.
+that is how the same attempt is never started twice, however old the view is that we act upon.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from prophase.errors import ExecutorError, ParameterError
+from prophase.errors import ExecutorError
+from prophase.integrations.kubernetes.attempts import JobAttempt, job_attempts
+from prophase.integrations.kubernetes.cluster import Cluster, said_by_server
 from prophase.integrations.kubernetes.manifests import (
-    ATTEMPT_LABEL,
-    CONTAINER,
     DEFAULT_IMAGE,
-    GENERATION_NOTE,
-    MANAGED,
-    MEMORY_NOTE,
     RUN_LABEL,
-    TASK_NOTE,
+    campaign_selector,
     run_label,
     scenario_map,
     task_job,
 )
+from prophase.integrations.kubernetes.usage import attempt_row
+from prophase.integrations.kubernetes.watching import Watched
 from prophase.plural import counted
 from prophase.runs.attempting import Tried, Verdict, verdict
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, Check
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_CONFLICT, _NOT_FOUND = 409, 404
-_MANAGED_BY = ",".join(f"{key}={value}" for key, value in MANAGED.items())
-#: what the kubelet says of a container that exceeded its limit
-_OOM_KILLED = "OOMKilled"
-_PROMETHEUS_STEP_S = 15.0
 
 
 class KubernetesExecutor:
@@ -72,35 +59,30 @@ class KubernetesExecutor:
     ) -> None:
         import kubernetes  # noqa: F401 - here, so that a missing extra is noticed at once
 
-        self._given_client = api_client
         self.namespace = namespace or os.environ.get("PROPHASE_KUBE_NAMESPACE", "default")
+        self.cluster = Cluster(self.namespace, api_client)
         self.prometheus = prometheus or os.environ.get("PROPHASE_PROMETHEUS")
         self.image = os.environ.get("PROPHASE_KUBE_IMAGE", DEFAULT_IMAGE)
         self._allocations: Mapping[str, Mapping[str, float]] = {}
+        #: Jobs and pods of each campaign, as the API server tells of their changes
+        self._views: dict[str, tuple[Watched, Watched]] = {}
 
     # deployment
 
     def deploy(self, job: Assignment) -> str:
         """Create the ConfigMap of the scenario, unless it is there."""
-        with _said_by_server():
-            self._create(self._core.create_namespaced_config_map, scenario_map(job))
+        with said_by_server():
+            self.cluster.create_config_map(scenario_map(job))
         return job.new_dag_id
 
     def check_deploy(self, job: Assignment) -> Check:
         """Compare the ConfigMap with what was registered."""
-        from kubernetes.client import ApiException
-
         wanted = scenario_map(job)
-        try:
-            found = self._core.read_namespaced_config_map(
-                wanted["metadata"]["name"], self.namespace
-            )
-        except ApiException as cause:
-            if cause.status == _NOT_FOUND:
-                return Check("failed", f"ConfigMap {wanted['metadata']['name']} is not there.")
-            raise
-        if found.data != wanted["data"]:
-            name = wanted["metadata"]["name"]
+        name = wanted["metadata"]["name"]
+        found = self.cluster.config_map(name)
+        if found is None:
+            return Check("failed", f"ConfigMap {name} is not there.")
+        if found != wanted["data"]:
             return Check("failed", f"ConfigMap {name} is not what was registered.")
         return SUCCEEDED
 
@@ -108,13 +90,13 @@ class KubernetesExecutor:
 
     def execute(self, job: Assignment) -> str:
         """Create the Jobs of all tasks that wait for nothing."""
-        with _said_by_server():
-            self._go_on(job)
+        with said_by_server():
+            self._go_on(job, self._attempts(job))
         return job.run_id or job.new_run_id
 
     def check_execute(self, job: Assignment) -> Check:
         """See which Jobs have ended, and create those that can run now."""
-        states = self._go_on(job)
+        states = self._go_on(job, self._watched_attempts(job))
         failed = {task: state.reason for task, state in states.items() if state.kind == "failed"}
         if failed and not any(state.kind == "running" for state in states.values()):
             return Check("failed", "; ".join(f"task {t}: {said}" for t, said in failed.items()))
@@ -126,9 +108,8 @@ class KubernetesExecutor:
 
     def profile(self, job: Assignment) -> str:
         """Refuse a run that has not been executed; gathering happens at the check."""
-        with _said_by_server():
-            attempts = self._attempts(job)
-            states = self._verdicts(job, attempts)
+        with said_by_server():
+            states = self._verdicts(job, self._attempts(job))
         if not all(state.kind == "done" for state in states.values()):
             raise ExecutorError(
                 f"Run {job.run_id} has not finished successfully, so it cannot be profiled."
@@ -142,7 +123,8 @@ class KubernetesExecutor:
             for attempt in attempts:
                 if attempt.pod is None or attempt.result is None:
                     return Check("failed", f"the pod of task {task} is gone, with what it told")
-                rows.append(self._row(job, task, attempt))
+                cores = self._cores(job, task)
+                rows.append(attempt_row(attempt, cores, self.prometheus, self.namespace))
         return Check("succeeded", task_rows=rows)
 
     # the rest
@@ -162,30 +144,40 @@ class KubernetesExecutor:
             if attempt.result is None
         ]
         for attempt in stuck:
-            self._delete_job(attempt.name)
+            self.cluster.delete_job(attempt.name)
         return f"deleted {counted(len(stuck), 'Job')} that had not ended" if stuck else None
 
     def tidy(self, executing: Sequence[Assignment], campaign: str = "") -> list[str]:
         """Delete Jobs that nobody waits for, and failed pods whose Job is gone."""
         wanted = {run_label(job.run_id or job.new_run_id) for job in executing}
-        jobs = self._batch.list_namespaced_job(self.namespace, label_selector=_MANAGED_BY).items
+        selector = campaign_selector(campaign)
+        jobs = self.cluster.jobs(selector)
         done = []
         for found in jobs:
-            ended = found.status and (found.status.succeeded or found.status.failed)
-            if not ended and found.metadata.labels.get(RUN_LABEL) not in wanted:
-                self._delete_job(found.metadata.name)
-                done.append(f"deleted Job {found.metadata.name}, which nobody waits for")
-        names = {found.metadata.name for found in jobs}
-        for pod in self._pods(_MANAGED_BY):
-            orphaned = pod.metadata.labels.get("job-name") not in names
-            if orphaned and pod.status.phase in ("Failed", "Unknown"):
-                self._core.delete_namespaced_pod(pod.metadata.name, self.namespace)
-                done.append(f"deleted pod {pod.metadata.name}, which had failed")
+            about = found["metadata"]
+            if not JobAttempt(found, None).has_ended and about["labels"][RUN_LABEL] not in wanted:
+                self.cluster.delete_job(about["name"])
+                done.append(f"deleted Job {about['name']}, which nobody waits for")
+        names = {found["metadata"]["name"] for found in jobs}
+        for pod in self.cluster.pods(selector):
+            about = pod["metadata"]
+            orphaned = about["labels"].get("job-name") not in names
+            if orphaned and pod["status"]["phase"] in ("Failed", "Unknown"):
+                self.cluster.delete_pod(about["name"])
+                done.append(f"deleted pod {about['name']}, which had failed")
         return done
 
-    def _go_on(self, job: Assignment) -> dict[str, Verdict]:
+    def close(self) -> None:
+        """Stop watching."""
+        for views in self._views.values():
+            for view in views:
+                view.close()
+        self._views.clear()
+
+    def _go_on(
+        self, job: Assignment, attempts: Mapping[str, Sequence[JobAttempt]]
+    ) -> dict[str, Verdict]:
         """Create every Job that can run now and return what is known of all tasks."""
-        attempts = self._attempts(job)
         states = self._verdicts(job, attempts)
         if any(state.kind == "failed" for state in states.values()):
             return states
@@ -195,21 +187,14 @@ class KubernetesExecutor:
             ready = all(states[before].kind == "done" for before in task.after)
             if room > 0 and ready and state.kind in ("new", "again"):
                 assert state.memory_gib is not None
-                set_here = self._allocations.get(task.name, {})
-                manifest = task_job(
-                    job,
-                    task,
-                    len(attempts[task.name]) + 1,
-                    state.memory_gib,
-                    set_here.get("cpu_cores", task.cpu_cores),
-                    task.image or self.image,
-                )
-                self._create(self._batch.create_namespaced_job, manifest)
+                number = len(attempts[task.name]) + 1
+                cores, image = self._cores(job, task.name), task.image or self.image
+                self.cluster.create_job(task_job(job, task, number, state.memory_gib, cores, image))
                 room -= 1
         return states
 
     def _verdicts(
-        self, job: Assignment, attempts: Mapping[str, Sequence[_Attempt]]
+        self, job: Assignment, attempts: Mapping[str, Sequence[JobAttempt]]
     ) -> dict[str, Verdict]:
         return {
             task.name: verdict(
@@ -227,177 +212,36 @@ class KubernetesExecutor:
             for task in job.pipeline.tasks.values()
         }
 
-    def _attempts(self, job: Assignment) -> dict[str, list[_Attempt]]:
-        """Return what the cluster knows of each task, first attempt to last."""
+    def _attempts(self, job: Assignment) -> dict[str, list[JobAttempt]]:
+        """Return what the cluster knows of each task right now."""
         selector = f"{RUN_LABEL}={run_label(job.run_id or job.new_run_id)}"
-        jobs = self._batch.list_namespaced_job(self.namespace, label_selector=selector).items
-        pods = {pod.metadata.labels.get("job-name"): pod for pod in self._pods(selector)}
-        found: dict[str, list[_Attempt]] = {task: [] for task in job.pipeline.tasks}
-        for one in jobs:
-            attempt = _Attempt(one, pods.get(one.metadata.name))
-            found.setdefault(attempt.task, []).append(attempt)
-        for attempts in found.values():
-            attempts.sort(key=lambda attempt: attempt.number)
+        return _per_task(job, self.cluster.jobs(selector), self.cluster.pods(selector))
+
+    def _watched_attempts(self, job: Assignment) -> dict[str, list[JobAttempt]]:
+        """Return what the watch knows of each task; while it knows nothing, ask."""
+        if job.campaign not in self._views:
+            selector = campaign_selector(job.campaign)
+            views = self.cluster.watch_jobs(selector), self.cluster.watch_pods(selector)
+            self._views[job.campaign] = views
+        jobs, pods = (view.objects() for view in self._views[job.campaign])
+        if jobs is None or pods is None:
+            return self._attempts(job)
+        label = run_label(job.run_id or job.new_run_id)
+        found = _per_task(
+            job,
+            [one for one in jobs if one["metadata"]["labels"].get(RUN_LABEL) == label],
+            [one for one in pods if one["metadata"]["labels"].get(RUN_LABEL) == label],
+        )
+        if any(attempt.is_doubtful for attempts in found.values() for attempt in attempts):
+            # the news of the Job may have overtaken those of its pod
+            return self._attempts(job)
         return found
 
-    def _row(self, job: Assignment, task: str, attempt: _Attempt) -> dict[str, Any]:
-        assert attempt.result is not None
-        oom, code = attempt.result["oom"], attempt.result["exit_code"]
-        start_s, end_s = attempt.times
-        row = {
-            "task": task,
-            "attempt": attempt.number,
-            "status": "oom" if oom else "completed" if code == 0 else "failed",
-            "submit_s": attempt.created_s,
-            "start_s": start_s,
-            "end_s": end_s,
-            "duration_s": None if start_s is None or end_s is None else end_s - start_s,
-            "request_memory_gib": attempt.memory_gib,
-            "request_cpu_cores": job.pipeline.tasks[task].cpu_cores,
-        }
-        if oom:
-            row["at_least_gib"] = attempt.memory_gib
-        if self.prometheus and start_s is not None and end_s is not None:
-            row |= self._usage(attempt.pod.metadata.name, start_s, end_s)
-        return row
-
-    def _usage(self, pod: str, start_s: float, end_s: float) -> dict[str, float]:
-        """Return the highest and mean use of a pod that cAdvisor has seen."""
-        from prophase.integrations.prometheus import usage_from_prometheus
-
-        assert self.prometheus is not None
-        which = f'{{namespace="{self.namespace}",pod="{pod}",container="{CONTAINER}"}}'
-        queries = {
-            "memory_gib": f"sum by (pod) (container_memory_working_set_bytes{which}) / 2^30",
-            "cpu_cores": f"sum by (pod) (rate(container_cpu_usage_seconds_total{which}[1m]))",
-        }
-        usage = usage_from_prometheus(
-            self.prometheus, queries, start_s=start_s, end_s=end_s, step_s=_PROMETHEUS_STEP_S
-        )
-        found = {}
-        for column, kind in (("memory_gib", "memory"), ("cpu_cores", "cpu")):
-            unit = column.removeprefix(f"{kind}_")
-            if usage[column].notna().any():
-                found[f"{kind}_peak_{unit}"] = float(usage[column].max())
-                found[f"{kind}_mean_{unit}"] = float(usage[column].mean())
-        return found
-
-    def _create(self, create: Any, manifest: dict[str, Any]) -> None:
-        """Create an object; that it is there already is what we wanted."""
-        from kubernetes.client import ApiException
-
-        try:
-            create(self.namespace, manifest)
-        except ApiException as cause:
-            if cause.status != _CONFLICT:
-                raise
-
-    def _delete_job(self, name: str) -> None:
-        from kubernetes.client import ApiException
-
-        try:
-            self._batch.delete_namespaced_job(name, self.namespace, propagation_policy="Background")
-        except ApiException as cause:
-            if cause.status != _NOT_FOUND:
-                raise
-
-    def _pods(self, selector: str) -> list[Any]:
-        pods = self._core.list_namespaced_pod(self.namespace, label_selector=selector)
-        return list(pods.items)
-
-    @cached_property
-    def _batch(self) -> Any:
-        from kubernetes.client import BatchV1Api
-
-        return BatchV1Api(self._client)
-
-    @cached_property
-    def _core(self) -> Any:
-        from kubernetes.client import CoreV1Api
-
-        return CoreV1Api(self._client)
-
-    @cached_property
-    def _client(self) -> Any:
-        from kubernetes import client, config
-
-        if self._given_client is not None:
-            return self._given_client
-        try:
-            config.load_incluster_config()
-        except config.ConfigException:
-            try:
-                config.load_kube_config()
-            except (config.ConfigException, OSError) as cause:
-                raise ParameterError(
-                    f"No cluster is configured ({cause}). Run this in a pod, or set KUBECONFIG."
-                ) from cause
-        return client.ApiClient()
+    def _cores(self, job: Assignment, task: str) -> float:
+        return self._allocations.get(task, {}).get("cpu_cores", job.pipeline.tasks[task].cpu_cores)
 
 
-class _Attempt:
-    """One Job and its pod, as the API server shows them."""
-
-    def __init__(self, job: Any, pod: Any) -> None:
-        notes = job.metadata.annotations or {}
-        self.name: str = job.metadata.name
-        self.task: str = notes.get(TASK_NOTE, "")
-        self.number = int(job.metadata.labels.get(ATTEMPT_LABEL, 1))
-        self.generation = int(notes.get(GENERATION_NOTE, 0))
-        self.memory_gib = float(notes.get(MEMORY_NOTE, "nan"))
-        self.created_s = job.metadata.creation_timestamp.timestamp()
-        self.pod = pod
-        self._job = job
-
-    @property
-    def result(self) -> dict[str, Any] | None:
-        """How the container ended; None while it has not."""
-        terminated = self._terminated
-        if terminated is not None:
-            oom = terminated.reason == _OOM_KILLED
-            said = (terminated.message or "").strip().splitlines()[-1:]
-            because = "OOMKilled" if oom else "; ".join([terminated.reason or "", *said])
-            return self._ended(terminated.exit_code, oom, because)
-        conditions = (self._job.status.conditions if self._job.status else None) or ()
-        failed = [condition for condition in conditions if condition.type == "Failed"]
-        if not failed:
-            return None
-        if failed[0].reason == "DeadlineExceeded":
-            return self._ended(124, False, failed[0].message or "DeadlineExceeded")
-        # evicted, or its node was lost: nothing is known against the task itself
-        return self._ended(137, False, failed[0].message or "its pod was lost")
-
-    @property
-    def times(self) -> tuple[float | None, float | None]:
-        """When the container started and ended."""
-        ended = self._terminated
-        if ended is None:
-            return None, None
-        return tuple(  # type: ignore[return-value]
-            None if moment is None else moment.timestamp()
-            for moment in (ended.started_at, ended.finished_at)
-        )
-
-    def _ended(self, exit_code: int, oom: bool, because: str) -> dict[str, Any]:
-        limit = self.memory_gib
-        return {"exit_code": exit_code, "oom": oom, "because": because, "limit_gib": limit}
-
-    @property
-    def _terminated(self) -> Any:
-        statuses = (self.pod.status.container_statuses or ()) if self.pod is not None else ()
-        return next((s.state.terminated for s in statuses if s.name == CONTAINER), None)
-
-
-@contextmanager
-def _said_by_server() -> Iterator[None]:
-    """Turn what the API server refuses into our error, in its words."""
-    from kubernetes.client import ApiException
-
-    try:
-        yield
-    except ApiException as cause:
-        try:
-            said = json.loads(cause.body)["message"]
-        except (TypeError, ValueError, KeyError):
-            said = cause.reason
-        raise ExecutorError(f"The API server says {cause.status}: {said}") from cause
+def _per_task(
+    job: Assignment, jobs: list[dict[str, Any]], pods: list[dict[str, Any]]
+) -> dict[str, list[JobAttempt]]:
+    return {task: [] for task in job.pipeline.tasks} | job_attempts(jobs, pods)

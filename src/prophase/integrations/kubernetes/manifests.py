@@ -23,6 +23,7 @@ ATTEMPT_LABEL, MEMORY_NOTE, RUN_NOTE = (
     "prophase.dev/memory-gib",
     "prophase.dev/run-id",
 )
+CAMPAIGN_LABEL = "prophase.dev/campaign"
 CONTAINER = "task"
 #: where an image has the job code, and where the scenario is mounted
 _CODE, _SCENARIO = "/code", "/prophase"
@@ -48,13 +49,19 @@ def run_label(run_id: str) -> str:
     return hashlib.sha256(run_id.encode()).hexdigest()[:40]
 
 
+def campaign_selector(campaign: str) -> str:
+    """Return what selects all objects of a campaign."""
+    labels = {**MANAGED, CAMPAIGN_LABEL: campaign}
+    return ",".join(f"{key}={value}" for key, value in labels.items())
+
+
 def scenario_map(job: Assignment) -> dict[str, Any]:
     """Return the ConfigMap of a deployment."""
     described = {"scenario": job.scenario, "version": job.version, **job.attributes}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": object_name(job.new_dag_id), "labels": dict(MANAGED)},
+        "metadata": {"name": object_name(job.new_dag_id), "labels": _labels(job)},
         "data": {
             "scenario.yaml": yaml.safe_dump(described, sort_keys=True, allow_unicode=True),
             "pipeline.yaml": job.pipeline.text,
@@ -68,7 +75,7 @@ def task_job(
     """Return the Job of one attempt: one pod, which is never restarted by the cluster."""
     run_id = job.run_id or job.new_run_id
     labels = {
-        **MANAGED,
+        **_labels(job),
         RUN_LABEL: run_label(run_id),
         ATTEMPT_LABEL: str(attempt),
     }
@@ -129,6 +136,10 @@ def task_job(
         },
         "spec": spec,
     }
+
+
+def _labels(job: Assignment) -> dict[str, str]:
+    return {**MANAGED, CAMPAIGN_LABEL: job.campaign}
 
 
 def _environment(job: Assignment, values: dict[str, Any]) -> list[dict[str, str]]:

@@ -1,0 +1,100 @@
+"""One attempt at a task, as the API server shows it: a Job and its pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from prophase.integrations.kubernetes.manifests import (
+    ATTEMPT_LABEL,
+    CONTAINER,
+    GENERATION_NOTE,
+    MEMORY_NOTE,
+    TASK_NOTE,
+)
+
+#: what the kubelet says of a container that exceeded its limit
+_OOM_KILLED = "OOMKilled"
+_KILLED, _TIMED_OUT = 137, 124
+
+
+class JobAttempt:
+    """One Job and its pod, both as plain JSON."""
+
+    def __init__(self, job: Mapping[str, Any], pod: Mapping[str, Any] | None) -> None:
+        about = job["metadata"]
+        notes = about.get("annotations") or {}
+        self.name: str = about["name"]
+        self.task: str = notes.get(TASK_NOTE, "")
+        self.number = int(about["labels"].get(ATTEMPT_LABEL, 1))
+        self.generation = int(notes.get(GENERATION_NOTE, 0))
+        self.memory_gib = float(notes.get(MEMORY_NOTE, "nan"))
+        self.created_s = _seconds(about["creationTimestamp"])
+        self.pod = pod
+        self._job = job
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """How the container ended; None while it has not."""
+        ended = self._terminated
+        if ended is not None:
+            oom = ended.get("reason") == _OOM_KILLED
+            said = (ended.get("message") or "").strip().splitlines()[-1:]
+            because = "OOMKilled" if oom else "; ".join([ended.get("reason") or "", *said])
+            return self._ended(ended["exitCode"], oom, because)
+        conditions = (self._job.get("status") or {}).get("conditions") or ()
+        failed = [condition for condition in conditions if condition["type"] == "Failed"]
+        if not failed:
+            return None
+        if failed[0].get("reason") == "DeadlineExceeded":
+            return self._ended(_TIMED_OUT, False, failed[0].get("message") or "DeadlineExceeded")
+        # evicted, or its node was lost: nothing is known against the task itself
+        return self._ended(_KILLED, False, failed[0].get("message") or "its pod was lost")
+
+    @property
+    def times(self) -> tuple[float | None, float | None]:
+        """When the container started and ended."""
+        ended = self._terminated or {}
+        start, end = ended.get("startedAt"), ended.get("finishedAt")
+        return _seconds(start) if start else None, _seconds(end) if end else None
+
+    @property
+    def has_ended(self) -> bool:
+        """Say whether the Job itself says that it is over."""
+        status = self._job.get("status") or {}
+        return bool(status.get("succeeded") or status.get("failed"))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Say whether the Job has failed but nothing is known of how its container ended."""
+        ended = self.result
+        return ended is not None and self._terminated is None
+
+    def _ended(self, exit_code: int, oom: bool, because: str) -> dict[str, Any]:
+        limit = self.memory_gib
+        return {"exit_code": exit_code, "oom": oom, "because": because, "limit_gib": limit}
+
+    @property
+    def _terminated(self) -> Mapping[str, Any] | None:
+        statuses = ((self.pod or {}).get("status") or {}).get("containerStatuses") or ()
+        ours = next((one for one in statuses if one["name"] == CONTAINER), None)
+        return None if ours is None else (ours.get("state") or {}).get("terminated")
+
+
+def job_attempts(
+    jobs: Iterable[Mapping[str, Any]], pods: Iterable[Mapping[str, Any]]
+) -> dict[str, list[JobAttempt]]:
+    """Return the attempts at each task, first to last."""
+    pod_of = {(pod["metadata"].get("labels") or {}).get("job-name"): pod for pod in pods}
+    found: dict[str, list[JobAttempt]] = {}
+    for job in jobs:
+        attempt = JobAttempt(job, pod_of.get(job["metadata"]["name"]))
+        found.setdefault(attempt.task, []).append(attempt)
+    for attempts in found.values():
+        attempts.sort(key=lambda attempt: attempt.number)
+    return found
+
+
+def _seconds(moment: str) -> float:
+    return datetime.fromisoformat(moment).timestamp()
