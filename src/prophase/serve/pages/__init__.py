@@ -1,5 +1,49 @@
-"""The pages of the dashboard."""
+"""The pages of the dashboard: server-rendered, one file of routes per page.
 
-from fastapi import APIRouter
+``rendering.py`` fills the templates, ``prepared.py`` computes what takes long in processes of
+its own (``work/``), ``charts.py`` says what is drawn. Charts and styles are in ``static/``.
+"""
 
-router = APIRouter()
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.responses import RedirectResponse, Response
+
+from prophase.serve.access import require
+from prophase.serve.forms import form_of
+from prophase.serve.pages import (
+    ask,
+    overview,
+    phases,
+    profiles,
+    reports,
+    runs,
+    simulator,
+    sizing,
+)
+from prophase.serve.pages.addresses import local_path
+from prophase.serve.pages.prepared import prepared_of
+from prophase.serve.pages.rendering import login_page, problem_page
+
+__all__ = ["login_page", "problem_page", "router"]
+
+
+@asynccontextmanager
+async def _life(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    if hasattr(app.state, "prepared"):
+        app.state.prepared.close()
+
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(require("read"))], lifespan=_life)
+for page in (overview, ask, profiles, sizing, simulator, phases, runs, reports):
+    router.include_router(page.router)
+
+
+@router.post("/again")
+async def again(request: Request) -> Response:
+    """Compute anew what failed, and go back to its page."""
+    said = await form_of(request)
+    prepared_of(request).again(said.get("key", ""))
+    return RedirectResponse(local_path(said.get("back", "/")), 303)

@@ -1,0 +1,165 @@
+"""Phases: what phases there are; one series with its phases and allocation curves."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from prophase.serve.access import HeldNow
+from prophase.serve.pages.charts import Chart, heat, lines
+from prophase.serve.pages.prepared import prepared_of
+from prophase.serve.pages.rendering import here, page
+from prophase.serve.pages.said import amount, named, unit_of
+
+router = APIRouter()
+
+#: curves drawn together; more cannot be told apart
+_CURVES = ("vpa", "recent-max", "phase-relative", "no-phase", "static")
+_SHOWN_CURVES = 3
+
+
+@router.get("/phases")
+def phases(request: Request, held: HeldNow) -> Response:
+    """Show the phases and list the series."""
+    if "usage" not in held.tables:
+        return page(request, "empty.html", section="phases", what="usage")
+    look = prepared_of(request).look(
+        "phases", held, title="Labelling the series", uses=["usage", "phases"], back=here(request)
+    )
+    context: dict[str, Any] = {"look": look}
+    if look.data:
+        model = look.data.get("model")
+        context |= {
+            "data": look.data,
+            "model": model,
+            "use": _use_chart(model) if model else None,
+            "next": _next_chart(model) if model else None,
+        }
+    return page(request, "phases.html", section="phases", **context)
+
+
+@router.get("/phases/series")
+def series(
+    request: Request, held: HeldNow, name: Annotated[str, Query(max_length=2000)]
+) -> Response:
+    """Show one series."""
+    if "usage" not in held.tables:
+        return page(request, "empty.html", section="phases", what="usage")
+    look = prepared_of(request).look(
+        "series",
+        held,
+        title="Labelling the series and trying allocations",
+        uses=["usage", "phases"],
+        back=here(request),
+        arguments={"series": name},
+    )
+    context: dict[str, Any] = {"look": look, "name": name}
+    if look.data:
+        context |= {
+            "data": look.data,
+            "charts": _metric_charts(look.data),
+            "curves": _allocation_chart(look.data["allocation"]),
+        }
+    return page(request, "series.html", section="phases", **context)
+
+
+def _metric_charts(data: dict[str, Any]) -> list[Chart]:
+    """Return a line per metric, the strip of phases below each."""
+    strip = None
+    if "phases" in data:
+        names = [f"phase {number}" for number in range(data["n_phases"])]
+        strip = {"name": "phase", "values": data["phases"], "names": names}
+    charts = []
+    for place, (metric, values) in enumerate(data["metrics"].items()):
+        known = [value for value in values if value is not None]
+        if not known:
+            continue
+        unit = unit_of(metric)
+        says = (
+            f"From {amount(min(known), unit)} to {amount(max(known), unit)} over "
+            f"{amount(data['time_s'][-1], 's')}, {data['samples']:,} samples"
+            + ("; the strip below shows the phase of each moment." if strip else ".")
+        )
+        more = {"strip": strip} if strip else {}
+        charts.append(
+            lines(
+                named(metric), says, data["time_s"],
+                [{"name": named(metric), "y": values, "colour": place}],
+                unit=unit, clock="elapsed", height=190, **more,
+            )
+        )  # fmt: skip
+    return charts
+
+
+def _allocation_chart(found: dict[str, Any]) -> Chart | None:
+    if "missing" in found:
+        return None
+    unit = unit_of(found["metric"])
+    ranked = sorted(
+        (one for one in found["policies"] if one["policy"] in _CURVES),
+        key=lambda one: (not one["winner"], _CURVES.index(one["policy"])),
+    )[:_SHOWN_CURVES]
+    curves = [{"name": "use", "y": found["use"], "area": True, "colour": 0}]
+    curves += [
+        {"name": one["policy"], "y": one["given"], "step": True, "colour": place + 1,
+         "dashed": place > 0}
+        for place, one in enumerate(ranked)
+    ]  # fmt: skip
+    return lines(
+        f"{named(found['metric'])}: use and what policies would allocate",
+        found["verdict"],
+        found["time_s"],
+        curves,
+        unit=unit,
+        clock="elapsed",
+        height=280,
+    )
+
+
+def _use_chart(model: dict[str, Any]) -> Chart | None:
+    """Return phases by metrics: the median of each."""
+    rows = model["statistics"]
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
+    by = {(row["phase"], row["metric"]): row for row in rows}
+    most = {m: max(row["q50"] for row in rows if row["metric"] == m) for m in metrics}
+    shares, words = [], []
+    for phase in range(model["phases"]):
+        held = [by.get((phase, metric)) for metric in metrics]
+        shares.append(
+            [
+                None if one is None else max(one["q50"], 0) / (most[metric] or 1)
+                for one, metric in zip(held, metrics, strict=True)
+            ]
+        )
+        words.append(
+            [
+                "–" if one is None else amount(one["q50"], unit_of(metric))
+                for one, metric in zip(held, metrics, strict=True)
+            ]
+        )
+    return heat(
+        "What each phase uses",
+        "Median use per phase; the stronger the colour, the more of the metric's highest median.",
+        rows=[f"phase {number}" for number in range(model["phases"])],
+        columns=[named(metric) for metric in metrics],
+        shares=shares,
+        words=words,
+    )
+
+
+def _next_chart(model: dict[str, Any]) -> Chart:
+    """Return how often each phase follows each."""
+    table = model["transitions"]
+    totals = [max(sum(row), 1.0) for row in table]
+    shares = [[count / total for count in row] for row, total in zip(table, totals, strict=True)]
+    names = [f"phase {number}" for number in range(model["phases"])]
+    return heat(
+        "What follows what",
+        "Share of the changes out of the phase on the left that lead to the phase on top.",
+        rows=names,
+        columns=names,
+        shares=shares,
+        words=[[f"{100 * share:.0f} %" for share in row] for row in shares],
+    )

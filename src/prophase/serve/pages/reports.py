@@ -1,0 +1,89 @@
+"""Reports: what studies of this workspace have found, to open and to keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, Response
+
+from prophase.serve.access import HeldNow
+from prophase.serve.pages.rendering import page
+from prophase.serve.problems import Problem
+from prophase.study.report.stored import FOLDER, stored_reports
+
+router = APIRouter()
+
+#: a report is a page of its own: its styles are written into it, and it runs nothing
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; sandbox allow-popups"
+)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A report of the workspace."""
+
+    name: str
+    title: str
+    answer: str
+    verdict: str
+    written: str
+    path: Path
+    json: Path | None
+
+
+@router.get("/reports")
+def reports(request: Request, held: HeldNow) -> Response:
+    """List the reports of the workspace."""
+    found = listed(held.workspace.folder)
+    return page(request, "reports.html", section="reports", reports=found)
+
+
+@router.get("/reports/{name}")
+def open_report(held: HeldNow, name: str) -> Response:
+    """Open a report. Only names that the list has are looked for on disk."""
+    one = _named(held.workspace.folder, name)
+    return FileResponse(
+        one.path, media_type="text/html", headers={"content-security-policy": _POLICY}
+    )
+
+
+@router.get("/reports/{name}/json")
+def report_as_json(held: HeldNow, name: str) -> Response:
+    """Return a report as data."""
+    one = _named(held.workspace.folder, name)
+    if one.json is None:
+        raise Problem(404, f"the report {name!r} is a page alone.")
+    return FileResponse(one.json, media_type="application/json")
+
+
+def listed(folder: Path) -> list[Listed]:
+    """Return all reports: those with data beside them first, then plain pages."""
+    found = [
+        Listed(
+            one.name, one.title, one.answer or one.question, one.verdict,
+            _when(one.written_s), one.page, one.json,
+        )
+        for one in stored_reports(folder)
+        if one.page.is_file()
+    ]  # fmt: skip
+    for path in sorted([*folder.glob("*.html"), *(folder / FOLDER).glob("*.html")]):
+        if path.is_file() and not path.is_symlink():
+            written = _when(path.stat().st_mtime)
+            found.append(Listed(path.name, path.stem, "", "note", written, path, None))
+    return found
+
+
+def _named(folder: Path, name: str) -> Listed:
+    one = next((one for one in listed(folder) if one.name == name), None)
+    if one is None:
+        raise Problem(404, f"there is no report {name!r}. See /reports for all.")
+    return one
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "minutes")[:16]

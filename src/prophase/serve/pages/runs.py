@@ -1,0 +1,149 @@
+"""Runs: a board of the campaign by state, and one run with its story."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import RedirectResponse, Response
+
+from prophase.runs.answers import campaign_status, list_runs, reset_runs, show_run
+from prophase.runs.campaign import Campaign
+from prophase.runs.states import RunState
+from prophase.serve.access import Caller, HeldNow, require
+from prophase.serve.forms import form_of
+from prophase.serve.library import Held
+from prophase.serve.pages.charts import Chart, bars
+from prophase.serve.pages.rendering import page
+from prophase.serve.problems import Problem
+
+router = APIRouter()
+
+#: lanes of the board: words -> states
+_LANES: dict[str, tuple[RunState, ...]] = {
+    "Registered": (RunState.REGISTERED,),
+    "Deploy": (RunState.DEPLOYING, RunState.DEPLOYED),
+    "Execute": (RunState.EXECUTING, RunState.EXECUTED),
+    "Profile": (RunState.PROFILING,),
+    "Finished": (RunState.FINISHED,),
+    "Failed": tuple(state for state in RunState if state.failed),
+}
+#: runs shown per lane
+_SHOWN = 12
+_PATIENCE_S = 3.0
+
+
+@router.get("/runs")
+def board(request: Request, held: HeldNow) -> Response:
+    """Show how many runs are in which state, live."""
+    folder = campaign_folder(request, held)
+    if folder is None:
+        return page(request, "empty.html", section="runs", what="runs")
+    campaign = Campaign(folder, patience_s=_PATIENCE_S)
+    try:
+        status = campaign_status(campaign)
+        counts = {int(one["state"]): int(one["runs"]) for one in status["states"]}
+        lanes = [
+            {
+                "words": words,
+                "count": sum(counts.get(int(state), 0) for state in states),
+                "runs": list_runs(campaign, states=states, most=_SHOWN),
+            }
+            for words, states in _LANES.items()
+        ]
+    finally:
+        campaign.close()
+    total = sum(counts.values())
+    done = counts.get(int(RunState.FINISHED), 0)
+    return page(
+        request,
+        "runs.html",
+        section="runs",
+        lanes=lanes,
+        total=total,
+        done=done,
+        workers=status["workers"],
+        campaign=folder.resolve().name,
+        campaign_folder=str(folder),
+        going=total > done + sum(counts.get(int(s), 0) for s in RunState if s.failed),
+    )
+
+
+@router.get("/runs/{number}")
+def one_run(request: Request, held: HeldNow, number: int) -> Response:
+    """Show a run: where it is, what happened to it, what its tasks used."""
+    campaign = _opened(request, held)
+    try:
+        run = show_run(campaign, number)
+        tasks = [row for run_id, row in campaign.store.task_rows() if run_id == number]
+    finally:
+        campaign.close()
+    state = RunState(run["state"])
+    return page(
+        request,
+        "run.html",
+        section="runs",
+        run=run,
+        tasks=tasks,
+        peaks=_peaks(tasks),
+        failed=state.failed,
+        back_to=17 if state > 30 else 0,
+        may_reset=_may_reset(request),
+    )
+
+
+@router.post("/runs/{number}/reset", dependencies=[Depends(require("admin"))])
+async def reset(request: Request, held: HeldNow, who: Caller, number: int) -> Response:
+    """Set a run back, so that workers pick it up again."""
+    said = await form_of(request)
+    campaign = _opened(request, held)
+    try:
+        reset_runs(
+            campaign, [number], to=said.get("to", "17"), actor=who, reason=said.get("reason", "")
+        )
+    finally:
+        campaign.close()
+    return RedirectResponse(f"/runs/{number}", 303)
+
+
+def _peaks(tasks: list[dict[str, Any]]) -> Chart | None:
+    """Return what each task used of what it was given."""
+    rows = [
+        {
+            "name": row["task"] if row["attempt"] == 1 else f"{row['task']} ({row['attempt']})",
+            "value": row["memory_peak_gib"],
+            "of": row["request_memory_gib"],
+            "colour": 0 if row["status"] == "completed" else 1,
+        }
+        for row in tasks
+        if row["memory_peak_gib"] is not None and row["request_memory_gib"] is not None
+    ]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: -row["value"])
+    return bars(
+        "What its tasks used of what they were given",
+        "Highest memory of each task as measured; grey is the request, orange ran out of it.",
+        rows[:25],
+        "GiB",
+    )
+
+
+def campaign_folder(request: Request, held: Held) -> Path | None:
+    """Return the folder of the campaign, if there is one."""
+    named: Path | None = request.app.state.settings.campaign
+    folder = named if named is not None else held.workspace.folder / "campaign"
+    return folder if (folder / "campaign.toml").is_file() else None
+
+
+def _opened(request: Request, held: Held) -> Campaign:
+    folder = campaign_folder(request, held)
+    if folder is None:
+        raise Problem(404, "this service has no campaign of runs. Start it with --campaign FOLDER.")
+    return Campaign(folder, patience_s=_PATIENCE_S)
+
+
+def _may_reset(request: Request) -> bool:
+    asking: Any = getattr(request.state, "asking", None)
+    return asking is None or asking.role == "admin"

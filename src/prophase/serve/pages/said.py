@@ -1,0 +1,114 @@
+"""Numbers on pages: each with its unit, and with its interval where it is an estimate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from prophase.trace.describe.words import say_number, say_seconds
+
+_BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))
+#: how columns of the job table are called where people read
+_NAMES = {
+    "duration_s": "Run time",
+    "wait_s": "Wait",
+    "cpu_mean_cores": "CPU, mean",
+    "cpu_peak_cores": "CPU, peak",
+    "memory_mean_gib": "Memory, mean",
+    "memory_peak_gib": "Memory, peak",
+    "gpu_util_mean_pct": "GPU use, mean",
+    "gpu_memory_mean_gib": "GPU memory, mean",
+    "gpu_memory_peak_gib": "GPU memory, peak",
+    "read_bytes": "Bytes read",
+    "write_bytes": "Bytes written",
+    "read_count": "Reads",
+    "write_count": "Writes",
+    "request_cpu_cores": "CPU asked for",
+    "request_memory_gib": "Memory asked for",
+    "request_gpus": "GPUs asked for",
+    "gpu_type": "GPU type",
+    "time_limit_s": "Time limit",
+    "cpu_cores": "CPU",
+    "memory_gib": "Memory",
+    "gpu_util_pct": "GPU use",
+    "gpu_memory_gib": "GPU memory",
+}
+
+
+def amount(value: float | None, unit: str = "") -> str:
+    """Write a number with its unit, in the size that suits it.
+
+    Examples
+    --------
+    >>> amount(5400.0, "s"), amount(12.3456, "GiB"), amount(5e9, "bytes"), amount(None, "s")
+    ('1.5 h', '12.3 GiB', '4.66 GiB', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    if unit == "s":
+        return say_seconds(value)
+    if unit == "bytes":
+        for size, name in _BYTES:
+            if abs(value) >= size:
+                return f"{_short(value / size)} {name}"
+        return f"{_short(value)} B"
+    return f"{_short(value)} {unit}".rstrip()
+
+
+def between(low: float | None, high: float | None, unit: str = "", words: str = "95 %") -> str:
+    """Write an interval, or nothing where there is none.
+
+    Examples
+    --------
+    >>> between(60.0, 5400.0, "s"), between(None, 3.0)
+    ('95 % interval 1 min to 1.5 h', '')
+    """
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    return f"{words} interval {amount(low, unit)} to {amount(high, unit)}"
+
+
+def named(column: str) -> str:
+    """Return what a column is called where people read.
+
+    Examples
+    --------
+    >>> named("memory_peak_gib"), named("attr_image_size")
+    ('Memory, peak', 'Image size')
+    """
+    known = _NAMES.get(column)
+    return known or column.removeprefix("attr_").replace("_", " ").capitalize()
+
+
+def unit_of(column: str) -> str:
+    """Return the unit that the name of a column ends in, as pages write it.
+
+    Examples
+    --------
+    >>> [unit_of(name) for name in ("duration_s", "cpu_mean_cores", "gpu_util_pct", "read_bytes")]
+    ['s', 'cores', '%', 'bytes']
+    """
+    ends = {"_s": "s", "_gib": "GiB", "_cores": "cores", "_pct": "%", "_bytes": "bytes",
+            "_gpus": "GPUs"}  # fmt: skip
+    return next((unit for end, unit in ends.items() if column.endswith(end)), "")
+
+
+def cell(value: Any) -> str:
+    """Write a cell of a plain table.
+
+    Examples
+    --------
+    >>> cell(None), cell(1234.5), cell("a"), cell(True)
+    ('–', '1,234', 'a', 'yes')
+    """
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return _short(value)
+    return str(value)
+
+
+def _short(value: float) -> str:
+    return say_number(float(f"{value:.3g}")) if abs(value) < 1000 else say_number(value)

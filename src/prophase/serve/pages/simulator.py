@@ -1,0 +1,128 @@
+"""The simulator: compare policies, see why jobs wait, and ask what if."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from prophase.serve.access import HeldNow, TasksNow
+from prophase.serve.library import Held
+from prophase.serve.pages.charts import Chart, bars
+from prophase.serve.pages.prepared import Look, prepared_of
+from prophase.serve.pages.rendering import here, page
+
+router = APIRouter()
+
+#: what a page calls a scenario of the comparison
+_WORDS = {
+    "baseline": "as today: first come, skipping",
+    "policy fifo:best_fit:strict": "strict queue",
+    "policy fifo:first_fit:skip": "first fit",
+    "policy smallest_gpu_time": "smallest GPU time first",
+    "policy shortest": "shortest first (knows the future)",
+}
+_CAUSES = {
+    "capacity": "cluster full", "gpu_type": "GPU type", "quota": "quota", "order": "order",
+    "fragmentation": "fragmented", "gang": "gang",
+}  # fmt: skip
+_Cluster = Annotated[str, Query(max_length=500)]
+
+
+@router.get("/simulator")
+def simulator(request: Request, held: HeldNow, tasks: TasksNow, cluster: _Cluster = "") -> Response:
+    """Compare policies, say why jobs wait, and offer the what-if form."""
+    if "jobs" not in held.tables:
+        return page(request, "empty.html", section="simulator", what="jobs")
+    known = "nodes" in held.tables or bool(cluster.strip())
+    context: dict[str, Any] = {
+        "cluster": cluster.strip(),
+        "has_nodes": "nodes" in held.tables,
+        "known": known,
+        "words": _WORDS,
+        "asked": [task for task in tasks.all() if task.kind == "whatif"][:8],
+    }
+    if known:
+        policies = _look(request, held, "policies", "Replaying under other policies", cluster)
+        why = _look(request, held, "why", "Finding out why jobs wait", cluster)
+        context |= {"policies": policies, "why": why}
+        if policies.data:
+            context["waits"] = _waits_chart(policies.data)
+        if why.data:
+            context |= {"causes": _causes_chart(why.data), "removals": _removal_chart(why.data)}
+    return page(request, "simulator.html", section="simulator", **context)
+
+
+def _look(request: Request, held: Held, view: str, title: str, cluster: str) -> Look:
+    arguments = {"cluster": cluster.strip()} if cluster.strip() else {}
+    return prepared_of(request).look(
+        view, held, title=title, uses=["jobs", "nodes"], back=here(request), arguments=arguments
+    )
+
+
+def _waits_chart(data: dict[str, Any]) -> Chart:
+    ranked = data["ranked"]["mean_wait_s"]
+    rows = [
+        {
+            "name": _WORDS.get(one["scenario"], one["scenario"]),
+            "value": one["mean_wait_s"], "low": one["mean_wait_s_low"],
+            "high": one["mean_wait_s_high"], "colour": 0 if one["scenario"] == "baseline" else 5,
+        }
+        for one in ranked
+    ]  # fmt: skip
+    usual = sorted(row["value"] for row in rows)[len(rows) // 2]
+    most = max(row["value"] for row in rows if row["value"] <= 20 * usual or usual == 0)
+    return bars(
+        "Mean wait under other policies",
+        f"Mean over {data['seeds']} traces whose days are drawn anew, with 95 % intervals "
+        f"({data['blocks']} days to draw from). Bars that end at the edge go on.",
+        rows,
+        "s",
+        least=0,
+        most=max(most * 2.2, 1.0),
+    )
+
+
+def _causes_chart(data: dict[str, Any]) -> Chart | None:
+    held = [one for one in data["causes"] if one["share_pct"]]
+    if not held:
+        return None
+    rows = [
+        {"name": _cause(one["cause"]), "value": one["share_pct"], "low": one["share_low_pct"],
+         "high": one["share_high_pct"], "note": one["words"]}
+        for one in sorted(held, key=lambda one: -one["share_pct"])
+    ]  # fmt: skip
+    return bars(
+        "What jobs wait for",
+        f"Shares of all {data['total_wait_h']:,.0f} h of waiting, with 95 % intervals; together "
+        "100 %.",
+        rows,
+        "%",
+        least=0,
+        most=100,
+    )
+
+
+def _removal_chart(data: dict[str, Any]) -> Chart | None:
+    rows = [
+        {"name": one["change"], "value": one["change_pct"], "low": one["low_pct"],
+         "high": one["high_pct"], "colour": 2 if one["change_pct"] < 0 else 1}
+        for one in data["without"]
+        if not one["skipped"] and one["change_pct"] is not None
+    ]  # fmt: skip
+    if not rows:
+        return None
+    return bars(
+        "What would help",
+        "Change of all waiting in a replay without the cause, with 95 % intervals; to the left "
+        "is less waiting.",
+        rows,
+        "%",
+        least=-100,
+        most=max(40.0, max(row["value"] for row in rows)),
+    )
+
+
+def _cause(name: str) -> str:
+    return _CAUSES.get(name, name.replace("_", " "))

@@ -1,0 +1,190 @@
+"""Sizing: a table by saving; one task with its history, ladder and risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from prophase.serve.access import HeldNow
+from prophase.serve.library import Held
+from prophase.serve.pages.charts import Chart, bars
+from prophase.serve.pages.prepared import Look, prepared_of
+from prophase.serve.pages.rendering import here, page
+from prophase.serve.pages.said import amount
+from prophase.serve.problems import Problem
+
+router = APIRouter()
+
+Resource = Literal["memory", "cpu", "gpu-memory", "gpu", "time"]
+Risk = Literal["0.1", "1", "5", "10"]
+Saving = Literal["50", "20", "0"]
+_PER_PAGE = 50
+#: column of the address -> key of a row
+_SORTS = {
+    "task": "task", "runs": "runs", "now": "now", "advice": "advice", "risk": "oom_pct",
+    "saving": "saving_pct", "saved": "saved_per_month",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is sized, and how boldly."""
+
+    resource: Resource = "memory"
+    risk: Risk = "1"
+    least: Saving = "50"
+
+    @property
+    def query(self) -> str:
+        """Return the choice as part of an address."""
+        return f"resource={self.resource}&risk={self.risk}&least={self.least}"
+
+
+DEFAULT = Choice()
+
+
+def look_at_sizing(request: Request, held: Held, choice: Choice) -> Look:
+    """Return the advice for all tasks, or how far it is."""
+    return prepared_of(request).look(
+        "sizing",
+        held,
+        title="Trying advice on the past of every task",
+        uses=["jobs"],
+        back=here(request),
+        arguments={
+            "resource": choice.resource,
+            "risk": float(choice.risk) / 100,
+            "least_saving": float(choice.least) / 100,
+        },
+    )
+
+
+@router.get("/sizing")
+def sizing(
+    request: Request,
+    held: HeldNow,
+    resource: Resource = "memory",
+    risk: Risk = "1",
+    least: Saving = "50",
+    sort: Literal["task", "runs", "now", "advice", "risk", "saving", "saved"] = "saved",
+    down: bool = True,
+    find: Annotated[str, Query(max_length=200)] = "",
+    number: Annotated[int, Query(ge=1, le=10_000)] = 1,
+) -> Response:
+    """List tasks by what they could save."""
+    if "jobs" not in held.tables:
+        return page(request, "empty.html", section="sizing", what="jobs")
+    choice = Choice(resource, risk, least)
+    look = look_at_sizing(request, held, choice)
+    context: dict[str, Any] = {"look": look, "choice": choice, "find": find}
+    if look.data:
+        rows = [one for one in look.data["tasks"] if find.lower() in one["task"].lower()]
+        rows = _sorted(rows, _SORTS[sort], down)
+        pages = max(-(-len(rows) // _PER_PAGE), 1)
+        number = min(number, pages)
+        context |= {
+            "data": look.data, "found": len(rows), "sort": sort, "down": down,
+            "rows": rows[(number - 1) * _PER_PAGE : number * _PER_PAGE],
+            "number": number, "pages": pages, "savings": _savings_chart(look.data),
+        }  # fmt: skip
+    return page(request, "sizing.html", section="sizing", **context)
+
+
+@router.get("/sizing/task")
+def one_task(
+    request: Request,
+    held: HeldNow,
+    name: Annotated[str, Query(max_length=2000)],
+    resource: Resource = "memory",
+    risk: Risk = "1",
+    least: Saving = "50",
+) -> Response:
+    """Show one task: its history, what it should ask for, and the risk."""
+    if "jobs" not in held.tables:
+        return page(request, "empty.html", section="sizing", what="jobs")
+    choice = Choice(resource, risk, least)
+    look = look_at_sizing(request, held, choice)
+    context: dict[str, Any] = {"look": look, "choice": choice, "name": name}
+    if look.data:
+        row = next((one for one in look.data["tasks"] if one["task"] == name), None)
+        if row is None:
+            raise Problem(404, f"there is no task {name!r} among those that can be sized.")
+        history = look.data["histories"].get(name)
+        context |= {"data": look.data, "row": row, "history": history}
+        if history:
+            unit = look.data["unit"]
+            context["dots"] = _history_chart(row, history, unit)
+            context["risks"] = _risk_chart(row, history)
+    return page(request, "task.html", section="sizing", **context)
+
+
+def _sorted(rows: list[dict[str, Any]], key: str, down: bool) -> list[dict[str, Any]]:
+    """Sort rows; what is unknown comes last in both directions."""
+    known = [row for row in rows if row[key] is not None]
+    known.sort(key=lambda row: row[key], reverse=down)
+    return known + [row for row in rows if row[key] is None]
+
+
+def _savings_chart(data: dict[str, Any]) -> Chart | None:
+    rows = [
+        {"name": one["task"], "value": one["saved_per_month"], "note": one["why"]}
+        for one in data["tasks"]
+        if not one["keep"] and one["saved_per_month"]
+    ][:10]
+    if not rows:
+        return None
+    unit = f"{data['unit']} h"
+    which = "The task that saves" if len(rows) == 1 else f"The {len(rows)} tasks that save"
+    return bars(
+        "Where the savings are",
+        f"{which} most, in {unit} a month. Each advice was tried on the task's own past.",
+        rows,
+        unit,
+    )
+
+
+def _history_chart(row: dict[str, Any], history: dict[str, Any], unit: str) -> Chart:
+    first = history["first_run"]
+    peaks = history["peaks"]
+    levels = [{"name": "advised", "value": history["ladder"][0], "colour": 2}]
+    if row["now"] is not None:
+        levels.append({"name": "asked for today", "value": row["now"], "colour": 1})
+    above = sum(peak > history["ladder"][0] for peak in peaks)
+    return Chart(
+        "dots",
+        "What its runs needed",
+        f"The peak of each of the last {len(peaks)} runs, in the order they ended. "
+        f"{above} of them would not have fitted into the first rung.",
+        {
+            "x": list(range(first, first + len(peaks))), "y": peaks, "unit": unit,
+            "xlabel": "run", "ylabel": f"peak, {unit}", "above": history["ladder"][0],
+            "levels": levels,
+        },
+        [{"run": first + at, "peak": amount(peak, unit)} for at, peak in enumerate(peaks)][-60:],
+    )  # fmt: skip
+
+
+def _risk_chart(row: dict[str, Any], history: dict[str, Any]) -> Chart | None:
+    if "killed" not in history:
+        return None
+    rows = [
+        {"name": f"attempt {place + 1}", "value": 100 * share, "colour": 1}
+        for place, share in enumerate(history["killed"])
+    ]
+    if row["oom_pct"] is not None:
+        rows.insert(
+            0,
+            {"name": "seen in the trial", "value": row["oom_pct"], "low": row["oom_low_pct"],
+             "high": row["oom_high_pct"], "colour": 0},
+        )  # fmt: skip
+    return bars(
+        "The risk of being killed",
+        "Share of runs above each rung of the ladder, and what the trial on the past saw "
+        "at the first rung, with its 90 % interval.",
+        rows,
+        "%",
+        level="90 %",
+    )
