@@ -1,8 +1,8 @@
 """How the service bears load: predictions at 200 requests/s, and reports through a kill -9.
 
 A workspace with a model of 100,000 finished jobs is served by ``prophase serve`` in one process;
-this process asks. Requests leave on a fixed schedule whether or not earlier ones have been
-answered, and a request's time counts from when it should have left, so that a service that
+this process asks. Requests leave at random (a Poisson process) whether or not earlier ones have
+been answered, and a request's time counts from when it should have left, so that a service that
 stalls cannot hide it. Beside it runs the same load against ``/healthz``, which computes nothing:
 what is left is HTTP and the machine. Then 10,000 finished jobs are reported over several
 connections while the service is killed (SIGKILL) and started again; every report that was
@@ -187,10 +187,10 @@ async def offered(
         if status != 200:
             raise SystemExit(f"{path} answered {status}")
 
-    begin = time.perf_counter() + 0.1
+    due = time.perf_counter() + 0.1
     tasks = []
-    for number in range(int(RATE * seconds)):
-        due = begin + number / RATE
+    for _ in range(int(RATE * seconds)):
+        due += draw.expovariate(RATE)
         await asyncio.sleep(max(due - time.perf_counter(), 0))
         tasks.append(asyncio.create_task(one(due)))
     await asyncio.gather(*tasks)
