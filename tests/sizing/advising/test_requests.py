@@ -9,6 +9,7 @@ import pytest
 from prophase.errors import ModelFileError
 from prophase.modelfile import save_model
 from prophase.sizing.advising.requests import KIND, Requests, learn_requests, task_of
+from prophase.sizing.replaying.tasks import task_runs
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,13 @@ def test_a_resource_that_was_not_measured_is_silent_and_says_why(jobs: pd.DataFr
 
 
 def test_a_task_is_named_as_in_the_history(jobs: pd.DataFrame) -> None:
-    assert task_of(pd.DataFrame([{"task": "align", "group": "g"}])) == "align"
-    assert task_of(pd.DataFrame([{"group": "g", "name": "n"}])) == "g"
-    assert task_of(pd.DataFrame([{"request_gpus": 1.0}])) == "all"
+    for job in (
+        {"task": "align", "group": "g"},
+        {"group": "g", "name": "n"},
+        {"request_gpus": 1.0},
+    ):
+        row = pd.DataFrame([{**job, "memory_peak_gib": 1.0, "duration_s": 60.0}])
+        assert task_of(job) == task_runs(row).runs[0].task
 
 
 def test_a_file_of_another_layout_is_refused(tmp_path: Path) -> None:

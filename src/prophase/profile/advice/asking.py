@@ -45,6 +45,7 @@ def ask(
     *,
     targets: Sequence[str] | None = None,
     classifier: ProfileClassifier | None = None,
+    mattered: bool = True,
 ) -> Advice:
     """Return what is known of a job before it runs.
 
@@ -58,6 +59,8 @@ def ask(
         Some of the model's targets, all if not given.
     classifier : ProfileClassifier, optional
         Names the profile of the job, too.
+    mattered : bool, default=True
+        Whether to find out which attributes mattered, which takes most of the time.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def ask(
         raise InputError("the job says nothing. Name at least one column, such as user.")
     wanted = model.check_targets(targets)
     given = [name for name in known_at_submit(columns) if name in model.columns]
-    asked = _Asked.of(model, columns, given)
+    asked = _Asked.of(model, columns, given if mattered else [])
     found = tuple(_target(model, target, asked) for target in wanted)
     return Advice(
         job=columns,

@@ -7,6 +7,8 @@ exponentially.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -36,25 +38,39 @@ def probability_above(answers: pd.DataFrame, value: float | Floats) -> Floats:
     >>> [probability_above(answers, at).round(3).item() for at in (1.0, 10.0, 100.0, 1000.0)]
     [0.95, 0.5, 0.05, 0.0]
     """
-    point, low, high = (
-        np.log(np.maximum(answers[name].to_numpy(dtype=np.float64), 1e-300))
-        for name in ("value", "low", "high")
-    )
-    at = np.log(np.maximum(value, 1e-300))
-    below = np.maximum(point - low, _LEAST)
-    above = np.maximum(high - point, _LEAST)
-    inside = 0.5 - _TAIL
-    with np.errstate(over="ignore", invalid="ignore"):
-        # each tail falls off as steeply as the side of the range beside it
-        far_below = 1 - _TAIL * np.exp((at - low) * inside / (_TAIL * below))
-        far_above = _TAIL * np.exp((high - at) * inside / (_TAIL * above))
-        near_below = 0.5 + inside * (point - at) / below
-        near_above = 0.5 - inside * (at - point) / above
-    found = np.select(
-        [at < low, at <= point, at <= high], [far_below, near_below, near_above], far_above
-    )
-    known = np.isfinite(point) & np.isfinite(low) & np.isfinite(high)
-    return np.where(known, np.clip(found, 0.0, 1.0), np.nan)
+    columns = answers[["value", "low", "high"]].to_numpy(dtype=np.float64)
+    return _Spread.of(columns).above(np.log(np.maximum(value, 1e-300)))
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Points and ranges of answers, in logarithms."""
+
+    point: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, columns: Floats) -> _Spread:
+        return cls(*np.log(np.maximum(columns, 1e-300)).T)
+
+    def above(self, at: float | Floats) -> Floats:
+        """Return the probability that each outcome exceeds a value."""
+        point, low, high = self.point, self.low, self.high
+        below = np.maximum(point - low, _LEAST)
+        above = np.maximum(high - point, _LEAST)
+        inside = 0.5 - _TAIL
+        with np.errstate(over="ignore", invalid="ignore"):
+            # each tail falls off as steeply as the side of the range beside it
+            far_below = 1 - _TAIL * np.exp((at - low) * inside / (_TAIL * below))
+            far_above = _TAIL * np.exp((high - at) * inside / (_TAIL * above))
+            near_below = 0.5 + inside * (point - at) / below
+            near_above = 0.5 - inside * (at - point) / above
+        found = np.where(at <= high, near_above, far_above)
+        found = np.where(at <= point, near_below, found)
+        found = np.where(at < low, far_below, found)
+        known = np.isfinite(point) & np.isfinite(low) & np.isfinite(high)
+        return np.where(known, np.clip(found, 0.0, 1.0), np.nan)
 
 
 def put_together(answers: pd.DataFrame) -> tuple[float, float, float]:
@@ -86,32 +102,43 @@ def put_together_each(
     groups = int(group.max()) + 1
     columns = answers[["value", "low", "high"]].to_numpy(dtype=np.float64)
     known = np.isfinite(columns[:, 0])
-    told, group = answers[known], group[known]
+    columns, group = columns[known], group[known]
     held = np.bincount(group, minlength=groups)
-    value = np.full(groups, np.nan)
-    middle = told["value"].groupby(group).median()
-    value[middle.index.to_numpy()] = middle.to_numpy()
+    value = _medians(columns[:, 0], group, groups)
     low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
-    np.minimum.at(low, group, columns[known, 1])
-    np.maximum.at(high, group, columns[known, 2])
+    np.minimum.at(low, group, columns[:, 1])
+    np.maximum.at(high, group, columns[:, 2])
     low[held == 0] = high[held == 0] = np.nan
     # where a range is open, or there is one answer, its ends are those of all
     several = (held > 1) & np.isfinite(low) & np.isfinite(high) & (low > 0)
     begin, end = (np.log(np.where(several, part, 1.0)) for part in (low, high))
-    inner = [_place(told, group, held, begin, end, share) for share in (1 - _TAIL, _TAIL)]
+    spread = _Spread.of(columns)
+    inner = [_place(spread, group, held, begin, end, share) for share in (1 - _TAIL, _TAIL)]
     low = np.where(several, np.minimum(np.exp(inner[0]), value), low)
     high = np.where(several, np.maximum(np.exp(inner[1]), value), high)
     return value, low, high
 
 
+def _medians(values: Floats, group: NDArray[np.intp], groups: int) -> Floats:
+    """Return the median of each group; NaN of one without values."""
+    found = np.full(groups, np.nan)
+    if groups == 1:
+        # one job is to be answered within milliseconds
+        found[0] = np.median(values) if len(values) else np.nan
+        return found
+    middle = pd.Series(values).groupby(group).median()
+    found[middle.index.to_numpy()] = middle.to_numpy()
+    return found
+
+
 def _place(
-    told: pd.DataFrame, group: NDArray[np.intp], held: NDArray[np.intp],
+    told: _Spread, group: NDArray[np.intp], held: NDArray[np.intp],
     begin: Floats, end: Floats, share: float,
 ) -> Floats:  # fmt: skip
     """Return, in logarithms, where that share of each group's outcomes lies above."""
     for _ in range(_HALVINGS):
         middle = (begin + end) / 2
-        above = probability_above(told, np.exp(middle)[group])
+        above = told.above(middle[group])
         beyond = np.bincount(group, above, minlength=len(held)) / np.maximum(held, 1) >= share
         begin, end = np.where(beyond, middle, begin), np.where(beyond, end, middle)
     return (begin + end) / 2

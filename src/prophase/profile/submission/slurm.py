@@ -62,7 +62,7 @@ def from_script(text: str, where: str) -> Submission:
     >>> [columns[name] for name in ("instances", "request_gpus", "gpu_type", "time_limit_s")]
     [2.0, 4.0, 'a100', 86400.0]
     """
-    options = _options(text, where)
+    options = script_options(text, where)
     columns: dict[str, object] = {
         column: options[option] for option, column in _TEXTS.items() if options.get(option)
     }
@@ -105,7 +105,7 @@ def time_limit_s(text: str) -> float | None:
     return numbers[0] * 60 + (numbers[1] if len(numbers) == 2 else 0.0)
 
 
-def _options(text: str, where: str) -> dict[str, str]:
+def script_options(text: str, where: str) -> dict[str, str]:
     """Return long option -> value; as in Slurm, the last one said counts."""
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -192,24 +192,35 @@ def _gpus(
     for option, factor in factors.items():
         if option not in options:
             continue
-        total, kinds = 0.0, []
-        for part in re.split(r",(?![^(]*\))", options[option]):
-            bare = part.removeprefix("gres/").removeprefix("gres:")
-            if option == "gres":
-                if not re.match(r"gpu\b", bare):
-                    continue
-                bare = bare.removeprefix("gpu").lstrip(":=")
-            match = _GPU.fullmatch(bare)
-            if match is None:
-                raise InputError(
-                    f"{where}: --{option} is {options[option]!r}. Write for example "
-                    f"--{option}={'gpu:a100:2' if option == 'gres' else 'a100:2'}."
-                )
-            total += float(match[2] or 1)
-            kinds += [match[1]] if match[1] else []
+        total, kind = gpus_of(options[option], f"{where}: --{option}", named=option == "gres")
         if total:
-            return total * factor, "|".join(kinds) or None
+            return total * factor, kind
     return None, None
+
+
+def gpus_of(text: str, where: str, *, named: bool = True) -> tuple[float, str | None]:
+    """Return number and type of GPUs; ``named`` if the text names resources, as gres do.
+
+    Examples
+    --------
+    >>> gpus_of("gres:gpu:a100:2,shard:4", "gres"), gpus_of("v100:4", "gpus", named=False)
+    ((2.0, 'a100'), (4.0, 'v100'))
+    """
+    total, kinds = 0.0, []
+    for part in re.split(r",(?![^(]*\))", text):
+        bare = part.removeprefix("gres/").removeprefix("gres:")
+        if named:
+            if not re.match(r"gpu\b", bare):
+                continue
+            bare = bare.removeprefix("gpu").lstrip(":=")
+        match = _GPU.fullmatch(bare)
+        if match is None:
+            example = "gpu:a100:2" if named else "a100:2"
+            option = where.rpartition(": ")[2]
+            raise InputError(f"{where} is {text!r}. Write for example {option}={example}.")
+        total += float(match[2] or 1)
+        kinds += [match[1]] if match[1] else []
+    return total, "|".join(kinds) or None
 
 
 def _limit(text: str, where: str) -> float | None:

@@ -17,7 +17,7 @@ import pandas as pd
 from prophase.errors import InputError, ModelFileError
 from prophase.modelfile import load_model, save_model
 from prophase.sizing.advising.advice import Advice, Gate, TaskAdvice, advise
-from prophase.sizing.replaying.tasks import known_before
+from prophase.sizing.replaying.tasks import NAMING, UNNAMED
 from prophase.sizing.resources import RESOURCES
 
 KIND = "sizing.requests"
@@ -107,15 +107,15 @@ def learn_requests(
     return Requests(found, data_hash, silent)
 
 
-def task_of(job: pd.DataFrame) -> str:
-    """Return the task that a job table of one row counts as.
+def task_of(job: Mapping[str, Any]) -> str:
+    """Return the task that a job counts as, given the columns that have a value.
 
     Examples
     --------
-    >>> task_of(pd.DataFrame({"user": ["ann"], "workload": ["bert"]}))
+    >>> task_of({"user": "ann", "workload": "bert"})
     'bert'
     """
-    return known_before(job, "strict", RESOURCES["memory"])[0][0]
+    return next((str(job[name]) for name in NAMING if job.get(name) is not None), UNNAMED)
 
 
 def _packed(advice: Advice) -> dict[str, Any]:
@@ -139,17 +139,23 @@ def _unpacked(resource: str, held: Mapping[str, Any]) -> Advice:
         *(held[name] for name in _NUMBERS), strict=True,
     )  # fmt: skip
     tasks = []
-    for task, why, keep, ladder, *numbers in rows:
-        named = {n: math.nan if v is None else v for n, v in zip(_NUMBERS, numbers, strict=True)}
+    for task, why, keep, ladder, runs, *numbers in rows:
+        now, oom, low, high, tried, saving, saved = map(_number, numbers)
+        rungs = tuple(map(float, ladder))
+        counts = int(runs), int(tried)
         tasks.append(
             TaskAdvice(
-                task=str(task), why=str(why), keep=bool(keep), ladder=tuple(map(float, ladder)),
-                **named,
+                str(task), counts[0], now, rungs, oom, low, high, counts[1], saving, saved,
+                str(why), bool(keep),
             )
         )  # fmt: skip
     unit = RESOURCES[resource].unit
     left_out = {str(k): int(v) for k, v in held["left_out"].items()}
     return Advice(tasks, float(held["risk"]), unit, resource, left_out, float(held["span_h"]))
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
 
 
 def _known(value: float) -> float | None:

@@ -14,6 +14,9 @@ from prophase.sizing.resources import RESOURCES, Resource
 Track = Literal["input", "strict"]
 TRACKS = ("input", "strict")
 _BYTES_PER_GIB = 2.0**30
+#: columns that name the kind of work, the surest first, and its name if none does
+NAMING = ("task", "group", "workload", "name", "user")
+UNNAMED = "all"
 
 #: sizes of inputs: declared before the run, and the stand-in that only monitoring knows
 DECLARED_INPUT, READ_CHARACTERS = "attr_input_bytes", "after_rchar_bytes"
@@ -143,10 +146,10 @@ def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> dict[str, Any]:
 def _task_names(jobs: pd.DataFrame) -> list[str]:
     """Name the kind of work: the task, else what recurs or the application, else the job's name."""
     named = pd.Series(pd.NA, index=jobs.index, dtype="string")
-    for column in ("task", "group", "workload", "name", "user"):
+    for column in NAMING:
         if column in jobs:
             named = named.fillna(jobs[column].astype("string"))
-    return [str(name) for name in named.fillna("all").tolist()]
+    return [str(name) for name in named.fillna(UNNAMED).tolist()]
 
 
 def _clock(jobs: pd.DataFrame, runtime_h: Any) -> tuple[Any, Any, Any]:

@@ -6,9 +6,15 @@ from prophase.lazy import lazy_names
 
 if TYPE_CHECKING:
     from prophase.study.submitting.counsel import Counsel, RequestCounsel
-    from prophase.study.submitting.counsellor import Counsellor
+    from prophase.study.submitting.counsellor import Counsellor, Gives, Remembering
 
-_HOMES = {"Counsel": "counsel", "Counsellor": "counsellor", "RequestCounsel": "counsel"}
+_HOMES = {
+    "Counsel": "counsel",
+    "Counsellor": "counsellor",
+    "Gives": "counsellor",
+    "Remembering": "counsellor",
+    "RequestCounsel": "counsel",
+}
 __getattr__ = lazy_names(__name__, _HOMES)
 
-__all__ = ["Counsel", "Counsellor", "RequestCounsel"]
+__all__ = ["Counsel", "Counsellor", "Gives", "Remembering", "RequestCounsel"]

@@ -6,11 +6,11 @@ The larger of the two counts, and where anything looks unlike the past, the job'
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Protocol
 
 from prophase.errors import ProphaseError
 from prophase.profile.advice.advice import Advice, say
@@ -49,6 +49,7 @@ class Counsellor:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from prophase.sizing.advising.requests import learn_requests
     >>> jobs = pd.DataFrame({"task": ["align"] * 40, "memory_peak_gib": 2.0, "duration_s": 600.0})
     >>> jobs = jobs.assign(job_id=range(40), request_memory_gib=16.0)
@@ -87,7 +88,7 @@ class Counsellor:
             silent.append("no prediction: neither duration nor use was learnt.")
             return None
         try:
-            return ask(self.model, job, targets=targets, classifier=self.classifier)
+            return ask(self.model, job, targets=targets, classifier=self.classifier, mattered=False)
         except ProphaseError as error:
             silent.append(f"no prediction: {error}")
             return None
@@ -102,7 +103,7 @@ class Counsellor:
         if self.requests is None:
             silent.append("no request is advised: none was learnt yet (prophase learn).")
             return ()
-        task = task_of(pd.DataFrame([dict(job.columns)]))
+        task = task_of(job.columns)
         found = []
         for name in resources:
             if name not in self.requests.advice:
@@ -117,6 +118,53 @@ class Counsellor:
             ladder, why = _decided(name, past, task, asked, scale, advice)
             found.append(RequestCounsel(name, resource.request_column, asked, ladder, why, task))
         return tuple(found)
+
+
+class Gives(Protocol):
+    """Whoever gives counsel."""
+
+    def counsel(
+        self, job: Submission | Mapping[str, Any], *, resources: Sequence[str] = SIZED
+    ) -> Counsel:
+        """Return what to tell a job."""
+        ...
+
+
+class Remembering:
+    """Gives the same counsel to the same job again without thinking: jobs come in swarms.
+
+    Parameters
+    ----------
+    counsellor : Counsellor
+        Who thinks.
+    most : int, default=4096
+        Answers that are remembered; the one not asked for longest is forgotten first.
+    """
+
+    def __init__(self, counsellor: Counsellor, most: int = 4096) -> None:
+        self.counsellor, self.most = counsellor, most
+        self._held: OrderedDict[tuple[Any, ...], Counsel] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def counsel(
+        self, job: Submission | Mapping[str, Any], *, resources: Sequence[str] = SIZED
+    ) -> Counsel:
+        """Return what to tell a job."""
+        if not isinstance(job, Submission):
+            return self.counsellor.counsel(job, resources=resources)
+        columns = tuple(sorted((name, str(value)) for name, value in job.columns.items()))
+        key = (columns, tuple(resources), job.notes)
+        with self._lock:
+            found = self._held.get(key)
+            if found is not None:
+                self._held.move_to_end(key)
+                return found
+        made = self.counsellor.counsel(job, resources=resources)
+        with self._lock:
+            self._held[key] = made
+            if len(self._held) > self.most:
+                self._held.popitem(last=False)
+        return made
 
 
 def _decided(

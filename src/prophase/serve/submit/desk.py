@@ -1,0 +1,143 @@
+"""The desk where submissions come in: policy, counsellor, attempts, events and counters."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, Request
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from prophase.errors import ProphaseError
+from prophase.serve.files import Stamp
+from prophase.serve.library import Held, Library
+from prophase.serve.submit.attempts import Attempts
+from prophase.serve.submit.events import Events
+from prophase.serve.submit.policy import Policy, Rules
+from prophase.study.submitting import Counsellor, Remembering
+from prophase.trace.workspace import SETTINGS
+
+T = TypeVar("T")
+log = logging.getLogger("prophase.serve")
+_THREADS, _REMEMBERED = 4, 200
+_EDGES = (0.002, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0)
+#: how often the settings file is looked at
+_LOOK_EVERY_S = 1.0
+_OFF = Policy(Rules(mode="off"))
+
+
+class Desk:
+    """Takes submissions and remembers what was decided.
+
+    Parameters
+    ----------
+    library : Library
+        What is known.
+    registry : CollectorRegistry
+        Where counters are kept.
+    events : Events, optional
+        Who tells the cluster.
+    """
+
+    def __init__(
+        self, library: Library, registry: CollectorRegistry, events: Events | None = None
+    ) -> None:
+        self.library, self.events = library, events
+        self.attempts = Attempts()
+        self.workers = ThreadPoolExecutor(_THREADS, thread_name_prefix="submit")
+        self.decisions: deque[dict[str, Any]] = deque(maxlen=_REMEMBERED)
+        self._outcomes = Counter(
+            "prophase_submissions",
+            "Submissions seen, by what was done.",
+            ["system", "outcome"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "prophase_submission_seconds",
+            "Time to decide about a submission.",
+            ["system"],
+            buckets=_EDGES,
+            registry=registry,
+        )
+        self._policy, self._stamp, self._looked_s = _OFF, _stamp(None), -_LOOK_EVERY_S
+        self._looking = threading.Lock()
+        self._counsellor: tuple[Held, Remembering] | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy as the settings file has it; one that is broken changes nothing."""
+        with self._looking:
+            now = time.monotonic()
+            if now - self._looked_s >= _LOOK_EVERY_S:
+                self._looked_s = now
+                found = _stamp(self.library.workspace.folder / SETTINGS)
+                if found != self._stamp:
+                    self._stamp = found
+                    try:
+                        self._policy = Policy.of(self.library.workspace.settings)
+                    except ProphaseError as error:
+                        log.error("the policy for submissions is not used: %s", error)
+                        self._policy = _OFF
+            return self._policy
+
+    @property
+    def counsellor(self) -> Remembering:
+        """Return who gives counsel from what is loaded now."""
+        held = self.library.now
+        before = self._counsellor
+        if before is not None and before[0] is held:
+            return before[1]
+        made = Remembering(
+            Counsellor(held.models.get("predictions"), held.classifier, held.models.get("requests"))
+        )
+        self._counsellor = (held, made)
+        return made
+
+    def warm_up(self) -> None:
+        """Give a counsel that nobody needs, so that the first that counts is quick."""
+        try:
+            self.counsellor.counsel({"user": "nobody", "memory": 1})
+        except Exception:
+            # whatever is wrong is told with the first submission
+            log.exception("the desk for submissions did not warm up")
+
+    def count(self, system: str, outcome: str, seconds: float) -> None:
+        """Count a submission."""
+        self._outcomes.labels(system, outcome).inc()
+        self._seconds.labels(system).observe(seconds)
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self.workers.shutdown(wait=False, cancel_futures=True)
+        if self.events is not None:
+            self.events.close()
+
+
+def open_desk(app: FastAPI, make: Callable[[], Events | None] = Events.of_cluster) -> Desk:
+    """Return the desk of a service; it is set up once."""
+    found = getattr(app.state, "desk", None)
+    if found is None:
+        found = Desk(app.state.library, app.state.metrics.registry, make())
+        app.state.desk = found
+    return found
+
+
+def desk_of(request: Request) -> Desk:
+    """Return the desk of the service that a request came to."""
+    return open_desk(request.app)
+
+
+def _stamp(path: Path | None) -> Stamp:
+    if path is None:
+        return (-1, -1, -1)
+    try:
+        held = path.stat()
+    except OSError:
+        return None
+    return held.st_mtime_ns, held.st_size, held.st_ino

@@ -1,0 +1,181 @@
+"""Where an object of Kubernetes describes its pods, and which job each description stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prophase.errors import InputError
+from prophase.profile.submission.kubernetes import from_manifest
+from prophase.profile.submission.submission import Submission
+
+Path = tuple[str | int, ...]
+#: owners whose pods are services, not jobs
+_SERVICES = ("ReplicaSet", "StatefulSet", "DaemonSet", "Deployment", "Node")
+
+
+@dataclass(frozen=True)
+class PodPlace:
+    """One pod description inside an object."""
+
+    #: where it is; its metadata and spec are below
+    path: Path
+    template: Mapping[str, Any]
+    #: pods that are made of it
+    pods: int
+    #: role in a job of several
+    role: str = ""
+    #: what holds for the whole job: deadline
+    spec: Mapping[str, Any] | None = None
+
+
+def pod_places(document: Mapping[str, Any]) -> list[PodPlace]:
+    """Return every pod description of a job; none of what is no job.
+
+    Examples
+    --------
+    >>> pod = {"spec": {"containers": []}}
+    >>> job = {"kind": "Job", "apiVersion": "batch/v1", "spec": {"parallelism": 2, "template": pod}}
+    >>> [(one.path, one.pods) for one in pod_places(job)]
+    [(('spec', 'template'), 2)]
+    """
+    return [one for one in _found(document) if isinstance(one.template.get("spec"), Mapping)]
+
+
+def why_no_job(document: Mapping[str, Any]) -> str | None:
+    """Say why an object is left alone, if it is no job."""
+    kind = str(document.get("kind"))
+    owner = owner_of(document)
+    if kind == "Pod" and owner is not None and owner.get("kind") in _SERVICES:
+        return f"the pod belongs to a {owner['kind']}: a service, not a job"
+    if not pod_places(document):
+        return f"a {kind} is no job of a known kind"
+    return None
+
+
+def owner_of(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what controls an object, or the first of its owners."""
+    owners = mapping(document.get("metadata")).get("ownerReferences")
+    held = [one for one in owners if isinstance(one, Mapping)] if isinstance(owners, list) else []
+    return next((one for one in held if one.get("controller")), held[0] if held else None)
+
+
+def submission_of(document: Mapping[str, Any], place: PodPlace, namespace: str) -> Submission:
+    """Return the job that a pod description stands for, in the columns of the job table."""
+    outer = {**mapping(document.get("metadata"))}
+    outer.setdefault("namespace", namespace)
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": outer,
+        "spec": {
+            **{
+                name: mapping(place.spec)[name]
+                for name in ("activeDeadlineSeconds",)
+                if name in mapping(place.spec)
+            },
+            "parallelism": place.pods,
+            "template": place.template,
+        },
+    }
+    found = from_manifest(job, "the object")[0]
+    columns = dict(found.columns)
+    if place.role:
+        columns.setdefault("task", place.role.lower())
+    cron = _cron_job(document)
+    if cron:
+        # every run of a CronJob has a name of its own; what recurs is the CronJob
+        columns.setdefault("group", cron)
+    return Submission(columns, found.form, found.notes)
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a mapping, or an empty one in place of anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _cron_job(document: Mapping[str, Any]) -> str | None:
+    if document.get("kind") == "CronJob":
+        name = mapping(document.get("metadata")).get("name")
+        return str(name) if name else None
+    owner = owner_of(document)
+    return str(owner["name"]) if owner and owner.get("kind") == "CronJob" else None
+
+
+def _found(document: Mapping[str, Any]) -> Iterator[PodPlace]:
+    kind, spec = document.get("kind"), mapping(document.get("spec"))
+    if kind == "Pod":
+        yield PodPlace((), document, 1)
+    elif kind == "CronJob":
+        inner = mapping(mapping(spec.get("jobTemplate")).get("spec"))
+        yield _job(("spec", "jobTemplate", "spec"), inner)
+    elif kind == "JobSet":
+        for place, part in _listed(spec, "replicatedJobs", ("spec",)):
+            inner = mapping(mapping(part.get("template")).get("spec"))
+            one = _job((*place, "template", "spec"), inner)
+            yield PodPlace(one.path, one.template, one.pods * _count(part.get("replicas")),
+                           str(part.get("name") or ""), inner)  # fmt: skip
+    elif kind in ("RayJob", "RayCluster"):
+        path: Path = ("spec", "rayClusterSpec") if kind == "RayJob" else ("spec",)
+        cluster = mapping(spec.get("rayClusterSpec")) if kind == "RayJob" else spec
+        head = mapping(cluster.get("headGroupSpec"))
+        yield PodPlace(
+            (*path, "headGroupSpec", "template"), mapping(head.get("template")), 1, "head"
+        )
+        for place, part in _listed(cluster, "workerGroupSpecs", path):
+            yield _part(place, part, str(part.get("groupName") or "worker"))
+    elif kind == "Job" and isinstance(spec.get("tasks"), list):
+        # Volcano's Job has tasks in place of one template
+        for place, part in _listed(spec, "tasks", ("spec",)):
+            yield _part(place, part, str(part.get("name") or ""))
+    elif kind == "Job":
+        yield _job(("spec",), spec)
+    else:
+        for key, roles in spec.items():
+            if key.endswith("ReplicaSpecs"):
+                for role, part in mapping(roles).items():
+                    one = _part(("spec", key, role), mapping(part), str(role))
+                    policy = mapping(spec.get("runPolicy"))
+                    yield PodPlace(one.path, one.template, one.pods, one.role, policy)
+
+
+def _job(path: Path, spec: Mapping[str, Any]) -> PodPlace:
+    return PodPlace(
+        (*path, "template"),
+        mapping(spec.get("template")),
+        _count(spec.get("parallelism")),
+        "",
+        spec,
+    )
+
+
+def _part(path: Path, part: Mapping[str, Any], role: str) -> PodPlace:
+    return PodPlace(
+        (*path, "template"), mapping(part.get("template")), _count(part.get("replicas")), role
+    )
+
+
+def _listed(
+    held: Mapping[str, Any], name: str, path: Path
+) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    parts = held.get(name)
+    for place, part in enumerate(parts if isinstance(parts, list) else []):
+        yield (*path, name, place), mapping(part)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
+
+
+def containers_of(template: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], bool]:
+    """Return the containers of a pod, and whether others run beside them all the time."""
+    spec = mapping(template.get("spec"))
+    held = spec.get("containers")
+    if not isinstance(held, list) or not all(isinstance(one, Mapping) for one in held):
+        raise InputError("the pod's containers are no list of objects")
+    before = spec.get("initContainers")
+    beside = isinstance(before, list) and any(
+        mapping(one).get("restartPolicy") == "Always" for one in before
+    )
+    return list(held), beside

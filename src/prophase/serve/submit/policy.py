@@ -1,0 +1,161 @@
+"""What may be done to whose jobs: the part [submit] of a workspace's prophase.toml.
+
+    [submit]
+    mode = "dry-run"                 # off, dry-run, annotate or set
+    resources = ["memory"]           # what is set: memory, cpu; time with Slurm
+    limits = "keep"                  # or "set": limits follow requests
+
+    [submit.namespaces."team-*"]     # the first pattern that fits counts
+    mode = "set"
+    only_labelled = true             # only objects with the label prophase.dev/mode
+
+The label ``prophase.dev/mode`` of an object chooses less than its namespace allows, never more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from typing import Any, Literal, get_args
+
+from prophase.errors import ParameterError, not_among
+
+Mode = Literal["off", "dry-run", "annotate", "set"]
+#: from nothing to everything
+MODES: tuple[Mode, ...] = get_args(Mode)
+LABEL = "prophase.dev/mode"
+_RESOURCES = ("memory", "cpu", "time")
+_LIMITS = ("keep", "set")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What may be done in one namespace.
+
+    Attributes
+    ----------
+    mode : str
+        ``off``; ``dry-run`` decides and tells, but changes nothing; ``annotate`` adds annotations
+        and labels; ``set`` also sets requests.
+    resources : tuple of str
+        What is set.
+    limits : str
+        ``keep`` leaves memory limits as they are; ``set`` lets them follow the request.
+    only_labelled : bool
+        Whether objects without the label ``prophase.dev/mode`` are left alone.
+    labels : bool
+        Whether labels for queues are added beside annotations.
+    """
+
+    mode: Mode = "dry-run"
+    resources: tuple[str, ...] = ("memory",)
+    limits: str = "keep"
+    only_labelled: bool = False
+    labels: bool = True
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Rules for all namespaces.
+
+    Attributes
+    ----------
+    budget_ms : float
+        How long an answer may take; later, the object passes unchanged.
+    token : bool
+        Whether the webhook needs a token where the service has tokens. An API server sends none
+        unless it is told to.
+    events : bool
+        Whether decisions are told as events of the cluster.
+    """
+
+    rules: Rules = field(default_factory=Rules)
+    namespaces: Mapping[str, Rules] = field(default_factory=dict)
+    budget_ms: float = 100.0
+    token: bool = True
+    events: bool = True
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Policy:
+        """Return the policy of a workspace's settings.
+
+        Examples
+        --------
+        >>> held = {"submit": {"mode": "annotate", "namespaces": {"ml": {"mode": "set"}}}}
+        >>> policy = Policy.of(held)
+        >>> policy.rules_for("ml", {}).mode, policy.rules_for("web", {}).mode
+        ('set', 'annotate')
+        """
+        held = dict(_table(settings.get("submit", {}), "[submit]"))
+        places = _table(held.pop("namespaces", {}), "[submit.namespaces]")
+        own = {name: held.pop(name) for name in ("budget_ms", "token", "events") if name in held}
+        budget = own.get("budget_ms", 100.0)
+        if (
+            not isinstance(budget, int | float)
+            or isinstance(budget, bool)
+            or not 1 <= budget <= 10_000
+        ):
+            raise ParameterError(
+                f"prophase.toml: budget_ms is {budget!r}, but lies between 1 and 10000."
+            )
+        for name in ("token", "events"):
+            if not isinstance(own.get(name, True), bool):
+                raise ParameterError(f"prophase.toml: {name} is true or false.")
+        whole = _rules(Rules(), held, "[submit]")
+        named = {
+            str(pattern): _rules(
+                whole, _table(one, f"[submit.namespaces.{pattern}]"), f"namespace {pattern!r}"
+            )
+            for pattern, one in places.items()
+        }
+        return cls(whole, named, **own)
+
+    def rules_for(self, namespace: str, labels: Mapping[str, Any]) -> Rules:
+        """Return what may be done to an object with these labels."""
+        rules = self.namespaces.get(namespace) or next(
+            (one for pattern, one in self.namespaces.items() if fnmatchcase(namespace, pattern)),
+            self.rules,
+        )
+        wanted = str(labels.get(LABEL, ""))
+        if wanted not in MODES:
+            return replace(rules, mode="off") if rules.only_labelled else rules
+        return replace(rules, mode=min(rules.mode, wanted, key=MODES.index))
+
+
+def _rules(before: Rules, held: Mapping[str, Any], where: str) -> Rules:
+    known = [one.name for one in fields(Rules)]
+    for name in held:
+        if name not in known:
+            raise ParameterError(
+                not_among(f"prophase.toml: {where} knows no {name!r}.", name, known)
+            )
+    mode = held.get("mode", before.mode)
+    if mode not in MODES:
+        raise ParameterError(
+            not_among(f"prophase.toml: mode {mode!r} of {where} is unknown.", str(mode), MODES)
+        )
+    resources = held.get("resources", list(before.resources))
+    if not isinstance(resources, list) or not all(one in _RESOURCES for one in resources):
+        raise ParameterError(
+            f"prophase.toml: resources of {where} is a list of some of {', '.join(_RESOURCES)}."
+        )
+    limits = held.get("limits", before.limits)
+    if limits not in _LIMITS:
+        raise ParameterError(f"prophase.toml: limits of {where} is 'keep' or 'set'.")
+    for name in ("only_labelled", "labels"):
+        if not isinstance(held.get(name, True), bool):
+            raise ParameterError(f"prophase.toml: {name} of {where} is true or false.")
+    return Rules(
+        mode,
+        tuple(resources),
+        limits,
+        held.get("only_labelled", before.only_labelled),
+        held.get("labels", before.labels),
+    )
+
+
+def _table(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ParameterError(f"prophase.toml: {where} is a table of names and values.")
+    return value

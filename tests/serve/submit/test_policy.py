@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from prophase.errors import ParameterError
+from prophase.serve.submit.policy import LABEL, Policy
+
+
+def test_the_exact_name_of_a_namespace_wins_over_patterns() -> None:
+    places = {"ml-*": {"mode": "annotate"}, "ml-prod": {"mode": "set"}}
+    policy = Policy.of({"submit": {"mode": "off", "namespaces": places}})
+    modes = [policy.rules_for(name, {}).mode for name in ("ml-prod", "ml-dev", "web")]
+    assert modes == ["set", "annotate", "off"]
+
+
+def test_a_namespace_takes_what_it_does_not_say_from_the_whole() -> None:
+    held = {"limits": "set", "resources": ["cpu"], "namespaces": {"ml": {"mode": "set"}}}
+    rules = Policy.of({"submit": held}).rules_for("ml", {})
+    assert (rules.mode, rules.limits, rules.resources) == ("set", "set", ("cpu",))
+
+
+@pytest.mark.parametrize(
+    ("label", "mode"),
+    [("off", "off"), ("set", "annotate"), ("nonsense", "annotate"), (3, "annotate")],
+)
+def test_a_label_asks_for_less_never_for_more(label: Any, mode: str) -> None:
+    policy = Policy.of({"submit": {"mode": "annotate"}})
+    assert policy.rules_for("ml", {LABEL: label}).mode == mode
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        ("on", "is a table"),
+        ({"mode": "sett"}, "Did you mean 'set'"),
+        ({"moode": "set"}, "Did you mean 'mode'"),
+        ({"resources": "memory"}, "is a list"),
+        ({"resources": ["disk"]}, "is a list"),
+        ({"limits": "drop"}, "'keep' or 'set'"),
+        ({"budget_ms": 0}, "between 1 and 10000"),
+        ({"budget_ms": True}, "between 1 and 10000"),
+        ({"token": "no"}, "true or false"),
+        ({"labels": 1}, "true or false"),
+        ({"namespaces": {"ml": "set"}}, "is a table"),
+        ({"namespaces": {"ml": {"mode": 1}}}, "is unknown"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(held: Any, said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        Policy.of({"submit": held})
