@@ -1,0 +1,184 @@
+"""prophase sbatch-advice: what a batch script should ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, progress_bar, say
+from prophase.errors import (
+    InputError,
+    MissingFileError,
+    ParameterError,
+    WorkspaceError,
+    storage_error,
+)
+
+if TYPE_CHECKING:
+    from prophase.study.submitting import Counsellor
+
+
+def command(
+    script: Annotated[Path, typer.Argument(help="Slurm batch script.")],
+    history: Annotated[Path, typer.Option(help="Workspace with finished jobs to learn from.")],
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write a copy of the script with the advised lines.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="The copy. [default: SCRIPT with .advised in its name]")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Say a column as NAME=VALUE, such as user=ann; repeatable."),
+    ] = None,
+    attempt: Annotated[
+        int, typer.Option(min=1, help="2 after the job was killed for too little, and so on.")
+    ] = 1,
+    format: FormatOption = Format.table,
+) -> None:
+    """Say what a Slurm script should ask for, and why.
+
+    Memory, CPUs and time are advised where the past of such jobs proves it; every other request
+    stays, with the reason. The script itself is never changed.
+
+    Examples:
+
+    `prophase sbatch-advice train.sbatch --history ws`
+
+    `prophase sbatch-advice train.sbatch --history ws --apply --attempt 2`
+    """
+    from prophase.profile.submission.slurm import is_script, script_options
+    from prophase.study.submitting.slurm import advised_options, command_of, rewritten
+
+    text = _text(script)
+    if not is_script(text):
+        raise InputError(f"{script}: has no #SBATCH lines, so nothing says what it asks for.")
+    counsellor = _counsellor(history)
+    program = command_of(text)
+    counsel = counsellor.counsel(_job(script, text, program, counsellor, set_ or []))
+    advised, stay = advised_options(counsel, script_options(text, str(script)), attempt=attempt)
+    copy = None
+    if apply or out is not None:
+        copy = _write(script, out, rewritten(text, advised)) if advised else None
+        if copy is None:
+            say("Nothing is advised, so no copy was written.")
+    rows: list[dict[str, Any]] = [
+        {"advised": one.line, "if_killed": ", ".join(one.later) or "-", "why": one.why}
+        for one in advised
+    ]
+    document = {
+        "script": str(script),
+        "command": program,
+        "advised": [
+            {"option": one.option, "value": one.value, "later": list(one.later), "why": one.why}
+            for one in advised
+        ],
+        "stays": stay,
+        "counsel": counsel.to_dict(),
+        "copy": None if copy is None else str(copy),
+    }
+    if format is not Format.table:
+        emit(rows, format, document=document)
+        return
+    _tell(advised, stay, list(counsel.silent), counsel.words(), counsel.duration is not None)
+    if copy is not None:
+        typer.echo(f"\nWrote {copy}. Next: sbatch {copy}")
+
+
+def _tell(advised: Any, stay: list[str], silent: list[str], words: list[str], timed: bool) -> None:
+    """Print the lines to use, ready to copy, and the reasons as comments."""
+    if timed:
+        typer.echo(f"# {words[0]}")
+    for one in advised:
+        typer.echo(f"{one.line}\n#   {one.why}")
+        for value in one.later:
+            typer.echo(f"#   if killed: sbatch --{one.option}={value}")
+    for sentence in (*stay, *silent):
+        typer.echo(f"# stays: {sentence}")
+
+
+def _text(script: Path) -> str:
+    if not script.is_file():
+        raise MissingFileError(f"{script}: there is no such file.")
+    try:
+        return script.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as cause:
+        raise InputError(f"{script}: is not text ({cause.reason}). Give a batch script.") from cause
+    except OSError as cause:
+        raise storage_error(cause, script) from cause
+
+
+def _counsellor(history: Path) -> Counsellor:
+    """Return who gives counsel: from kept models where they are of the workspace's jobs."""
+    from prophase.cli.learnt_model import classifier_for, model_for
+    from prophase.errors import ModelFileError
+    from prophase.sizing.advising.requests import IN_WORKSPACE, Requests, learn_requests
+    from prophase.study.submitting import Counsellor
+    from prophase.study.submitting.settings import request_settings
+    from prophase.trace.loading import open_trace
+    from prophase.trace.workspace import Workspace
+
+    if not Workspace.is_at(history):
+        raise WorkspaceError(f"{history}: is not a workspace. Import finished jobs into one first.")
+    model = model_for(history, None, targets=None)
+    kept = None
+    if (history / IN_WORKSPACE).is_file():
+        try:
+            kept = Requests.load(history / IN_WORKSPACE)
+        except ModelFileError as error:
+            say(str(error))
+    held = Workspace(history).tables.get("jobs")
+    if kept is None or held is None or kept.data_hash != held.source_hash:
+        risk, gate = request_settings(Workspace(history).settings)
+        with progress_bar() as show:
+            trace = open_trace(history, tables=["jobs"])
+            kept = learn_requests(
+                trace.jobs, risk=risk, gate=gate, progress=lambda step: show(step, None)
+            )
+    return Counsellor(model, classifier_for(history, None), kept)
+
+
+def _job(
+    script: Path, text: str, program: str | None, counsellor: Counsellor, pairs: list[str]
+) -> Any:
+    """Return the job of a script; what it leaves out is what Slurm would fill in."""
+    import getpass
+
+    from prophase.profile.submission.fields import from_fields
+    from prophase.profile.submission.slurm import from_script
+    from prophase.profile.submission.submission import Submission
+
+    found = from_script(text, str(script))
+    columns = {"name": script.name, **found.columns}
+    known = set(counsellor.model.columns) if counsellor.model is not None else set()
+    if "user" in known:
+        columns["user"] = getpass.getuser()
+    if "workload" in known and program:
+        columns.setdefault("workload", program)
+    said = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"--set {pair!r}: write it as NAME=VALUE, such as user=ann.")
+        said[name] = value
+    more = from_fields(said, form=found.form, where="--set")
+    return Submission({**columns, **more.columns}, found.form, (*found.notes, *more.notes))
+
+
+def _write(script: Path, out: Path | None, text: str) -> Path:
+    """Write the copy; a file that is not such a copy is never overwritten."""
+    from prophase.study.submitting.slurm import MARK
+
+    copy = out or script.with_name(f"{script.stem}.advised{script.suffix}")
+    try:
+        if copy.exists() and (
+            copy.samefile(script) or MARK not in copy.read_text("utf-8", errors="replace")
+        ):
+            raise ParameterError(f"{copy}: is there already. Name another file with --out.")
+        copy.write_text(text, encoding="utf-8")
+        copy.chmod(script.stat().st_mode & 0o777)
+    except OSError as cause:
+        raise storage_error(cause, copy) from cause
+    return copy
