@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite
 from prophase.cli.trace_options import SourceOption, TraceArgument
-from prophase.errors import InputError, ParameterError
+from prophase.errors import ParameterError
 from prophase.plural import counted
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def command(
@@ -42,7 +39,11 @@ def command(
 
     `prophase nodes ws --profile 8 --column after_gpu_type`
     """
-    from prophase.profile.advice.node_types import rank_for_job, rank_node_types
+    from prophase.profile.advice.node_types import (
+        jobs_of_profile,
+        rank_for_job,
+        rank_node_types,
+    )
     from prophase.trace.loading import open_trace
 
     if job is not None and profile is not None:
@@ -56,7 +57,9 @@ def command(
     else:
         chosen, alike = (history, f"all {len(history):,} jobs")
         if profile is not None:
-            chosen, alike = _of_profile(path, history, profile)
+            from prophase.cli.profile.places import open_profiles
+
+            chosen, alike = jobs_of_profile(open_profiles(path), history, profile)
         rows = rank_node_types(chosen, column=column, enough=enough)
     told: list[dict[str, Any]] = [finite(row) for row in rows]
     thin = sum(not row["enough"] for row in rows)
@@ -75,15 +78,3 @@ def command(
         document={"alike": alike, "node_types": told},
         remarks=remarks,
     )
-
-
-def _of_profile(path: Path, history: pd.DataFrame, profile: int) -> tuple[pd.DataFrame, str]:
-    """Return the finished jobs of one profile, assigned by their use."""
-    from prophase.cli.profile.places import open_profiles
-
-    profiler = open_profiles(path)
-    known = profiler.profile(profile)
-    chosen = history[profiler.predict(history) == profile]
-    if chosen.empty:
-        raise InputError(f"{path}: no job of the trace belongs to profile {known.name} by its use.")
-    return chosen, f"{len(chosen):,} jobs of profile {known.name}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.trace_options import SourceOption as SourceOption
-from prophase.errors import InputError, ParameterError, not_among
+from prophase.errors import ParameterError, not_among
 
 if TYPE_CHECKING:
     from prophase.sim import Cluster
@@ -75,18 +75,13 @@ def named_cluster(
 ) -> Cluster:
     """Return the cluster that the options or the trace describe."""
     from prophase.sim import Cluster
+    from prophase.sim.answers import cluster_of
     from prophase.trace.loading import open_trace
 
-    if cluster is not None:
-        return Cluster.parse(cluster)
-    if nodes is not None:
+    if cluster is None and nodes is not None:
         reader = "sacct" if nodes.suffix == ".conf" else source
         return Cluster.from_nodes(open_trace(nodes, source=reader).nodes)
-    if "nodes" in trace.tables:
-        return Cluster.from_nodes(trace.nodes)
-    raise InputError(
-        f"{path}: has no node table. Name the cluster with --cluster 100x8 or --nodes FILE."
-    )
+    return cluster_of(trace, cluster, where=str(path))
 
 
 def replay_settings(

@@ -250,6 +250,7 @@ def _replay(
     policies: dict[str, Any],
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     from prophase.sim import Workload, simulate
+    from prophase.sim.answers import told_schedule
     from prophase.trace.loading import open_trace
 
     trace = open_trace(path, source=source)
@@ -259,16 +260,7 @@ def _replay(
     schedule = simulate(workload, machines, **policies)
     metrics = wanted.measure(schedule)
     wanted.write(schedule, metrics, clock=trace.clock, data=trace.data_hash)
-    document = {
-        "order": schedule.order,
-        "place": schedule.place,
-        "queue": schedule.queue,
-        "nodes": len(machines),
-        "gpus": machines.gpus,
-        **metrics,
-        "data_hash": trace.data_hash,
-        "notes": list(schedule.notes),
-    }
+    document = told_schedule(schedule, machines, metrics, trace.data_hash)
     if theory:
         from prophase.sim.comparison import schedule_beside_theory
 

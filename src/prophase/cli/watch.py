@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.profile.drift.store import WatchFolder
     from prophase.profile.drift.watcher import Watcher
-    from prophase.trace.workspace import Workspace
 
 #: profiles that are shown as a table; JSON and CSV have all
 _MOST_ROWS = 12
@@ -74,15 +72,14 @@ def command(
 
     `prophase watch ws --undo 3`
     """
-    from prophase.profile.drift.store import WatchFolder
+    from prophase.profile.drift.in_workspace import profiles_to_watch, publish, watch_folder
     from prophase.profile.drift.watcher import Watcher
     from prophase.trace.workspace import Workspace
 
     if undo is not None and (finished is not None or restart):
         raise ParameterError("--undo stands alone: no --with and no --restart beside it.")
     workspace = Workspace(path)
-    history = workspace.read("jobs")
-    folder = WatchFolder(path / "watch", history, workspace.tables["jobs"].table_hash)
+    folder = watch_folder(workspace)
     remarks: list[str] = []
     given: dict[str, Any] = {
         "target": target,
@@ -101,8 +98,11 @@ def command(
             _refuse_other_settings(watcher, settings)
         else:
             show("learning what is usual", None)
-            Watcher(**settings).refuse_short(history)
-            profiler = None if no_profiles else _profiles(workspace, path, remarks)
+            Watcher(**settings).refuse_short(workspace.read("jobs"))
+            profiler = None
+            if not no_profiles:
+                profiler, told = profiles_to_watch(workspace)
+                remarks += told
             watcher = folder.start(settings, profiler)
         if finished is not None:
             show("reading the finished jobs", None)
@@ -112,7 +112,7 @@ def command(
                 watcher,
                 lambda done, all_: show(f"watching {all_:,} jobs", 100 * done / max(all_, 1)),
             )
-        _publish(workspace, watcher)
+        publish(workspace, watcher)
     log = folder.log()
     if figures is not None:
         standing = folder.standing()
@@ -157,49 +157,6 @@ def _taken(folder: WatchFolder, watcher: Watcher, finished: Path, source: str | 
     return said
 
 
-def _profiles(workspace: Workspace, path: Path, remarks: list[str]) -> WorkloadProfiler | None:
-    """Return the profiles of the workspace, or new ones; none if its jobs record no usage."""
-    from prophase.errors import MissingColumnError
-    from prophase.profile.clusters.profiler import WorkloadProfiler
-    from prophase.profile.clusters.selecting import ended_jobs
-    from prophase.profile.places import PROFILES
-
-    if (path / PROFILES).is_file():
-        found = WorkloadProfiler.load(path / PROFILES)
-    else:
-        try:
-            found = WorkloadProfiler().fit(ended_jobs(workspace.read("jobs")).jobs)
-        except MissingColumnError as error:
-            remarks.append(f"Only predictions are watched: {error}")
-            return None
-    if all(one.outliers for one in found.profiles_):
-        remarks.append(
-            "Only predictions are watched: every job is an outlier, so none has a profile."
-        )
-        return None
-    return found
-
-
-def _publish(workspace: Workspace, watcher: Watcher) -> None:
-    """Let other commands use what was kept right: the profiles, and a predictor they have."""
-    from dataclasses import replace
-
-    from prophase.profile.places import PREDICTIONS, PROFILES
-    from prophase.profile.predict.job_model import JobModel
-
-    profiler = watcher.profiles()
-    if profiler is not None:
-        profiler.save(workspace.folder / PROFILES)
-    saved = workspace.folder / PREDICTIONS
-    if not saved.is_file():
-        return
-    model = JobModel.load(saved)
-    same = model.data_hash == workspace.tables["jobs"].source_hash
-    if same and watcher.target in model.predictors and model.method == watcher.method_:
-        predictors = {**model.predictors, watcher.target: watcher.predictor_}
-        replace(model, predictors=predictors).save(saved)
-
-
 def _drawn(watcher: Watcher, steps: list[dict[str, Any]], folder: Path) -> str:
     from prophase.plots.drift import write_drift_figures
 
@@ -216,21 +173,13 @@ def _show(
     format: Format,
     remarks: list[str],
 ) -> None:
-    scopes = watcher.table()
+    from prophase.profile.drift.in_workspace import told_watch
+
+    document = told_watch(watcher, folder, remarks)
+    scopes, waiting = watcher.table(), document["waiting_jobs"]
     standing = folder.standing()
-    waiting = len(folder.given()) - watcher.watched_
-    document = {
-        "target": watcher.target,
-        "method": watcher.method_,
-        "watched_jobs": watcher.watched_,
-        "waiting_jobs": waiting,
-        "state": scopes[0]["state"],
-        "scopes": scopes,
-        "steps": [{**one, "stands": one["step"] in standing} for one in log],
-        "remarks": remarks,
-    }
     if format is not Format.table:
-        emit([_scope_row(one) for one in scopes], format, document=finite(document))
+        emit([_scope_row(one) for one in scopes], format, document=document)
         return
     shown, left_out = _worth_showing(scopes)
     emit([_scope_row(one) for one in shown], format)

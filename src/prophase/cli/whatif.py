@@ -191,30 +191,19 @@ def _report(
     remarks: list[str],
     format: Format,
 ) -> None:
-    from prophase.sim.sweeping.resampling import broken_up, rough
+    from prophase.sim.answers import told_comparison, told_size
 
-    ranked = compared.ranked(measure).to_dict("records")
-    rows = [{str(name): value for name, value in row.items()} for row in ranked]
-    base = ", ".join(f"{k} {v}" for k, v in scenarios[0].policy.items() if k != "estimate")
-    remarks = [
-        f"Baseline: {base}. {measure}: mean over {seeds} resampled traces "
-        f"({compared.blocks} blocks to draw from); _trace: the trace as recorded.",
-        "change: against the baseline on the same jobs, with a paired 95 % interval.",
-        *remarks,
-        *(f"Left out: {count:,} jobs {why}." for why, count in compared.left_out.items()),
-    ]
-    warnings = (rough(compared.blocks), broken_up(rows, measure, block_h))
-    remarks += [warning for warning in warnings if warning]
-    document: dict[str, Any] = {
-        "measure": measure,
-        "seeds": seeds,
-        "blocks": compared.blocks,
-        "data_hash": data_hash,
-        "left_out": dict(compared.left_out),
-        "rows": rows,
-        "remarks": remarks,
-    }
-    size_rows = [_size_row(one) for one in sizes or []]
+    document = told_comparison(
+        compared,
+        scenarios,
+        measure=measure,
+        seeds=seeds,
+        block_h=block_h,
+        data_hash=data_hash,
+        remarks=remarks,
+    )
+    rows, remarks = document["rows"], document["remarks"]
+    size_rows = [told_size(one) for one in sizes or []]
     if sizes is not None:
         document |= {"target": target, "smallest": size_rows}
     plain = [{str(key): value for key, value in row.items()} for row in finite(rows)]
@@ -237,22 +226,6 @@ def _report(
                 "nodes_safe: enough on every one of them.",
             ],
         )
-
-
-def _size_row(one: SmallestCluster) -> dict[str, Any]:
-    interval = one.nodes_interval
-    return {
-        "scenario": one.scenario,
-        "nodes": one.nodes,
-        "gpus": one.gpus,
-        "value_s": one.value_s,
-        "nodes_mean": interval.mean if interval else None,
-        "nodes_low": interval.low if interval else None,
-        "nodes_high": interval.high if interval else None,
-        "nodes_safe": one.nodes_for_all_seeds,
-        "gpus_safe": one.gpus_for_all_seeds,
-        "why_not": one.why_not,
-    }
 
 
 def _joined(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -79,6 +79,7 @@ def command(
         _tell(_from_file(detector, series, follow), format)
         return
     from prophase.phase.foresight import in_words
+    from prophase.phase.telling import told_labels
 
     usage = read_usage(series, source, option)
     labels = detector.label(usage)
@@ -89,48 +90,19 @@ def command(
 
         drawn = save_figures(detector, usage, figures)
         say(f"Drew {', '.join(str(one) for one in drawn)}.")
-    rows = _by_series(labels)
-    new = float(labels["new"].mean())
-    scores = _forecasts(detector, labels)
-    whole = {"samples": len(labels), "new_pct": 100 * new, "series": rows, "forecasts": scores}
+    whole = told_labels(detector, labels)
+    new = whole["new_pct"]
     emit(
-        rows,
+        whole["series"],
         format,
         document=finite(whole),
         remarks=[
             *detector.series_in(usage).notes,
-            in_words(scores),
-            f"{100 * new:.1f} % of {len(labels):,} samples are unlike all the phases were learnt "
-            "from." + (" Split a phase with: prophase phase expand" if new > 0.1 else ""),
+            in_words(whole["forecasts"]),
+            f"{new:.1f} % of {len(labels):,} samples are unlike all the phases were learnt "
+            "from." + (" Split a phase with: prophase phase expand" if new > 10 else ""),
         ],
     )
-
-
-def _forecasts(detector: PhaseDetector, labels: pd.DataFrame) -> list[dict[str, Any]]:
-    from prophase.phase.foresight import score_forecasts
-
-    parts = labels.groupby("series_id", sort=False)["phase"]
-    return score_forecasts(detector.next_, [part.to_numpy() for _, part in parts])
-
-
-def _by_series(labels: pd.DataFrame) -> list[dict[str, Any]]:
-    rows = []
-    for name, part in labels.groupby("series_id", sort=False):
-        phase = part["phase"].to_numpy()
-        counts = part["phase"].value_counts(normalize=True)
-        rows.append(
-            {
-                "series_id": str(name),
-                "samples": len(part),
-                "changes": int((phase[1:] != phase[:-1]).sum()),
-                "phase_now": int(phase[-1]),
-                "new_pct": 100 * float(part["new"].mean()),
-                "phases": ", ".join(
-                    f"{number}: {100 * share:.0f} %" for number, share in counts.head(4).items()
-                ),
-            }
-        )
-    return rows
 
 
 def _write(labels: pd.DataFrame, out: Path) -> None:

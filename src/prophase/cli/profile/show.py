@@ -39,17 +39,10 @@ def command(
     """
     profiler = open_profiles(path)
     if profile is None:
-        document = {
-            "generator": profiler.generator_settings_,
-            "transform": profiler.transform_.name,
-            "leaking": profiler.leaking,
-            "columns": list(profiler.columns_),
-            "statistics": profiler.statistics_,
-            "notes": list(profiler.notes_),
-            "profiles": [one.to_dict() for one in profiler.profiles_],
-        }
+        from prophase.profile.clusters.telling import told_profiles
+
         remarks = list(profiler.notes_)
-        emit(overview(profiler), format, document=finite(document), remarks=remarks)
+        emit(overview(profiler), format, document=told_profiles(profiler), remarks=remarks)
         return
     one = profiler.profile(profile)
     rows = [_metric_row(name, summary) for name, summary in one.dynamic.items()]

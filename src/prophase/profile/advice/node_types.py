@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.errors import MissingColumnError, ParameterError
+from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.plural import counted
 from prophase.profile.clusters.affinity import ENOUGH, NODE_TYPES
+from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.predict.history import History
 from prophase.profile.predict.submitted import numbers
 
@@ -70,6 +71,17 @@ def rank_node_types(
     thin = sorted((row for row in rows if not row["enough"]), key=lambda row: -row["jobs"])
     _give_ranks(ranked)
     return [*ranked, *thin]
+
+
+def jobs_of_profile(
+    profiler: WorkloadProfiler, history: pd.DataFrame, number: int | str
+) -> tuple[pd.DataFrame, str]:
+    """Return the finished jobs of one profile, assigned by their use, and what to call them."""
+    known = profiler.profile(number)
+    chosen = history[profiler.predict(history) == known.profile]
+    if chosen.empty:
+        raise InputError(f"no job of the trace belongs to profile {known.name} by its use.")
+    return chosen, f"{len(chosen):,} jobs of profile {known.name}"
 
 
 def rank_for_job(
