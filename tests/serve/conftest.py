@@ -22,7 +22,10 @@ Serve = Callable[..., TestClient]
 @pytest.fixture(scope="session")
 def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace nobody may change: synthetic jobs, profiles, predictions, a classifier."""
+    from tests.phase.made_series import steps, usage_of
+
     from prophase.cli.learn import _learn_profiles
+    from prophase.phase.detect import PhaseDetector
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.profile.clusters.selecting import ended_jobs
     from prophase.profile.places import PREDICTIONS, PROFILES
@@ -33,7 +36,10 @@ def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served") / "ws"
     made = make_pai(jobs=JOBS, days=DAYS, random_state=0)
     workspace = Workspace.create(folder)
-    workspace.store_frames(made.tables, source="pai2020", source_hash="synthetic", seed=0)
+    usage = usage_of({f"s{n}": steps([1.0, 4.0, 7.0] * 3, seed=n) for n in range(2)})
+    tables = {**made.tables, "usage": usage}
+    workspace.store_frames(tables, source="pai2020", source_hash="synthetic", seed=0)
+    PhaseDetector(n_phases=3, window=1).fit(usage).save(folder / "models" / "phases.model")
     jobs = workspace.read("jobs")
     targets = ["duration_s", "memory_peak_gib"]
     held = [name for name in targets if name in jobs]

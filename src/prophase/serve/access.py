@@ -13,7 +13,6 @@ from prophase.serve.library import Held, Library
 from prophase.serve.problems import Problem
 from prophase.serve.tokens import Role, allows
 
-
 # these are async because FastAPI sends every other dependency to a thread and back, which takes
 # longer than a prediction while other threads compute
 

@@ -25,7 +25,18 @@ from prophase.serve.settings import Settings
 from prophase.serve.tokens import TokenStore
 
 #: modules of serve/api with a router below /v1, in the order of the documentation
-SUBJECTS = ("ask", "predict", "observe")
+SUBJECTS = (
+    "ask",
+    "predict",
+    "observe",
+    "profiles",
+    "phases",
+    "tasks",
+    "drift",
+    "runs",
+    "reports",
+    "workspace",
+)
 
 
 #: slow answers that are computed at the same time

@@ -55,3 +55,8 @@ class Settings:
         """
         name = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'s' if self.certificate else ''}://{name}:{self.port}/"
+
+
+def campaign_folder(settings: Settings, workspace: Path) -> Path:
+    """Return where the campaign of runs is: the folder named, or the one in the workspace."""
+    return settings.campaign or workspace / "campaign"

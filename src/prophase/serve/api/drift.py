@@ -1,0 +1,44 @@
+"""Drift: are predictions and profiles still right?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Depends, Response
+
+from prophase.profile.drift.in_workspace import told_watch, watch_folder
+from prophase.serve.access import Caller, HeldNow, LibraryNow, TasksNow, require
+from prophase.serve.api.tasks import Wait, begin
+
+router = APIRouter(tags=["drift"])
+
+
+@router.get("/drift", dependencies=[Depends(require("read"))])
+def drift(held: HeldNow, library: LibraryNow) -> dict[str, Any]:
+    """Say how right predictions are and what was mended; as `prophase watch --format json`.
+
+    `watching` is false until the first `POST /v1/drift` or `prophase watch`.
+    """
+    state = held.workspace.folder / "watch" / "state.model"
+    reported = library.feedback.count
+    if "jobs" not in held.tables or not state.is_file():
+        return {"watching": False, "reported_jobs": reported}
+    stamp = state.stat().st_mtime_ns
+
+    def told() -> dict[str, Any]:
+        folder = watch_folder(held.workspace)
+        return told_watch(folder.load(), folder)
+
+    return {"watching": True, "reported_jobs": reported, **held.answer(("drift", stamp), told)}
+
+
+@router.post("/drift", dependencies=[Depends(require("admin"))], status_code=202)
+async def watch(
+    tasks: TasksNow, who: Caller, response: Response, wait: Wait = 0.0
+) -> dict[str, Any]:
+    """Watch the reported jobs against their predictions, and mend what broke.
+
+    The same as `prophase watch --with` the reported jobs; each job is watched once. The service
+    takes over what was mended.
+    """
+    return await begin(tasks, "watch", {}, who, response, wait)

@@ -1,0 +1,87 @@
+"""Profiles: which kinds of jobs there are, and which nodes suit them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from prophase.errors import ParameterError, not_among
+from prophase.plain import finite
+from prophase.profile.advice.node_types import jobs_of_profile, rank_for_job, rank_node_types
+from prophase.profile.clusters.telling import told_profiles
+from prophase.profile.submission.fields import from_fields
+from prophase.serve.access import HeldNow, LibraryNow, require
+from prophase.serve.api.ask import EXAMPLE
+from prophase.serve.problems import Problem
+
+router = APIRouter(tags=["profiles"], dependencies=[Depends(require("read"))])
+
+ProfileName = Annotated[
+    str, Path(max_length=100, description="Number or name of a profile; -1 or outliers.")
+]
+
+
+@router.get("/profiles")
+def profiles(held: HeldNow, library: LibraryNow) -> dict[str, Any]:
+    """List all profiles with what their jobs use, reported jobs counted in.
+
+    The same as `prophase profile show --format json`.
+    """
+    return told_profiles(held.profiler, library.profiles(held))
+
+
+@router.get("/profiles/{profile}")
+def one_profile(profile: ProfileName, held: HeldNow, library: LibraryNow) -> dict[str, Any]:
+    """Say what one profile is: its metadata, and what its jobs use.
+
+    The same as `prophase profile show WORKSPACE PROFILE --format json`.
+    """
+    now = library.profiles(held)
+    wanted = "-1" if profile == "outliers" else profile
+    for one in now:
+        if wanted in (str(one.profile), one.name):
+            told: dict[str, Any] = finite(one.to_dict())
+            return told
+    known = [one.name for one in now]
+    words = not_among(f"there is no profile {profile}.", profile, known, heading="There are")
+    raise Problem(404, words)
+
+
+class NodesQuestion(BaseModel):
+    """For which jobs node types are ranked: one job, a profile, or all."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    job: dict[str, Any] | None = None
+    profile: Annotated[int | str | None, Field(union_mode="left_to_right")] = None
+    column: Annotated[str | None, Field(max_length=100)] = None
+    enough: Annotated[int, Field(ge=1, le=1_000_000)] = 30
+
+
+@router.post("/nodes")
+def rank_nodes(
+    question: Annotated[
+        NodesQuestion, Body(examples=[{"profile": 0}, {"job": EXAMPLE, "enough": 10}])
+    ],
+    held: HeldNow,
+) -> dict[str, Any]:
+    """Rank node types for a job or a profile, quickest first, for a scheduler to score nodes by.
+
+    The same as `prophase nodes --format json`: jobs choose their nodes, so a rank shows
+    association, not cause.
+    """
+    if question.job is not None and question.profile is not None:
+        raise ParameterError("job and profile are two questions. Ask one of them.")
+    history = held.table("jobs")
+    options: dict[str, Any] = {"column": question.column, "enough": question.enough}
+    if question.job is not None:
+        told = from_fields(question.job, form="job description", where="the job")
+        rows, alike = rank_for_job(history, dict(told.columns), **options)
+    elif question.profile is not None:
+        chosen, alike = jobs_of_profile(held.profiler, history, question.profile)
+        rows = rank_node_types(chosen, **options)
+    else:
+        rows, alike = rank_node_types(history, **options), f"all {len(history):,} jobs"
+    return {"alike": alike, "node_types": [finite(row) for row in rows]}

@@ -1,0 +1,192 @@
+"""Long work: replays, comparisons, sizes, learning, watching; each a task to follow or cancel."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from prophase.serve.access import Caller, HeldNow, TasksNow, require
+from prophase.serve.background.tasks import Task, Tasks
+from prophase.serve.problems import Problem
+
+router = APIRouter(tags=["tasks"])
+_READ, _ADMIN = [Depends(require("read"))], [Depends(require("admin"))]
+
+TaskId = Annotated[str, Path(min_length=1, max_length=40, pattern="^[0-9a-f]+$")]
+Wait = Annotated[float, Query(ge=0, le=50, description="Seconds to wait for the result.")]
+Word = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_:.\-]+$")]
+Short = Annotated[str, Field(min_length=1, max_length=300)]
+#: tasks that may wait for their turn
+_MOST_WAITING = 20
+
+
+class Policy(BaseModel):
+    """A cluster and who goes first on it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    cluster: Short | None = None
+    order: Word = "fifo"
+    place: Word = "best_fit"
+    queue: Literal["skip", "strict", "easy", "conservative"] = "skip"
+    estimate: Word = "time_limit_s"
+    leave_out_unfit: bool = False
+
+
+class Replay(Policy):
+    """One replay."""
+
+    by: Word | None = None
+    noise: Annotated[float, Field(ge=0, le=10)] = 0.0
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 42
+
+
+class WhatIf(Policy):
+    """Changes, each compared with the baseline on the same jobs."""
+
+    add: Annotated[list[Short], Field(max_length=20)] = []
+    remove: Annotated[list[Short], Field(max_length=20)] = []
+    load: Annotated[list[Annotated[float, Field(gt=0, le=100)]], Field(max_length=20)] = []
+    policy: Annotated[list[Word], Field(max_length=20)] = []
+    sharing: bool | None = None
+    combine: bool = False
+    target: Short | None = None
+    measure: Word = "mean_wait_s"
+    seeds: Annotated[int, Field(ge=2, le=200)] = 10
+    block_h: Annotated[float, Field(gt=0, le=1_000)] = 24.0
+
+
+class Sizes(BaseModel):
+    """What tasks should ask for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    risk: Annotated[float, Field(ge=0, lt=1)] = 0.01
+    resource: Literal["memory", "cpu", "gpu-memory", "gpu", "time"] = "memory"
+    min_runs: Annotated[int, Field(ge=1, le=1_000_000)] = 10
+    min_saving: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    max_oom: Annotated[float | None, Field(ge=0, lt=1)] = None
+
+
+class Learning(BaseModel):
+    """What is learnt anew."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    targets: Annotated[list[Word], Field(min_length=1, max_length=100)] | None = None
+    method: Word = "default"
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+
+
+@router.post("/simulate", dependencies=_READ, status_code=202)
+async def simulate(
+    wanted: Annotated[Replay, Body(examples=[{"cluster": "20x8", "order": "shortest"}])],
+    tasks: TasksNow,
+    held: HeldNow,
+    who: Caller,
+    response: Response,
+    wait: Wait = 0.0,
+) -> dict[str, Any]:
+    """Replay the workspace's jobs on a cluster. The result is that of `prophase simulate`."""
+    return await _begin(tasks, held, "simulate", wanted, who, response, wait)
+
+
+@router.post("/whatif", dependencies=_READ, status_code=202)
+async def whatif(
+    wanted: Annotated[
+        WhatIf, Body(examples=[{"cluster": "20x8", "add": ["4x8"], "load": [1.3], "seeds": 5}])
+    ],
+    tasks: TasksNow,
+    held: HeldNow,
+    who: Caller,
+    response: Response,
+    wait: Wait = 0.0,
+) -> dict[str, Any]:
+    """Compare changes with a baseline. The result is that of `prophase whatif`."""
+    return await _begin(tasks, held, "whatif", wanted, who, response, wait)
+
+
+@router.post("/size", dependencies=_READ, status_code=202)
+async def size(
+    wanted: Annotated[Sizes, Body(examples=[{"risk": 0.01, "resource": "memory"}])],
+    tasks: TasksNow,
+    held: HeldNow,
+    who: Caller,
+    response: Response,
+    wait: Wait = 0.0,
+) -> dict[str, Any]:
+    """Say what each task should ask for. The result is that of `prophase size advise`."""
+    return await _begin(tasks, held, "size", wanted, who, response, wait)
+
+
+@router.post("/learn", dependencies=_ADMIN, status_code=202)
+async def learn(
+    wanted: Annotated[Learning, Body(examples=[{"method": "default"}])],
+    tasks: TasksNow,
+    held: HeldNow,
+    who: Caller,
+    response: Response,
+    wait: Wait = 0.0,
+) -> dict[str, Any]:
+    """Learn predictions anew, as `prophase learn`; the service takes them over when done."""
+    return await _begin(tasks, held, "learn", wanted, who, response, wait)
+
+
+@router.get("/tasks", dependencies=_READ)
+async def all_tasks(tasks: TasksNow) -> list[dict[str, Any]]:
+    """List tasks without their results, the latest first."""
+    return [task.to_dict(whole=False) for task in tasks.all()]
+
+
+@router.get("/tasks/{task}", dependencies=_READ)
+async def one_task(task: TaskId, tasks: TasksNow, wait: Wait = 0.0) -> dict[str, Any]:
+    """Tell where a task is, and its result when it is done."""
+    return (await ended(tasks, task, wait)).to_dict()
+
+
+@router.delete("/tasks/{task}", dependencies=_READ)
+def cancel(task: TaskId, tasks: TasksNow) -> dict[str, Any]:
+    """Cancel a task; one that has ended stays as it is."""
+    return tasks.cancel(task).to_dict(whole=False)
+
+
+async def begin(
+    tasks: Tasks, kind: str, arguments: dict[str, Any], who: str, response: Response, wait: float
+) -> dict[str, Any]:
+    """Start a task and answer 202, or 200 with its result if that comes soon enough."""
+    waiting = sum(not task.ended for task in tasks.all())
+    if waiting >= _MOST_WAITING:
+        words = f"{waiting} tasks are waiting or running. Cancel one, or try again later."
+        raise Problem(503, words, {"retry-after": "30"})
+    started = tasks.start(kind, arguments, who)
+    response.headers["location"] = f"/v1/tasks/{started.id}"
+    task = await ended(tasks, started.id, wait)
+    response.status_code = 200 if task.ended else 202
+    return task.to_dict()
+
+
+async def ended(tasks: Tasks, task: str, wait: float) -> Task:
+    """Return a task when it has ended, or after ``wait`` seconds."""
+    until = time.monotonic() + wait
+    while not (found := tasks.get(task)).ended and time.monotonic() < until:
+        await asyncio.sleep(0.05)
+    return found
+
+
+async def _begin(
+    tasks: Tasks,
+    held: HeldNow,
+    kind: str,
+    wanted: BaseModel,
+    who: str,
+    response: Response,
+    wait: float,
+) -> dict[str, Any]:
+    if "jobs" not in held.tables:
+        name = held.workspace.folder.name
+        raise Problem(409, f"{name}: has no jobs yet. Import some with: prophase import")
+    return await begin(tasks, kind, wanted.model_dump(), who, response, wait)

@@ -1,0 +1,175 @@
+"""What the service answers is what the command line answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from fastapi.testclient import TestClient
+
+from prophase.serve.background.kinds import work_of
+from prophase.trace.workspace import Workspace
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Return what ``prophase ARGUMENTS --format json`` prints, or what it says on stderr."""
+
+    def ask(*arguments: str | Path) -> Any:
+        from prophase.cli import main
+
+        typed = ["prophase", *map(str, arguments), "--format", "json"]
+        monkeypatch.setattr(sys, "argv", typed)
+        capsys.readouterr()
+        try:
+            main.run()
+        except SystemExit as leave:
+            if leave.code:
+                return capsys.readouterr().err.strip().removeprefix("prophase: ")
+        return json.loads(capsys.readouterr().out)
+
+    return ask
+
+
+def job_file(folder: Path, job: dict[str, Any]) -> Path:
+    path = folder / "job.json"
+    path.write_text(json.dumps(job), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def job(workspace: Path) -> dict[str, Any]:
+    """A job as it was submitted."""
+    from prophase.profile.predict.submitted import submitted
+
+    row = submitted(Workspace(workspace).read("jobs")).iloc[-1].dropna()
+    return {str(name): value for name, value in row.items()}
+
+
+def test_ask(client: TestClient, cli: Ask, workspace: Path, tmp_path: Path, job: Any) -> None:
+    said = client.post("/v1/ask", json={"jobs": [job]})
+    assert said.status_code == 200
+    assert said.json() == cli("ask", job_file(tmp_path, job), "--history", workspace)
+    assert said.json()["jobs"][0]["profile"] is not None
+
+
+def test_ask_for_some_targets(
+    client: TestClient, cli: Ask, workspace: Path, tmp_path: Path
+) -> None:
+    said = client.post("/v1/ask", json={"jobs": [{"user": "u1"}], "targets": ["duration_s"]})
+    asked = job_file(tmp_path, {"user": "u1"})
+    told = cli("ask", asked, "--history", workspace, "--target", "duration_s")
+    assert said.json() == told
+
+
+def test_predict_many(client: TestClient, cli: Ask, workspace: Path, tmp_path: Path) -> None:
+    from prophase.profile.predict.submitted import submitted
+
+    table = Workspace(workspace).read("jobs")
+    jobs = submitted(table).head(12).assign(job_id=table["job_id"])
+    path = tmp_path / "new.csv"
+    jobs.to_csv(path, index=False)
+    rows = [
+        {name: value for name, value in row.items() if not pd.isna(value)}
+        for row in jobs.to_dict("records")
+    ]
+    for targets in (["duration_s"], None):
+        said = client.post("/v1/predict", json={"jobs": rows, "targets": targets}).json()
+        words = "all" if targets is None else ",".join(targets)
+        told = cli("predict", path, "--history", workspace, "--target", words)
+        assert len(said) == len(told)
+        for one, other in zip(said, told, strict=True):
+            numbers = {
+                name: pytest.approx(value, rel=1e-5)
+                for name, value in other.items()
+                if isinstance(value, float)
+            }
+            assert one == {**other, **numbers}
+
+
+def test_profiles(client: TestClient, cli: Ask, workspace: Path) -> None:
+    assert client.get("/v1/profiles").json() == cli("profile", "show", workspace)
+    assert client.get("/v1/profiles/0").json() == cli("profile", "show", workspace, "0")
+
+
+def test_an_unknown_profile_is_told_in_the_same_words(
+    client: TestClient, cli: Ask, workspace: Path
+) -> None:
+    said = client.get("/v1/profiles/77")
+    assert said.status_code == 404
+    assert said.json()["detail"] == cli("profile", "show", workspace, "77")
+
+
+def test_nodes(client: TestClient, cli: Ask, workspace: Path, tmp_path: Path, job: Any) -> None:
+    said = client.post("/v1/nodes", json={"profile": 0, "enough": 3}).json()
+    assert said == cli("nodes", workspace, "--profile", "0", "--enough", "3")
+    assert said["node_types"][0]["rank"] == 1
+    said = client.post("/v1/nodes", json={"job": job, "enough": 3}).json()
+    asked = job_file(tmp_path, job)
+    assert said == cli("nodes", workspace, "--job", asked, "--enough", "3")
+
+
+def test_phases(client: TestClient, cli: Ask, workspace: Path) -> None:
+    usage = Workspace(workspace).read("usage")
+    metrics = [name for name in usage if name not in ("series_id", "time_s")]
+    series = [
+        {
+            "series_id": name,
+            "time_s": part["time_s"].tolist(),
+            "metrics": {metric: part[metric].tolist() for metric in metrics},
+        }
+        for name, part in usage.groupby("series_id", sort=False)
+    ]
+    said = client.post("/v1/phases", json={"series": series, "samples": False}).json()
+    assert said == cli("phase", "label", workspace, workspace)
+
+
+@pytest.mark.parametrize(
+    ("route", "wanted", "typed"),
+    [
+        (
+            "simulate",
+            {"cluster": "30x8", "order": "shortest", "leave_out_unfit": True},
+            ["simulate", "--cluster", "30x8", "--order", "shortest", "--leave-out-unfit"],
+        ),
+        (
+            "whatif",
+            {"cluster": "30x8", "load": [1.5], "seeds": 2, "block_h": 6, "leave_out_unfit": True},
+            "whatif --cluster 30x8 --load 1.5 --seeds 2 --block-h 6 --workers 1 "
+            "--leave-out-unfit".split(),
+        ),
+        (
+            "size",
+            {"risk": 0.05, "min_saving": 0.2},
+            "size advise --risk 5% --min-saving 20%".split(),
+        ),
+    ],
+)
+def test_long_work_has_the_result_of_the_command(
+    client: TestClient,
+    cli: Ask,
+    workspace: Path,
+    route: str,
+    wanted: dict[str, Any],
+    typed: list[str],
+) -> None:
+    started = client.post(f"/v1/{route}", json=wanted)
+    assert started.status_code == 202, started.json()
+    # done here, too: the process of the task is tried out elsewhere
+    task = client.delete(f"/v1/tasks/{started.json()['id']}").json()
+    result = work_of(task["kind"])(workspace, task["arguments"], lambda step, percent: None)
+    command = typed[:2] if typed[0] == "size" else typed[:1]
+    told = cli(*command, workspace, *typed[len(command) :])
+    told.pop("notes", None)
+    plain = json.loads(json.dumps(result, default=float))
+    plain.pop("notes", None)
+    from prophase.plain import finite
+
+    assert finite(plain) == told
