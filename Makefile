@@ -27,6 +27,7 @@ demo: $(READY)
 
 test: $(READY) lint
 	@tools/system-packages
+	@tools/airflow-env "$(BIN)/python" .venv-airflow || echo "No Airflow, so its tests are skipped." >&2
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --durations=40
 
 lint: $(READY)
@@ -42,4 +43,4 @@ docs: $(READY)
 	@$(BIN)/python tools/build_docs.py
 
 clean:
-	rm -rf $(VENV) site demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-airflow site demo .mypy_cache .ruff_cache .pytest_cache

@@ -54,10 +54,10 @@ class AirflowHome:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW_", "PYTHON"))}
         return {**kept, **ours, "AIRFLOW_HOME": str(self.folder), "NO_PROXY": "127.0.0.1"}
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run one command of Airflow to its end."""
+    def python(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a program with Airflow's Python to its end."""
         return subprocess.run(
-            [str(VENV / "bin" / "airflow"), *words],
+            [str(VENV / "bin" / "python"), *words],
             env=self.environment,
             capture_output=True,
             text=True,

@@ -37,7 +37,7 @@ def airflow_id(text: str) -> str:
     >>> airflow_id("demand--eu.north--0123abcd")
     'demand--eu.north--0123abcd'
     >>> airflow_id("demand--København--0123abcd")
-    'demand--K-benhavn--0123abcd-86d23fb5'
+    'demand--K-benhavn--0123abcd-bb415958'
     """
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", text)
     if plain == text and len(text) <= _LONGEST_ID:
