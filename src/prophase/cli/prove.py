@@ -21,6 +21,7 @@ from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError
 
 if TYPE_CHECKING:
+    from prophase.sizing.advising.advice import Gate
     from prophase.study.proof.given import GivenAdvice
     from prophase.study.proof.proving import Proof
     from prophase.trace.loading import Trace
@@ -70,6 +71,13 @@ def command(
     resource: Annotated[
         str, typer.Option(help="What is sized if the advice is made here: memory, cpu, gpu.")
     ] = "memory",
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that name what the advice is for, e.g. group,task; 'auto' tries. "
+            "[default: those of the advice, else task]"
+        ),
+    ] = None,
     advise_above: Annotated[
         str, typer.Option(help="Tasks that would save less keep their request.")
     ] = "50%",
@@ -135,6 +143,7 @@ def command(
             risk=None if risk is None else share_of(risk, "--risk"),
             gate=gate,
             resource=resource,
+            kind=_kind(kind, trace, gate, resource, seed),
             splits=splits,
             seeds=seeds,
             fails_after=after,
@@ -169,6 +178,18 @@ def _subject(
                 "(or a file of a trace)."
             )
     return given, open_trace(where, source=source, tables=["jobs", "nodes"]), where
+
+
+def _kind(
+    text: str | None, trace: Trace, gate: Gate, resource: str, seed: int
+) -> tuple[str, ...] | None:
+    from prophase.study.proof.choosing import choose_kinds
+
+    if text is None:
+        return None
+    if text == "auto":
+        return choose_kinds(trace.jobs, resource=resource, gate=gate, seed=seed)
+    return tuple(one.strip() for one in text.split(","))
 
 
 def _rows(proof: Proof) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -51,6 +51,8 @@ class GivenAdvice:
     tasks: Mapping[str, GivenTask]
     risk: float = math.nan
     name: str = "advice"
+    #: columns whose values, joined by "/", name a task; empty: the trace's own tasks
+    kind: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.resource not in PROVABLE:
@@ -65,7 +67,7 @@ class GivenAdvice:
         return {name: one for name, one in self.tasks.items() if not one.keep}
 
     @classmethod
-    def made(cls, advice: Advice, name: str = "advice") -> Self:
+    def made(cls, advice: Advice, name: str = "advice", kind: Sequence[str] = ()) -> Self:
         """Take what ``prophase.sizing.advise`` returned."""
         return cls(
             advice.resource,
@@ -78,6 +80,7 @@ class GivenAdvice:
             },
             advice.risk,
             name,
+            tuple(kind),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,6 +89,7 @@ class GivenAdvice:
             "resource": self.resource,
             "unit": self.unit,
             "risk": _known(self.risk),
+            "kind": list(self.kind),
             "tasks": [
                 {
                     "task": one.task,
@@ -140,7 +144,10 @@ def _of_rows(
     if not tasks:
         raise FormatError(f"{source}: advises no task. {_FORM}")
     risk = _number(document.get("risk"), "risk", source)
-    return GivenAdvice(resource, RESOURCES[resource].unit, tasks, risk, source.name)
+    kind = document.get("kind") or ()
+    if not isinstance(kind, list | tuple) or not all(isinstance(one, str) for one in kind):
+        raise FormatError(f"{source}: kind is {kind!r}, but is a list of columns.")
+    return GivenAdvice(resource, RESOURCES[resource].unit, tasks, risk, source.name, tuple(kind))
 
 
 def _task(row: Mapping[str, Any], number: int, source: Path) -> GivenTask:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from prophase.study.proof.hours import (
     with_advice,
 )
 from prophase.study.proof.intervals import Estimate, kill_share, share_saved
+from prophase.study.proof.naming import with_kinds
 from prophase.study.proof.replays import Replays, replay_both
 from prophase.study.proof.splits import SplitsFound, forward_splits
 from prophase.study.proof.verdict import Limits, Verdict, judge
@@ -153,6 +154,7 @@ def prove(
     risk: float | None = None,
     gate: Gate | None = None,
     resource: str = "memory",
+    kind: Sequence[str] | None = None,
     splits: int = 10,
     seeds: int = 10,
     fails_after: float = 1.0,
@@ -179,6 +181,8 @@ def prove(
     risk, gate : optional
         Of the advice that is made here and at the points of the past; the advice's own risk if
         not given.
+    kind : sequence of str, optional
+        Columns that name what an advice is for, such as group and task.
     splits : int, default=10
         Points of the past at which advice is made and held against later jobs; 0: none.
     seeds : int, default=10
@@ -206,11 +210,14 @@ def prove(
     if seeds < 0 or splits < 0:
         raise ParameterError("seeds and splits count something: give 0 or more.")
     resource = advice.resource if advice is not None else resource
-    subject = subject_of(jobs, resource)
     risk = risk if risk is not None else _risk_of(advice)
+    kind = tuple(kind) if kind is not None else (advice.kind if advice is not None else ())
+    jobs = with_kinds(jobs, kind, resource)
+    subject = subject_of(jobs, resource)
     if advice is None:
         show("making the advice", None)
-        advice = GivenAdvice.made(advise(jobs, risk=risk, gate=gate, resource=resource))
+        made = advise(jobs, risk=risk, gate=gate, resource=resource)
+        advice = GivenAdvice.made(made, kind=kind)
     _refuse_strangers(subject, advice)
     most = _largest_node(cluster) if resource == "memory" else None
     advised = with_advice(subject, advice, most)
@@ -253,7 +260,8 @@ def prove(
         limits=limits,
         settings={
             "risk": risk, "splits": splits, "seeds": seeds, "seed": seed,
-            "fails_after": fails_after, "by": by, "policy": dict(policy),
+            "kind": list(kind) or ["task"], "fails_after": fails_after, "by": by,
+            "policy": dict(policy),
         },
     )  # fmt: skip
 

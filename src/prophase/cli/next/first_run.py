@@ -1,0 +1,87 @@
+"""prophase next first-run: what to ask for when nobody has run the job before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.size.shares import share_of
+from prophase.cli.trace_options import SourceOption
+
+
+def command(
+    job: Annotated[Path, typer.Argument(help="The job: .yaml or .json of columns, sbatch, pod.")],
+    history: Annotated[
+        Path,
+        typer.Option(envvar="PROPHASE_WORKSPACE", help="Finished jobs: workspace or trace."),
+    ] = Path(),
+    risk: Annotated[
+        str | None, typer.Option(help="Share of runs that may be killed at their first request.")
+    ] = None,
+    resource: Annotated[str, typer.Option(help="What is sized: memory, cpu, gpu.")] = "memory",
+    seed: Annotated[int, typer.Option(help="Seed of the predictions.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Say what a job should ask for in its first run, and how that narrows as it runs.
+
+    The ladder and the range come from jobs like it. The table tells from the history's own
+    first, second, third ... runs how sizes narrowed once 1, 3 and 10 runs were known.
+
+    Example:
+
+    `prophase next first-run job.yaml --history ws`
+    """
+    from prophase.profile.submission import read_submissions
+    from prophase.study.measuring.first_run import first_run
+    from prophase.trace.loading import open_trace
+
+    with progress_bar() as show:
+        show("reading", None)
+        asked = dict(read_submissions(job)[0].columns)
+        jobs = open_trace(history, source=source, tables=["jobs"]).jobs
+        show("sizing it, and the history's own first runs", None)
+        found = first_run(
+            jobs, asked, resource=resource, seed=seed,
+            risk=None if risk is None else share_of(risk, "--risk"),
+        )  # fmt: skip
+    rows: list[dict[str, Any]] = [
+        {
+            "runs_known": one.runs_known,
+            "decisions": one.decisions,
+            "request_over_need": one.factor,
+            "low": one.factor_low,
+            "high": one.factor_high,
+            "killed_pct": one.killed_pct,
+            "waste_pct_of_today": one.waste_pct,
+        }
+        for one in found.curve
+    ]
+    document = found.to_dict()
+    rungs = ", ".join(f"{rung:.3g}" for rung in found.ladder)
+    remarks = [
+        f"{found.task}: ask for {rungs} {found.unit} in the 1st, 2nd and 3rd attempt"
+        + (f"; {found.runs_known:,} runs of it are known." if found.runs_known else
+           "; no run of it is known."),
+        _range(document),
+        "The table: first request over what was needed (median, 80 % range), by runs known then.",
+    ]  # fmt: skip
+    emit([finite(row) for row in rows], format, document=document, remarks=remarks)
+
+
+def _range(found: dict[str, Any]) -> str:
+    if found["peak"] is None:
+        return f"What it will use cannot be foretold: {found['why']}"
+    said = (
+        f"Foretold peak {found['peak']:.3g} {found['unit']} "
+        f"({found['peak_low']:.3g} to {found['peak_high']:.3g} in 90 % of cases)"
+    )
+    if found["duration_s"] is not None:
+        said += (
+            f", run time {found['duration_s']:,.0f} s ({found['duration_low_s']:,.0f} to "
+            f"{found['duration_high_s']:,.0f})"
+        )
+    return f"{said}: {found['why']}."

@@ -1,0 +1,81 @@
+"""prophase next measure: the least certain and most expensive jobs, ready to be registered."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, say
+from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.errors import storage_error
+
+
+def command(
+    path: TraceArgument,
+    pipeline: Annotated[
+        Path | None,
+        typer.Option(help="Pipeline of the campaign: its scenario keys tell kinds of job apart."),
+    ] = None,
+    keys: Annotated[
+        str | None,
+        typer.Option(help="Columns that tell kinds apart, joined by commas. [default: the task]"),
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="Kinds of job to measure.")] = 10,
+    dates: Annotated[
+        str | None,
+        typer.Option(help="Dates of the runs, as for runs register. [default: today]"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the registration file for prophase runs here.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the predictions.")] = 0,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Name the kinds of job whose measurement is worth most.
+
+    At stake is what a kind reserves in a month times how uncertain its predicted peak is; of a
+    kind that was measured often one more run teaches less. The file that --out writes is
+    registered as it is.
+
+    Examples:
+
+    `prophase next measure ws --out scenarios.yaml`
+
+    `prophase next measure ws --pipeline pipeline.yaml --dates 2026-01-05..2026-02-28/7`
+    """
+    from prophase.study.measuring.next_runs import next_runs, registration
+    from prophase.trace.loading import open_trace
+
+    chosen = [one.strip() for one in keys.split(",")] if keys else []
+    if pipeline is not None:
+        from prophase.runs.pipeline import read_pipeline
+
+        chosen = list(read_pipeline(pipeline).scenario_keys)
+    with progress_bar() as show:
+        show("reading", None)
+        jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+        show("asking for every kind of job", None)
+        found = next_runs(jobs, keys=chosen, count=count, random_state=seed)
+    text = registration(found, dates or date.today().isoformat())
+    remarks = [
+        f"{len(found.runs)} of {found.kinds:,} kinds; value, low and high of {found.target}; "
+        f"reserved, at stake and worth in {found.unit} h a month.",
+    ]
+    if out is not None:
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(text, encoding="utf-8")
+        except OSError as cause:
+            raise storage_error(cause, out) from cause
+        say(f"Wrote {out}.")
+        remarks.append(f"Next: prophase runs register {as_typed(out)}")
+    else:
+        remarks.append(f"Next: prophase next measure {as_typed(path)} --out scenarios.yaml")
+    shown = [
+        {k: v for k, v in row.items() if k != "uncertainty"} for row in found.rows()
+    ] if format is Format.table else found.rows()  # fmt: skip
+    emit(shown, format, document={**found.to_dict(), "registration": text}, remarks=remarks)

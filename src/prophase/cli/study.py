@@ -1,0 +1,153 @@
+"""prophase study: the whole loop, from a trace to a proven advice and its report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    as_typed,
+    emit,
+    progress_bar,
+    say,
+    typed_command,
+)
+from prophase.cli.trace_options import SourceOption
+from prophase.errors import InputError
+from prophase.trace.units import parse_share
+
+if TYPE_CHECKING:
+    from prophase.study.loop.plan import StudyPlan
+    from prophase.study.loop.running import StepDone, StudyResult
+    from prophase.study.loop.steps import StudyStep
+
+
+def command(
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="A plan (.toml), a workspace, or a file or folder of a trace."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Node list, or in short such as '20x8 V100'. [default: the trace's]"),
+    ] = None,
+    prices: Annotated[Path | None, typer.Option(help="Price file: .toml or .csv.")] = None,
+    max_oom: Annotated[
+        str | None, typer.Option(help="Share of runs that may be killed. [default: 1%]")
+    ] = None,
+    min_saving: Annotated[
+        str | None, typer.Option(help="Share that must be saved. [default: 20%]")
+    ] = None,
+    risk: Annotated[str | None, typer.Option(help="Risk of the advice. [default: 1%]")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=0, help="Resampled traces behind intervals. [default: 10]")
+    ] = None,
+    steps: Annotated[
+        str | None, typer.Option(help="Only these steps, joined by commas, and what they need.")
+    ] = None,
+    most_jobs: Annotated[
+        int | None,
+        typer.Option(help="Learn from and replay the latest so many jobs. [default: 50,000]"),
+    ] = None,
+    workers: Annotated[
+        str | None, typer.Option(help="Processes for replays, or a Dask address. [default: 1]")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Workspace for a trace in raw files. [default: NAME-study, here]"),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of every step. [default: 0]")] = None,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Run the whole loop: import, lint, describe, profiles, predictions, sizing, proof, report.
+
+    Every step is kept by what went into it: a second run does only what has changed, and after
+    a failure the same command goes on where it stopped. What the trace lacks columns for is
+    named. The report, the advice and what to measure next are in reports/study of the workspace.
+
+    Examples:
+
+    `prophase study ws --cluster nodes.csv --max-oom 1% --min-saving 20%`
+
+    `prophase study trace.csv --prices prices.toml --out my-study`
+
+    `prophase study plan.toml`
+    """
+    from prophase.plots.report.writing import write_report
+    from prophase.study.loop.running import Watching, run_study
+
+    plan = _plan(path, source).changed(
+        cluster=cluster,
+        prices=None if prices is None else str(prices),
+        max_oom=None if max_oom is None else parse_share(max_oom, name="--max-oom"),
+        min_saving=None if min_saving is None else parse_share(min_saving, name="--min-saving"),
+        risk=None if risk is None else parse_share(risk, name="--risk"),
+        seeds=seeds,
+        steps=None if steps is None else tuple(one.strip() for one in steps.split(",")),
+        most_jobs=most_jobs,
+        workers=workers,
+        seed=seed,
+    )
+    with progress_bar() as show:
+        found = run_study(
+            plan, out=out, command=typed_command(), watching=Watching(_begin, _end, show)
+        )
+        show("writing the report", None)
+        page = write_report(found.report, found.folder)
+    emit(_rows(found), format, document=found.to_dict(), remarks=_remarks(found, page))
+
+
+def _plan(path: Path | None, source: str | None) -> StudyPlan:
+    from prophase.study.loop.plan import StudyPlan, read_plan
+    from prophase.trace.workspace import Workspace
+
+    if path is not None and path.suffix == ".toml":
+        return read_plan(path)
+    if path is None:
+        path = Path()
+        if not Workspace.is_at(path):
+            raise InputError(
+                "this folder is no workspace. Name a plan, a workspace or a file of a trace: "
+                "prophase study trace.csv"
+            )
+    return StudyPlan(str(path), source=source)
+
+
+def _begin(number: int, total: int, step: StudyStep) -> None:
+    say(f"{number}/{total}  {step.name}: {step.why}")
+
+
+def _end(done: StepDone) -> None:
+    if done.state == "kept":
+        say("     kept from an earlier run")
+    elif done.state == "cannot":
+        say(f"     left out: {done.reason}")
+    elif sys.stderr.isatty():
+        say(f"     {done.seconds:.1f} s")
+
+
+def _rows(found: StudyResult) -> list[dict[str, Any]]:
+    return [
+        {"step": one.name, "state": one.state, "seconds": round(one.seconds, 1),
+         "missing": one.reason or None}
+        for one in found.steps
+    ]  # fmt: skip
+
+
+def _remarks(found: StudyResult, page: Path) -> list[str]:
+    facts = [f"{one.name}: {one.text()}" for one in found.report.facts]
+    return [
+        *facts,
+        "",
+        found.report.answer,
+        "",
+        f"Report: {page}",
+        *(f"Next: {step.command}" for step in found.report.apply[:1]),
+        f"      prophase serve {as_typed(found.workspace)}",
+    ]

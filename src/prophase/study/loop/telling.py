@@ -1,0 +1,136 @@
+"""The report of a whole study: the story of its steps, with what could not be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prophase.study.loop.plan import StudyPlan
+from prophase.study.loop.steps import ADVICE_FILE, NEXT_FILE
+from prophase.study.loop.work import Work
+from prophase.study.report import (
+    DataUsed,
+    Finding,
+    Measure,
+    Report,
+    Reproduction,
+    ResultTable,
+    Step,
+)
+
+#: the order in which a reader asks: waste, change, risk, waits, certainty
+_TOLD = (
+    "describe",
+    "profiles",
+    "phases",
+    "predictions",
+    "sizing",
+    "proof",
+    "schedules",
+    "next",
+    "lint",
+)
+
+
+def study_report(
+    plan: StudyPlan,
+    reports: Mapping[str, Report],
+    work: Work,
+    *,
+    command: str = "",
+) -> Report:
+    """Join the reports of the steps into one."""
+    cannot = work.cannot
+    findings = [finding for name in _TOLD if name in reports for finding in reports[name].findings]
+    if cannot:
+        rows = [{"step": name, "why": why} for name, why in cannot.items()]
+        findings.append(
+            Finding(
+                "What could not be done",
+                ["The trace lacks what these steps need; import it and run the study again."],
+                [ResultTable(rows, "Left out, and what is missing")],
+            )
+        )
+    proof = reports.get("proof")
+    return Report(
+        title=f"Study of {work.trace.source}",
+        question="Where is the waste, what should change, what does that risk, what does it do to "
+        "waiting times, and how sure is that?",
+        answer=_answer(reports, cannot),
+        verdict=proof.verdict if proof is not None else "note",
+        facts=_facts(reports),
+        data=_data(work),
+        method=[
+            "Each step reads the same tables; what is learnt is judged on later jobs than it was "
+            "learnt from, and nothing that is known only afterwards is used to predict.",
+            *(f"{name}: {fact.name} {fact.text()}." for name, fact in _scores(reports)),
+        ],
+        findings=findings,
+        valid_for=["the jobs, cluster and policy of this trace, and jobs like them"],
+        not_valid_for=["jobs that are not in it, another cluster, another mix of jobs"],
+        limits=_limits(plan, work, cannot),
+        apply=_steps(reports, work),
+        reproduce=Reproduction(
+            command or "prophase study plan.toml", {"all steps": plan.seed}, plan.to_dict()
+        ),
+    )
+
+
+def _answer(reports: Mapping[str, Report], cannot: Mapping[str, str]) -> str:
+    said = [reports[name].answer for name in ("proof", "schedules") if name in reports]
+    if "proof" not in reports:
+        reason = cannot.get("proof", "it was not asked for")
+        said.insert(0, f"No advice is proven: {reason}.")
+    return " ".join(one for one in said if one)
+
+
+def _facts(reports: Mapping[str, Report]) -> list[Measure]:
+    wanted = ("describe", "sizing", "proof", "predictions")
+    facts = [fact for name in wanted if name in reports for fact in reports[name].facts]
+    return list({fact.name: fact for fact in facts}.values())[:8]
+
+
+def _scores(reports: Mapping[str, Report]) -> list[tuple[str, Measure]]:
+    return [(name, fact) for name in ("predictions",) if name in reports
+            for fact in reports[name].facts]  # fmt: skip
+
+
+def _data(work: Work) -> list[DataUsed]:
+    trace = work.trace
+    return [
+        DataUsed(f"{name} ({trace.source})", len(table), trace.data_hash)
+        for name, table in trace.tables.items()
+    ]
+
+
+def _limits(plan: StudyPlan, work: Work, cannot: Mapping[str, str]) -> list[str]:
+    said = []
+    jobs = work.trace.tables.get("jobs")
+    if jobs is not None and len(jobs) > plan.most_jobs:
+        said.append(
+            f"Only the latest {plan.most_jobs:,} of {len(jobs):,} jobs were learnt from and "
+            "replayed (most_jobs)."
+        )
+    if cannot:
+        said.append(f"Left out for lack of data: {', '.join(cannot)}.")
+    return said
+
+
+def _steps(reports: Mapping[str, Any], work: Work) -> list[Step]:
+    steps = []
+    place = str(work.folder)
+    if "sizing" in reports:
+        steps.append(
+            Step("Write the advice in the form your system reads:",
+                 f"prophase size {work.workspace} --export nextflow")
+        )  # fmt: skip
+        steps.append(
+            Step("Keep it, so that it can be settled against what happens:",
+                 f"prophase ledger add {place}/{ADVICE_FILE} --history {work.workspace}")
+        )  # fmt: skip
+    if "next" in reports:
+        steps.append(
+            Step("Measure what is least certain and most expensive:",
+                 f"prophase runs register {place}/{NEXT_FILE} --dates 2026-01-05")
+        )  # fmt: skip
+    return steps

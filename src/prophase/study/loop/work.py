@@ -1,0 +1,86 @@
+"""What the steps of a study share: the plan, the tables, and what earlier steps found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.sim.cluster import Cluster
+from prophase.study.loop.plan import StudyPlan
+from prophase.study.machines import machines
+from prophase.study.report import Report
+from prophase.trace.describe.part import has_values
+from prophase.trace.loading import Trace, open_trace
+
+#: tells what is being done, and how much of it is done in percent
+Show = Callable[[str, float | None], None]
+
+
+class CannotDo(InputError):
+    """The trace lacks what a step needs; the study goes on without it."""
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """What a step found: a part of the report, and its numbers."""
+
+    report: Report
+    result: dict[str, Any]
+
+
+@dataclass
+class Work:
+    """One study under way."""
+
+    plan: StudyPlan
+    workspace: Path
+    show: Show
+    #: step -> its numbers, of this run or an earlier one
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: step -> why it could not be done
+    cannot: dict[str, str] = field(default_factory=dict)
+    #: where reports and exports go
+    folder: Path = field(default_factory=Path)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The tables of the workspace."""
+        return open_trace(self.workspace)
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """The jobs that are learnt from and replayed: of a long trace the latest ones."""
+        if "jobs" not in self.trace.tables:
+            held = ", ".join(self.trace.tables) or "nothing"
+            raise CannotDo(f"needs a job table; the trace has {held}")
+        jobs = self.trace.jobs
+        if len(jobs) <= self.plan.most_jobs:
+            return jobs
+        clock = next((c for c in ("submit_s", "start_s") if has_values(jobs, c)), None)
+        ordered = jobs if clock is None else jobs.sort_values(clock, kind="stable")
+        return ordered.tail(self.plan.most_jobs)
+
+    @cached_property
+    def cluster(self) -> Cluster | None:
+        """The cluster of the plan, else that of the trace's nodes."""
+        return machines(self.trace, self.plan.cluster)
+
+    def need(self, *columns: str) -> None:
+        """Refuse to go on without these columns; ``"a|b"`` means either."""
+        if missing := self.missing(*columns):
+            raise CannotDo(f"needs {', '.join(missing)}, which no job of the trace has")
+
+    def missing(self, *columns: str) -> list[str]:
+        """Return which of these columns no job has; ``"a|b"`` means either."""
+        jobs = self.jobs
+        return [
+            column.replace("|", " or ")
+            for column in columns
+            if not any(has_values(jobs, one) for one in column.split("|"))
+        ]

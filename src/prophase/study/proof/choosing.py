@@ -1,0 +1,59 @@
+"""Which jobs are runs of the same thing: what advice is given for.
+
+A workflow names its tasks. On a shared cluster the task is often only a role ("worker"), and
+what recurs is the group of a job, or what a user runs: then advice per role would be for
+everybody and nobody.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.sizing.advising.advice import Gate
+from prophase.study.proof.hours import subject_of
+from prophase.study.proof.naming import with_kinds
+from prophase.study.proof.splits import SplitsFound, forward_splits
+from prophase.trace.describe.part import has_values
+
+#: cuts at which namings are tried
+_TRIED = 3
+#: a naming whose later runs are killed more often than this many times the risk is not chosen
+_TOO_MANY = 5.0
+
+
+def choose_kinds(
+    jobs: pd.DataFrame,
+    *,
+    resource: str = "memory",
+    risk: float = 0.01,
+    gate: Gate | None = None,
+    seed: int = 0,
+) -> tuple[str, ...]:
+    """Return the columns that name kinds of job best: task, group and task, or user and task.
+
+    Each is tried at three points of the past; the one whose advice saves later jobs most wins,
+    among those that kill few of them.
+    """
+    tried: list[tuple[str, ...]] = [("task",)]
+    tried += [(column, "task") for column in ("group", "user") if has_values(jobs, column)]
+    if len(tried) == 1:
+        return tried[0]
+    best, most = tried[0], -1.0
+    for columns in tried:
+        try:
+            subject = subject_of(with_kinds(jobs, columns, resource), resource)
+        except InputError:
+            return tried[0]
+        found = forward_splits(subject, risk=risk, gate=gate, splits=_TRIED, seed=seed)
+        saved = _saved(found, risk)
+        if saved > most + 1e-9:
+            best, most = columns, saved
+    return best
+
+
+def _saved(found: SplitsFound, risk: float) -> float:
+    """Return the share that later jobs saved, over all cuts; nothing if too many were killed."""
+    if found.oom is None or found.oom.value > _TOO_MANY * risk:
+        return 0.0
+    return sum(one.held_out_pct for one in found.splits) / len(found.splits)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    lines = ["job_id,task,submit_s,duration_s,request_cpu_cores,request_memory_gib,memory_peak_gib"]
+    lines += [f"j{i},align,{1440 * i},600,2,16,{2 + 0.01 * (i % 9)}" for i in range(120)]
+    (tmp_path / "jobs.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path / "jobs.csv"
+
+
+def test_study_runs_a_plan_keeps_its_steps_and_names_the_report(
+    prophase_here: Run, trace: Path, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'trace = "jobs.csv"\ncluster = "1x0 8c 64g"\nsteps = ["lint", "sizing", "proof"]\n'
+        'seeds = 2\nsplits = 3\n[limits]\nmin_saving = "50%"\n'
+    )
+    first = prophase_here("study", plan, "--out", tmp_path / "ws")
+    assert first.returncode == 0, first.stderr
+    assert "4/4  proof" in first.stderr
+    assert "PASS" in first.stdout
+    assert (tmp_path / "ws" / "reports" / "study" / "report.html").is_file()
+    again = prophase_here("study", plan, "--out", tmp_path / "ws", "--format", "json")
+    assert again.stderr.count("kept from an earlier run") == 4
+    assert {one["state"] for one in json.loads(again.stdout)["steps"]} == {"kept"}
+
+
+def test_study_without_a_workspace_or_with_an_unknown_step_says_what_to_type(
+    prophase_here: Run, trace: Path
+) -> None:
+    shown = prophase_here("study")
+    assert shown.returncode == 1
+    assert "prophase study trace.csv" in shown.stderr
+    shown = prophase_here("study", trace, "--steps", "prof")
+    assert shown.returncode == 2
+    assert "proof" in shown.stderr

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from prophase.errors import StorageError
+from prophase.study.loop import running, steps
+from prophase.study.loop.plan import StudyPlan
+from prophase.study.loop.running import StepFailedError, StudyResult, Watching, run_study
+from prophase.study.loop.work import StepOutcome, Work
+from prophase.study.report import to_dict
+
+#: quick steps; the others are tried on the command line and on real traces
+QUICK = ("lint", "sizing", "proof")
+
+
+@pytest.fixture
+def trace(tmp_path: Path, pipeline_jobs: pd.DataFrame) -> Path:
+    path = tmp_path / "jobs.csv"
+    pipeline_jobs.drop(columns=["start_s", "end_s"]).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def plan(trace: Path) -> StudyPlan:
+    return StudyPlan(str(trace), cluster="1x0 8c 32g", seeds=2, splits=4, max_oom=0.05, steps=QUICK)
+
+
+def run(plan: StudyPlan, out: Path, ran: Counter[str] | None = None) -> StudyResult:
+    """Run a study; count the steps that were really run."""
+
+    def end(done: running.StepDone) -> None:
+        if ran is not None and done.state == "done":
+            ran[done.name] += 1
+
+    return run_study(plan, out=out, watching=Watching(end=end), command="prophase study plan.toml")
+
+
+def test_a_study_goes_from_a_file_to_a_proven_advice(plan: StudyPlan, tmp_path: Path) -> None:
+    found = run(plan, tmp_path / "ws")
+    assert [one.state for one in found.steps] == ["done"] * 4
+    assert found.results["proof"]["verdict"]["outcome"] == "pass"
+    assert (found.folder / "advice.json").is_file()
+    document = to_dict(found.report)
+    assert document["reproduce"]["settings"]["seeds"] == 2
+    assert document["reproduce"]["seeds"] == {"all steps": 0}
+    assert document["verdict"] == "good"
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_second_run_keeps_every_step_and_gives_the_same_report(
+    plan: StudyPlan, tmp_path: Path
+) -> None:
+    first = run(plan, tmp_path / "ws")
+    ran: Counter[str] = Counter()
+    again = run(plan, tmp_path / "ws", ran)
+    assert not ran
+    assert to_dict(again.report) == to_dict(first.report)
+    assert again.results == first.results
+
+
+def test_a_changed_setting_runs_only_what_depends_on_it(plan: StudyPlan, tmp_path: Path) -> None:
+    run(plan, tmp_path / "ws")
+    ran: Counter[str] = Counter()
+    found = run(replace(plan, min_saving=0.9), tmp_path / "ws", ran)
+    assert set(ran) == {"proof"}
+    assert found.results["proof"]["verdict"]["outcome"] == "fail"
+    ran.clear()
+    run(replace(plan, risk=0.05), tmp_path / "ws", ran)
+    assert set(ran) == {"sizing", "proof"}
+
+
+def test_changed_data_run_everything_again(plan: StudyPlan, trace: Path, tmp_path: Path) -> None:
+    run(plan, tmp_path / "ws")
+    jobs = pd.read_csv(trace)
+    jobs.head(200).to_csv(trace, index=False)
+    ran: Counter[str] = Counter()
+    run(plan, tmp_path / "ws", ran)
+    assert set(ran) == {"import", *QUICK}
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The proof finds no space left, once."""
+    whole = steps.STEPS
+
+    def fail(work: Work) -> StepOutcome:
+        raise StorageError("proof.json: no space left on the device. Free some.")
+
+    broken = tuple(replace(one, run=fail) if one.name == "proof" else one for one in whole)
+    monkeypatch.setattr(steps, "STEPS", broken)
+    yield
+    monkeypatch.setattr(steps, "STEPS", whole)
+
+
+def test_a_failing_step_is_named_and_a_rerun_goes_on_there(
+    plan: StudyPlan, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(StepFailedError) as failed:
+        run(plan, tmp_path / "ws")
+    said = str(failed.value)
+    assert failed.value.step == "proof"
+    assert "step proof (4 of 4)" in said
+    assert "no space left" in said
+    assert "Finished steps are kept: import, lint, sizing." in said
+    monkeypatch.undo()
+    ran: Counter[str] = Counter()
+    run(plan, tmp_path / "ws", ran)
+    assert set(ran) == {"proof"}
+
+
+def test_a_lost_export_is_made_again(plan: StudyPlan, tmp_path: Path) -> None:
+    found = run(plan, tmp_path / "ws")
+    (found.folder / "advice.json").unlink()
+    ran: Counter[str] = Counter()
+    run(plan, tmp_path / "ws", ran)
+    assert ran["sizing"] == 1
+    assert (found.folder / "advice.json").is_file()
+
+
+def test_a_damaged_result_is_worked_out_again(plan: StudyPlan, tmp_path: Path) -> None:
+    run(plan, tmp_path / "ws")
+    for path in (tmp_path / "ws" / ".cache" / "study").glob("lint-*.json"):
+        path.write_text(path.read_text()[:50])
+    ran: Counter[str] = Counter()
+    run(plan, tmp_path / "ws", ran)
+    assert set(ran) == {"lint"}
+
+
+def test_what_the_trace_lacks_is_named_and_the_rest_goes_on(
+    plan: StudyPlan, trace: Path, tmp_path: Path
+) -> None:
+    pd.read_csv(trace).drop(columns="memory_peak_gib").to_csv(trace, index=False)
+    found = run(replace(plan, steps=(*QUICK, "schedules"), cluster=None), tmp_path / "ws")
+    assert "memory_peak_gib" in found.cannot["sizing"]
+    assert "memory_peak_gib" in found.cannot["proof"]
+    assert "list of nodes" in found.cannot["schedules"]
+    titles = [one.title for one in found.report.findings]
+    assert titles[-1] == "What could not be done"
+
+
+def test_a_trace_that_is_not_there_fails_the_import(tmp_path: Path) -> None:
+    with pytest.raises(StepFailedError, match=r"step import .* there is no such trace") as failed:
+        run_study(StudyPlan(str(tmp_path / "none.csv")))
+    assert failed.value.exit_code == 2
+
+
+def test_a_bad_price_file_stops_before_any_work(plan: StudyPlan, tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text("gib_hour = 'dear'\n")
+    with pytest.raises(StepFailedError, match="gib_hour is 'dear'"):
+        run(replace(plan, prices=str(tmp_path / "prices.toml")), tmp_path / "ws")
+    assert not (tmp_path / "ws").exists()
+
+
+def test_a_workspace_with_other_tables_is_not_overwritten(
+    plan: StudyPlan, trace: Path, tmp_path: Path
+) -> None:
+    from prophase.trace.importing import import_trace
+    from prophase.trace.workspace import Workspace
+
+    import_trace("csv", trace, Workspace.create(tmp_path / "mine"))
+    with pytest.raises(StepFailedError, match="already has jobs"):
+        run(plan, tmp_path / "mine")
