@@ -329,3 +329,4 @@ def test_outcomes_are_counted(patient: Path, client: Client) -> None:
     told = client.get("/metrics").text
     assert 'prophase_submissions_total{outcome="set",system="kubernetes"} 1.0' in told
     assert 'prophase_submission_seconds_count{system="kubernetes"} 1.0' in told
+    assert 'prophase_submitted_memory_gib_total{outcome="set",what="asked"} 16.0' in told

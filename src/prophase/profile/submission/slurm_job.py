@@ -1,7 +1,8 @@
 """A job as Slurm's ``job_submit`` plugins see it: the fields of ``job_desc``.
 
-Fields that are not set hold a very large number; memory is in MiB per node, or per CPU if its
-highest bit is set, and times are in minutes.
+Fields that are not set hold a very large number; ``pn_min_memory`` is in MiB per node, or per CPU if
+its highest bit is set (plugins in Lua see ``min_mem_per_node`` or ``min_mem_per_cpu`` instead), and
+times are in minutes.
 """
 
 from __future__ import annotations
@@ -78,6 +79,10 @@ def number_of(fields: Mapping[str, Any], name: str) -> float | None:
 
 
 def _memory_gib(fields: Mapping[str, Any], cores: float | None) -> float | None:
+    for name, times in (("min_mem_per_node", 1.0), ("min_mem_per_cpu", cores or 1.0)):
+        held_mib = number_of(fields, name)
+        if held_mib:
+            return held_mib / 1024 * times
     value = fields.get("pn_min_memory")
     if number_of(fields, "pn_min_memory") is None or not value:
         return None

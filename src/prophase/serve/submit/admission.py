@@ -97,6 +97,8 @@ async def admit(
         decision = Decision("late", f"no answer within {policy.budget_ms:g} ms")
     seconds = time.perf_counter() - began
     desk.count("kubernetes", decision.outcome, seconds)
+    for counsel, pods in zip(decision.counsels, decision.pods, strict=True):
+        desk.count_memory(decision.outcome, counsel, pods)
     _remember(desk, asked, decision, seconds)
     return _answer(review, decision)
 

@@ -47,6 +47,8 @@ class Decision:
     #: the object as it would be
     after: Mapping[str, Any] | None = None
     counsels: tuple[Counsel, ...] = ()
+    #: pods that each counsel is for
+    pods: tuple[int, ...] = ()
 
     @property
     def changes(self) -> bool:
@@ -93,9 +95,11 @@ def decide(
     is_set = any(one.set for one in told)
     if rules.mode == "dry-run":
         would = "would set requests" if is_set else "would annotate"
-        return Decision("dry-run", f"{would}: {words}", None, patch.after, tuple(counsels))
-    outcome = "set" if is_set else "annotated"
-    return Decision(outcome, words, patch, patch.after, tuple(counsels))
+        outcome, words, kept = "dry-run", f"{would}: {words}", None
+    else:
+        outcome, kept = "set" if is_set else "annotated", patch
+    pods = tuple(one.pods for one in places)
+    return Decision(outcome, words, kept, patch.after, tuple(counsels), pods)
 
 
 @dataclass(frozen=True)

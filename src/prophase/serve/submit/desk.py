@@ -20,7 +20,7 @@ from prophase.serve.library import Held, Library
 from prophase.serve.submit.attempts import Attempts
 from prophase.serve.submit.events import Events
 from prophase.serve.submit.policy import Policy, Rules
-from prophase.study.submitting import Counsellor, Remembering
+from prophase.study.submitting import Counsel, Counsellor, Remembering
 from prophase.trace.workspace import SETTINGS
 
 T = TypeVar("T")
@@ -63,6 +63,12 @@ class Desk:
             "Time to decide about a submission.",
             ["system"],
             buckets=_EDGES,
+            registry=registry,
+        )
+        self._memory = Counter(
+            "prophase_submitted_memory_gib",
+            "Memory that submissions asked for, and that they were advised to, by what was done.",
+            ["what", "outcome"],
             registry=registry,
         )
         self._policy, self._stamp, self._looked_s = _OFF, _stamp(None), -_LOOK_EVERY_S
@@ -111,6 +117,15 @@ class Desk:
         """Count a submission."""
         self._outcomes.labels(system, outcome).inc()
         self._seconds.labels(system).observe(seconds)
+
+    def count_memory(self, outcome: str, counsel: Counsel, pods: int) -> None:
+        """Count what a submission asked for beside what it should ask for."""
+        one = counsel.of("memory")
+        if one is not None and one.asked is not None:
+            self._memory.labels("asked", outcome).inc(pods * one.asked)
+            self._memory.labels("advised", outcome).inc(
+                pods * (one.rung(1) if one.change else one.asked)
+            )
 
     def close(self) -> None:
         """Stop the threads."""
