@@ -7,13 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.staticfiles import StaticFiles
 
 from prophase import __version__
-from prophase.serve import login, metrics, pages, problems, submit
+from prophase.serve import contract, login, metrics, pages, problems, submit
+from prophase.serve.access import require
 from prophase.serve.api import health
 from prophase.serve.background.tasks import Tasks
 from prophase.serve.batching import Batcher
@@ -95,16 +97,20 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     app.state.tokens = TokenStore(library.workspace.folder)
     app.state.metrics = Metrics()
     app.state.batcher = Batcher()
+    app.state.metrics.watch_service(library, app.state.tasks)
     keeper = Keeper(library, app.state.metrics, every_s=chosen.reload_every_s)
     problems.install(app, login.problem_page)
+    contract.install(app)
+    refusals: dict[str, Any] = {"responses": contract.REFUSALS}
     app.include_router(health.router)
-    app.include_router(metrics.router)
+    app.include_router(metrics.router, **refusals)
     app.include_router(login.router)
     for subject in SUBJECTS:
         found = import_module(f"prophase.serve.api.{subject}")
-        app.include_router(found.router, prefix="/v1")
-    app.include_router(submit.router)
-    app.include_router(pages.router)
+        app.include_router(found.router, prefix="/v1", **refusals)
+    app.include_router(submit.router, **refusals)
+    readers = [Depends(require("read"))]
+    app.include_router(pages.router, dependencies=readers, include_in_schema=False)
     static = Path(__file__).parent / "static"
     app.mount("/static", StaticFiles(directory=static, check_dir=False), name="static")
     app.add_middleware(Guard, settings=chosen, tokens=app.state.tokens, seen=app.state.metrics.seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from fastapi import APIRouter, Depends, Request
@@ -18,6 +18,8 @@ from prometheus_client import (
 
 from prophase import __version__
 from prophase.serve.access import require
+from prophase.serve.background.tasks import STATES, Tasks
+from prophase.serve.library import Library
 
 router = APIRouter(tags=["health"])
 #: seconds; the webhook has 0.1, a prediction should take 0.025
@@ -63,17 +65,31 @@ class Metrics:
         self.requests.labels(known, route, str(status)).inc()
         self.seconds.labels(known, route).observe(seconds)
 
-    def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
-        """Add a number that is looked up when it is asked for."""
-        Gauge(name, about, registry=self.registry).set_function(value)
-
-    def watch_states(
-        self, name: str, about: str, states: Iterable[str], count: Callable[[str], float]
-    ) -> None:
-        """Add a number per state."""
-        gauge = Gauge(name, about, ["state"], registry=self.registry)
-        for state in states:
-            gauge.labels(state).set_function(partial(count, state))
+    def watch_service(self, library: Library, tasks: Tasks) -> None:
+        """Add numbers of the service that are looked up when they are asked for."""
+        numbers: dict[str, tuple[str, Callable[[], float]]] = {
+            "prophase_ready": (
+                "1 if jobs can be predicted.",
+                lambda: float("predictions" in library.now.models),
+            ),
+            "prophase_broken_models": (
+                "Models whose file is damaged.",
+                lambda: len(library.now.broken),
+            ),
+            "prophase_model_jobs": (
+                "Finished jobs that the model has learnt from.",
+                lambda: getattr(library.now.models.get("predictions"), "jobs", 0),
+            ),
+            "prophase_reported_jobs": (
+                "Finished jobs that were reported to the service.",
+                lambda: library.feedback.count,
+            ),
+        }
+        for name, (about, value) in numbers.items():
+            Gauge(name, about, registry=self.registry).set_function(value)
+        by_state = Gauge("prophase_tasks", "Background tasks.", ["state"], registry=self.registry)
+        for state in STATES:
+            by_state.labels(state).set_function(partial(tasks.count, state))
 
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))

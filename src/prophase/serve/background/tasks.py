@@ -14,13 +14,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from prophase.errors import storage_error
 from prophase.serve.background.kinds import KINDS
 from prophase.serve.problems import Problem
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
+STATES: tuple[State, ...] = get_args(State)
 #: states that nothing follows
 ENDED = ("done", "failed", "cancelled")
 #: finished tasks that are kept
@@ -92,6 +93,7 @@ class Tasks:
         )
         with self._lock:
             self._tasks[task.id] = task
+        self._keep(task)
         threading.Thread(target=self._follow, args=(task,), daemon=True).start()
         return task
 
@@ -105,6 +107,10 @@ class Tasks:
     def all(self) -> list[Task]:
         """Return every task, the latest first."""
         return sorted(self._tasks.values(), key=lambda task: task.asked_at, reverse=True)
+
+    def count(self, state: str) -> int:
+        """Return how many tasks are in a state."""
+        return sum(task.state == state for task in list(self._tasks.values()))
 
     def cancel(self, id: str) -> Task:
         """End a task; one that has ended stays as it is."""
@@ -130,17 +136,13 @@ class Tasks:
             with self._lock:
                 if self._closed or self._tasks[task.id].ended:
                     return
-                process = subprocess.Popen(
-                    [sys.executable, "-m", "prophase.serve.background.worker"],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    text=True,
-                    start_new_session=True,
-                    # one thread: the requests that come in meanwhile need the other processors
-                    env={**os.environ, "OMP_NUM_THREADS": "1"},
-                    preexec_fn=lambda: os.nice(10) and None,
-                )
+                try:
+                    process = _worker()
+                except OSError as cause:
+                    words = f"no process can be started: {cause.strerror}."
+                    failed = replace(task, state="failed", error=words, ended_at=_now())
+                    self._tasks[task.id] = failed
+                    return
                 self._processes[task.id] = process
                 self._tasks[task.id] = replace(task, state="running", step="starting")
             self._read(task.id, process)
@@ -184,15 +186,16 @@ class Tasks:
             self._tasks[id] = replace(task, ended_at=_now()) if task.ended else task
 
     def _keep(self, task: Task) -> None:
-        """Write an ended task down; the oldest are forgotten."""
+        """Write a task down when it begins and when it ends; the oldest are forgotten."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             part = self.folder / f".{task.id}.part"
             part.write_text(json.dumps(task.to_dict()), encoding="utf-8")
             part.replace(self.folder / f"{task.id}.json")
         except OSError as cause:
-            words = f"{task.error or ''} The result is not kept: {storage_error(cause, 'tasks')}"
-            self._tasks[task.id] = replace(task, error=words.strip())
+            if task.ended:
+                kept = f"The result is not kept: {storage_error(cause, 'tasks')}"
+                self._tasks[task.id] = replace(task, error=f"{task.error or ''} {kept}".strip())
         with self._lock:
             ended = sorted((t for t in self._tasks.values() if t.ended), key=lambda t: t.asked_at)
             for old in ended[:-_KEPT]:
@@ -203,10 +206,27 @@ class Tasks:
         found = []
         for path in self.folder.glob("*.json"):
             try:
-                found.append(Task(**json.loads(path.read_text(encoding="utf-8"))))
+                task = Task(**json.loads(path.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError):
                 continue
+            if not task.ended:
+                words = "the service was stopped before this was done. Ask again."
+                task = replace(task, state="failed", error=words, ended_at=_now())
+            found.append(task)
         return found
+
+
+def _worker() -> subprocess.Popen[str]:
+    """Start the process that does one task."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "prophase.serve.background.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # one thread: the requests that come in meanwhile need the other processors
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
 
 
 def _end(process: subprocess.Popen[str]) -> None:

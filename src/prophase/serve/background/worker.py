@@ -18,6 +18,8 @@ from prophase.serve.background.kinds import work_of
 
 def main() -> None:
     """Do what the order says; every line that is written is a JSON object."""
+    # answers come first
+    os.nice(10)
     order = json.load(sys.stdin)
     # libraries may print; only our lines go to the service
     lines = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")

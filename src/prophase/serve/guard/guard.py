@@ -53,11 +53,11 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        answer = _Answer(send, tls=self.settings.certificate is not None)
+        limited = _Limited(receive, self.settings.max_body_bytes)
+        answer = _Answer(send, limited, tls=self.settings.certificate is not None)
         began = time.perf_counter()
         try:
             self._admit(scope)
-            limited = _Limited(receive, self.settings.max_body_bytes)
             async with asyncio.timeout(self.settings.timeout_s):
                 await self.app(scope, limited.receive, answer.send)
         except TimeoutError:
@@ -95,8 +95,7 @@ class Guard:
         scope.setdefault("state", {})["asking"] = asking
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
-        # the template of the route, never the path or query that was sent: those may hold secrets
-        route = getattr(scope.get("route"), "path", None) or "other"
+        route = route_of(scope)
         self.seen(scope["method"], route, status, seconds)
         asking = scope.get("state", {}).get("asking")
         log.info(
@@ -105,29 +104,53 @@ class Guard:
         )  # fmt: skip
 
 
+def route_of(scope: Scope) -> str:
+    """Return the template of the route that answered, such as ``/v1/profiles/{profile}``.
+
+    Never the path or query that was sent: those may hold secrets, and have no end.
+    """
+    inner = getattr(scope.get("route"), "path", None)
+    if inner is None:
+        return "/static" if scope["path"].startswith("/static/") else "other"
+    # the template lacks what its router was included with, which has no parameters
+    sent, own = scope["path"].split("/"), inner.split("/")
+    before = sent[1 : len(sent) - len(own) + 1] if len(sent) > len(own) else []
+    return "/".join(["", *before]) + inner
+
+
 class _Limited:
     """Reads a body and stops where it becomes too large."""
 
     def __init__(self, receive: Receive, most: int) -> None:
         self._receive, self._most, self._read = receive, most, 0
+        #: what to answer if it became too large
+        self.refusal: Problem | None = None
 
     async def receive(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.request":
             self._read += len(message.get("body", b""))
             if self._read > self._most:
-                raise _too_large(self._most)
+                self.refusal = _too_large(self._most)
+                raise self.refusal
         return message
 
 
 class _Answer:
     """Sends an answer with our headers, and remembers whether it has begun."""
 
-    def __init__(self, send: Send, *, tls: bool) -> None:
-        self._send, self._tls = send, tls
-        self.status, self.begun = 500, False
+    def __init__(self, send: Send, limited: _Limited, *, tls: bool) -> None:
+        self._send, self._limited, self._tls = send, limited, tls
+        self.status, self.begun, self._over = 500, False, False
 
     async def send(self, message: Message) -> None:
+        if self._limited.refusal is not None and message["type"].startswith("http.response"):
+            # whoever read the body took it for one that cannot be parsed
+            refusal, self._limited.refusal = self._limited.refusal, None
+            await self.refuse({"type": "http"}, refusal)
+            self._over = True
+        if self._over:
+            return
         if message["type"] == "http.response.start":
             self.begun, self.status = True, message["status"]
             add_headers(MutableHeaders(scope=message), tls=self._tls)
