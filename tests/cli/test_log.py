@@ -41,3 +41,17 @@ def test_retry_stops_at_the_most_memory_and_at_other_failures(prophase_here):
     assert said.returncode == 1
     assert "no more attempts or memory are allowed" in said.stderr
     assert prophase_here("retry", "--", "sh", "-c", "exit 4").returncode == 4
+
+
+def test_retry_takes_its_requests_from_the_advice_for_the_task(prophase_here, tmp_path):
+    rows = [{"task": "grow", "advice": 0.1, "2nd": 0.3}, {"task": "other", "advice": 1.0}]
+    (tmp_path / "advice.json").write_text(json.dumps({"resource": "memory", "tasks": rows}))
+    command = [sys.executable, "-S", "-c", "x = bytearray(180 * 2**20)"]
+    advice = ["retry", "--advice", "advice.json"]
+    said = prophase_here(*advice, "--task", "grow", "--", *command)
+    assert said.returncode == 0, said.stderr
+    assert "attempt 1 at 0.1 GiB: out of memory" in said.stderr
+    assert "next 0.3 GiB" in said.stderr
+    assert "say which with --task" in prophase_here(*advice, "--", *command).stderr
+    both = prophase_here(*advice, "--advised", "1GiB", "--", *command)
+    assert (both.returncode, "not both" in both.stderr) == (2, True)

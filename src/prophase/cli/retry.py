@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase.cli.output import say
+from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
     from prophase.runs.retry import Try
@@ -25,6 +26,11 @@ def command(
     advised: Annotated[
         str | None, typer.Option(help="Requests of the 1st, 2nd, 3rd try that a sizer advised.")
     ] = None,
+    advice: Annotated[
+        Path | None,
+        typer.Option(help="Take them from what `prophase size ws --format json` has written."),
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="Task of the advice that this is.")] = None,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts at most.")] = 4,
     log: Annotated[
         Path | None, typer.Option(help="Add a JSON line per attempt to this file.")
@@ -39,19 +45,25 @@ def command(
 
     `prophase retry --memory 2GiB --most 16GiB -- python train.py`
 
-    `prophase retry --advised 3GiB,6GiB --bins 8GiB,32GiB --log tries.jsonl -- ./convert big.csv`
+    `prophase retry --advice advice.json --task convert --log tries.jsonl -- ./convert big.csv`
     """
+    from prophase.runs.advice import of_task, read_advice
     from prophase.runs.ladder import ladder
     from prophase.runs.pipeline import gibibytes
     from prophase.runs.retry import retry
 
     rungs = [gibibytes(part) for part in advised.split(",")] if advised else []
+    if advice is not None and advised:
+        raise ParameterError("Pass --advised or --advice, not both.")
+    if advice is not None:
+        rungs = of_task(read_advice(advice), task, str(advice))
+    most_gib = gibibytes(most) if most else _machine_gib()
     lift = ladder(
         advised=rungs,
         bins=[gibibytes(part) for part in bins.split(",")] if bins else [],
-        most=gibibytes(most) if most else _machine_gib(),
+        most=most_gib,
     )
-    first = rungs[0] if rungs else gibibytes(memory)
+    first = min(rungs[0], most_gib) if rungs else gibibytes(memory)
     tries = retry(words, memory_gib=first, lift=lift, attempts=attempts, log=log, told=_tell)
     raise typer.Exit(tries[-1].ending.exit_code)
 

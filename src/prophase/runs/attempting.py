@@ -39,7 +39,7 @@ def verdict(
     task: Mapping[str, Any],
     tried: Sequence[Tried],
     *,
-    allocation: Mapping[str, float],
+    allocation: Mapping[str, Any],
     generation: int,
     node_memory_gib: float | None,
     bins_gib: Sequence[float],
@@ -53,12 +53,15 @@ def verdict(
     tried : sequence of Tried
         All attempts, first to last.
     allocation : mapping
-        What is set for the task while the campaign runs.
+        What is set for the task while the campaign runs; perhaps with ``advised_gib``, what
+        a sizer advises for its tries.
     generation : int
         How often the run has been reset: attempts from before do not count against it.
     """
-    advised = task["advised_gib"]
-    base = allocation.get("memory_gib", advised[0] if advised else task["memory_gib"])
+    advised = allocation.get("advised_gib") or task["advised_gib"]
+    most_gib = allocation.get("most_memory_gib", node_memory_gib)
+    first = advised[0] if advised else task["memory_gib"]
+    base = allocation.get("memory_gib", first if most_gib is None else min(first, most_gib))
     if not tried:
         return Verdict("new", base)
     ended = tried[-1].result
@@ -72,7 +75,7 @@ def verdict(
         lift = ladder(
             advised=advised,
             bins=bins_gib,
-            most=allocation.get("most_memory_gib", node_memory_gib),
+            most=most_gib,
         )
         ooms = sum(bool(result["oom"]) for result in recent)
         most = int(allocation.get("attempts", task["attempts"]))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from prophase.errors import ParameterError, WorkspaceError, not_among, storage_error
+from prophase.runs.advice import of_pipeline, read_advice
 from prophase.runs.executor import Assignment, Executor, make_executor
 from prophase.runs.pipeline import Pipeline, pipeline_of, read_pipeline
 from prophase.runs.registration import read_scenarios
@@ -114,6 +115,8 @@ class Campaign:
             for scenario in scenarios
             for day in scenario.dates
         ]
+        if pipeline.advice is not None:
+            self._take_advice_of(pipeline, actor)
         added = self.store.register(wanted, actor=actor)
         return added, len(wanted) - added
 
@@ -149,15 +152,37 @@ class Campaign:
         """The executor that the pipeline names."""
         return make_executor(read_pipeline(self.pipeline_file).executor, self.folder)
 
-    def set(self, assignment: str, *, actor: str = "set") -> tuple[str, float]:
-        """Change a live setting; a task it names must be one of the pipeline."""
-        key = assignment.partition("=")[0].strip()
+    def set(self, assignment: str, *, actor: str = "set") -> tuple[str, float | str]:
+        """Change a live setting; a task it names must be one of the pipeline.
+
+        ``advice=FILE`` takes the requests over that a sizer advises; see
+        :func:`prophase.runs.advice.read_advice`.
+        """
+        key, _, text = (part.strip() for part in assignment.partition("="))
+        if key == "advice" and text:
+            return key, self.set_advice(None if text == "default" else text, actor=actor)
         if key.startswith("task."):
             tasks = read_pipeline(self.pipeline_file).tasks
             task = key.removeprefix("task.").rpartition(".")[0]
             if task not in tasks:
                 raise ParameterError(not_among(f"{key}: no such task.", task, tasks))
         return self.settings.set(assignment, actor=actor)
+
+    def set_advice(self, path: Path | str | None, *, actor: str = "set") -> str:
+        """Take over what a sizer advises; return how many tasks it is about."""
+        if path is None:
+            self.settings.set_advice("", {}, actor=actor)
+            return "none"
+        tasks = list(read_pipeline(self.pipeline_file).tasks)
+        ladders = of_pipeline(read_advice(path), tasks, str(path))
+        self.settings.set_advice(str(Path(path).resolve()), ladders, actor=actor)
+        return f"{path}: {len(ladders)} of {len(tasks)} tasks"
+
+    def _take_advice_of(self, pipeline: Pipeline, actor: str) -> None:
+        """Read the advice that the pipeline names anew, unless another one has been set."""
+        path = self.pipeline_file.parent / str(pipeline.advice)
+        if self.settings.advice()[0] in ("", str(path.resolve())):
+            self.set_advice(path, actor=actor)
 
     def close(self) -> None:
         """Give back the connections."""

@@ -98,7 +98,7 @@ class Executor(Protocol):
     def check_profile(self, job: Assignment) -> Check:
         """Say whether it is gathered, with the rows."""
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, float]]) -> None:
+    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
         """Use these allocations per task from the next attempt on."""
 
     def repair(self, job: Assignment) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from prophase.runs.executor import SUCCEEDED, Assignment, Check
 
@@ -35,7 +36,7 @@ class NoopExecutor:
         rows = [{"task": t, "attempt": 1, "status": "completed"} for t in job.pipeline.tasks]
         return Check("succeeded", task_rows=rows)
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, float]]) -> None:
+    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
         """Leave them: nothing is run."""
 
     def repair(self, job: Assignment) -> str | None:

@@ -15,7 +15,7 @@ from prophase.errors import ParameterError, not_among
 from prophase.runs.yamlfile import YamlFile
 
 _PIPELINE_KEYS = ("name", "executor", "code", "scenario", "parallel_tasks", "sample_every",
-                  "node_memory", "bins", "tasks")  # fmt: skip
+                  "node_memory", "bins", "advice", "tasks")  # fmt: skip
 _TASK_KEYS = ("command", "after", "memory", "cpu_cores", "attempts", "timeout", "advised", "image")
 _AMOUNT = re.compile(r"\s*([\d.]+)\s*([KMGT]i?B?|B)?\s*", re.IGNORECASE)
 _GIB_PER_UNIT = {"": 2**-30, "b": 2**-30, "k": 2**-20, "m": 2**-10, "g": 1.0, "t": 1024.0}
@@ -60,6 +60,8 @@ class Pipeline:
     sample_every_s: float
     node_memory_gib: float | None
     bins_gib: tuple[float, ...]
+    #: file or workspace with the advice of a sizer, as the pipeline file names it
+    advice: str | None
     text: str
 
 
@@ -95,6 +97,7 @@ def pipeline_of(file: YamlFile) -> Pipeline:
         sample_every_s=_located(file, seconds, top.get("sample_every", 5), "sample_every"),
         node_memory_gib=None if node is None else _located(file, gibibytes, node, "node_memory"),
         bins_gib=_amounts(file, top.get("bins"), "bins"),
+        advice=None if top.get("advice") is None else str(top["advice"]),
         text=file.text,
     )
 

@@ -14,7 +14,6 @@ from prophase.runs.executor import Executor
 from prophase.runs.maintainer import maintain
 from prophase.runs.states import BRANCHES, Branch, RunState
 from prophase.runs.store.records import Claim, LostClaimError
-from prophase.runs.store.settings import allocations_of
 from prophase.runs.store.workers import new_worker_name
 
 _log = logging.getLogger(__name__)
@@ -49,7 +48,7 @@ class Worker:
     def tick(self) -> int:
         """Go once round all branches, and through the maintainer if it is due; return the moves."""
         settings = self.campaign.settings.read()
-        self.executor.allocate(allocations_of(settings))
+        self.executor.allocate(self.campaign.settings.allocations())
         with self._heartbeat(settings["lease_s"]):
             moves = sum(self.cycle(branch, settings) for branch in BRANCHES.values())
         self._maintain(settings)
@@ -57,7 +56,7 @@ class Worker:
 
     def turn(self, branch: Branch, settings: dict[str, float]) -> int:
         """Let one branch take its runs, for schedulers that call each by itself."""
-        self.executor.allocate(allocations_of(settings))
+        self.executor.allocate(self.campaign.settings.allocations())
         with self._heartbeat(settings["lease_s"]):
             return self.cycle(branch, settings)
 
@@ -73,7 +72,7 @@ class Worker:
         with self._heartbeat(lease_s):
             while not stop():
                 settings = self.campaign.settings.read()
-                self.executor.allocate(allocations_of(settings))
+                self.executor.allocate(self.campaign.settings.allocations())
                 moves = 0
                 for name, branch in BRANCHES.items():
                     if time.monotonic() >= next_s[name]:

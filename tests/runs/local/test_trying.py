@@ -113,3 +113,11 @@ def test_a_scheduler_that_repeats_tasks_is_told_when_that_would_not_help(tmp_pat
     assert len(attempts_of(run, "t")) == 1
     with pytest.raises(TaskFailedError, match=r"spec\.json: is not there"):
         try_once(tmp_path / "elsewhere", "t", {})
+
+
+def test_advice_that_is_set_later_holds_before_the_pipelines_and_never_exceeds_the_node(tmp_path):
+    advised = {"advised_gib": [0.5, 3.0]}
+    assert decide([], advised).memory_gib == 0.5
+    assert decide([], {**advised, "memory_gib": 2.0}).memory_gib == 2.0
+    assert decide([], {"advised_gib": [64.0]}, node=16.0).memory_gib == 16.0
+    assert decide(attempts(tmp_path, OOM), advised).memory_gib == 3.0

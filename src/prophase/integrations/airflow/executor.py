@@ -59,7 +59,7 @@ class AirflowExecutor:
     ) -> None:
         self.folder = Path(folder).resolve() / "airflow"
         self._given_api, self._given_dags = api, dags
-        self._allocations: Mapping[str, Mapping[str, float]] = {}
+        self._allocations: Mapping[str, Mapping[str, Any]] = {}
         self._told: dict[str, str] = {}
 
     # deployment
@@ -142,7 +142,7 @@ class AirflowExecutor:
 
     # the rest
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, float]]) -> None:
+    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
         """Have the attempts that begin from now on use these; an Airflow Variable tells them."""
         self._allocations = {task: dict(values) for task, values in allocations.items()}
 

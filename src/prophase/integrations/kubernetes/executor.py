@@ -63,7 +63,7 @@ class KubernetesExecutor:
         self.cluster = Cluster(self.namespace, api_client)
         self.prometheus = prometheus or os.environ.get("PROPHASE_PROMETHEUS")
         self.image = os.environ.get("PROPHASE_KUBE_IMAGE", DEFAULT_IMAGE)
-        self._allocations: Mapping[str, Mapping[str, float]] = {}
+        self._allocations: Mapping[str, Mapping[str, Any]] = {}
         #: Jobs and pods of each campaign, as the API server tells of their changes
         self._views: dict[str, tuple[Watched, Watched]] = {}
 
@@ -129,7 +129,7 @@ class KubernetesExecutor:
 
     # the rest
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, float]]) -> None:
+    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
         """Use these for the Jobs that are created from now on."""
         self._allocations = allocations
 
@@ -238,7 +238,8 @@ class KubernetesExecutor:
         return found
 
     def _cores(self, job: Assignment, task: str) -> float:
-        return self._allocations.get(task, {}).get("cpu_cores", job.pipeline.tasks[task].cpu_cores)
+        usual = job.pipeline.tasks[task].cpu_cores
+        return float(self._allocations.get(task, {}).get("cpu_cores", usual))
 
 
 def _per_task(

@@ -162,7 +162,7 @@ class LocalExecutor:
 
     # the rest
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, float]]) -> None:
+    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
         """Leave the allocations where supervisors look before each attempt."""
         path = self.folder / "allocations.json"
         wanted = {task: dict(values) for task, values in allocations.items()}

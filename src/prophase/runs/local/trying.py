@@ -43,7 +43,7 @@ def judge(
     run: Path,
     spec: Mapping[str, Any],
     task: str,
-    allocation: Mapping[str, float],
+    allocation: Mapping[str, Any],
     lives: Callable[[Attempt], bool] = Attempt.is_running,
 ) -> Verdict:
     """Say what happens next with a task; an attempt that nobody runs any more is written off.
@@ -120,7 +120,7 @@ def start_attempt(
         )
 
 
-def try_once(run: Path, task: str, allocation: Mapping[str, float]) -> dict[str, Any]:
+def try_once(run: Path, task: str, allocation: Mapping[str, Any]) -> dict[str, Any]:
     """Make one attempt at a task, unless it is done already; return how the last one ended.
 
     For schedulers that repeat a task by themselves: :class:`TryAgainError` asks for a repetition,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +65,8 @@ TASK_SETTINGS: dict[str, Setting] = {
     "cpu_cores": Setting(1.0, 0.01, "cores of the task"),
     "attempts": Setting(4, 1, "attempts, with more memory after each OOM", whole=True),
 }
-#: key under which the name of the campaign is kept
-_CAMPAIGN = "_campaign"
+#: keys under which the name of the campaign and the advice of a sizer are kept
+_CAMPAIGN, _ADVICE = "_campaign", "_advice"
 _TASK_KEY = re.compile(r"task\.(?P<task>.+)\.(?P<what>[a-z_]+)")
 
 
@@ -98,9 +99,37 @@ class LiveSettings:
         self.database.write(save)
         return key, value
 
-    def allocations(self) -> dict[str, dict[str, float]]:
-        """Return what is set per task: task -> memory_gib, cpu_cores, ..."""
-        return allocations_of(self.read())
+    def allocations(self) -> dict[str, dict[str, Any]]:
+        """Return what is set or advised per task: task -> memory_gib, advised_gib, ..."""
+        found: dict[str, dict[str, Any]] = {
+            task: {"advised_gib": ladder} for task, ladder in self.advice()[1].items()
+        }
+        for task, values in allocations_of(self.read()).items():
+            found.setdefault(task, {}).update(values)
+        return found
+
+    def advice(self) -> tuple[str, dict[str, list[float]]]:
+        """Return where the advice of a sizer came from, and its requests per task."""
+        asked = select(SETTINGS.c.value).where(SETTINGS.c.key == _ADVICE)
+        text = self.database.read(lambda connection: connection.execute(asked).scalar())
+        if text is None:
+            return "", {}
+        kept = json.loads(text)
+        return kept["from"], kept["tasks"]
+
+    def set_advice(
+        self, source: str, ladders: Mapping[str, Sequence[float]], *, actor: str
+    ) -> None:
+        """Keep the advice of a sizer for all workers; an empty one is forgotten."""
+        kept = {"from": source, "tasks": {task: list(rungs) for task, rungs in ladders.items()}}
+        row = {"key": _ADVICE, "value": json.dumps(kept), "changed_by": actor}
+
+        def save(connection: Connection) -> None:
+            connection.execute(delete(SETTINGS).where(SETTINGS.c.key == _ADVICE))
+            if ladders:
+                connection.execute(insert(SETTINGS), {**row, "changed_at_s": time.time()})
+
+        self.database.write(save)
 
     def campaign_key(self) -> str:
         """Return the name that tells this campaign from others; it is made once."""
