@@ -51,6 +51,7 @@ COMMANDS = {
     "whatif": "whatif",
     "prove": "prove",
     "study": "study",
+    "ledger": "ledger",
     "next": "next",
     "schedule-study": "schedule_study",
     "validate": "validate",

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from prophase.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from prophase.study.ledger.balance import balance_of
+    from prophase.study.ledger.book import Ledger
     from prophase.study.loop.plan import StudyPlan, read_plan
     from prophase.study.loop.running import StudyResult, run_study
     from prophase.study.machines import machines
@@ -18,12 +20,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "FirstRun": "measuring.first_run",
     "GivenAdvice": "proof.given",
+    "Ledger": "ledger.book",
     "Limits": "proof.verdict",
     "NextRuns": "measuring.next_runs",
     "Proof": "proof.proving",
     "ScheduleStudy": "scheduling.comparing",
     "StudyPlan": "loop.plan",
     "StudyResult": "loop.running",
+    "balance_of": "ledger.balance",
     "first_run": "measuring.first_run",
     "machines": "machines",
     "next_runs": "measuring.next_runs",
@@ -38,12 +42,14 @@ __getattr__ = lazy_names(__name__, _HOMES)
 __all__ = [
     "FirstRun",
     "GivenAdvice",
+    "Ledger",
     "Limits",
     "NextRuns",
     "Proof",
     "ScheduleStudy",
     "StudyPlan",
     "StudyResult",
+    "balance_of",
     "first_run",
     "machines",
     "next_runs",

@@ -128,7 +128,10 @@ def predictions_step(work: Work) -> StepOutcome:
 
     plan, jobs = work.plan, work.jobs
     work.need("submit_s|start_s|submit_order", "|".join(plan.targets))
-    split = split_by_time(jobs, test_share=plan.test_share)
+    try:
+        split = split_by_time(jobs, test_share=plan.test_share)
+    except ParameterError as cause:
+        raise CannotDo(f"needs jobs that ended before later ones were submitted: {cause}") from None
     early, late = jobs.iloc[split.train], jobs.iloc[split.test]
     rows: list[dict[str, Any]] = []
     notes = list(split.notes)

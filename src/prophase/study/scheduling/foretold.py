@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prophase.errors import InputError, MissingExtraError
+from prophase.errors import InputError, MissingExtraError, ParameterError
 from prophase.profile.predict.evaluation import evaluate
 from prophase.profile.predict.methods import BASELINES, DEFAULT
 from prophase.trace.split import split_by_time
@@ -69,7 +69,14 @@ def foretell(
     >>> len(found.jobs), found.jobs[found.columns["user-median"]].iloc[0].round()
     (100, np.float64(30.0))
     """
-    split = split_by_time(jobs, test_share=test_share)
+    try:
+        split = split_by_time(jobs, test_share=test_share)
+    except ParameterError as cause:
+        if not 0 < test_share < 1:
+            raise
+        raise InputError(
+            f"predictions need jobs that ended before later ones were submitted: {cause}"
+        ) from cause
     early, late = jobs.iloc[split.train], jobs.iloc[split.test]
     columns: dict[str, str] = {}
     scores: list[dict[str, Any]] = []

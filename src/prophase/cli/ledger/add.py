@@ -1,0 +1,64 @@
+"""prophase ledger add: keep an advice with its promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, as_typed, emit
+from prophase.cli.trace_options import SourceOption
+
+
+def command(
+    advice: Annotated[
+        Path, typer.Argument(help="Advice: .json or .csv of prophase size --export or study.")
+    ],
+    history: Annotated[
+        Path,
+        typer.Option(
+            envvar="PROPHASE_WORKSPACE", help="Jobs it was made for: a workspace or a trace."
+        ),
+    ] = Path(),
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Ledger file, or the workspace that holds it. [default: the history]"),
+    ] = None,
+    from_s: Annotated[
+        float | None,
+        typer.Option(help="It counts for submissions from here on. [default: the history's last]"),
+    ] = None,
+    source: SourceOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Keep an advice in the ledger: what each task asks for now, is to ask for, and would save.
+
+    Example:
+
+    `prophase ledger add advice.json --history ws`
+    """
+    from prophase.study.ledger.book import Ledger
+    from prophase.study.proof.given import read_advice
+    from prophase.trace.loading import open_trace
+    from prophase.trace.workspace import Workspace
+
+    given = read_advice(advice)
+    trace = open_trace(history, source=source, tables=["jobs"])
+    at_home = history if Workspace.is_at(history) else Path("ledger.db")
+    book = Ledger(ledger or at_home)
+    kept = book.add(given, trace.jobs, from_s=from_s, data_hash=trace.data_hash)
+    rows = [
+        {"task": name, "now": one.now, "advised": one.ladder[0],
+         "predicted_saving_pct": 100 * one.saving}
+        for name, one in kept.terms.items()
+    ]  # fmt: skip
+    document = {
+        "advice": kept.id, "ledger": str(book.path), "from_s": kept.from_s, "unit": kept.unit,
+        "tasks": rows,
+    }  # fmt: skip
+    remarks = [
+        f"Advice {kept.id} of {len(rows):,} tasks is in {book.path}; requests in {kept.unit}.",
+        f"Next: prophase ledger settle LATER_JOBS --ledger {as_typed(book.path)}",
+    ]
+    emit(rows, format, document=document, remarks=remarks)

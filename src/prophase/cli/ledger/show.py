@@ -1,0 +1,78 @@
+"""prophase ledger show: what advices promised and what they were worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit
+
+if TYPE_CHECKING:
+    from prophase.study.ledger.balance import Balance
+    from prophase.study.ledger.book import Ledger
+
+
+def command(
+    ledger: Annotated[
+        Path,
+        typer.Argument(
+            envvar="PROPHASE_WORKSPACE", help="Ledger file, or the workspace that holds it."
+        ),
+    ] = Path(),
+    advice: Annotated[int | None, typer.Option(help="Only this advice, task by task.")] = None,
+    prices: Annotated[Path | None, typer.Option(help="Price file: .toml or .csv.")] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Show every advice: promised, kept, followed, killed; and name the tasks that lost.
+
+    Examples:
+
+    `prophase ledger show ws`
+
+    `prophase ledger show ws --advice 2 --prices prices.toml`
+    """
+    from prophase.study.ledger.book import Ledger
+
+    present(Ledger(ledger), prices, advice, format, [])
+
+
+def present(
+    book: Ledger, prices: Path | None, advice: int | None, format: Format, said: list[str]
+) -> None:
+    """Print the balance of a ledger."""
+    from prophase.errors import MissingFileError
+    from prophase.study.ledger.balance import balance_of
+    from prophase.trace.prices import Prices
+
+    if not book.path.is_file():
+        raise MissingFileError(
+            f"{book.path}: there is no ledger. Begin one: prophase ledger add advice.json "
+            "--history WORKSPACE"
+        )
+    found = balance_of(book, prices=None if prices is None else Prices.read(prices), advice=advice)
+    rows = found.rows() if advice is None else found.task_rows()
+    shown = [_short(row) for row in rows] if format is Format.table else rows
+    emit(shown, format, document=found.to_dict(), remarks=[*said, *_remarks(found)])
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    left = ("made_at", "unknown", "before_h", "actual_h")
+    return {key: value for key, value in row.items() if key not in left}
+
+
+def _remarks(found: Balance) -> list[str]:
+    said = [
+        "saved = reserved at the request of before the advice - really reserved; killed attempts "
+        "count as lost; kept_pct is saved over predicted."
+    ]
+    for one in found.advices:
+        named = ", ".join(task.name for task in one.losers[:5])
+        if named:
+            more = f" and {len(one.losers) - 5} more" if len(one.losers) > 5 else ""
+            said.append(f"Advice {one.advice.id} lost with: {named}{more}.")
+    if not any(one.total.jobs for one in found.advices):
+        said.append("Nothing is settled yet: prophase ledger settle LATER_JOBS")
+    right = "add up exactly" if found.reconciles() else "DO NOT ADD UP: the ledger is damaged"
+    return [*said, f"Sums over jobs, tasks and advices {right}."]
