@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 
@@ -15,6 +21,17 @@ from prophase.serve.settings import Settings
 
 JOBS, DAYS = 300, 2.0
 
+
+@dataclass(frozen=True)
+class Running:
+    """``prophase serve`` in a process of its own, and where it answers."""
+
+    process: subprocess.Popen[str]
+    address: str
+
+
+#: starts the service of a workspace, with further options of the command
+Run = Callable[..., Running]
 #: makes a client of the service of a workspace
 Serve = Callable[..., TestClient]
 
@@ -72,3 +89,36 @@ def serve(workspace: Path) -> Iterator[Serve]:
 def client(serve: Serve) -> TestClient:
     """A client of a service with the usual settings."""
     return serve()
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """Run the real program; it is killed after the test."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(workspace: Path, *options: str | Path) -> Running:
+        program = str(Path(sys.executable).parent / "prophase")
+        process = subprocess.Popen(
+            [program, "serve", str(workspace), "--port", "0", *map(str, options)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        begun.append(process)
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        address = line.split(" at ")[1].split()[0]
+        for _ in range(600):
+            try:
+                httpx.get(f"{address}healthz", verify=False)
+                return Running(process, address)
+            except httpx.TransportError:
+                time.sleep(0.1)
+        raise AssertionError("the service does not answer")
+
+    yield start
+    for process in begun:
+        process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()

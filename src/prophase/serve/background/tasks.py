@@ -173,20 +173,32 @@ class Tasks:
                 self._tasks[id] = replace(task, state="failed", error=words, ended_at=_now())
 
     def _heard(self, id: str, said: Mapping[str, Any]) -> None:
+        task = self._tasks[id]
+        if "result" in said:
+            task = replace(task, state="done", result=said["result"], percent=100.0)
+        elif "error" in said:
+            task = replace(task, state="failed", error=said["error"])
+        else:
+            task = replace(task, step=said["step"], percent=said["percent"])
+        if task.ended:
+            # on the disk before anybody is told that it is done
+            task = self._written(replace(task, ended_at=_now()))
         with self._lock:
-            task = self._tasks[id]
-            if task.ended:
-                return
-            if "result" in said:
-                task = replace(task, state="done", result=said["result"], percent=100.0)
-            elif "error" in said:
-                task = replace(task, state="failed", error=said["error"])
-            else:
-                task = replace(task, step=said["step"], percent=said["percent"])
-            self._tasks[id] = replace(task, ended_at=_now()) if task.ended else task
+            if not self._tasks[id].ended:
+                self._tasks[id] = task
 
     def _keep(self, task: Task) -> None:
         """Write a task down when it begins and when it ends; the oldest are forgotten."""
+        kept = self._written(task)
+        with self._lock:
+            self._tasks[task.id] = kept
+            ended = sorted((t for t in self._tasks.values() if t.ended), key=lambda t: t.asked_at)
+            for old in ended[:-_KEPT]:
+                del self._tasks[old.id]
+                (self.folder / f"{old.id}.json").unlink(missing_ok=True)
+
+    def _written(self, task: Task) -> Task:
+        """Write a task down; returns it, with a word about a disk that refused its result."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             part = self.folder / f".{task.id}.part"
@@ -195,12 +207,8 @@ class Tasks:
         except OSError as cause:
             if task.ended:
                 kept = f"The result is not kept: {storage_error(cause, 'tasks')}"
-                self._tasks[task.id] = replace(task, error=f"{task.error or ''} {kept}".strip())
-        with self._lock:
-            ended = sorted((t for t in self._tasks.values() if t.ended), key=lambda t: t.asked_at)
-            for old in ended[:-_KEPT]:
-                del self._tasks[old.id]
-                (self.folder / f"{old.id}.json").unlink(missing_ok=True)
+                return replace(task, error=f"{task.error or ''} {kept}".strip())
+        return task
 
     def _kept(self) -> list[Task]:
         found = []
