@@ -29,6 +29,8 @@ from prophase.phase.series import Floats, Ints
 _CHUNK = 200
 #: samples that a model is learnt from at most
 MOST_SAMPLES = 60_000
+#: two of these can be multiplied: no likelihood is taken as smaller than its inverse
+_MOST = 1e150
 _LEAST_LOG = -745.0
 
 
@@ -247,7 +249,7 @@ def _forward(
         else:
             before = forward[rows - 1]
             found = before * kept * stay[rows] + (before @ moved) * enter[rows]
-        total = np.maximum(found.sum(axis=1), 1e-300)
+        total = np.maximum(found.sum(axis=1), 1 / _MOST)
         scale[rows] = total
         forward[rows] = found / total[:, None]
     return forward, np.log(scale) + largest, stay / scale[:, None], enter / scale[:, None]
@@ -268,7 +270,8 @@ def _expect(
     for step in range(len(padded.alive) - 1, 0, -1):
         rows = padded.offsets[: padded.alive[step]] + step
         staid, entered = stay[rows] * backward[rows], enter[rows] * backward[rows]
-        backward[rows - 1] = kept * staid + entered @ moved.T
+        # a sample that no state explains would let it grow beyond what a float holds
+        backward[rows - 1] = np.minimum(kept * staid + entered @ moved.T, _MOST)
         before = forward[rows - 1]
         remained[rows] = before * kept * staid
         pairs += (before.T @ entered) * moved + np.diag(remained[rows].sum(axis=0))
