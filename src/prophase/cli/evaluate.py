@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, typed_command
 from prophase.cli.split import By
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import MissingColumnError, ParameterError, not_among
@@ -65,6 +65,10 @@ def command(
         str | None,
         typer.Option(help="Figures: column that groups jobs. [default: profile, else stratum]"),
     ] = None,
+    mlflow: Annotated[
+        str | None,
+        typer.Option(help="Also log it to MLflow: http://HOST:5000 or sqlite:///FILE."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of splits and methods.")] = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
@@ -113,6 +117,11 @@ def command(
         "methods": found.methods,
         **drawn,
     }
+    if mlflow is not None:
+        from prophase.integrations.mlflow import log_evaluation
+
+        run_id = log_evaluation(finite(document), mlflow, command=typed_command())
+        remarks.append(f"Logged to MLflow as run {run_id} of the experiment prophase.")
     emit(_rows(found, strata), format, document=finite(document), remarks=remarks)
 
 

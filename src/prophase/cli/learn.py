@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.learnt_model import MethodOption, target_names
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    as_typed,
+    emit,
+    finite,
+    progress_bar,
+    typed_command,
+)
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 from prophase.profile.places import CLASSIFIER, PREDICTIONS, PROFILES
@@ -28,6 +36,13 @@ def command(
         typer.Option(help="File for the model. [default: models/predictions.model of a workspace]"),
     ] = None,
     method: MethodOption = "default",
+    mlflow: Annotated[
+        str | None,
+        typer.Option(help="Also register it in MLflow: http://HOST:5000 or sqlite:///FILE."),
+    ] = None,
+    register: Annotated[
+        str, typer.Option(help="With --mlflow: name of the registered model.")
+    ] = "prophase-predictions",
     seed: Annotated[int, typer.Option(help="Seed of the method.")] = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
@@ -43,6 +58,8 @@ def command(
     `prophase learn ws`
 
     `prophase learn may.csv --target duration_s,memory_peak_gib --out may.model`
+
+    `prophase learn ws --mlflow sqlite:///mlflow.db --register ours`
     """
     from prophase.profile.predict.job_model import learn
     from prophase.trace.loading import open_trace
@@ -83,8 +100,12 @@ def command(
         *(["Answers will name the profile of a job, too."] if named else []),
         f"Next: prophase ask job.yaml {where}",
     ]
+    registered = _registered(kept, mlflow, register)
+    if registered is not None:
+        remarks.insert(-1, f"Registered in MLflow as {registered}.")
     document = {
         "model": str(kept),
+        "registered": registered,
         "checksum": checksum,
         "method": model.method,
         "jobs": model.jobs,
@@ -93,6 +114,15 @@ def command(
         "notes": list(model.notes),
     }
     emit(rows, format, document=finite(document), remarks=remarks)
+
+
+def _registered(kept: Path, uri: str | None, name: str) -> str | None:
+    """Register the model in MLflow, if asked to, and return what it is called there."""
+    if uri is None:
+        return None
+    from prophase.integrations.mlflow import register_bundle
+
+    return register_bundle(kept, uri, name, command=typed_command()).uri
 
 
 def _learn_requests(path: Path, trace: Trace, progress: Callable[[str], None]) -> bool:
