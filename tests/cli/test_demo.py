@@ -1,46 +1,66 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
-from prophase.errors import MissingExtraError
+import pytest
+
+from prophase.cli import demo_data
+from prophase.cli.demo_data import Size
+from prophase.study.report import read_report, stored_reports
+
+SMALL = Size(
+    2_500, 2.0, 1.0, 4, 120,
+    {"seeds": 2, "splits": 2, "targets": ("duration_s",), "methods": ("backoff-median",),
+     "steps": ("lint", "describe", "profiles", "predictions", "sizing", "proof", "schedules")},
+)  # fmt: skip
 
 
-def test_the_demo_ends_with_a_report_that_stands_alone(prophase, tmp_path):
-    done = prophase("demo", "d", "--quick", "--format", "json")
+def test_the_demo_ends_with_a_report_that_stands_alone(prophase_here, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo_data, "QUICK", SMALL)
+    done = prophase_here("demo", "d", "--quick", "--format", "json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert answer["lint"]["errors"] == 0
-    waits = {(row["queue"], row["order"]): row["mean_wait_s"] for row in answer["replay"]}
-    assert waits["skip", "shortest"] < waits["skip", "fifo"] < waits["strict", "fifo"]
-    assert waits["skip", "shortest"] < waits["skip", "shortest predicted"] < waits["skip", "fifo"]
-    scores = {row["method"]: row for row in answer["predictions"]}
-    assert scores["default"]["r2_log"] > scores["backoff-median"]["r2_log"]
-    assert 85 < scores["default"]["coverage_90_pct"] < 95
+    assert answer["cannot"] == {}
+    assert answer["results"]["lint"]["counts"]["error"] == 0
+    assert "10/10" in done.stderr, "every step says where it is and why it matters"
     page = (tmp_path / "d" / "report.html").read_text(encoding="utf-8")
-    assert "How long jobs will run" in page
-    assert "What other queue orders would do" in page
-    assert "http://" not in page.replace("http://www.w3.org", "")
+    for title in (
+        "Where the waste is", "What to change", "Were predictions kept?",
+        "What it does to waiting times", "What jobs do while they run", "How far this reaches",
+    ):  # fmt: skip
+        assert title in page
+    assert not re.search(r'(src|href)="https?:', page)
+    (held,) = stored_reports(tmp_path / "d")
+    report = read_report(held.json)
+    assert report.reproduce is not None
+    assert report.reproduce.command.startswith("prophase demo d --quick")
+    assert all(data.kind == "synthetic" for data in report.data)
+    # a second run replaces the first, and keeps what has not changed
+    again = prophase_here("demo", "d", "--quick")
+    assert again.returncode == 0
+    assert "Next, your own history" in again.stdout
+    assert len(again.stdout.splitlines()) < 25, "the summary fits on one screen"
 
 
-def test_the_demo_leaves_a_workspace_with_other_tables_alone(prophase):
-    assert prophase("synth", "pai", "--jobs", "50", "--out", "mine").returncode == 0
-    before = prophase("show", "mine").stdout
-    refused = prophase("demo", "mine", "--quick")
+def test_the_demo_leaves_a_workspace_with_other_tables_alone(prophase_here):
+    assert prophase_here("synth", "pai", "--jobs", "50", "--out", "mine").returncode == 0
+    before = prophase_here("show", "mine").stdout
+    refused = prophase_here("demo", "mine", "--quick")
     assert refused.returncode == 1
     assert "mine: already has jobs from synth-pai" in refused.stderr
-    assert prophase("show", "mine").stdout == before
+    assert prophase_here("show", "mine").stdout == before
 
 
-def test_without_the_learning_libraries_the_demo_leaves_these_steps_out(prophase_here, monkeypatch):
-    def missing(*_: object) -> None:
-        raise MissingExtraError("profiles", "learn")
-
-    monkeypatch.setattr("prophase.cli.demo_steps.group_jobs", missing)
-    # a second run replaces the first
-    for seed in ("0", "1"):
-        done = prophase_here("demo", "d", "--quick", "--seed", seed, "--format", "json")
-        assert done.returncode == 0, done.stderr
-    assert "left out: " in done.stderr
-    answer = json.loads(done.stdout)
-    assert answer["predictions"] == answer["profiles"] == []
-    assert "shortest predicted" not in {row["order"] for row in answer["replay"]}
+def test_serving_the_demo_starts_the_dashboard_on_a_workspace_with_models(
+    prophase_here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo_data, "QUICK", SMALL)
+    asked = []
+    monkeypatch.setattr("prophase.cli.serve.start.command", lambda *given: asked.append(given))
+    done = prophase_here("demo", "d", "--quick", "--serve")
+    assert done.returncode == 0, done.stderr
+    assert asked[0][0] == Path("d")
+    models = {path.name for path in (tmp_path / "d" / "models").iterdir()}
+    assert {"phases.model", "predictions.model", "profiles.model"} <= models

@@ -1,203 +1,164 @@
-"""prophase demo: the main job on built-in data, from nothing to a report."""
+"""prophase demo: the main job on built-in data, from nothing to a proven advice."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, say, typed_command
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    as_typed,
+    emit,
+    finite,
+    progress_bar,
+    say,
+    typed_command,
+)
 from prophase.errors import MissingExtraError
-from prophase.plural import counted
 
 if TYPE_CHECKING:
-    from prophase.cli.demo_steps import Predicted
-    from prophase.plots.page import Section
-    from prophase.trace.describe import Description
-    from prophase.trace.loading import Trace
+    from collections.abc import Callable
 
-#: what the demo's tables say they come from; a folder with others is not touched
-_SOURCE = "demo"
-#: jobs and days of the built-in trace
-_FULL, _QUICK = (60_000, 14.0), (8_000, 3.0)
-_SHOWN_PROFILES = 12
+    from prophase.cli.demo_data import Size
+    from prophase.study.loop.running import StepDone, StudyResult
+    from prophase.study.loop.steps import StudyStep
+    from prophase.study.report import Finding, Report
+
+#: what the demo does itself before and after the steps of the study
+_FIRST, _LAST = 1, 2
+#: the resource whose waste is largest on such a cluster, and what the verdict is about
+_PLAN = {"resource": "gpu", "advise_above": 0.2, "max_oom": 0.05, "min_saving": 0.1}
 
 
 def command(
     folder: Annotated[Path, typer.Argument(help="Workspace to make.")] = Path("demo"),
     quick: Annotated[bool, typer.Option("--quick", help="A smaller trace, in seconds.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the trace.")] = 0,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Learn models, too, and start the dashboard on it.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the trace and of every step.")] = 0,
     format: FormatOption = Format.table,
 ) -> None:
     """Show what Prophase does, offline and on data it makes itself.
 
-    Builds a GPU-cluster trace like Alibaba's PAI, checks it, describes it, groups its jobs
-    into profiles, predicts how long jobs run, replays it under several queue orders, one of
-    them by these predictions, and writes one self-contained page.
+    Builds a GPU-cluster trace like Alibaba's PAI, checks it, groups its jobs into profiles,
+    predicts what jobs need, right-sizes their requests, proves the advice on the history,
+    replays other queue orders, finds phases in running containers, and writes one
+    self-contained report.
 
-    Example: `prophase demo my-demo --quick`
+    Examples:
+
+    `prophase demo my-demo --quick`
+
+    `prophase demo --serve`, and open the address it prints.
     """
-    from prophase.cli.demo_steps import group_jobs, predict_durations, replay
-    from prophase.trace.describe import describe
+    from prophase.cli.demo_data import FULL, QUICK, make_tables, refuse_other_tables
+    from prophase.plots.page import write_page
+    from prophase.plots.report import report_page, write_report
 
-    _refuse_other_tables(folder)
-    jobs, days = _QUICK if quick else _FULL
-    say(f"1/6  making a trace of {jobs:,} jobs over {days:g} days, and a cluster to match")
-    trace = _make(folder, jobs, days, seed)
-    say("2/6  looking for what is wrong with it")
-    found = _lint(folder)
-    say("3/6  describing it: arrivals, run times, waste, recurrence, laws that fit")
-    description = describe(trace)
-    profiles, predicted = [], None
-    try:
-        say("4/6  grouping its jobs by what they use")
-        profiles = group_jobs(trace.jobs)
-        say("5/6  predicting how long jobs run, from what is known when they are submitted")
-        predicted = predict_durations(trace.jobs)
-    except MissingExtraError as cause:
-        say(f"     left out: {cause}")
-    say("6/6  replaying it: what would other queue orders do?")
-    schedules = replay(trace, predicted)
-    page = folder / "report.html"
-    _write_report(description, profiles, predicted, schedules, page)
-    waste = _use_of_request(description)
+    refuse_other_tables(folder)
+    size = QUICK if quick else FULL
+    total = _FIRST + _steps_of(size) + _LAST + serve
+    with progress_bar() as show:
+        say(
+            f"1/{total}  making {size.jobs:,} jobs over {size.days:g} days, a cluster to match, "
+            "and a few containers"
+        )
+        usage = make_tables(folder, size, seed, typed_command())
+        found = _study(folder, size, seed, total, show)
+        say(f"{total - serve - 1}/{total}  phases: what containers do now tells what they do next")
+        phases: Finding | None = None
+        try:
+            from prophase.cli.demo_phases import phase_finding
+
+            phases = phase_finding(usage, folder, seed)
+        except MissingExtraError as cause:
+            say(f"     left out: {cause}")
+        say(f"{total - serve}/{total}  report: what to attach to a decision")
+        from prophase.cli.demo_report import demo_report
+
+        report = demo_report(found, phases, folder, typed_command())
+        write_report(report, folder / "reports" / "demo")
+        page = folder / "report.html"
+        write_page(report_page(report), page)
+        if serve:
+            say(f"{total}/{total}  models: what the dashboard answers from")
+            _learn(folder, seed, show)
     emit(
-        schedules,
+        [{"what": fact.name, "found": fact.text()} for fact in report.facts],
         format,
-        document=finite(
-            {
-                "lint": found,
-                "use_of_request": waste,
-                "profiles": profiles,
-                "predictions": predicted.scores if predicted else [],
-                "replay": schedules,
-            }
-        ),
-        remarks=[
-            f"lint: {counted(found['errors'], 'error')}, {counted(found['warnings'], 'warning')}",
-            *(f"use of what was asked for: {name} {pct:.0f} %" for name, pct in waste.items()),
-            *([f"profiles: {counted(len(profiles), 'kind')} of job"] if profiles else []),
-            *([predicted.sentence()] if predicted else []),
-            f"report: {page}",
-            "",
-            f"Next: open {page} in a browser",
-            "      prophase import list                      your own history: pick its source",
-            "      prophase import csv jobs.csv --guess      or let a mapping be proposed",
-        ],
+        document=finite({"report": str(page), **found.to_dict()}),
+        remarks=_closing(report, page, folder),
+        page=lambda: report_page(report),
     )
+    if serve:
+        from prophase.cli.serve.start import command as start
+
+        # given outright: called as a function, options would be their declarations
+        start(folder, "127.0.0.1", 8765, None, None, None, None, 16, 60, 500, False, False)
 
 
-def _refuse_other_tables(folder: Path) -> None:
-    """Stop before the demo would replace tables that are the user's own."""
-    from prophase.errors import WorkspaceError
-    from prophase.trace.workspace import Workspace
+def _steps_of(size: Size) -> int:
+    from prophase.study.loop.steps import STEPS
 
-    held = Workspace(folder).tables.values() if Workspace.is_at(folder) else ()
-    for entry in held:
-        if entry.source != _SOURCE:
-            raise WorkspaceError(
-                f"{folder}: already has {entry.name} from {entry.source} "
-                f"({counted(entry.rows, 'row')}), "
-                "which the demo would replace. Choose a new folder: prophase demo FOLDER"
-            )
+    return len(size.plan.get("steps", STEPS))
 
 
-def _make(folder: Path, jobs: int, days: float, seed: int) -> Trace:
-    from prophase.trace.synth import make_pai, tables_to_store
-    from prophase.trace.workspace import Workspace
+def _study(
+    folder: Path, size: Size, seed: int, total: int, show: Callable[[str, float | None], None]
+) -> StudyResult:
+    from prophase.study.loop.plan import StudyPlan
+    from prophase.study.loop.running import Watching, run_study
 
-    trace = make_pai(jobs, days=days, random_state=seed)
-    Workspace.create(folder).store_frames(
-        tables_to_store(trace),
-        source=_SOURCE,
-        source_hash=trace.data_hash,
-        command=typed_command(),
-        clock=trace.clock,
-        seed=seed,
-        replace=True,
+    def begin(number: int, of: int, step: StudyStep) -> None:
+        # the first step is the import, and these tables are there already
+        if number > 1:
+            say(f"{number}/{total}  {step.name}: {step.why}")
+
+    def end(done: StepDone) -> None:
+        if done.state == "cannot":
+            say(f"     left out: {done.reason}")
+
+    plan = StudyPlan(str(folder), seed=seed, **_PLAN, **size.plan)  # type: ignore[arg-type]
+    return run_study(plan, watching=Watching(begin, end, show), command=typed_command())
+
+
+def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -> None:
+    """Leave the models that the dashboard asks."""
+    from prophase.profile.clusters import WorkloadProfiler
+    from prophase.profile.places import PREDICTIONS, PROFILES
+    from prophase.profile.predict.job_model import learn
+    from prophase.trace.loading import open_trace
+
+    trace = open_trace(folder, tables=["jobs"])
+    jobs = trace.jobs
+    model = learn(
+        jobs,
+        ["duration_s", "memory_peak_gib"],
+        method="backoff-median",
+        random_state=seed,
+        data_hash=trace.data_hash,
+        progress=lambda name: show(f"learning {name}", None),
     )
-    return trace
+    model.save(folder / PREDICTIONS)
+    show("learning profiles", None)
+    done = jobs[jobs["status"] == "completed"]
+    sample = done.sample(min(len(done), 5_000), random_state=seed)
+    WorkloadProfiler(random_state=seed).fit(sample).save(folder / PROFILES)
 
 
-def _lint(folder: Path) -> dict[str, int]:
-    from prophase.trace.lint import lint
-
-    findings = lint(folder).findings
-    return {
-        f"{severity}s": sum(finding.severity == severity for finding in findings)
-        for severity in ("error", "warning", "info")
-    }
-
-
-def _use_of_request(description: Description) -> dict[str, float]:
-    """Return what share of each requested resource was really used, in percent."""
-    from prophase.trace.describe import NotComputable
-
-    found = description.utilisation
-    if isinstance(found, NotComputable):
-        return {}
-    return {part.resource: 100 * part.utilisation for part in found.resources}
-
-
-def _write_report(
-    description: Description,
-    profiles: list[dict[str, Any]],
-    predicted: Predicted | None,
-    schedules: list[dict[str, Any]],
-    page: Path,
-) -> None:
-    from prophase.plots.page import Paragraph, Section, Table, write_page
-    from prophase.plots.trace_page import trace_page
-
-    told = trace_page(description, command=typed_command())
-    sections = []
-    if profiles:
-        sections.append(_profile_section(profiles))
-    if predicted is not None:
-        sections.append(_prediction_section(predicted))
-    replayed = Section(
-        "What other queue orders would do",
-        [
-            Paragraph(
-                "The same jobs on the same nodes, replayed. A strict queue waits behind its first "
-                "job that does not fit; a skipping one passes it over. 'shortest predicted' knows "
-                "only what was known at submission; 'shortest' knows the true run times, which no "
-                "scheduler does: it is the bound that predictions aim at."
-            ),
-            Table(schedules, "Waits and completion times, in seconds"),
-        ],
-    )
-    write_page(replace(told, sections=[*told.sections, *sections, replayed]), page)
-
-
-def _profile_section(profiles: list[dict[str, Any]]) -> Section:
-    from prophase.plots.page import Paragraph, Section, Table
-
-    return Section(
-        "Which kinds of job there are",
-        [
-            Paragraph(
-                "Jobs that use resources alike make a profile. The largest are shown; what most "
-                "of a profile's jobs share stands beside it."
-            ),
-            Table(profiles[:_SHOWN_PROFILES], "Profiles, largest first"),
-        ],
-    )
-
-
-def _prediction_section(predicted: Predicted) -> Section:
-    from prophase.plots.page import Paragraph, Section, Table
-
-    return Section(
-        "How long jobs will run",
-        [
-            Paragraph(
-                "Learnt from the first three quarters of the trace, judged on the last one, each "
-                "job answered as of its submission. The medians learn nothing: they are what a "
-                "method has to beat. The range is meant to hold 90 % of the outcomes."
-            ),
-            Table(predicted.scores, "Predictions beside baselines"),
-        ],
-    )
+def _closing(report: Report, page: Path, folder: Path) -> list[str]:
+    """Return the verdict and the next commands."""
+    return [
+        report.answer,
+        "",
+        f"Report: {page} (open it in a browser)",
+        "",
+        "Next, your own history:",
+        "  prophase import list                        pick its source, or let it be guessed:",
+        "  prophase study my-trace.csv --cluster nodes.csv",
+        f"  prophase serve {as_typed(folder)}".ljust(46) + "this workspace in a browser",
+    ]

@@ -29,6 +29,9 @@ _NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ms|s|min|h|d|%|GiB|GPUs|cores)(?!\w))
 #: characters from which on a cell is a sentence
 _LONG_TEXT = 36
 
+#: the interval behind a number is set smaller than the number
+_INTERVAL, _SMALL = re.compile(r" (\(\S+ to \S+\))$"), r" <small>\1</small>"
+
 CalloutKind = Literal["note", "good", "warning", "bad"]
 
 
@@ -206,16 +209,26 @@ class _Counter:
 
 
 def _blocks(blocks: Sequence[Block], counter: _Counter) -> str:
-    """Render blocks in order; figures in a row share a grid, tables in a row share lines."""
+    """Render blocks in order; figures in a row share a grid, tables in a row share lines.
+
+    A single figure has the tables that follow beside it, where they fit.
+    """
     parts: list[str] = []
+    alone = False
     for kind, run in groupby(blocks, key=type):
         if kind is Picture:
-            drawn = "".join(_picture(block, counter.next()) for block in run)  # type: ignore[arg-type]
-            parts.append(f'<div class="figures">{drawn}</div>')
-        elif kind is Table:
-            parts.append(f'<div class="tables">{"".join(_block(block) for block in run)}</div>')
+            drawn = [_picture(block, counter.next()) for block in run]  # type: ignore[arg-type]
+            parts.append(f'<div class="figures">{"".join(drawn)}</div>')
+            alone = len(drawn) == 1
+            continue
+        if kind is Table:
+            tables = f'<div class="tables">{"".join(_block(block) for block in run)}</div>'
+            if alone:
+                tables = f'<div class="beside">{parts.pop()}{tables}</div>'
+            parts.append(tables)
         else:
             parts += [_block(block) for block in run]
+        alone = False
     return "\n".join(parts) + "\n"
 
 
@@ -245,7 +258,8 @@ def _block(block: Block) -> str:
 
 def _facts(items: Sequence[tuple[str, str]]) -> str:
     cells = "".join(
-        f"<div><dt>{_safe(label)}</dt><dd>{_safe(value)}</dd></div>" for label, value in items
+        f"<div><dt>{_safe(label)}</dt><dd>{_INTERVAL.sub(_SMALL, _safe(value))}</dd></div>"
+        for label, value in items
     )
     return f'<dl class="facts">{cells}</dl>'
 

@@ -49,6 +49,9 @@ figure svg,figure img{display:block;width:100%;height:auto}
 figcaption{color:var(--muted);font-size:.9rem;margin-top:.25rem}
 .tables{display:flex;flex-wrap:wrap;gap:0 3rem;align-items:flex-start}
 .tables>*{max-width:100%}
+.beside{display:flex;flex-wrap:wrap;gap:0 2.5rem;align-items:flex-start}
+.beside>.figures{flex:0 1 34rem} .beside>.tables{flex:0 1 auto;max-width:100%}
+.beside>.figures{grid-template-columns:1fr}
 .scroll{overflow-x:auto;margin:1rem 0}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:var(--muted);padding-bottom:.35rem;font-size:.9rem}
@@ -67,6 +70,7 @@ margin:1rem 0}
 .facts div{display:flex;flex-direction:column-reverse;justify-content:flex-end;
 background:var(--paper);border:1px solid var(--line);border-radius:10px;padding:.6rem .9rem}
 .facts dd{margin:0;font-size:1.35rem;font-weight:600;line-height:1.25;overflow-wrap:anywhere}
+.facts dd small{display:block;font-size:.85rem;font-weight:400}
 .facts dt{color:var(--muted);font-size:.85rem}
 pre{overflow-x:auto;background:var(--desk);padding:.6rem .9rem;border-radius:6px;font-size:.85rem}
 summary{cursor:pointer;color:var(--link);margin:.75rem 0}

@@ -24,8 +24,8 @@ from prophase.plots.style import (
 )
 from prophase.study.report import Chart
 
-#: characters of a title that fit into one line
-_TITLE_WIDTH = 62
+#: characters of a title that fit into one line; names of rows leave less room
+_TITLE_WIDTH = {"bars": 44, "intervals": 44, "lines": 62, "points": 62}
 
 
 def draw_chart(chart: Chart) -> Figure:
@@ -46,7 +46,7 @@ def draw_chart(chart: Chart) -> Figure:
         height = 1.2 + 0.34 * len(chart.rows)
     return draw(
         lambda axes: paint[chart.kind](axes, chart),
-        title="\n".join(wrap(chart.title, _TITLE_WIDTH)),
+        title="\n".join(wrap(chart.title, _TITLE_WIDTH[chart.kind])),
         height_in=min(9.0, max(2.0, height)),
     )
 
