@@ -9,6 +9,9 @@ An order is either plain NumPy, a key per job of the workload, or *moves*: compi
 with ``refresh`` (compiled to ``REFRESH``), ``prepare`` (returns its facts), ``RESORT = True``
 (a start changes keys), ``REKEY_S`` (seconds between two looks at keys) and ``CHARGE`` (what
 usage is counted in) beside it.
+
+Another package offers policies of its own by entry points: groups ``prophase.orders`` and
+``prophase.places``, the policy's name, and the module that holds it.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from inspect import signature
 from types import ModuleType
 from typing import Any, TypeVar
@@ -81,10 +85,17 @@ Policy = TypeVar("Policy")
 class Policies(Mapping[str, Policy]):
     """Policies by name; a file is imported, with its compiled code, when it is first asked for."""
 
-    def __init__(self, folder: ModuleType, made_of: Callable[[str, ModuleType], Policy]) -> None:
+    def __init__(
+        self, folder: ModuleType, group: str, made_of: Callable[[str, ModuleType], Policy]
+    ) -> None:
         found = pkgutil.iter_modules(folder.__path__)
-        self._names = [file.name for file in found if file.name != tightest_gpu.__name__]
-        self._load = cache(lambda name: made_of(name, import_module(f"{folder.__name__}.{name}")))
+        homes = {point.name: point.value for point in entry_points(group=group)} | {
+            file.name: f"{folder.__name__}.{file.name}"
+            for file in found
+            if file.name != tightest_gpu.__name__
+        }
+        self._names = sorted(homes)
+        self._load = cache(lambda name: made_of(name, import_module(homes[name])))
 
     def __getitem__(self, name: str) -> Policy:
         if name not in self._names:
@@ -104,13 +115,13 @@ class Policies(Mapping[str, Policy]):
 @cache
 def order_policies() -> Mapping[str, OrderPolicy]:
     """Return every order policy by name."""
-    return Policies(orders_folder, _order_policy)
+    return Policies(orders_folder, "prophase.orders", _order_policy)
 
 
 @cache
 def place_policies() -> Mapping[str, PlacePolicy]:
     """Return every place policy by name."""
-    return Policies(places_folder, _place_policy)
+    return Policies(places_folder, "prophase.places", _place_policy)
 
 
 def named(name: str, known: Mapping[str, Any], what: str) -> Any:

@@ -1,14 +1,19 @@
-"""Every sizer by name. A new one is a line here; nothing is imported before it is used."""
+"""Every sizer by name. A new one is a line here; nothing is imported before it is used.
+
+Another package offers sizers of its own by entry points: group ``prophase.sizers``, the sizer's
+name, and its class as ``module:Class``.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import entry_points
 
 from prophase.errors import ParameterError, not_among
 from prophase.sizing.sizer import OnlineSizer
 
 #: name -> module and class below ``prophase.sizing``; the class takes ``risk``
-SIZERS = {
+_OURS = {
     "default": "least_waste.sizer:LeastWaste",
     "request": "baselines.request:UserRequest",
     "maximum": "baselines.seen:MaximumSeen",
@@ -23,6 +28,12 @@ SIZERS = {
     "profile": "baselines.grouped:PerProfile",
     "phase": "baselines.grouped:PerPhase",
     "thesis": "thesis.sizer:ThesisBins",
+}
+#: name -> module and class, those of other packages included
+SIZERS = {name: f"prophase.sizing.{home}" for name, home in _OURS.items()} | {
+    point.name: point.value
+    for point in entry_points(group="prophase.sizers")
+    if point.name not in _OURS
 }
 
 
@@ -54,6 +65,10 @@ def make_online_sizer(name: str | None = None, risk: float | None = None) -> Onl
             f"risk is {risk}, but lies between 0 and 1. For one kill in a hundred pass 0.01."
         )
     home, _, kind = SIZERS[chosen].partition(":")
-    made = getattr(import_module(f"prophase.sizing.{home}"), kind)(risk=risk)
-    assert isinstance(made, OnlineSizer)
+    made = getattr(import_module(home), kind)(risk=risk)
+    if not isinstance(made, OnlineSizer):
+        raise ParameterError(
+            f"sizer {chosen!r} ({SIZERS[chosen]}) is no OnlineSizer. Derive it from "
+            "prophase.sizing.OnlineSizer."
+        )
     return made

@@ -1,0 +1,1 @@
+"""An order, a place and a sizer of one's own."""
