@@ -145,10 +145,10 @@ class Library:
             if not rows:
                 return 0
             model = held.model
-            from prophase.serve.feedback.learning import learnt_from
+            from prophase.serve.feedback.learning import learnt_from_each
 
             known = held.answer("jobs the model knows", lambda: known_jobs(held, model))
-            later = learnt_from(model, [job for _, job in rows], known)
+            later = learnt_from_each(model, [job for _, job in rows], known)
             models = {**held.models, "predictions": later}
             self._now = replace(held, models=models, reported=rows[-1][0])
             return len(rows)

@@ -71,5 +71,7 @@ def column_value(column: str, value: Any, where: str) -> Any:
     if isinstance(value, Mapping | list):
         raise InputError(f"{where} is a {type(value).__name__}, but {column} is one value.")
     if column.startswith(ATTRIBUTE_PREFIX) and isinstance(value, int | float):
-        return float(value)
+        assert known is not None
+        # true and false count as 1 and 0
+        return number_for(known, value + 0, where)
     return str(value).strip() or None

@@ -19,6 +19,8 @@ _SIZES = {
     **{f"{p}b": f"{p}b" for p in "kmgt"}, **{p: f"{p}b" for p in "kmgt"},
     **{f"{p}i": f"{p}ib" for p in "kmgt"}, **{f"{p}ib": f"{p}ib" for p in "kmgt"},
 }  # fmt: skip
+#: no amount of anything is larger; methods compute with less exact numbers than ours
+_MOST = 1e30
 _SPANS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "min"),
@@ -90,12 +92,15 @@ def number_for(column: Column, value: Any, where: str) -> float | None:
     if isinstance(value, bool):
         raise _refused(column, value, where)
     if isinstance(value, int | float):
-        found: float | None = float(value)
+        try:
+            found: float | None = float(value)
+        except OverflowError:
+            found = math.inf
     else:
         text = str(value)
         reads = {"s": seconds, "GiB": gib}.get(column.unit, amount)
         found = reads(text)
-    if found is None or math.isinf(found):
+    if found is None or abs(found) > _MOST:
         raise _refused(column, value, where)
     if math.isnan(found):
         return None

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Response
 
 from prophase.profile.drift.in_workspace import told_watch, watch_folder
 from prophase.serve.access import Caller, HeldNow, LibraryNow, TasksNow, require
-from prophase.serve.api.tasks import Wait, begin
+from prophase.serve.api.tasks import LATER, Wait, begin
 
 router = APIRouter(tags=["drift"])
 
@@ -32,7 +32,7 @@ def drift(held: HeldNow, library: LibraryNow) -> dict[str, Any]:
     return {"watching": True, "reported_jobs": reported, **held.answer(("drift", stamp), told)}
 
 
-@router.post("/drift", dependencies=[Depends(require("admin"))], status_code=202)
+@router.post("/drift", dependencies=[Depends(require("admin"))], **LATER)
 async def watch(
     tasks: TasksNow, who: Caller, response: Response, wait: Wait = 0.0
 ) -> dict[str, Any]:

@@ -20,6 +20,11 @@ TaskId = Annotated[str, Path(min_length=1, max_length=40, pattern="^[0-9a-f]+$")
 Wait = Annotated[float, Query(ge=0, le=50, description="Seconds to wait for the result.")]
 Word = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_:.\-]+$")]
 Short = Annotated[str, Field(min_length=1, max_length=300)]
+#: how a route that begins a task answers
+LATER: dict[str, Any] = {
+    "status_code": 202,
+    "responses": {200: {"description": "The task has ended within `wait` seconds."}},
+}
 #: tasks that may wait for their turn
 _MOST_WAITING = 20
 
@@ -82,7 +87,7 @@ class Learning(BaseModel):
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
 
 
-@router.post("/simulate", dependencies=_READ, status_code=202)
+@router.post("/simulate", dependencies=_READ, **LATER)
 async def simulate(
     wanted: Annotated[Replay, Body(examples=[{"cluster": "20x8", "order": "shortest"}])],
     tasks: TasksNow,
@@ -95,7 +100,7 @@ async def simulate(
     return await _begin(tasks, held, "simulate", wanted, who, response, wait)
 
 
-@router.post("/whatif", dependencies=_READ, status_code=202)
+@router.post("/whatif", dependencies=_READ, **LATER)
 async def whatif(
     wanted: Annotated[
         WhatIf, Body(examples=[{"cluster": "20x8", "add": ["4x8"], "load": [1.3], "seeds": 5}])
@@ -110,7 +115,7 @@ async def whatif(
     return await _begin(tasks, held, "whatif", wanted, who, response, wait)
 
 
-@router.post("/size", dependencies=_READ, status_code=202)
+@router.post("/size", dependencies=_READ, **LATER)
 async def size(
     wanted: Annotated[Sizes, Body(examples=[{"risk": 0.01, "resource": "memory"}])],
     tasks: TasksNow,
@@ -123,7 +128,7 @@ async def size(
     return await _begin(tasks, held, "size", wanted, who, response, wait)
 
 
-@router.post("/learn", dependencies=_ADMIN, status_code=202)
+@router.post("/learn", dependencies=_ADMIN, **LATER)
 async def learn(
     wanted: Annotated[Learning, Body(examples=[{"method": "default"}])],
     tasks: TasksNow,

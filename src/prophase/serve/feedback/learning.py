@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from prophase.errors import ProphaseError
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.selecting import ended_jobs
 from prophase.profile.drift.live import LiveProfiles
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from prophase.profile.classify import ProfileClassifier
     from prophase.profile.clusters.profiles import Profile
 
+log = logging.getLogger("prophase.serve")
 _CLOCKS = ("submit_s", "start_s", "end_s", "submit_order")
 
 
@@ -59,6 +62,25 @@ def learnt_from(
         mine.update(_with_clock(fresh, predictor))
         predictors[target] = mine
     return replace(model, predictors=predictors, jobs=model.jobs + len(table))
+
+
+def learnt_from_each(
+    model: JobModel,
+    jobs: Sequence[Mapping[str, Any]],
+    knows: Mapping[str, frozenset[str]] | None = None,
+) -> JobModel:
+    """Return what :func:`learnt_from` returns; a job that cannot be learnt from is left out.
+
+    One strange report must not keep the model from all others.
+    """
+    try:
+        return learnt_from(model, jobs, knows)
+    except Exception:
+        if len(jobs) == 1:
+            log.exception("a reported job cannot be learnt from")
+            return model
+    middle = len(jobs) // 2
+    return learnt_from_each(learnt_from_each(model, jobs[:middle], knows), jobs[middle:], knows)
 
 
 def _own_copy(predictor: Predictor) -> Predictor:
@@ -121,7 +143,16 @@ class LiveSummaries:
             return
         table = pd.DataFrame(fresh)
         self._ids.update(table["job_id"])
-        labels = self._labels(table)
+        try:
+            labels = self._labels(table)
+        except ProphaseError:
+            if len(table) == 1:
+                self.without_profile += 1
+                return
+            self._ids.difference_update(table["job_id"])
+            for job in fresh:
+                self.add([job])
+            return
         told = labels != _NOT_TOLD
         self.without_profile += int((~told).sum())
         if told.any():
