@@ -21,6 +21,7 @@ from prophase.serve.pages import (
     runs,
     simulator,
     sizing,
+    whatif,
 )
 from prophase.serve.pages.addresses import local_path
 from prophase.serve.pages.prepared import prepared_of
@@ -37,7 +38,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
 
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(require("read"))], lifespan=_life)
-for page in (overview, ask, profiles, sizing, simulator, phases, runs, reports):
+for page in (overview, ask, profiles, sizing, simulator, whatif, phases, runs, reports):
     router.include_router(page.router)
 
 

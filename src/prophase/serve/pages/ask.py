@@ -63,7 +63,8 @@ def ask_form(request: Request, held: HeldNow) -> Response:
 @router.post("/ask/file")
 async def ask_file(request: Request, held: HeldNow) -> Response:
     """Answer for a job file that was pasted."""
-    text = (await form_of(request)).get("file", "")
+    # browsers end the lines of a form as HTTP does
+    text = (await form_of(request)).get("file", "").replace("\r\n", "\n")
 
     def answer() -> Advice:
         return ask(held.model, submissions_in(text, "the file")[0], classifier=held.classifier)

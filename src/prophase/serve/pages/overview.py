@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from prophase.serve.access import HeldNow
-from prophase.serve.library import Held
+from prophase.serve.access import HeldNow, LibraryNow
+from prophase.serve.api.drift import drift
+from prophase.serve.library import Held, Library
 from prophase.serve.pages.charts import Chart, bars, lines
 from prophase.serve.pages.prepared import prepared_of
-from prophase.serve.pages.rendering import here, page
+from prophase.serve.pages.rendering import folder_as_typed, here, page
 from prophase.serve.pages.sizing import DEFAULT, look_at_sizing
 
 router = APIRouter()
 
 
 @router.get("/")
-def overview(request: Request, held: HeldNow) -> Response:
+def overview(request: Request, held: HeldNow, library: LibraryNow) -> Response:
     """Show how the cluster does and what to do about it."""
     if "jobs" not in held.tables:
         return page(request, "empty.html", section="overview", what="jobs")
@@ -33,7 +35,7 @@ def overview(request: Request, held: HeldNow) -> Response:
             "queue": _queue_chart(look.data),
             "use": _use_chart(look.data),
             "saved": look_at_sizing(request, held, DEFAULT),
-            "drift": _drift(held),
+            "drift": _drift(held, library),
         }
     return page(request, "overview.html", section="overview", **context)
 
@@ -99,19 +101,30 @@ def _use_chart(data: dict[str, Any]) -> Chart | None:
     )
 
 
-def _drift(held: Held) -> dict[str, Any]:
+def _drift(held: Held, library: Library) -> dict[str, Any]:
     """Say how well predictions hold, as ``prophase watch`` has found out."""
+    found = drift(held, library)
+    command = f"prophase watch {folder_as_typed(held)} --with finished.csv"
+    if not found["watching"]:
+        reported = found["reported_jobs"]
+        words = f"{reported:,} finished jobs were reported" if reported else "nobody checks them"
+        return {"words": "not watched", "range": words, "badge": "", "kind": "", "command": command}
+    whole = found["scopes"][0]
+    calm = found["state"] in ("ok", "learning")
+    error = whole["error"]
     return {
-        "words": "not watched",
-        "range": "whether they still hold is not checked yet",
-        "link": "", "link_words": "", "badge": "", "kind": "",
-    }  # fmt: skip
+        "words": "not known yet" if error is None else f"off by {math.exp(error):.2f} times",
+        "range": f"median over the last of {found['watched_jobs']:,} jobs; "
+        f"{100 * (whole['outside'] or 0):.0f} % outside their 90 % range",
+        "badge": found["state"],
+        "kind": "good" if calm else "bad",
+        "command": command,
+        "steps": [one for one in found["steps"] if one.get("stands")][-5:],
+    }
 
 
 def _next_steps(held: Held) -> list[tuple[str, str, str]]:
     """Return what the workspace lacks: what it is good for, and the command that makes it."""
-    from prophase.serve.pages.rendering import folder_as_typed
-
     folder = folder_as_typed(held)
     steps = []
     if "profiles" not in held.models:

@@ -56,7 +56,9 @@ def page(
         "workspace": held.workspace.folder.resolve().name,
         "folder": folder_as_typed(held),
         "about": _about(held),
+        "about_tables": sorted(held.tables),
         "signed_in": asking.name if asking is not None and asking.sent else "",
+        "may_change": asking is not None and asking.role == "admin",
         "here": here(request),
         **context,
     }

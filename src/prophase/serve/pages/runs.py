@@ -7,16 +7,17 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 
 from prophase.runs.answers import campaign_status, list_runs, reset_runs, show_run
-from prophase.runs.campaign import Campaign
 from prophase.runs.states import RunState
 from prophase.serve.access import Caller, HeldNow, require
+from prophase.serve.api.runs import RunId, opened
 from prophase.serve.forms import form_of
 from prophase.serve.library import Held
 from prophase.serve.pages.charts import Chart, bars
 from prophase.serve.pages.rendering import page
-from prophase.serve.problems import Problem
+from prophase.serve.settings import campaign_folder
 
 router = APIRouter()
 
@@ -31,17 +32,15 @@ _LANES: dict[str, tuple[RunState, ...]] = {
 }
 #: runs shown per lane
 _SHOWN = 12
-_PATIENCE_S = 3.0
 
 
 @router.get("/runs")
 def board(request: Request, held: HeldNow) -> Response:
     """Show how many runs are in which state, live."""
-    folder = campaign_folder(request, held)
+    folder = _folder(request, held)
     if folder is None:
         return page(request, "empty.html", section="runs", what="runs")
-    campaign = Campaign(folder, patience_s=_PATIENCE_S)
-    try:
+    with opened(request) as campaign:
         status = campaign_status(campaign)
         counts = {int(one["state"]): int(one["runs"]) for one in status["states"]}
         lanes = [
@@ -52,8 +51,6 @@ def board(request: Request, held: HeldNow) -> Response:
             }
             for words, states in _LANES.items()
         ]
-    finally:
-        campaign.close()
     total = sum(counts.values())
     done = counts.get(int(RunState.FINISHED), 0)
     return page(
@@ -71,14 +68,11 @@ def board(request: Request, held: HeldNow) -> Response:
 
 
 @router.get("/runs/{number}")
-def one_run(request: Request, held: HeldNow, number: int) -> Response:
+def one_run(request: Request, number: RunId) -> Response:
     """Show a run: where it is, what happened to it, what its tasks used."""
-    campaign = _opened(request, held)
-    try:
+    with opened(request) as campaign:
         run = show_run(campaign, number)
         tasks = [row for run_id, row in campaign.store.task_rows() if run_id == number]
-    finally:
-        campaign.close()
     state = RunState(run["state"])
     return page(
         request,
@@ -89,21 +83,20 @@ def one_run(request: Request, held: HeldNow, number: int) -> Response:
         peaks=_peaks(tasks),
         failed=state.failed,
         back_to=17 if state > 30 else 0,
-        may_reset=_may_reset(request),
     )
 
 
 @router.post("/runs/{number}/reset", dependencies=[Depends(require("admin"))])
-async def reset(request: Request, held: HeldNow, who: Caller, number: int) -> Response:
+async def reset(request: Request, who: Caller, number: RunId) -> Response:
     """Set a run back, so that workers pick it up again."""
     said = await form_of(request)
-    campaign = _opened(request, held)
-    try:
-        reset_runs(
-            campaign, [number], to=said.get("to", "17"), actor=who, reason=said.get("reason", "")
-        )
-    finally:
-        campaign.close()
+    to, reason = said.get("to", "17"), said.get("reason", "")[:300]
+
+    def set_back() -> None:
+        with opened(request) as campaign:
+            reset_runs(campaign, [number], to=to, actor=who, reason=reason)
+
+    await run_in_threadpool(set_back)
     return RedirectResponse(f"/runs/{number}", 303)
 
 
@@ -130,20 +123,7 @@ def _peaks(tasks: list[dict[str, Any]]) -> Chart | None:
     )
 
 
-def campaign_folder(request: Request, held: Held) -> Path | None:
+def _folder(request: Request, held: Held) -> Path | None:
     """Return the folder of the campaign, if there is one."""
-    named: Path | None = request.app.state.settings.campaign
-    folder = named if named is not None else held.workspace.folder / "campaign"
+    folder = campaign_folder(request.app.state.settings, held.workspace.folder)
     return folder if (folder / "campaign.toml").is_file() else None
-
-
-def _opened(request: Request, held: Held) -> Campaign:
-    folder = campaign_folder(request, held)
-    if folder is None:
-        raise Problem(404, "this service has no campaign of runs. Start it with --campaign FOLDER.")
-    return Campaign(folder, patience_s=_PATIENCE_S)
-
-
-def _may_reset(request: Request) -> bool:
-    asking: Any = getattr(request.state, "asking", None)
-    return asking is None or asking.role == "admin"

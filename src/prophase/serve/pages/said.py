@@ -36,23 +36,23 @@ _NAMES = {
 
 
 def amount(value: float | None, unit: str = "") -> str:
-    """Write a number with its unit, in the size that suits it.
+    """Write a number with its unit, in the size that suits it; no line ends between them.
 
     Examples
     --------
     >>> amount(5400.0, "s"), amount(12.3456, "GiB"), amount(5e9, "bytes"), amount(None, "s")
-    ('1.5 h', '12.3 GiB', '4.66 GiB', '–')
+    ('1.5\xa0h', '12.3\xa0GiB', '4.66\xa0GiB', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
     if unit == "s":
-        return say_seconds(value)
+        return kept_together(say_seconds(value))
     if unit == "bytes":
         for size, name in _BYTES:
             if abs(value) >= size:
-                return f"{_short(value / size)} {name}"
-        return f"{_short(value)} B"
-    return f"{_short(value)} {unit}".rstrip()
+                return f"{_short(value / size)}\xa0{name}"
+        return f"{_short(value)}\xa0B"
+    return kept_together(f"{_short(value)} {unit}".rstrip())
 
 
 def between(low: float | None, high: float | None, unit: str = "", words: str = "95 %") -> str:
@@ -61,11 +61,16 @@ def between(low: float | None, high: float | None, unit: str = "", words: str = 
     Examples
     --------
     >>> between(60.0, 5400.0, "s"), between(None, 3.0)
-    ('95 % interval 1 min to 1.5 h', '')
+    ('95\xa0% interval 1\xa0min to 1.5\xa0h', '')
     """
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return ""
-    return f"{words} interval {amount(low, unit)} to {amount(high, unit)}"
+    return f"{kept_together(words)} interval {amount(low, unit)} to {amount(high, unit)}"
+
+
+def kept_together(text: str) -> str:
+    """Return a number and its unit so that no line ends between them."""
+    return text.replace(" ", "\xa0")
 
 
 def named(column: str) -> str:

@@ -12,6 +12,7 @@ from prophase.serve.library import Held
 from prophase.serve.pages.charts import Chart, bars
 from prophase.serve.pages.prepared import Look, prepared_of
 from prophase.serve.pages.rendering import here, page
+from prophase.serve.pages.whatif import MEASURES, POLICIES, edge
 
 router = APIRouter()
 
@@ -41,6 +42,8 @@ def simulator(request: Request, held: HeldNow, tasks: TasksNow, cluster: _Cluste
         "has_nodes": "nodes" in held.tables,
         "known": known,
         "words": _WORDS,
+        "offered": POLICIES,
+        "measures": MEASURES,
         "asked": [task for task in tasks.all() if task.kind == "whatif"][:8],
     }
     if known:
@@ -71,8 +74,6 @@ def _waits_chart(data: dict[str, Any]) -> Chart:
         }
         for one in ranked
     ]  # fmt: skip
-    usual = sorted(row["value"] for row in rows)[len(rows) // 2]
-    most = max(row["value"] for row in rows if row["value"] <= 20 * usual or usual == 0)
     return bars(
         "Mean wait under other policies",
         f"Mean over {data['seeds']} traces whose days are drawn anew, with 95 % intervals "
@@ -80,7 +81,7 @@ def _waits_chart(data: dict[str, Any]) -> Chart:
         rows,
         "s",
         least=0,
-        most=max(most * 2.2, 1.0),
+        most=edge([row["value"] for row in rows]),
     )
 
 

@@ -1,0 +1,152 @@
+"""What if: changes compared with today in the background, with live progress and cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import RedirectResponse, Response
+from pydantic import ValidationError
+
+from prophase.serve.access import Caller, HeldNow, TasksNow, require
+from prophase.serve.api.tasks import Learning, TaskId, WhatIf, begin
+from prophase.serve.background.tasks import Task
+from prophase.serve.forms import form_of
+from prophase.serve.pages.charts import Chart, bars
+from prophase.serve.pages.rendering import page
+from prophase.serve.pages.said import unit_of
+from prophase.serve.problems import Problem
+
+router = APIRouter()
+
+#: policies that the form offers: name -> words
+POLICIES = {
+    "shortest": "shortest first (knows the future: the bound)",
+    "smallest_gpu_time": "smallest GPU time first (knows the future)",
+    "fifo:best_fit:strict": "first come, strict queue",
+    "fifo:first_fit:skip": "first come, first node that fits",
+}
+#: what a comparison may be ranked by
+MEASURES = {
+    "mean_wait_s": "mean wait",
+    "p99_wait_s": "wait of the unluckiest 1 %",
+    "mean_jct_s": "mean time to completion",
+    "gpu_utilisation_pct": "GPU use of the cluster",
+}
+#: a bar that is this many times the usual one is cut off
+_CUT = 20.0
+
+
+@router.post("/simulator/whatif")
+async def ask_what_if(request: Request, held: HeldNow, tasks: TasksNow, who: Caller) -> Response:
+    """Begin a comparison and go to the page that shows how far it is."""
+    if "jobs" not in held.tables:
+        raise Problem(409, "there are no jobs to replay. Import some with: prophase import")
+    wanted = _wanted(await form_of(request))
+    return await _begun(tasks, "whatif", wanted.model_dump(), who)
+
+
+@router.post("/ask/learn", dependencies=[Depends(require("admin"))])
+async def learn_now(held: HeldNow, tasks: TasksNow, who: Caller) -> Response:
+    """Begin to learn what predicts."""
+    if "jobs" not in held.tables:
+        raise Problem(409, "there are no jobs to learn from. Import some with: prophase import")
+    going = next((one for one in tasks.all() if one.kind == "learn" and not one.ended), None)
+    if going is not None:
+        return RedirectResponse(f"/tasks/{going.id}", 303)
+    return await _begun(tasks, "learn", Learning().model_dump(), who)
+
+
+@router.get("/tasks/{task}")
+def one_task(request: Request, tasks: TasksNow, task: TaskId) -> Response:
+    """Show how far a task is, and what came out."""
+    found = tasks.get(task)
+    context: dict[str, Any] = {"task": found, "measures": MEASURES}
+    if found.kind == "whatif" and found.state == "done":
+        context |= {"chart_": _chart(found), "unit": unit_of(found.result["measure"])}
+    return page(request, "work.html", section=_section(found), **context)
+
+
+@router.post("/tasks/{task}/cancel")
+def cancel(tasks: TasksNow, task: TaskId) -> Response:
+    """End a task."""
+    tasks.cancel(task)
+    return RedirectResponse(f"/tasks/{task}", 303)
+
+
+async def _begun(tasks: TasksNow, kind: str, arguments: dict[str, Any], who: str) -> Response:
+    started = await begin(tasks, kind, arguments, who, Response(), 0.0)
+    return RedirectResponse(f"/tasks/{started['id']}", 303)
+
+
+def _section(task: Task) -> str:
+    return {"whatif": "simulator", "learn": "ask"}.get(task.kind, "overview")
+
+
+def _wanted(said: Mapping[str, str]) -> WhatIf:
+    """Read the form: what it leaves empty is left out."""
+    fields: dict[str, Any] = {
+        "add": _listed(said.get("add", "")),
+        "remove": _listed(said.get("remove", "")),
+        "load": _listed(said.get("load", "")),
+        "policy": [name for name in POLICIES if said.get(f"policy-{name}")],
+        "combine": bool(said.get("combine")),
+        "leave_out_unfit": True,
+    }
+    for name in ("cluster", "target", "measure", "seeds"):
+        if said.get(name, "").strip():
+            fields[name] = said[name].strip()
+    if said.get("sharing") in ("on", "off"):
+        fields["sharing"] = said["sharing"] == "on"
+    try:
+        wanted = WhatIf(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise Problem(422, f"{where}: {first['msg']}. Go back and correct it.") from error
+    changes = (wanted.add, wanted.remove, wanted.load, wanted.policy, wanted.target)
+    if not any(changes) and wanted.sharing is None:
+        raise Problem(422, "nothing to compare with today. Go back and name at least one change.")
+    return wanted
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _chart(task: Task) -> Chart:
+    found = task.result
+    measure = found["measure"]
+    rows = [
+        {
+            "name": "as today" if one["scenario"] == "baseline" else one["scenario"],
+            "value": one[measure],
+            "low": one[f"{measure}_low"],
+            "high": one[f"{measure}_high"],
+            "colour": 0 if one["scenario"] == "baseline" else 5,
+        }
+        for one in found["rows"]
+    ]
+    return bars(
+        MEASURES.get(measure, measure).capitalize(),
+        f"Mean over {found['seeds']} traces whose days are drawn anew, with 95 % intervals "
+        f"({found['blocks']} days to draw from).",
+        rows,
+        unit_of(measure),
+        least=0,
+        most=edge([row["value"] for row in rows]),
+    )
+
+
+def edge(values: list[float]) -> float:
+    """Return where an axis ends, so that one giant does not flatten all other bars.
+
+    Examples
+    --------
+    >>> edge([1.0, 2.0, 3.0]), edge([1.0, 2.0, 3.0, 4.0, 1000.0])
+    (6.6, 8.8)
+    """
+    usual = sorted(values)[len(values) // 2]
+    shown = [value for value in values if value <= _CUT * usual or usual == 0]
+    return max(2.2 * max(shown, default=1.0), 1.0)

@@ -1,0 +1,68 @@
+"""A workspace with everything that pages show, and Debian's Chromium to look at them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from prophase.phase.detect import PhaseDetector
+from prophase.runs.campaign import Campaign
+from prophase.runs.store.records import NewRun
+from prophase.trace.synth import make_containers
+from prophase.trace.workspace import Workspace
+
+CHROMIUM = Path("/usr/bin/chromium")
+_QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking",
+          "--disable-component-update", "--disable-sync", "--no-first-run")  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def rich_workspace(made_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace of the service's tests, with series, phases, a report and a campaign."""
+    folder = Path(shutil.copytree(made_workspace, tmp_path_factory.mktemp("pages") / "ws"))
+    series = make_containers(6, samples=160, kind="dynamics", random_state=0)
+    usage = series.tables["usage"]
+    Workspace(folder).store_frames(
+        {"usage": usage}, source="synth", source_hash="series", seed=0, replace=True
+    )
+    PhaseDetector("samples", n_phases=3, window=1, random_state=0).fit(usage).save(
+        folder / "models" / "phases.model"
+    )
+    (folder / "reports").mkdir()
+    (folder / "reports" / "trace.html").write_text(
+        "<!doctype html><style>h1{color:navy}</style><h1>Trace</h1>"
+        "<script>document.title='ran'</script>",
+        encoding="utf-8",
+    )
+    _campaign(folder / "campaign")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.is_file():
+        pytest.skip(f"no {CHROMIUM}; tools/system-packages installs it")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_QUIET))
+        yield opened
+        opened.close()
+
+
+def _campaign(folder: Path) -> None:
+    """Make a campaign of a one-task pipeline with two registered runs."""
+    folder.mkdir()
+    pipeline = folder / "pipeline.yaml"
+    pipeline.write_text(
+        "name: small\nscenario: [region]\ntasks:\n  only: {command: 'true', memory: 128MiB}\n",
+        encoding="utf-8",
+    )
+    campaign = Campaign.create(folder, pipeline)
+    campaign.store.save_version("v1", pipeline=pipeline.read_text(encoding="utf-8"), code="")
+    runs = [NewRun(name, {"region": name}, "v1", date(2024, 3, 4)) for name in ("north", "south")]
+    campaign.store.register(runs, actor="test")
+    campaign.close()
