@@ -34,6 +34,7 @@ SUBJECTS = (
     "profiles",
     "phases",
     "tasks",
+    "prove",
     "drift",
     "runs",
     "reports",

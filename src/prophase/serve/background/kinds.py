@@ -18,6 +18,7 @@ KINDS = {
     "simulate": "prophase.serve.background.studies:simulate_trace",
     "whatif": "prophase.serve.background.studies:compare_changes",
     "size": "prophase.serve.background.studies:advise_sizes",
+    "prove": "prophase.serve.background.proving:prove_advice",
     "watch": "prophase.serve.background.studies:watch_reported",
     "page": "prophase.serve.pages.work:page_data",
 }

@@ -124,9 +124,22 @@ def read_advice(path: str | Path) -> GivenAdvice:
         document = json.loads(text)
     except ValueError as cause:
         raise FormatError(f"{source}: is neither JSON nor .csv ({cause}). {_FORM}") from cause
+    return advice_of(document, name=str(source))
+
+
+def advice_of(document: Any, *, name: str = "advice") -> GivenAdvice:
+    """Return the advice that a JSON document holds.
+
+    Examples
+    --------
+    >>> advice_of({"tasks": [{"task": "align", "advice": 2.0}]}).tasks["align"].ladder
+    (2.0,)
+    """
     if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
-        raise FormatError(f"{source}: has no list of tasks. {_FORM}")
-    return _of_rows(document["tasks"], document, source)
+        raise FormatError(f"{name}: has no list of tasks. {_FORM}")
+    if not all(isinstance(row, dict) for row in document["tasks"]):
+        raise FormatError(f"{name}: a task is a mapping with task and advice. {_FORM}")
+    return _of_rows(document["tasks"], document, Path(name))
 
 
 def _of_rows(

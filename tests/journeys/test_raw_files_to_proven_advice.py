@@ -1,0 +1,86 @@
+"""From raw files to a proven advice: through the command line alone, and through HTTP."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from tests.cli.conftest import Run, prophase_here
+
+from prophase.serve.app import create_app
+from prophase.serve.background.kinds import work_of
+
+__all__ = ["prophase_here"]
+#: settings of both ways
+CLUSTER, SEEDS = "1x0 8c 64g", 2
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """A job list in words of its own, and a list of nodes."""
+    lines = ["id,process,submitted (s),runtime (s),mem_req_gb,peak_mem_gb,cpus"]
+    lines += [
+        f"j{i},{'align' if i % 2 else 'sort'},{1440 * i},600,16,{2 + 0.01 * (i % 9)},2"
+        for i in range(160)
+    ]
+    (tmp_path / "jobs.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "nodes.csv").write_text("node_id,cpu_cores,memory_gib,gpus\nn1,8,64,0\n")
+    return tmp_path
+
+
+def imported(run: Run, raw: Path) -> Path:
+    guessed = run("import", "csv", raw / "jobs.csv", "--guess")
+    (raw / "jobs.toml").write_text(guessed.stdout)
+    done = run(
+        "import", "csv", raw / "jobs.csv", "-o", f"map={raw / 'jobs.toml'}", "-w", raw / "ws"
+    )
+    assert done.returncode == 0, done.stderr
+    return raw / "ws"
+
+
+def test_through_the_command_line(prophase_here: Run, raw: Path) -> None:
+    workspace = imported(prophase_here, raw)
+    assert prophase_here("lint", workspace).returncode == 0
+    told = prophase_here("size", workspace, "--export", "json")
+    (raw / "advice.json").write_text(told.stdout)
+    proven = prophase_here(
+        "prove", raw / "advice.json", "--history", workspace, "--cluster", raw / "nodes.csv",
+        "--seeds", str(SEEDS), "--report", workspace / "reports" / "proof", "--format", "json",
+    )  # fmt: skip
+    assert proven.returncode == 0, proven.stderr
+    assert json.loads(proven.stdout)["verdict"]["outcome"] == "pass"
+    assert (workspace / "reports" / "proof" / "report.html").stat().st_size > 10_000
+    kept = prophase_here("ledger", "add", raw / "advice.json", "--history", workspace)
+    assert kept.returncode == 0, kept.stderr
+
+
+def test_through_http_with_the_same_result(prophase_here: Run, raw: Path) -> None:
+    workspace = imported(prophase_here, raw)
+    with TestClient(create_app(workspace)) as client:
+
+        def asked(route: str, wanted: dict[str, object]) -> dict[str, object]:
+            started = client.post(f"/v1/{route}", json=wanted)
+            assert started.status_code == 202, started.json()
+            task = client.delete(f"/v1/tasks/{started.json()['id']}").json()
+            done = work_of(task["kind"])(workspace, task["arguments"], lambda step, percent: None)
+            found: dict[str, object] = json.loads(json.dumps(done, default=float))
+            return found
+
+        advice = asked("size", {})
+        proof = asked("prove", {"advice": advice, "cluster": CLUSTER, "seeds": SEEDS})
+    typed = prophase_here(
+        "prove", workspace, "--cluster", CLUSTER, "--seeds", str(SEEDS), "--format", "json"
+    )
+    told = json.loads(typed.stdout)
+    assert proof["verdict"] == told["verdict"]
+    assert proof["saving"] == told["saving"]
+    assert proof["replays"] == told["replays"]
+
+
+def test_an_advice_over_http_that_makes_no_sense_is_refused(raw: Path, prophase_here: Run) -> None:
+    with TestClient(create_app(imported(prophase_here, raw))) as client:
+        assert client.post("/v1/prove", json={"advice": {"tasks": []}}).status_code == 422
+        assert client.post("/v1/prove", json={"cluster": "x" * 400}).status_code == 422
+        assert client.post("/v1/prove", json={"max_ooom": 0.1}).status_code == 422
