@@ -11,8 +11,7 @@ from pathlib import Path
 
 from prophase.errors import ParameterError
 from prophase.runs.ladder import Ladder
-from prophase.runs.usage.logging import run_order
-from prophase.runs.usage.orders import Ending, Order
+from prophase.runs.usage.orders import Ending, Order, run_order
 from prophase.runs.usage.sampler import DurableLines
 
 

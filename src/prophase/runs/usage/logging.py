@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 from prophase.errors import StorageError, storage_error
-from prophase.runs.usage.orders import Ending, Order
+from prophase.runs.usage.orders import Ending, Order, run_order
 from prophase.runs.usage.table import check_format, read_usage, write_usage
 
 
@@ -69,22 +67,6 @@ def run_logged(
             f"{ending.exit_code}."
         )
     return ending
-
-
-def run_order(order: Order, folder: Path) -> int:
-    """Carry out an order in a small process of its own and wait for its end."""
-    path = folder / "order.json"
-    path.write_text(json.dumps(asdict(order)), encoding="utf-8")
-    logger = subprocess.Popen([sys.executable, "-m", "prophase.runs.usage.measured", str(path)])
-    before = {
-        number: signal.signal(number, lambda sent, frame: logger.send_signal(sent))
-        for number in (signal.SIGTERM, signal.SIGHUP)
-    } | {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
-    try:
-        return logger.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

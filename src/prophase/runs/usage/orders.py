@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import dataclass, field
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 
@@ -58,3 +62,19 @@ def write_durably(path: Path, text: str) -> None:
         out.flush()
         os.fsync(out.fileno())
     fresh.replace(path)
+
+
+def run_order(order: Order, folder: Path) -> int:
+    """Carry out an order in a small process of its own and wait for its end."""
+    path = folder / "order.json"
+    path.write_text(json.dumps(asdict(order)), encoding="utf-8")
+    logger = subprocess.Popen([sys.executable, "-m", "prophase.runs.usage.measured", str(path)])
+    before = {
+        number: signal.signal(number, lambda sent, frame: logger.send_signal(sent))
+        for number in (signal.SIGTERM, signal.SIGHUP)
+    } | {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    try:
+        return logger.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
