@@ -13,7 +13,7 @@ SIZE ?= full
 help:
 	@echo "make demo    set up and run the main job on built-in data"
 	@echo "make test    set up and run all tests"
-	@echo "make lint    style, types, layers"
+	@echo "make lint    style, types, layers, known weaknesses of libraries"
 	@echo "make bench   speed and quality benchmarks"
 	@echo "make docs    build the documentation into site/"
 
@@ -35,6 +35,7 @@ lint: $(READY)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python tools/audit.py
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/run.py

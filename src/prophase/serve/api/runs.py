@@ -58,9 +58,10 @@ def runs(
 
 @router.get("/runs/{run}", dependencies=_READ)
 def one_run(run: RunId, request: Request) -> dict[str, Any]:
-    """Tell where a run is and everything that happened to it."""
+    """Tell where a run is and everything that happened to it; as `prophase runs show`."""
     with opened(request) as campaign:
-        return show_run(campaign, run)
+        found = show_run(campaign, run)
+    return {**found.pop("attributes"), **found}
 
 
 @router.get("/runs/{run}/profile", dependencies=_READ)

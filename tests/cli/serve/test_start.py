@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.cli.conftest import Run
+from tests.serve.conftest import Run as Serve
+from tests.serve.conftest import run as run
+
+from prophase.trace.workspace import Workspace
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Path:
+    return Workspace.create(tmp_path / "ws").folder
+
+
+def test_others_are_let_in_only_with_tokens(prophase_here: Run, ws: Path) -> None:
+    said = prophase_here("serve", ws, "--host", "0.0.0.0")
+    assert said.returncode == 2
+    assert "there are no tokens" in said.stderr
+    assert "prophase serve token add" in said.stderr
+
+
+def test_a_port_in_use_is_told(prophase_here: Run, ws: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        said = prophase_here("serve", ws, "--port", port)
+    assert said.returncode == 2
+    assert "Choose another with --port" in said.stderr
+
+
+def test_a_folder_that_is_no_workspace_is_told(prophase_here: Run, tmp_path: Path) -> None:
+    said = prophase_here("serve", tmp_path / "nothing")
+    assert said.returncode == 1
+    assert "is not a Prophase workspace" in said.stderr
+
+
+def test_tls_needs_both_files(prophase_here: Run, ws: Path) -> None:
+    assert "both --tls-cert and" in prophase_here("serve", ws, "--tls-cert", "x.pem").stderr
+    said = prophase_here("serve", ws, "--tls-cert", "x.pem", "--tls-key", "x.key")
+    assert "x.pem: there is no such file" in said.stderr
+
+
+def test_the_service_answers_at_the_address_it_prints_with_tls(
+    ws: Path, tmp_path: Path, run: Serve
+) -> None:
+    made = subprocess.run(
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -days 2 "
+        "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1".split(),
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode:
+        pytest.skip("no openssl to make a certificate with")
+    service = run(ws, "--tls-cert", tmp_path / "c.pem", "--tls-key", tmp_path / "k.pem")
+    assert service.address.startswith("https://127.0.0.1:")
+    trusted = ssl.create_default_context(cafile=str(tmp_path / "c.pem"))
+    said = httpx.get(f"{service.address}healthz", verify=trusted)
+    assert said.json()["status"] == "ok"
+    assert said.headers["strict-transport-security"]
+    assert "server" not in said.headers
