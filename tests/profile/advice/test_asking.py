@@ -74,6 +74,18 @@ def test_a_classifier_names_the_profile(model: JobModel, history: pd.DataFrame) 
     assert any(line.startswith("  profile 1 (") for line in found.lines())
 
 
+def test_a_job_that_says_nothing_of_profiles_is_answered_without_one(
+    model: JobModel, history: pd.DataFrame
+) -> None:
+    labels = history["user"].to_numpy()
+    classifier = ProfileClassifier("rules", unknown_below=0.0).fit(history, labels)
+    found = ask(model, {"memory": "16Gi"}, classifier=classifier)
+    assert found.profile is not None
+    assert found.profile.profile == "unknown"
+    assert "user" in found.profile.reason
+    assert found.targets
+
+
 def test_wrong_questions_are_refused(model: JobModel) -> None:
     with pytest.raises(ParameterError, match="has not learnt 'joules'"):
         ask(model, {"user": "ann"}, targets=["joules"])

@@ -176,6 +176,9 @@ def _sizes(found: Sequence[TargetAdvice], columns: Mapping[str, Any]) -> tuple[S
 def _profile(classifier: ProfileClassifier | None, job: pd.DataFrame) -> ProfileAdvice | None:
     if classifier is None:
         return None
+    if not any(name in job for name in classifier.columns_):
+        reason = f"none of {', '.join(classifier.columns_)} is given, which tell profiles"
+        return ProfileAdvice("unknown", 0.0, reason)
     row = classifier.assign(job, partial=True).iloc[0]
     return ProfileAdvice(str(row["profile"]), float(row["probability"]), str(row["reason"]))
 
