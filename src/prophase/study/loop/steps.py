@@ -233,7 +233,8 @@ def proof_step(work: Work) -> StepOutcome:
 
     plan = work.plan
     if "sizing" not in work.found:
-        raise CannotDo(f"needs an advice: {work.cannot.get('sizing', 'sizing was left out')}")
+        why = work.cannot.get("sizing", "was left out")
+        raise CannotDo(f"needs the advice of the step sizing, which {why}")
     if not work.found["sizing"]["advised"]:
         raise CannotDo("needs a task that is advised to change; all keep their request")
     proof = prove(
@@ -267,9 +268,9 @@ def schedules_step(work: Work) -> StepOutcome:
     from prophase.study.scheduling.telling import schedule_findings, sentence
 
     plan = work.plan
+    work.need("duration_s", "submit_s|start_s")
     if work.cluster is None:
         raise CannotDo("needs a list of nodes: the trace has none; name one (cluster, --cluster)")
-    work.need("duration_s", "submit_s|start_s")
     study = schedule_study(
         work.jobs, work.cluster, [m for m in plan.methods if m != "global-median"],
         seeds=plan.seeds, by=plan.by, policy={"queue": plan.queue, "place": plan.place},

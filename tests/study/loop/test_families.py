@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prophase.study.loop.plan import StudyPlan
+from prophase.study.loop.running import run_study
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("family", "lacks"),
+    [
+        ("hydra", {"sizing": "memory_peak_gib", "predictions": "duration_s", "next": "measured"}),
+        ("zeus-dl", {"sizing": "job table", "schedules": "job table", "phases": "usage table"}),
+        ("wfinstances/tasks.csv.gz", {"sizing": "request_memory_gib", "proof": "sizing"}),
+    ],
+)
+def test_a_family_ends_with_a_report_that_names_what_it_lacks(
+    shared_data: Path, tmp_path: Path, family: str, lacks: dict[str, str]
+) -> None:
+    steps = ("lint", *lacks) if family.startswith("wf") else ()
+    plan = StudyPlan(str(shared_data / family), most_jobs=500, seeds=2, splits=3, steps=steps)
+    found = run_study(plan, out=tmp_path / "ws")
+    for step, missing in lacks.items():
+        assert missing in found.cannot[step], (step, found.cannot[step])
+    assert found.report.findings[-1].title == "What could not be done"
