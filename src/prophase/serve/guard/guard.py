@@ -115,7 +115,7 @@ def route_of(scope: Scope) -> str:
     # the template lacks what its router was included with, which has no parameters
     sent, own = scope["path"].split("/"), inner.split("/")
     before = sent[1 : len(sent) - len(own) + 1] if len(sent) > len(own) else []
-    return "/".join(["", *before]) + inner
+    return f"{'/'.join(['', *before])}{inner}"
 
 
 class _Limited:
