@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from prophase.cli.demo_data import Size
 from prophase.study.report import read_report, stored_reports
 
 SMALL = Size(
-    2_500, 2.0, 1.0, 4, 120,
+    2_000, 2.0, 1.0, 4, 100,
     {"seeds": 2, "splits": 2, "targets": ("duration_s",), "methods": ("backoff-median",),
      "steps": ("lint", "describe", "profiles", "predictions", "sizing", "proof", "schedules")},
 )  # fmt: skip
@@ -56,7 +57,8 @@ def test_the_demo_leaves_a_workspace_with_other_tables_alone(prophase_here):
 def test_serving_the_demo_starts_the_dashboard_on_a_workspace_with_models(
     prophase_here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo_data, "QUICK", SMALL)
+    least = replace(SMALL, jobs=300, plan={"steps": ("lint",)})
+    monkeypatch.setattr(demo_data, "QUICK", least)
     asked = []
     monkeypatch.setattr("prophase.cli.serve.start.command", lambda *given: asked.append(given))
     done = prophase_here("demo", "d", "--quick", "--serve")

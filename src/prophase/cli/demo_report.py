@@ -91,7 +91,8 @@ def _facts(found: StudyResult) -> list[Measure]:
     from prophase.study.report import Measure
 
     facts = [fact for fact in found.report.facts if fact.name == "jobs"]
-    used = {row["resource"]: row["used_pct"] for row in found.results["describe"].get("used", ())}
+    described = found.results.get("describe", {})
+    used = {row["resource"]: row["used_pct"] for row in described.get("used", ())}
     for resource in ("GPU, mean use", "memory, peak use"):
         if resource in used:
             words = resource.split(",")[0]

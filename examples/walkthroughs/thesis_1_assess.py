@@ -1,0 +1,21 @@
+"""Load-aware thesis, assessment: how well requests are used, task by task."""
+
+from __future__ import annotations
+
+from prophase.sizing.assess import assess
+from prophase.trace.synth import make_pipeline
+
+RUNS = 60
+
+
+def main() -> None:
+    """Print utilisation, and the three kinds of task."""
+    jobs = make_pipeline().jobs
+    some = jobs["parent_id"].drop_duplicates().head(RUNS)
+    found = assess(jobs[jobs["parent_id"].isin(some)].reset_index(drop=True))
+    print(found.utilisation)
+    print(found.clusters)
+
+
+if __name__ == "__main__":
+    main()
