@@ -61,6 +61,7 @@ COMMANDS = {
     "retry": "retry",
     "runs": "runs",
     "serve": "serve",
+    "report": "report",
     "reproduce": "reproduce",
     "fetch": "fetch",
     "show": "show",
