@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from prophase.sizing.least_waste.joint import Joint, choose_columns
 from prophase.sizing.least_waste.ladder import Floats
 from prophase.sizing.least_waste.lineage import Prefix, Told
 
 _MOST_BOUNDS = 8
 #: runs with lower peaks after which a kill no longer raises requests
 _UNCONFIRMED = 5
+#: the joint view is fitted anew when the history has grown by one part in so many
+_REFIT = 40
 
 
 class History:
@@ -36,6 +39,9 @@ class History:
         #: instances that were sized and have not ended
         self.open = 0
         self.told: list[Told] = []
+        self.words: list[tuple[str, ...]] = []
+        self._joint: Joint | None = None
+        self._joint_rows: list[Floats] = []
         self.tags: dict[Prefix, list[float]] = {}
         #: requests that were killed and no success has explained yet, and runs since then
         self._bounds: list[tuple[float, int]] = []
@@ -92,6 +98,7 @@ class History:
         ancestor: float,
         surprise: float,
         told: Told,
+        words: tuple[str, ...],
     ) -> None:
         """Remember one instance; forget the oldest if there are too many."""
         if self.count == self._rows.shape[1]:
@@ -101,12 +108,36 @@ class History:
         self.seen += 1
         self.highest = max(self.highest, peak)
         self.told.append(told)
+        self.words.append(words)
+        if self._joint is not None:
+            self._joint_rows.append(self._joint.encode(told, words))
+
+    def choose_joint(self) -> None:
+        """Choose anew which of all that is known is taken together."""
+        columns = choose_columns(self.told, self.words, np.log(self.peaks))
+        self._joint = joint = Joint(columns) if columns else None
+        self._joint_rows = (
+            [joint.encode(*known) for known in zip(self.told, self.words, strict=True)]
+            if joint is not None
+            else []
+        )
+
+    def joint(self) -> Joint | None:
+        """Return all that is known taken together; the very latest runs may not be in it yet."""
+        joint = self._joint
+        if joint is not None and self.count - joint.count > (
+            self.count // _REFIT if joint.count else 0
+        ):
+            joint.fit(np.array(self._joint_rows), np.log(self.peaks))
+        return joint
 
     def keep_last(self, count: int) -> None:
         """Retire everything but the last instances: the task is not what it was."""
         count = min(count, self.count)
         self._rows[:, :count] = self._rows[:, self.count - count : self.count].copy()
         self.told = self.told[len(self.told) - count :]
+        self.words = self.words[len(self.words) - count :]
+        self._joint, self._joint_rows = None, []
         self.count = count
         self.highest = float(self.peaks.max()) if count else 0.0
         self.tags = {}
@@ -124,6 +155,9 @@ class History:
         # forgetting in bulk keeps the cost of each instance constant on average
         kept = self.remembered * 3 // 4
         self._rows[:, :kept] = self._rows[:, self.count - kept : self.count].copy()
-        self.told = self.told[-kept:]
+        self.told, self.words = self.told[-kept:], self.words[-kept:]
+        self._joint_rows = self._joint_rows[-kept:]
+        if self._joint is not None:
+            self._joint.count = 0
         self.count = kept
         self.highest = float(self.peaks.max())

@@ -31,9 +31,9 @@ _CHOICE_ROWS = 120
 OWN = ""
 _MOST_OWN = 24
 #: used elsewhere, or no amounts of work
-_NOT_OWN = frozenset(
-    {"workflow", "tag", "request_gib", "time_limit_h", "submit_s", "input_gib", "post"}
-)
+_NOT_OWN = frozenset({"workflow", "tag", "submit_s", "input_gib", "post"})
+#: the size of the input, among the numbers that are taken together
+INPUT = (OWN, "input_gib")
 
 
 @lru_cache(maxsize=65_536)
@@ -100,7 +100,7 @@ def best_ancestor(told: list[Told], log_peaks: Any) -> tuple[str, str] | None:
     count = len(told)
     if count < 4 or log_peaks.std() < 0.005:
         return None
-    names = sorted({key for row in told for key in row})
+    names = sorted({key for row in told for key in row} - {INPUT})
     if not names:
         return None
     table = np.array([[row.get(name, np.nan) for name in names] for row in told])
@@ -125,7 +125,7 @@ def own_numbers(features: Mapping[str, Any]) -> Told:
 
     Examples
     --------
-    >>> own_numbers({"request_gib": 8, "batch_size": 1, "tag": "a"})
+    >>> own_numbers({"submit_s": 8, "batch_size": 1, "tag": "a"})
     {('', 'batch_size'): 0.0}
     """
     found: Told = {}
@@ -136,6 +136,25 @@ def own_numbers(features: Mapping[str, Any]) -> Told:
             if len(found) == _MOST_OWN:
                 break
     return found
+
+
+def own_words(features: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what is said of an instance in words: those of its tag, and other texts.
+
+    Examples
+    --------
+    >>> own_words({"tag": "DA231_L1", "queue": "long"})
+    ('DA231', 'L1', 'DA231 L1', 'queue=long')
+    """
+    tag = features.get("tag")
+    leading = prefixes(tag) if isinstance(tag, str) else ()
+    words = [*leading[0], *(" ".join(some) for some in leading[:-1])] if leading else []
+    words += [
+        f"{name}={value}"
+        for name, value in features.items()
+        if isinstance(value, str) and name not in _NOT_OWN
+    ]
+    return tuple(dict.fromkeys(words))
 
 
 @lru_cache(maxsize=256)

@@ -74,5 +74,4 @@ class KillPrice:
 
 def _first_price(risk: float) -> float:
     """Return where the price starts: small risks leave no room for kills that teach it."""
-    rare = max(1.0, 0.01 / risk)
-    return min(max(0.02 / risk, 0.05) * rare, 1e3)
+    return min(2e-4 / risk**2, 1e3)

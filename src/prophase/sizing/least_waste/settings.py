@@ -18,8 +18,9 @@ class Settings:
     recent: int = 25
     #: instances from which lines in the size of the input have a say
     lines_from: int = 5
-    #: nearest neighbours by size of input
+    #: nearest neighbours by size of input: at least so many, and this power of all instances
     neighbours: int = 12
+    neighbours_power: float = 0.7
     #: width of the region around an input in which residuals count fully, in standard deviations
     locality: float = 0.7
     #: probability that the next peak lies above all seen, times (instances + 1)
@@ -28,6 +29,12 @@ class Settings:
     tail_few: float = 0.8
     #: scale of that tail: at least this share of the highest peak
     tail_scale: float = 0.02
+    #: instances from which the highest fifth of a sample is smoothed
+    smoothed_from: int = 9
+    #: share of their weight that the highest fifth keeps; the rest goes to a smooth tail
+    smoothed_keep: float = 0.25
+    #: weight of the least scale among the excesses that tell the scale of the smooth tail
+    smoothed_prior: float = 0.5
     #: the same with one instance only; falls with the root of their number
     tail_scale_first: float = 0.15
     #: how much likelier that is while other instances still run: the quick ones end first

@@ -16,8 +16,17 @@ import numpy as np
 from prophase.sizing.least_waste.change import LATEST, has_changed
 from prophase.sizing.least_waste.cold import ColdStart
 from prophase.sizing.least_waste.history import History
-from prophase.sizing.least_waste.ladder import Outlook
-from prophase.sizing.least_waste.lineage import OWN, Lineage, best_ancestor, own_numbers, prefixes
+from prophase.sizing.least_waste.joint import Joint
+from prophase.sizing.least_waste.ladder import Floats, Outlook
+from prophase.sizing.least_waste.lineage import (
+    INPUT,
+    OWN,
+    Lineage,
+    best_ancestor,
+    own_numbers,
+    own_words,
+    prefixes,
+)
 from prophase.sizing.least_waste.price import KillPrice
 from prophase.sizing.least_waste.settings import Settings
 from prophase.sizing.least_waste.views import Sample, tag_level, views
@@ -147,10 +156,13 @@ class LeastWaste(OnlineSizer):
             self._judge(history, features, peak, hours)
             surprise = math.log(peak) - tag_level(history, words)
         told = {**(self.lineage_.told(task, tag) if tag else {}), **own_numbers(features)}
+        size = _log_input(features)
+        if size == size:
+            told[INPUT] = size
         history.add(
-            peak, max(hours, 1e-5), _log_input(features),
+            peak, max(hours, 1e-5), size,
             told.get(history.ancestor, math.nan) if history.ancestor else math.nan,
-            surprise, told,
+            surprise, told, own_words(features),
         )  # fmt: skip
         for prefix in words:
             held = history.tags.setdefault(prefix, [0.0, 0.0])
@@ -159,6 +171,7 @@ class LeastWaste(OnlineSizer):
         if history.seen >= history.next_choice:
             history.next_choice = int(1.3 * history.seen) + 1
             self._choose_ancestor(history)
+            history.choose_joint()
         if has_changed(history.peaks, history.inputs):
             # the first of the latest may still be of the old kind
             history.keep_last(LATEST - 2)
@@ -213,7 +226,21 @@ class LeastWaste(OnlineSizer):
             _log_input(features),
             self._told_before(tag, features, history.ancestor),
             prefixes(tag) if tag else (),
+            self._taken_together(history, tag, features),
         )
+
+    def _taken_together(
+        self, history: History, tag: str, features: Features
+    ) -> tuple[Joint, Floats] | None:
+        """Return the regression on all that is known, and the row of this instance."""
+        joint = history.joint()
+        if joint is None or joint.count < self.settings.lines_from:
+            return None
+        told = {**own_numbers(features), INPUT: _log_input(features)}
+        for column in joint.numbers:
+            if column[0] != OWN:
+                told[column] = self.lineage_.one(tag, column) if tag else math.nan
+        return joint, joint.encode(told, own_words(features))
 
     def _told_before(self, tag: str, features: Features, counter: tuple[str, str] | None) -> float:
         """Return the chosen counter: of the sample, or a number of the instance itself."""

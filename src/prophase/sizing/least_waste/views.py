@@ -1,10 +1,10 @@
 """Views of a task's history: each a weighted sample of what the next peak may be.
 
 All history, the last few, a line and a power law in the size of the input, its nearest
-neighbours, the same with a counter of a finished task of the same sample, and instances with
-a similar tag. Lines use leave-one-out residuals, widened for leverage and weighted towards
-inputs of similar size, so they are honest when instances are few and follow a spread that
-grows with the input.
+neighbours, the same with a counter of a finished task of the same sample, instances with a
+similar tag, and a regression on all of it together. Lines use leave-one-out residuals, widened
+for leverage and weighted towards inputs of similar size, so they are honest when instances are
+few and follow a spread that grows with the input.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from prophase.sizing.least_waste.history import History
+from prophase.sizing.least_waste.joint import Joint
 from prophase.sizing.least_waste.ladder import LEAST_GIB, Floats
 from prophase.sizing.least_waste.lineage import Prefix
 from prophase.sizing.least_waste.settings import Settings
@@ -22,8 +23,9 @@ from prophase.sizing.least_waste.settings import Settings
 #: values and weights; the weights sum to 1
 Sample = tuple[Floats, Floats]
 
-#: quartile means of an exponential tail with mean 1
+#: quartile means of an exponential tail with mean 1, and the middles of its tenths
 _TAIL = np.array([0.137, 0.477, 0.966, 2.42])
+_EXCESSES = np.array([0.053, 0.168, 0.298, 0.446, 0.619, 0.827, 1.087, 1.435, 1.964, 3.102])
 #: a line may foretell so many times the highest peak seen
 _FARTHEST = 10.0
 #: share of their weight that residuals far from the input keep
@@ -38,6 +40,7 @@ def views(
     size: float,
     ancestor: float,
     tag: tuple[Prefix, ...],
+    together: tuple[Joint, Floats] | None = None,
 ) -> dict[str, Sample]:
     """Return the views that have something to say.
 
@@ -47,6 +50,8 @@ def views(
         Logarithms of the input's size and of the chosen counter; NaN if unknown.
     tag : tuple of prefixes
         The leading words of the tag, longest first.
+    together : tuple, optional
+        The regression on all that is known, and the row of this instance.
     """
     peaks, hours = history.peaks, history.hours
     if history.bounds:
@@ -72,6 +77,8 @@ def views(
             _by_number(found, "sample", history, history.ancestry, hours, ancestor, settings)
     if tag and history.count >= 4:
         _by_tag(found, history, tag, settings)
+    if together is not None:
+        _by_all(found, history, *together, settings)
     return found
 
 
@@ -97,6 +104,25 @@ def _by_tag(
     found["tag"] = tailed(values, history.hours[-60:][known], count, settings)
 
 
+def _by_all(
+    found: dict[str, Sample], history: History, joint: Joint, row: Floats, settings: Settings
+) -> None:
+    at, leverage = joint.at(row)
+    close = history.hours[: joint.count]
+    spread = float(joint.foretold.std())
+    if spread > 1e-9:
+        close = close * _closeness((joint.foretold - at) / (settings.locality * spread))
+    values = at + math.sqrt(1.0 + min(leverage, 50.0)) * joint.errors
+    most = math.log(_FARTHEST * history.highest)
+    values = np.exp(np.clip(values, math.log(LEAST_GIB), most))
+    found["together"] = tailed(values, close, joint.count - 1, settings)
+
+
+def _closeness(far: Floats) -> Floats:
+    weights: Floats = _FAR_WEIGHT + np.exp(-0.5 * far * far)
+    return weights
+
+
 def _by_number(
     found: dict[str, Sample],
     name: str,
@@ -117,8 +143,7 @@ def _by_number(
     middle = numbers.mean()
     spread = math.sqrt(((numbers - middle) ** 2).mean())
     if spread > 1e-9:
-        far = (numbers - number) / (settings.locality * spread)
-        close = hours * (_FAR_WEIGHT + np.exp(-0.5 * far * far))
+        close = hours * _closeness((numbers - number) / (settings.locality * spread))
         farthest = _FARTHEST * history.highest
         shift = max(float(numbers.max()), number)
         sample = _line(np.exp(numbers - shift), peaks, math.exp(number - shift))
@@ -131,7 +156,8 @@ def _by_number(
             sample = np.exp(np.clip(sample, math.log(LEAST_GIB), math.log(farthest)))
             found[f"{name} power"] = tailed(sample, close, count - 1, settings)
     if count >= 6:
-        few = min(settings.neighbours, count // 2)
+        few = max(settings.neighbours, int(count**settings.neighbours_power))
+        few = min(few, count // 2)
         nearest = np.abs(numbers - number).argpartition(few - 1)[:few]
         found[f"{name} neighbours"] = tailed(peaks[nearest], hours[nearest], few, settings)
 
@@ -154,21 +180,41 @@ def _line(x: Floats, y: Floats, at: float) -> Floats | None:
 
 
 def tailed(values: Floats, weights: Floats, count: int, settings: Settings) -> Sample:
-    """Add what has not been seen yet: an exponential tail above the highest value."""
+    """Add what has not been seen yet: an exponential tail above the highest values.
+
+    Excesses over a high value are close to exponential whatever they come from. The highest
+    few themselves are luck, so with some runs most of their weight goes to that tail as well.
+    """
     size = len(values)
-    top = float(values.max())
-    scale = settings.tail_scale * top
+    tail = settings.tail + settings.tail_few / (count + 1.0)
+    mass = min(tail / (count + 1.0), _MOST_TAIL)
+    total = float(weights.sum())
+    shares = weights * ((1.0 - mass) / total) if total > 0 else np.full(size, (1.0 - mass) / size)
+    least = settings.tail_scale * float(values.max())
     fifth = (size + 4) // 5
+    if size < settings.smoothed_from:
+        tail_values = _above_the_highest(values, fifth, least, settings)
+    else:
+        order = values.argpartition(size - fifth - 1)
+        base, upper = float(values[order[size - fifth - 1]]), order[size - fifth :]
+        prior = settings.smoothed_prior
+        excess = float(values[upper].sum()) - fifth * base
+        tail_values = base + (excess + prior * least) / (fifth + 1.0) * _EXCESSES
+        mass += (1.0 - settings.smoothed_keep) * float(shares[upper].sum())
+        shares[upper] *= settings.smoothed_keep
+    return (
+        np.concatenate([values, tail_values]),
+        np.concatenate([shares, np.full(len(tail_values), mass / len(tail_values))]),
+    )
+
+
+def _above_the_highest(values: Floats, fifth: int, least: float, settings: Settings) -> Floats:
+    size, top = len(values), float(values.max())
+    scale = least
     if size > fifth:
         upper = np.partition(values, size - fifth - 1)[size - fifth - 1 :]
         scale = max(scale, float(upper[1:].mean() - upper[0]))
     if size < 4:
         scale = max(scale, settings.tail_scale_first * top / math.sqrt(size))
-    tail = settings.tail + settings.tail_few / (count + 1.0)
-    mass = min(tail / (count + 1.0), _MOST_TAIL)
-    total = float(weights.sum())
-    shares = weights * ((1.0 - mass) / total) if total > 0 else np.full(size, (1.0 - mass) / size)
-    return (
-        np.concatenate([values, top + scale * _TAIL]),
-        np.concatenate([shares, np.full(4, mass / 4)]),
-    )
+    above: Floats = top + scale * _TAIL
+    return above

@@ -183,9 +183,11 @@ def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[d
         if name in jobs:
             columns[name] = _texts(jobs, name)
     for name in map(str, jobs.columns):
-        # whatever else a source knows before the run, such as a batch size
-        if name.startswith("attr_") and name != DECLARED_INPUT and jobs[name].dtype.kind in "fiu":
-            columns[name.removeprefix("attr_")] = _numbers(jobs, name).tolist()
+        # whatever else a source knows before the run, such as a batch size or a region
+        if name.startswith("attr_") and name not in (DECLARED_INPUT, "attr_tag"):
+            numeric = jobs[name].dtype.kind in "fiu"
+            values = _numbers(jobs, name).tolist() if numeric else _texts(jobs, name)
+            columns.setdefault(name.removeprefix("attr_"), values)
     size = _numbers(jobs, DECLARED_INPUT)
     if track == "input":
         size = np.where(np.isnan(size), _numbers(jobs, READ_CHARACTERS), size)
