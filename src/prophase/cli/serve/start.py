@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
 import sys
@@ -96,6 +97,9 @@ def command(
         timeout_graceful_shutdown=10,
         h11_max_incomplete_event_size=64 << 10,
     )
+    # what is loaded now stays; looking through it for garbage would hold up answers for 0.1 s
+    gc.collect()
+    gc.freeze()
     uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -124,6 +128,8 @@ def _listen(settings: Settings) -> socket.socket:
             f"cannot listen at {settings.host} port {settings.port}: {cause.strerror}. Choose "
             "another with --port, or 0 for a free one."
         ) from cause
+    # now, so that a browser that is opened while we start waits and is not refused
+    made.listen(2048)
     return made
 
 
