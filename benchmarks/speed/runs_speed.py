@@ -1,6 +1,6 @@
-"""Eight workers on one PostgreSQL table of runs; and what the usage logger costs and catches.
+"""Eight workers on one table of runs, PostgreSQL and SQLite; and what the usage logger costs.
 
-python benchmarks/speed/runs_speed.py [--moved 10000]
+python benchmarks/speed/runs_speed.py [--moved 10000] [--only workers|logger]
 """
 
 from __future__ import annotations
@@ -84,9 +84,8 @@ def _leave_after(url: str, share: int, latencies: Path) -> NoReturn:
         os._exit(code)
 
 
-def measure_table(server: str, rows: int, moved: int) -> tuple[float, float]:
+def measure_table(url: str, rows: int, moved: int) -> tuple[float, float]:
     """Return runs per second of all workers together, and the median latency of a claim in ms."""
-    url = new_database(server)
     store = registered(url, rows)
     store.database.close()
     wanted = min(rows, moved)
@@ -118,7 +117,18 @@ def measure_workers(moved: int) -> None:
         print("no PostgreSQL server; tools/system-packages installs one")
         return
     with running_postgres(programs) as server:
-        found = {rows: measure_table(server, rows, moved) for rows in TABLE_ROWS}
+        record_growth(
+            "PostgreSQL",
+            {rows: measure_table(new_database(server), rows, moved) for rows in TABLE_ROWS},
+            moved,
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        files = {rows: f"sqlite:///{folder}/{rows}.db" for rows in TABLE_ROWS}
+        found = {rows: measure_table(url, rows, moved) for rows, url in files.items()}
+    record_growth("SQLite", found, moved)
+
+
+def record_growth(kind: str, found: dict[int, tuple[float, float]], moved: int) -> None:
     smallest = TABLE_ROWS[0]
     for rows, (rate, latency) in found.items():
         about = {
@@ -128,7 +138,7 @@ def measure_workers(moved: int) -> None:
         }
         record(
             Measurement(
-                f"runs moved, table of {rows:,}",
+                f"runs moved on {kind}, table of {rows:,}",
                 "runs/s",
                 [rate],
                 baseline_values=[found[smallest][0]],
@@ -138,7 +148,7 @@ def measure_workers(moved: int) -> None:
         )
         record(
             Measurement(
-                f"claim latency, table of {rows:,}",
+                f"claim latency on {kind}, table of {rows:,}",
                 "ms",
                 [latency],
                 baseline_values=[found[smallest][1]],
@@ -177,5 +187,9 @@ def measure_logger() -> None:
 if __name__ == "__main__":
     options = argparse.ArgumentParser()
     options.add_argument("--moved", type=int, default=MOVED)
-    measure_workers(options.parse_args().moved)
-    measure_logger()
+    options.add_argument("--only", choices=("workers", "logger"))
+    given = options.parse_args()
+    if given.only != "logger":
+        measure_workers(given.moved)
+    if given.only != "workers":
+        measure_logger()

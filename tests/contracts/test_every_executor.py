@@ -117,6 +117,10 @@ def test_a_run_goes_through_all_three_steps_and_yields_a_row_per_task(executor, 
     rows = until_end(executor.check_profile, job).task_rows
     assert sorted(row["task"] for row in rows if row["status"] == "completed") == ["say", "then"]
     assert all(row["attempt"] >= 1 for row in rows)
+    # set back to where it had been executed
+    job = replace(job, resets=1)
+    job = replace(job, profiling_id=executor.profile(job))
+    assert until_end(executor.check_profile, job).task_rows == rows
 
 
 def test_triggers_and_checks_may_be_repeated_and_name_the_same_thing(executor, assignment):

@@ -9,7 +9,7 @@ from typing import Any
 
 from prophase.errors import ParameterError
 from prophase.runs.campaign import Campaign
-from prophase.runs.states import RunState, reset_state
+from prophase.runs.states import RunState, next_state, reset_event, reset_state
 from prophase.runs.store.records import Move, Run
 
 
@@ -89,6 +89,9 @@ def reset_runs(
     if all_failed:
         failed = [state for state in RunState if state.failed and state > goal]
         run_ids = [run.id for run in campaign.store.runs(states=failed)]
+    for run_id in run_ids:
+        # all of them or none
+        next_state(campaign.store.run(run_id).state, reset_event(goal))
     return [
         {
             "id": run_id,

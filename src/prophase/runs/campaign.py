@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from prophase.runs.versions import keep_version
 from prophase.runs.yamlfile import YamlFile
 
 _FILE = "campaign.toml"
+_OWN_FILE = "sqlite:///runs.db"
 
 
 class Campaign:
@@ -50,10 +52,9 @@ class Campaign:
         except tomllib.TOMLDecodeError as cause:
             raise WorkspaceError(f"{self.folder / _FILE}: is not valid TOML: {cause}.") from cause
         self.pipeline_file = Path(settings["pipeline"])
-        url = os.environ.get("PROPHASE_DATABASE", settings["database"])
-        if url == "sqlite:///runs.db":
-            url = f"sqlite:///{self.folder / 'runs.db'}"
-        self.database = Database(url, patience_s=patience_s)
+        self._named_url = str(settings["database"])
+        url = os.environ.get("PROPHASE_DATABASE", self._named_url)
+        self.database = Database(_full(url, self.folder), patience_s=patience_s)
         self.store = RunStore(self.database)
         self.settings = LiveSettings(self.database)
         self.workers = WorkerList(self.database)
@@ -75,23 +76,32 @@ class Campaign:
         source = Path(pipeline_file).resolve()
         kept = folder / _FILE
         if kept.exists():
-            before = cls(folder)
+            before = cls.open(folder)
             if before.pipeline_file != source:
                 raise WorkspaceError(
                     f"{folder}: is already a campaign, of {before.pipeline_file}. "
                     "Choose another folder with --campaign."
                 )
-        else:
-            url = database or "sqlite:///runs.db"
-            lines = f'pipeline = "{source}"\n# or set PROPHASE_DATABASE\ndatabase = "{url}"\n'
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                kept.write_text(lines, encoding="utf-8")
-            except OSError as cause:
-                raise storage_error(cause, folder) from cause
-        made = cls(folder)
-        made.database.migrate()
-        return made
+            if database is not None and before._named_url != database:
+                raise WorkspaceError(
+                    f"{folder}: is already a campaign, whose runs are in "
+                    f"{before.database.shown_url}. Choose another folder with --campaign, or "
+                    f"change the address in {kept}."
+                )
+            return before
+        named = {"pipeline": str(source), "database": database or _OWN_FILE}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in named.items()]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            kept.write_text("\n# or set PROPHASE_DATABASE\n".join(lines) + "\n", encoding="utf-8")
+        except OSError as cause:
+            raise storage_error(cause, folder) from cause
+        try:
+            return cls.open(folder)
+        except BaseException:
+            # it becomes a campaign only when its database has answered
+            kept.unlink()
+            raise
 
     @classmethod
     def open(cls, folder: Path | str, *, patience_s: float = PATIENCE_S) -> Self:
@@ -187,3 +197,8 @@ class Campaign:
     def close(self) -> None:
         """Give back the connections."""
         self.database.close()
+
+
+def _full(url: str, folder: Path) -> str:
+    """Return the address of a database; the campaign's own file is in its folder."""
+    return f"sqlite:///{folder / 'runs.db'}" if url == _OWN_FILE else url

@@ -103,6 +103,8 @@ def _scenario(
     try:
         days = sorted({day for text in listed for day in dates_of(text)})
     except ParameterError as cause:
+        if chosen is dates and isinstance(dates, tuple):
+            raise ParameterError(f"--dates: {cause}") from cause
         raise file.wrong(str(cause), *at, "dates") from cause
     return Scenario(str(given["scenario"]), attributes, tuple(days))
 

@@ -92,11 +92,15 @@ NEXT_STATE: dict[tuple[RunState, str], RunState] = {
 }
 #: a run may be set back to where a step begins, if it has come further than that
 RESET_STATES = (S.REGISTERED, S.DEPLOYED, S.EXECUTED)
+
+
+def reset_event(goal: RunState) -> str:
+    """Return what a reset to a state is called in the history."""
+    return f"reset to {int(goal)}"
+
+
 NEXT_STATE |= {
-    (state, f"reset to {int(goal)}"): goal
-    for state in RunState
-    for goal in RESET_STATES
-    if goal < state
+    (state, reset_event(goal)): goal for state in RunState for goal in RESET_STATES if goal < state
 }
 
 

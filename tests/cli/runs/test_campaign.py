@@ -95,6 +95,9 @@ def test_a_tick_moves_each_run_on(files, prophase_here):
         (["reset"], 2, "--all-failed"),
         (["reset", "1", "--to", "31"], 2, "17 (deployed)"),
         (["reset", "1", "--to", "0"], 1, "cannot take 'reset to 0'"),
+        (["register", "scenarios.yaml", "--dates", "2024-13-01"], 2, "--dates: '2024-13-01' is no"),
+        (["set", "advice=none.json"], 2, "prophase size WS --format json"),
+        (["init", "pipeline.yaml", "--database", "sqlite:///other.db"], 1, "already a campaign"),
         (["set", "execute.paralel=1"], 2, "Did you mean"),
         (["set", "task.onli.memory_gib=1"], 2, "Did you mean 'only'"),
         (["profile", "a", "b"], 2, "There is no run 'b'"),
@@ -116,3 +119,19 @@ def test_a_database_that_is_away_is_waited_for_and_named(files, prophase_here, m
     answer = prophase_here("runs", "work", "--patience", "300ms")
     assert answer.returncode == 1
     assert "does not answer for 0.3 s" in answer.stderr
+
+
+def test_a_database_that_cannot_be_used_leaves_no_campaign_behind(files, prophase_here):
+    wrong = prophase_here("runs", "init", "pipeline.yaml", "--database", "mysql://x/y")
+    assert (wrong.returncode, "postgresql://USER@HOST/NAME" in wrong.stderr) == (1, True)
+    assert prophase_here("runs", "init", "pipeline.yaml").returncode == 0
+
+
+def test_runs_are_reset_all_together_or_not_at_all(files, prophase_here):
+    prophase_here("runs", "init", "pipeline.yaml")
+    prophase_here("runs", "register", "scenarios.yaml")
+    prophase_here("runs", "set", "execute.parallel=0")
+    prophase_here("runs", "tick")
+    assert "no run 9" in prophase_here("runs", "reset", "1", "9", "--to", "0").stderr
+    shown = json.loads(prophase_here("runs", "show", "1", "--format", "json").stdout)
+    assert shown["what"] == "deployed"

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit
-from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption
+from prophase.cli.output import Format, FormatOption, emit
+from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, named
 
 
 def command(
@@ -43,9 +43,11 @@ def command(
     ]
     where = f"{made.database.shown_url}"
     made.close()
-    chosen = "" if campaign == DEFAULT_CAMPAIGN else f" --campaign {as_typed(campaign)}"
     emit(
         rows,
         format,
-        remarks=[f"Runs are kept in {where}", f"Next: prophase runs register FILE{chosen}"],
+        remarks=[
+            f"Runs are kept in {where}",
+            f"Next: prophase runs register FILE{named(campaign)}",
+        ],
     )

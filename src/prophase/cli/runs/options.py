@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase.cli.output import as_typed
+
 if TYPE_CHECKING:
     from prophase.runs.campaign import Campaign
 
@@ -33,6 +35,11 @@ def opened(folder: Path, *, patience_s: float | None = None) -> Iterator[Campaig
         yield campaign
     finally:
         campaign.close()
+
+
+def named(campaign: Path) -> str:
+    """Return what a next command needs to find the same campaign."""
+    return "" if campaign == DEFAULT_CAMPAIGN else f" --campaign {as_typed(campaign)}"
 
 
 def who() -> str:

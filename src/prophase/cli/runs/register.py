@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit
-from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened, who
+from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, named, opened, who
 from prophase.plural import counted
 
 
@@ -39,6 +39,6 @@ def command(
             document={"added": added, "there_already": there},
             remarks=[
                 f"{counted(added, 'run')} added, {there:,} there already.",
-                "Next: prophase runs work",
+                f"Next: prophase runs work{named(campaign)}",
             ],
         )

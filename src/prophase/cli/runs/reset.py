@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit
-from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened, who
+from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, named, opened, who
 
 
 def command(
@@ -35,4 +35,4 @@ def command(
         rows = reset_runs(
             held, runs or (), to=to, all_failed=all_failed, actor=who(), reason=reason
         )
-    emit(rows, format, remarks=["Next: prophase runs work"])
+    emit(rows, format, remarks=[f"Next: prophase runs work{named(campaign)}"])

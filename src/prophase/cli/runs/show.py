@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, say
-from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened
+from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, named, opened
 
 
 def command(
@@ -34,7 +34,7 @@ def command(
     emit(found["history"], format, document={**_facts(found), "history": found["history"]})
     if RunState(found["state"]).failed:
         step = 17 if found["state"] > RunState.EXECUTE_TRIGGER_FAILED else 0
-        say(f"Next: prophase runs reset {run} --to {step}")
+        say(f"Next: prophase runs reset {run} --to {step}{named(campaign)}")
 
 
 def _facts(found: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from prophase.cli.runs.options import (
     DEFAULT_CAMPAIGN,
     CampaignOption,
     log_to_stderr,
+    named,
     opened,
 )
 from prophase.plural import counted
@@ -52,9 +53,11 @@ def command(
         failed = sum(number for state, number in counts.items() if state.failed)
         remarks = [f"{counted(counts.get(RunState.FINISHED, 0), 'run')} finished."]
         if failed:
-            remarks.append(f"{failed:,} failed; see why with: prophase runs status --failed")
+            remarks.append(
+                f"{failed:,} failed; see why with: prophase runs status --failed{named(campaign)}"
+            )
         else:
-            remarks.append("Next: prophase runs export --workspace ws")
+            remarks.append(f"Next: prophase runs export --workspace ws{named(campaign)}")
         emit(state_counts(held), format, remarks=remarks)
     if failed:
         raise typer.Exit(1)

@@ -134,7 +134,7 @@ class LocalExecutor:
         """Gather what was measured into one file."""
         assert job.run_id is not None
         place = self._run(job.run_id)
-        outcome = self._outcome(place, job)
+        outcome = _last_outcome(place, job)
         if outcome is None or not outcome["succeeded"]:
             raise ExecutorError(
                 f"Run {job.run_id} has not finished successfully, so it cannot be profiled."
@@ -260,6 +260,15 @@ class LocalExecutor:
 
 #: supervisors this process has started: to be waited for once they have ended
 _started: list[subprocess.Popen[bytes]] = []
+
+
+def _last_outcome(place: Path, job: Assignment) -> dict[str, Any] | None:
+    """Return how the last execution ended; a reset of the profiling alone left it as it was."""
+    for resets in range(job.resets, -1, -1):
+        found = read_json(place / f"outcome-{resets}.json")
+        if found is not None:
+            return found
+    return None
 
 
 def _pid_in(path: Path) -> int | None:

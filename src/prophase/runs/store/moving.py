@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from prophase.errors import ParameterError
-from prophase.runs.states import RunState, next_state
+from prophase.runs.states import RunState, next_state, reset_event
 from prophase.runs.store.looking import Looking
 from prophase.runs.store.records import Claim, LostClaimError
 from prophase.runs.store.tables import CLAIMS, HISTORY, RUNS, TASK_ROWS
@@ -68,7 +68,7 @@ class Moving(Looking):
 
         def back(connection: Connection) -> RunState:
             state, _ = _locked(connection, run_id)
-            event = f"reset to {int(goal)}"
+            event = reset_event(goal)
             next_state(state, event)
             values: dict[str, Any] = {"state": int(goal), "notes": None, "profiling_id": None}
             if goal is RunState.REGISTERED:

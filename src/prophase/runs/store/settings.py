@@ -53,7 +53,9 @@ KNOWN: dict[str, Setting] = {
     "lease_s": Setting(60.0, 0.1, "seconds after which a silent worker loses its runs"),
     **{
         f"stuck.{step}_s": Setting(
-            _STUCK_AFTER_S[step], 1, f"seconds without an end after which a {step} is stuck"
+            _STUCK_AFTER_S[step],
+            1,
+            f"seconds that the step {step} may take until it is stuck",
         )
         for step in STEPS
     },
