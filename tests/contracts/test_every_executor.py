@@ -90,7 +90,7 @@ def assignment(campaign: str) -> Callable[..., Assignment]:
 
 
 def until_end(check, job: Assignment):
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while True:
         found = check(job)
         if found.progress != "running":
