@@ -41,6 +41,15 @@ def test_a_task_that_grows_after_a_cut_breaks_the_promise(pipeline_jobs: pd.Data
     assert found.oom.value > 0.02
 
 
+def test_a_promise_that_is_exceeded_is_kept_though_not_near(pipeline_jobs: pd.DataFrame) -> None:
+    jobs = pipeline_jobs.copy()
+    early = (jobs["submit_s"] < jobs["submit_s"].quantile(0.25)) & (jobs["task"] == "align")
+    jobs.loc[early, "memory_peak_gib"] = 9.0
+    found = forward_splits(subject_of(jobs), gate=Gate(least_saving=0.2))
+    assert found.kept == 10
+    assert found.near <= found.kept
+
+
 def test_tasks_that_never_come_back_leave_nothing_held_out(pipeline_jobs: pd.DataFrame) -> None:
     jobs = pipeline_jobs.assign(task=[f"t{i // 8}" for i in range(len(pipeline_jobs))])
     found = forward_splits(subject_of(jobs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,9 @@ def describe_step(work: Work) -> StepOutcome:
             {"resource": one.resource, "used_pct": 100 * one.utilisation}
             for one in found.utilisation.resources
         ]
-        facts += [Measure(f"of requested {r['resource']} used", r["used_pct"], "%") for r in rows]
+        facts += [
+            Measure(f"{r['resource']}, of what was asked for", r["used_pct"], "%") for r in rows
+        ]
     text = [
         "What jobs asked for and what they used, weighted by their run times. The rest is paid "
         "for and idle."
@@ -183,7 +186,8 @@ def sizing_step(work: Work) -> StepOutcome:
     _write(work, ADVICE_FILE, json.dumps(document, indent=2) + "\n")
     rows = finite(as_rows(found))
     kept = sum(one.keep for one in found.tasks)
-    saved = sum(one.saved_per_month for one in found.tasks if not one.keep)
+    known = [one.saved_per_month for one in found.tasks if not one.keep]
+    saved = sum(one for one in known if math.isfinite(one))
     text = [
         f"{counted(len(found.tasks) - kept, 'task')} of {len(found.tasks):,} should ask for "
         f"something else and would save {saved:,.0f} {found.unit} h a month; the others keep "

@@ -67,6 +67,11 @@ class SplitsFound:
         return sum(abs(one.error_points) <= self.near_points for one in self.splits)
 
     @property
+    def kept(self) -> int:
+        """Splits that saved what was promised, or at most the limit less."""
+        return sum(one.error_points <= self.near_points for one in self.splits)
+
+    @property
     def told(self) -> int:
         """Splits in which the advice reached any later job."""
         return sum(one.reached_jobs > 0 for one in self.splits)
@@ -82,8 +87,8 @@ class SplitsFound:
         return (
             f"At {self.near} of {len(self.splits)} points of the past the predicted saving came "
             f"within {self.near_points:g} points of what later jobs saved (advice reached later "
-            f"jobs at {self.told}); worst: {worst.predicted_pct:.1f} % predicted, "
-            f"{worst.held_out_pct:.1f} % kept."
+            f"jobs at {self.told}), at {self.kept} it was not more than that below; worst: "
+            f"{worst.predicted_pct:.1f} % predicted, {worst.held_out_pct:.1f} % kept."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,6 +96,7 @@ class SplitsFound:
         return {
             "near_points": self.near_points,
             "near": self.near,
+            "kept": self.kept,
             "told": self.told,
             "held_out_saving": self.saving.to_dict() if self.saving else None,
             "held_out_oom": self.oom.to_dict() if self.oom else None,

@@ -89,9 +89,9 @@ def schedule_findings(study: ScheduleStudy) -> list[Finding]:
     """Return the parts of the result, also for reports that hold more."""
     overall = [one.to_dict() for one in study.overall]
     classes = [one.to_dict() for one in study.results if one.of != "all jobs"]
-    kept = [row for row in overall if row["kept_pct"] is not None]
+    kept = [row for row in overall if row["kept_pct"] is not None and row["policy"] != FIFO]
     charts = [
-        Chart("kept-gain", "Share of the oracle's gain that each order keeps", "intervals", kept,
+        Chart("kept-gain", "Gain of knowing all run times that is kept", "intervals", kept,
               x="policy", y=["kept_pct"], unit="gain kept, %", reference=100.0),
     ] if kept else []  # fmt: skip
     charts.append(
