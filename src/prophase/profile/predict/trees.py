@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from types import ModuleType
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prophase.lazy import optional
 from prophase.profile.predict.memory import Floats
+from prophase.profile.predict.walking import FEW, Walk
 
 _TREES = 24
 #: rows that a leaf holds at least; a share of few rows is mostly chance
@@ -37,8 +39,16 @@ def xgboost() -> ModuleType:
 
 def matrix(seen: NDArray[Any], answers: Floats | None = None) -> Any:
     """Return data as XGBoost wants it; NaN is missing."""
-    clean = np.where(np.isfinite(seen), seen, np.nan)
-    return xgboost().DMatrix(clean, answers, nthread=1)
+    return xgboost().DMatrix(_clean(seen), answers, nthread=1)
+
+
+def rows_for_forests(seen: NDArray[Any]) -> Any:
+    """Return data as :meth:`LeafForest.outcomes` takes it: a few rows are left as they are."""
+    return _clean(seen) if len(seen) <= FEW else matrix(seen)
+
+
+def _clean(seen: NDArray[Any]) -> NDArray[Any]:
+    return np.where(np.isfinite(seen), seen, np.nan)
 
 
 class LeafForest:
@@ -72,11 +82,23 @@ class LeafForest:
         return self
 
     def outcomes(self, data: Any) -> Floats:
-        """Return equally likely outcomes of each row of a :func:`matrix`, in no order."""
+        """Return equally likely outcomes of each row, in no order.
+
+        ``data`` is a :func:`matrix`, or what :func:`rows_for_forests` returns.
+        """
         leaves = self._leaves(data)
         found = self.kept_[np.arange(_TREES)[None, :], leaves]
         return found.reshape(len(leaves), _TREES * _KEPT).astype(np.float64)
 
     def _leaves(self, data: Any) -> NDArray[np.int64]:
+        if isinstance(data, np.ndarray):
+            walk = _WALKS.get(self)
+            if walk is None:
+                walk = _WALKS[self] = Walk(self.booster_)
+            return walk.leaves(data)
         found = self.booster_.predict(data, pred_leaf=True)
         return np.asarray(found).astype(np.int64).reshape(data.num_row(), _TREES)
+
+
+#: forest -> its trees as arrays, made when a few rows are asked for and not part of a model file
+_WALKS: WeakKeyDictionary[LeafForest, Walk] = WeakKeyDictionary()

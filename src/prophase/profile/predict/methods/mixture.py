@@ -33,7 +33,13 @@ from prophase.profile.predict.pool import (
     pooled,
 )
 from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.trees import FEWEST, YES_NO_FEWEST, LeafForest, matrix
+from prophase.profile.predict.trees import (
+    FEWEST,
+    YES_NO_FEWEST,
+    LeafForest,
+    matrix,
+    rows_for_forests,
+)
 
 #: weights of the opinions before any outcome is known
 _PRIOR = {
@@ -130,7 +136,9 @@ class Mixture(Predictor):
 
     def _opinions(self, question: Question, recall: list[Recall]) -> dict[str, Opinion]:
         """Return what each forest and each memory has to say, made when asked for."""
-        data = matrix(features(question, recall))
+        seen = features(question, recall)
+        # boosted trees are asked through XGBoost in any case
+        data = matrix(seen) if self.yes_no_ else rows_for_forests(seen)
         bases = _bases(question, recall)
         found: dict[str, Opinion] = {
             name: partial(_told_by, forest, data, bases[name])
