@@ -61,7 +61,7 @@ def command(
 
     refuse_other_tables(folder)
     size = QUICK if quick else FULL
-    total = _FIRST + _steps_of(size) + _LAST + serve
+    total = _FIRST + len(size.plan["steps"]) + _LAST + serve
     with progress_bar() as show:
         say(
             f"1/{total}  making {size.jobs:,} jobs over {size.days:g} days, a cluster to match, "
@@ -99,12 +99,6 @@ def command(
 
         # given outright: called as a function, options would be their declarations
         start(folder, "127.0.0.1", 8765, None, None, None, None, 16, 60, 500, False, False)
-
-
-def _steps_of(size: Size) -> int:
-    from prophase.study.loop.steps import STEPS
-
-    return len(size.plan.get("steps", STEPS))
 
 
 def _study(

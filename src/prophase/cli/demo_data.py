@@ -30,13 +30,16 @@ class Size:
     plan: dict[str, Any]
 
 
+#: of the study; phases are looked at by the demo itself, which draws them
+_STEPS = ("lint", "describe", "profiles", "predictions", "sizing", "proof", "schedules")
+_METHODS = ("default", "backoff-median", "global-median")
 FULL = Size(
     15_000,
     8.0,
     1.0,
     12,
     400,
-    {"seeds": 10, "splits": 6, "methods": ("default", "backoff-median", "global-median")},
+    {"seeds": 10, "splits": 6, "methods": _METHODS, "steps": (*_STEPS, "next")},
 )
 QUICK = Size(
     5_000,
@@ -48,8 +51,8 @@ QUICK = Size(
         "seeds": 6,
         "splits": 3,
         "targets": ("duration_s",),
-        "methods": ("default", "backoff-median", "global-median"),
-        "steps": ("lint", "describe", "profiles", "predictions", "sizing", "proof", "schedules"),
+        "methods": _METHODS,
+        "steps": _STEPS,
     },
 )
 

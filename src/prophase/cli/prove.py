@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from prophase.sizing.advising.advice import Gate
     from prophase.study.proof.given import GivenAdvice
     from prophase.study.proof.proving import Proof
+    from prophase.study.report import Report
     from prophase.trace.loading import Trace
 
 HistoryOption = Annotated[
@@ -118,6 +119,7 @@ def command(
 
     `prophase prove ws --risk 0.5% --cluster '20x0 64c 512g' --prices prices.toml --report proof`
     """
+    from prophase.plots.report import report_page, write_report
     from prophase.sizing.advising.advice import Gate
     from prophase.study.machines import machines
     from prophase.study.proof.proving import prove
@@ -153,9 +155,15 @@ def command(
             show=show,
         )
     document = {"history": str(where), "data_hash": trace.data_hash, **proof.to_dict()}
-    emit(_rows(proof), format, document=document, remarks=_remarks(proof, cluster))
+    emit(
+        _rows(proof),
+        format,
+        document=document,
+        remarks=_remarks(proof, cluster),
+        page=lambda: report_page(_told(proof, trace, where, advice)),
+    )
     if report is not None:
-        _write(proof, trace, where, advice, report)
+        say(f"Wrote {write_report(_told(proof, trace, where, advice), report)}.")
     raise typer.Exit(0 if proof.verdict.outcome == "pass" else 1)
 
 
@@ -246,14 +254,12 @@ def _remarks(proof: Proof, cluster: str | None) -> list[str]:
     return [*said, "", proof.verdict.sentence()]
 
 
-def _write(proof: Proof, trace: Trace, where: Path, advice: Path, folder: Path) -> None:
-    from prophase.plots.report.writing import write_report
+def _told(proof: Proof, trace: Trace, where: Path, advice: Path) -> Report:
     from prophase.study.proof.telling import proof_report
     from prophase.study.report import DataUsed
 
     data = DataUsed(str(where), len(trace.jobs), trace.data_hash, dropped=proof.left_out)
-    told = proof_report(proof, data=data, command=typed_command(), advice_file=str(advice))
-    say(f"Wrote {write_report(told, folder)}.")
+    return proof_report(proof, data=data, command=typed_command(), advice_file=str(advice))
 
 
 def _range(low: float, high: float) -> str:

@@ -61,9 +61,12 @@ def command(
 
     `prophase schedule-study ws --methods all --queue strict --seeds 20 --report schedules`
     """
+    from prophase.plots.report import report_page, write_report
     from prophase.sim.sweeping.workers import parse_workers
     from prophase.study.machines import machines
+    from prophase.study.report import DataUsed
     from prophase.study.scheduling.comparing import require_cluster, schedule_study
+    from prophase.study.scheduling.telling import schedule_report
     from prophase.trace.loading import open_trace
     from prophase.trace.units import parse_share
 
@@ -95,14 +98,16 @@ def command(
         one.to_dict() for one in shown
     ]  # fmt: skip
     document = {"data_hash": trace.data_hash, **study.to_dict()}
-    emit(rows, format, document=document, remarks=_remarks(study, left))
+    data = DataUsed(str(path), len(jobs), trace.data_hash, dropped=study.left_out)
+    told = schedule_report(study, data=data, command=typed_command())
+    emit(
+        rows,
+        format,
+        document=document,
+        remarks=_remarks(study, left),
+        page=lambda: report_page(told),
+    )
     if report is not None:
-        from prophase.plots.report.writing import write_report
-        from prophase.study.report import DataUsed
-        from prophase.study.scheduling.telling import schedule_report
-
-        data = DataUsed(str(path), len(jobs), trace.data_hash, dropped=study.left_out)
-        told = schedule_report(study, data=data, command=typed_command())
         say(f"Wrote {write_report(told, report)}.")
 
 

@@ -79,7 +79,7 @@ def command(
 
     `prophase study plan.toml`
     """
-    from prophase.plots.report.writing import write_report
+    from prophase.plots.report import report_page, write_report
     from prophase.study.loop.running import Watching, run_study
 
     plan = _plan(path, source).changed(
@@ -100,7 +100,13 @@ def command(
         )
         show("writing the report", None)
         page = write_report(found.report, found.folder)
-    emit(_rows(found), format, document=found.to_dict(), remarks=_remarks(found, page))
+    emit(
+        _rows(found),
+        format,
+        document=found.to_dict(),
+        remarks=_remarks(found, page),
+        page=lambda: report_page(found.report),
+    )
 
 
 def _plan(path: Path | None, source: str | None) -> StudyPlan:
