@@ -140,6 +140,8 @@ class Connection:
 
 
 def predictions(folder: Path, options: argparse.Namespace, data: str) -> None:
+    for path in (folder / "service").glob("feedback.sqlite*"):
+        path.unlink()
     service = Service(folder)
     try:
         bodies = questions(folder)
@@ -155,7 +157,8 @@ def predictions(folder: Path, options: argparse.Namespace, data: str) -> None:
     for share in (50, 99):
         values = [1e3 * float(np.percentile(one, share)) for one in times]
         base = [1e3 * float(np.percentile(one, share)) for one in bare]
-        remark = "p99 under 25 ms is wanted" if share == 99 else ""
+        busy = f"others kept {os.getloadavg()[1]:.0f} processes busy on {os.cpu_count()} cores"
+        remark = f"p99 under 25 ms is wanted; {busy}" if share == 99 else busy
         name = f"predict over HTTP at {RATE} requests/s, p{share}"
         record(Measurement(name, "ms", values, "/healthz", base, data, remark))
 

@@ -21,7 +21,7 @@ from prophase.profile.predict.rows import predicted_rows
 _MOST_TOGETHER = 256
 #: seconds from one call of the model to the next, in which questions gather; the first after
 #: a pause does not wait
-_BETWEEN_S = 0.008
+_BETWEEN_S = 0.005
 
 
 @dataclass(frozen=True)
