@@ -41,9 +41,8 @@ def demo_report(found: StudyResult, phases: Finding | None, folder: Path, comman
     return replace(
         report,
         title="A cluster, its waste, and an advice put to the proof",
-        question="Where is the waste, what should change, what does that risk, what does it do to "
-        "waiting times, and how sure is that? Here for a synthetic GPU cluster like "
-        "Alibaba's PAI; the same commands answer for your own history.",
+        question="Can this cluster ask for less and make its jobs wait less, and how sure is that? "
+        "A synthetic GPU cluster like Alibaba's PAI; the same commands answer for your own jobs.",
         answer=_answer(found) or report.answer,
         facts=_facts(found) or report.facts,
         data=[replace(one, kind="synthetic") for one in report.data],
@@ -148,7 +147,7 @@ def _retold(finding: Finding) -> Finding:
         text = [
             "Tasks come back, and what their earlier runs used tells what the next ones need. "
             "Each advice covers all but about 1 % of the runs seen, and has a ladder for those.",
-            *finding.text[-1:],
+            "The whole advice is in reports/study/advice.json of the workspace.",
         ]
         tables = [replace(finding.tables[0], rows=shown), *finding.tables[1:]]
         return replace(finding, text=text, tables=tables, charts=[_advice_chart(shown)])
