@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from prophase.phase.detect import PhaseDetector
 from prophase.runs.campaign import Campaign
@@ -48,6 +48,7 @@ def browser() -> Iterator[Browser]:
     if not CHROMIUM.is_file():
         pytest.skip(f"no {CHROMIUM}; tools/system-packages installs it")
     with sync_playwright() as playwright:
+        expect.set_options(timeout=60_000)
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(_QUIET))
         yield opened
         opened.close()

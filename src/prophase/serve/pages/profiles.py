@@ -208,14 +208,14 @@ def _apart(one: Profile) -> Chart | None:
         {
             "name": f"{named(held.column)}: {held.mode}",
             "value": 100 * held.share,
-            "of": 100 * min(held.share / held.lift, 1.0),
+            "mark": 100 * min(held.share / held.lift, 1.0),
             "note": f"{held.lift:.1f} times as common as among all jobs",
         }
         for held in told
     ]
     return bars(
         "What sets it apart, known at submission",
-        "Share of this profile's jobs with the value; the grey bar is the share among all jobs.",
+        "Share of this profile's jobs with the value; the upright line is that of all jobs.",
         rows,
         "%",
         least=0,

@@ -18,11 +18,11 @@ router = APIRouter()
 
 #: what a page calls a scenario of the comparison
 _WORDS = {
-    "baseline": "as today: first come, skipping",
+    "baseline": "as today (fifo, skip)",
     "policy fifo:best_fit:strict": "strict queue",
     "policy fifo:first_fit:skip": "first fit",
-    "policy smallest_gpu_time": "smallest GPU time first",
-    "policy shortest": "shortest first (knows the future)",
+    "policy smallest_gpu_time": "smallest GPU time",
+    "policy shortest": "shortest (the bound)",
 }
 _CAUSES = {
     "capacity": "cluster full", "gpu_type": "GPU type", "quota": "quota", "order": "order",
@@ -117,11 +117,11 @@ def _removal_chart(data: dict[str, Any]) -> Chart | None:
     return bars(
         "What would help",
         "Change of all waiting in a replay without the cause, with 95 % intervals; to the left "
-        "is less waiting.",
+        "is less waiting. Bars that end at the edge go on.",
         rows,
         "%",
         least=-100,
-        most=max(40.0, max(row["value"] for row in rows)),
+        most=100,
     )
 
 

@@ -31,6 +31,7 @@ export function bars(place, data, title, says) {
     add(group, "rect", { class: "field", x: 0, y: top - 7, width, height: row });
     if (one.of !== undefined) bar(group, x(0), inside(one.of), top, "of");
     if (Number.isFinite(one.value)) bar(group, x(0), inside(one.value), top, `c${(one.colour ?? 0) % 8}`);
+    if (Number.isFinite(one.mark)) add(group, "path", { class: "asked", d: `M${inside(one.mark)},${top - 3}v26` });
     const certain = !Number.isFinite(one.low) || !Number.isFinite(one.high);
     if (!certain) {
       const [from, to] = [inside(one.low), inside(one.high)];

@@ -16,7 +16,7 @@ export function heat(place, data, title, says) {
   data.columns.forEach((name, number) => {
     const x = left + (number + 0.5) * cell;
     const turn = upright ? `rotate(-90 ${x} ${top - 8})` : undefined;
-    add(svg, "text", { class: "name", x, y: top - 8 + (upright ? 4 : 0), "text-anchor": upright ? "start" : "middle", transform: turn }, fitted(name, upright ? 18 : Math.floor(cell / 6.4)));
+    add(svg, "text", { class: "name", x, y: top - 8 + (upright ? 4 : 0), "text-anchor": upright ? "start" : "middle", transform: turn }, fitted(name, upright ? 18 : Math.floor(cell / 7.6)));
   });
   data.rows.forEach((name, down) => {
     const y = top + down * tall;
