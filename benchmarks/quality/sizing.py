@@ -5,7 +5,8 @@ the users' requests (a kill comes at the end of the run), with each trace and th
 remark. Then the warm protocol of the literature, a frontier of waste against kills by risk, the
 first runs of a task, and a change of its code.
 
-    python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,others] [--figures F]
+    python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,others]
+        [--sizers default,...] [--figures F]
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ SIZERS = (
     "sizey", "default",
 )  # fmt: skip
 SETTINGS = [(p, t) for p in ("online", "timeline") for t in ("input", "strict")]
-RISKS = (0.002, 0.004, 0.01, 0.02, 0.05)
+RISKS = (0.002, 0.003, 0.004, 0.01, 0.02, 0.05)
 #: Sizey itself on its own splits of the same traces, GB h and failures
 SIZEY_GBH = {"chipseq": 66.4, "eager": 479.0, "rnaseq": 32.1, "mag": 264.0}
 SIZEY_FAILURES = {"chipseq": 237, "eager": 153, "rnaseq": 71, "mag": 885}
-WARM_SEEDS = (1, 2)
+WARM_SEEDS = (1, 2, 3, 4, 5)
 GB_PER_GIB = 2**30 / 1e9
 
 
@@ -64,18 +65,20 @@ def said(rows: dict[str, dict[str, float]]) -> str:
     )
 
 
-def table(jobs: dict[str, Any]) -> None:
-    """All sizers, protocols and tracks."""
+def table(jobs: dict[str, Any], sizers: list[str]) -> None:
+    """Sizers by protocol and track."""
     for protocol, track in SETTINGS:
         found = {
             trace: {
                 row["sizer"]: row
-                for row in compare(held, SIZERS, protocol=protocol, track=track)["sizers"]
+                for row in compare(
+                    held, [*{"krr": 0, **dict.fromkeys(sizers)}], protocol=protocol, track=track
+                )["sizers"]
             }
             for trace, held in jobs.items()
         }
         krr = geometric([found[trace]["krr"]["relative"] for trace in found])
-        for sizer in SIZERS:
+        for sizer in sizers:
             rows = {trace: found[trace][sizer] for trace in found}
             mean = geometric([row["relative"] for row in rows.values()])
             half = sum(row["waste_half_h"] / row["waste_h"] for row in rows.values()) / len(rows)
@@ -88,11 +91,12 @@ def table(jobs: dict[str, Any]) -> None:
             )  # fmt: skip
 
 
-def warm(jobs: dict[str, Any]) -> None:
+def warm(jobs: dict[str, Any], sizers: list[str]) -> None:
     """Some history first, as in the literature, beside Sizey itself."""
-    for sizer in ("maximum", "krr", "sizey", "default"):
-        means, remarks = [], []
+    for sizer in [one for one in ("maximum", "krr", "sizey", "default") if one in sizers]:
+        means = []
         wasted: dict[str, list[float]] = {}
+        killed: dict[str, list[float]] = {}
         for seed in WARM_SEEDS:
             rows = {
                 trace: compare(held, [sizer], protocol="warm", seed=seed)["sizers"][0]
@@ -100,17 +104,18 @@ def warm(jobs: dict[str, Any]) -> None:
             }
             means.append(geometric([row["relative"] for row in rows.values()]))
             for trace, row in rows.items():
+                killed.setdefault(trace, []).append(row["failures"])
                 wasted.setdefault(trace, []).append(GB_PER_GIB * row["waste_h"])
-                if seed == WARM_SEEDS[0]:
-                    remarks.append(f"{trace} {row['failures']:.0f}")
         against = "; ".join(
-            f"{trace} {np.mean(held):.1f} GBh (Sizey {SIZEY_GBH[trace]})"
+            f"{trace} {np.mean(held):.1f} GBh ({min(held):.1f} to {max(held):.1f}; Sizey "
+            f"{SIZEY_GBH[trace]})"
             for trace, held in wasted.items()
         )
         record(
             Measurement(
                 f"warm input: {sizer}", "of the users' waste", means, data="nextflow",
-                remark=f"{against}; failures {', '.join(remarks)} (Sizey "
+                remark=f"{against}; failures "
+                f"{', '.join(f'{t} {np.mean(k):.0f}' for t, k in killed.items())} (Sizey "
                 f"{', '.join(map(str, SIZEY_FAILURES.values()))})",
             )
         )  # fmt: skip
@@ -219,8 +224,9 @@ def others(_: dict[str, Any]) -> None:
         jobs = open_trace(DATA / name, tables=["jobs"]).jobs
         runs = task_runs(jobs, resource=resource)
         found = {}
-        for sizer in ("maximum", "krr", "sizey", "default"):
-            sized = make_online_sizer(sizer)
+        for sizer in ("maximum", "krr", "sizey", "default", "default at 1 %"):
+            cautious = sizer == "default at 1 %"
+            sized = make_online_sizer(None if cautious else sizer, 0.01 if cautious else None)
             if resource == "gpu-memory":
                 # no order of submission: a random one, some of it as history
                 history, rest = warm_split(runs.runs, seed=1)
@@ -244,14 +250,15 @@ def others(_: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--part", default="table,warm,risk,cold,change,others")
+    parser.add_argument("--sizers", default=",".join(SIZERS))
     parser.add_argument("--figures", type=Path)
     options = parser.parse_args()
-    parts = options.part.split(",")
+    parts, sizers = options.part.split(","), options.sizers.split(",")
     jobs = {trace: jobs_of(trace) for trace in TRACES} if set(parts) - {"change", "others"} else {}
     if "table" in parts:
-        table(jobs)
+        table(jobs, sizers)
     if "warm" in parts:
-        warm(jobs)
+        warm(jobs, sizers)
     if "risk" in parts:
         by_risk(jobs, options.figures)
     if "cold" in parts:

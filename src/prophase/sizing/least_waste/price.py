@@ -9,6 +9,8 @@ from prophase.sizing.sizer import Features
 #: how far one kill moves the logarithm of the price
 _STEP = 0.25
 _CHEAPEST, _DEAREST = 1e-4, 1e4
+#: without a risk: share of tasks beyond which kills become dearer
+_MOST_KILLED = 0.1
 _FADING = 0.995
 #: instances whose kills are remembered until they end
 _MOST_OPEN = 10_000
@@ -22,11 +24,13 @@ class KillPrice:
     risk : float, optional
         Share of tasks that may be killed at their first request.
     share : float
-        Without a risk: the price as a share of a usual request x run time.
+        Without a risk: the price as a share of a usual request x run time. It rises from
+        there only if more than a tenth of the tasks is killed.
     """
 
     def __init__(self, risk: float | None, share: float) -> None:
-        self.risk = risk
+        self.risk = _MOST_KILLED if risk is None else risk
+        self.cheapest = share if risk is None else _CHEAPEST
         self.share = share if risk is None else _first_price(risk)
         self.usual = math.nan
         self._open: set[tuple[str, object]] = set()
@@ -63,13 +67,12 @@ class KillPrice:
             self._open.discard(key)
         elif key in self._retried:
             self._raise()
-        elif self.risk is not None:
-            self.share = max(self.share * math.exp(-_STEP * self.risk), _CHEAPEST)
+        else:
+            self.share = max(self.share * math.exp(-_STEP * self.risk), self.cheapest)
         self._retried.discard(key)
 
     def _raise(self) -> None:
-        if self.risk is not None:
-            self.share = min(self.share * math.exp(_STEP * (1.0 - self.risk)), _DEAREST)
+        self.share = min(self.share * math.exp(_STEP * (1.0 - self.risk)), _DEAREST)
 
 
 def _first_price(risk: float) -> float:

@@ -42,6 +42,8 @@ from prophase.sizing.sizer import (
 #: retries by the ladder; the next one asks for the request or doubles
 _MOST_RUNGS = 3
 _LEAST_STEP = 1.1
+#: no first request is smaller, unless the user asks for less: 100 MB, as KRR has it
+_SMALLEST_GIB = 100e6 / 2**30
 #: with a risk: weight of the whole request among what the second peak may be
 _WORST = 0.1
 #: with a smaller risk a task without history gets its whole request
@@ -72,14 +74,13 @@ class LeastWaste(OnlineSizer):
     def predict(self, task: str, features: Features) -> float:
         asked = self.ladder(task, features)[0]
         self._history(task).open += 1
-        return asked
+        return max(asked, min(_SMALLEST_GIB, request_of(features) or _SMALLEST_GIB))
 
     def retry(self, task: str, features: Features, attempt: int, last_gib: float) -> float:
         self.price_.retried(task, features)
         request = request_of(features)
-        most = _MOST_RUNGS - 1 if self.risk is not None else _MOST_RUNGS
-        if attempt <= most:
-            outlook = self.outlook(task, features, above=1.02 * last_gib)
+        if attempt <= _MOST_RUNGS:
+            outlook = self.outlook(task, features, above=1.02 * last_gib, climbing=True)
             if outlook is not None and len(outlook):
                 hours = self._usual_hours(task)
                 rungs, _ = outlook.ladder(self.price_.per_kill(hours))
@@ -88,7 +89,7 @@ class LeastWaste(OnlineSizer):
         if (
             request is not None
             and last_gib < 0.99 * request
-            and (doubled > _NEARLY * request or attempt > most)
+            and (doubled > _NEARLY * request or attempt > _MOST_RUNGS)
         ):
             return request
         return doubled
@@ -111,8 +112,13 @@ class LeastWaste(OnlineSizer):
             return [GROWTH * max(history.bounds)]
         return outlook.ladder(self.price_.per_kill(self._usual_hours(task)))[0]
 
-    def outlook(self, task: str, features: Features, above: float = 0.0) -> Outlook | None:
-        """Return what the next peak of a task may be; None without history."""
+    def outlook(
+        self, task: str, features: Features, above: float = 0.0, *, climbing: bool = False
+    ) -> Outlook | None:
+        """Return what the next peak of a task may be; None without history.
+
+        Who climbs after a kill does not reckon with the worst: the next kill is not likely.
+        """
         history = self.histories_.get(task)
         if history is None or not history.count:
             return None
@@ -121,9 +127,10 @@ class LeastWaste(OnlineSizer):
         values = np.concatenate([sample[0] for sample in found.values()])
         weights = np.concatenate([shares[name] * found[name][1] for name in found])
         most = self._most(history, features)
-        if self.risk is not None and most is not None:
+        if self.risk is not None and most is not None and not climbing:
             # whoever wants few kills must reckon with the worst while runs are few
-            worst = _WORST * float(weights.sum()) / (history.count + 1.0) ** 1.5
+            rare = min(1.0, _COLD_RISK / self.risk)
+            worst = rare * _WORST * float(weights.sum()) / (history.count + 1.0) ** 1.5
             values, weights = np.append(values, most), np.append(weights, worst)
         return Outlook(values, weights, most=most, above=above)
 

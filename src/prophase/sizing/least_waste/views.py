@@ -23,9 +23,13 @@ from prophase.sizing.least_waste.settings import Settings
 #: values and weights; the weights sum to 1
 Sample = tuple[Floats, Floats]
 
-#: quartile means of an exponential tail with mean 1, and the middles of its tenths
+#: quartile means of an exponential tail with mean 1
 _TAIL = np.array([0.137, 0.477, 0.966, 2.42])
-_EXCESSES = np.array([0.053, 0.168, 0.298, 0.446, 0.619, 0.827, 1.087, 1.435, 1.964, 3.102])
+#: the same in finer parts: nine tenths, and what is left in three
+_EXCESSES = np.array(
+    [0.052, 0.163, 0.288, 0.432, 0.599, 0.801, 1.053, 1.393, 1.916, 2.692, 3.757, 5.605]
+)
+_EXCESS_SHARES = np.array([*(9 * [0.1]), 0.06, 0.03, 0.01])
 #: a line may foretell so many times the highest peak seen
 _FARTHEST = 10.0
 #: share of their weight that residuals far from the input keep
@@ -194,17 +198,19 @@ def tailed(values: Floats, weights: Floats, count: int, settings: Settings) -> S
     fifth = (size + 4) // 5
     if size < settings.smoothed_from:
         tail_values = _above_the_highest(values, fifth, least, settings)
+        tail_shares = np.full(len(_TAIL), 1.0 / len(_TAIL))
     else:
         order = values.argpartition(size - fifth - 1)
         base, upper = float(values[order[size - fifth - 1]]), order[size - fifth :]
         prior = settings.smoothed_prior
         excess = float(values[upper].sum()) - fifth * base
         tail_values = base + (excess + prior * least) / (fifth + 1.0) * _EXCESSES
+        tail_shares = _EXCESS_SHARES
         mass += (1.0 - settings.smoothed_keep) * float(shares[upper].sum())
         shares[upper] *= settings.smoothed_keep
     return (
         np.concatenate([values, tail_values]),
-        np.concatenate([shares, np.full(len(tail_values), mass / len(tail_values))]),
+        np.concatenate([shares, mass * tail_shares]),
     )
 
 
