@@ -26,7 +26,7 @@ from prophase.serve.background.tasks import Tasks
 from prophase.serve.settings import Settings
 
 #: examples per route, well-formed and not; the same in every run, as all of our properties
-EXAMPLES = int(os.environ.get("PROPHASE_FUZZ", "8"))
+EXAMPLES = int(os.environ.get("PROPHASE_FUZZ", "4"))
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -57,7 +57,7 @@ def test_no_request_is_dropped_while_models_are_reloaded(
     thread = threading.Thread(target=reload_often)
     thread.start()
     try:
-        answers = [client.post("/v1/predict", json=ASKED) for _ in range(40)]
+        answers = [client.post("/v1/predict", json=ASKED) for _ in range(12)]
     finally:
         over.set()
         thread.join()
