@@ -154,3 +154,46 @@ def test_a_chosen_risk_is_kept() -> None:
 def test_old_runs_are_forgotten() -> None:
     sizer = _taught([1.0] * 500 + [2.0] * 500)
     assert sizer.histories_["align"].count <= sizer.settings.remembered * 2
+
+
+def test_a_text_known_at_submission_tells_tasks_apart() -> None:
+    sizer = LeastWaste()
+    random = np.random.default_rng(0)
+    for number in range(60):
+        region = ("north", "south")[number % 2]
+        peak = (2.0 if region == "north" else 9.0) * random.lognormal(0.0, 0.02)
+        sizer.observe("plan", {**ASKED, "region": region}, peak, 0.5, False)
+    assert sizer.predict("plan", {**ASKED, "region": "north"}) < 3.0
+    assert sizer.predict("plan", {**ASKED, "region": "south"}) > 9.0
+
+
+def test_no_first_request_is_below_a_hundred_megabytes_unless_users_ask_for_less() -> None:
+    sizer = _taught([0.002] * 40)
+    assert sizer.predict("align", ASKED) == pytest.approx(100e6 / 2**30)
+    assert sizer.predict("align", {**ASKED, "request_gib": 0.01}) <= 0.01
+
+
+def test_without_a_risk_kills_become_dearer_once_a_tenth_is_killed() -> None:
+    sizer = LeastWaste()
+    random = np.random.default_rng(0)
+    killed = 0
+    for number in range(400):
+        features = {"workflow": "w", "tag": f"run{number}"}
+        # a few heavy among many light ones: least waste alone would let every heavy one die
+        peak = 1.0 if random.random() < 0.75 else 2.9
+        asked = sizer.predict("align", features)
+        if asked < peak:
+            killed += number >= 100
+            sizer.observe("align", features, asked, 0.01, True)
+        sizer.observe("align", features, peak, 0.01, False)
+    assert killed / 300 < 0.16
+
+
+@pytest.mark.parametrize("risk", [None, 0.01])
+def test_a_retry_climbs_instead_of_asking_for_the_whole(risk: float | None) -> None:
+    sizer = LeastWaste(risk)
+    for peak in np.random.default_rng(0).normal(4.0, 0.2, 30):
+        sizer.observe("align", {**ASKED, "request_gib": 256.0}, float(peak), 0.5, False)
+    asked = sizer.predict("align", {**ASKED, "request_gib": 256.0})
+    again = sizer.retry("align", {**ASKED, "request_gib": 256.0}, 2, asked)
+    assert asked < again < 32.0

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
+from functools import partial
 
-from prophase.errors import MissingExtraError
+from prophase.lazy import optional
 
-
-def library(name: str) -> ModuleType:
-    """Return a module of the extra, or say how to install it.
-
-    Examples
-    --------
-    >>> library("sklearn.svm").SVC.__name__
-    'SVC'
-    """
-    try:
-        return import_module(name)
-    except ImportError as cause:
-        raise MissingExtraError(f"this ({name.partition('.')[0]})", "learn") from cause
+#: scikit-learn, XGBoost, Optuna or imbalanced-learn by the name of a module
+library = partial(optional, what="this way of sizing", extra="learn")
