@@ -86,6 +86,10 @@ def command(
     _log_to_stderr(logging.INFO if log else logging.WARNING)
     shown = Settings(host=host, port=listening.getsockname()[1], certificate=tls_cert)
     say(f"Serving {path} at {shown.address} (Ctrl-C stops)")
+    for what, error in app.state.library.now.broken.items():
+        say(f"The {what} are not used: {error}")
+    if "predictions" not in app.state.library.now.models:
+        say(f"Nothing can be predicted yet. Learn with: prophase learn {as_typed(path)}")
     config = uvicorn.Config(
         app,
         log_config=None,

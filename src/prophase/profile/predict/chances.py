@@ -113,7 +113,7 @@ def put_together_each(
     several = (held > 1) & np.isfinite(low) & np.isfinite(high) & (low > 0)
     begin, end = (np.log(np.where(several, part, 1.0)) for part in (low, high))
     spread = _Spread.of(columns)
-    inner = [_place(spread, group, held, begin, end, share) for share in (1 - _TAIL, _TAIL)]
+    inner = _places(spread, group, held, begin, end, (1 - _TAIL, _TAIL))
     low = np.where(several, np.minimum(np.exp(inner[0]), value), low)
     high = np.where(several, np.maximum(np.exp(inner[1]), value), high)
     return value, low, high
@@ -131,14 +131,20 @@ def _medians(values: Floats, group: NDArray[np.intp], groups: int) -> Floats:
     return found
 
 
-def _place(
+def _places(
     told: _Spread, group: NDArray[np.intp], held: NDArray[np.intp],
-    begin: Floats, end: Floats, share: float,
-) -> Floats:  # fmt: skip
-    """Return, in logarithms, where that share of each group's outcomes lies above."""
+    begin: Floats, end: Floats, shares: tuple[float, ...],
+) -> list[Floats]:  # fmt: skip
+    """Return, in logarithms, where each of the shares of each group's outcomes lies above."""
+    groups, times = len(held), len(shares)
+    # all shares at once: every group once per share
+    everywhere = np.concatenate([group + place * groups for place in range(times)])
+    spread = _Spread(*(np.tile(part, times) for part in (told.point, told.low, told.high)))
+    begin, end = np.tile(begin, times), np.tile(end, times)
+    wanted = np.repeat(shares, groups) * np.tile(np.maximum(held, 1), times)
     for _ in range(_HALVINGS):
         middle = (begin + end) / 2
-        above = told.above(middle[group])
-        beyond = np.bincount(group, above, minlength=len(held)) / np.maximum(held, 1) >= share
+        above = spread.above(middle[everywhere])
+        beyond = np.bincount(everywhere, above, minlength=times * groups) >= wanted
         begin, end = np.where(beyond, middle, begin), np.where(beyond, end, middle)
-    return (begin + end) / 2
+    return np.split((begin + end) / 2, times)

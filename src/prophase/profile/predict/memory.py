@@ -7,6 +7,7 @@ one now and then; it counts from the next question on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -52,6 +53,24 @@ class Recall:
             self.sample[chosen],
             self.shares,
         )
+
+    @classmethod
+    def joined(cls, levels: Sequence[Recall]) -> Recall:
+        """Return what several levels remember as one, level after level."""
+        return cls(
+            count=np.concatenate([part.count for part in levels]),
+            total=np.concatenate([part.total for part in levels]),
+            values=np.concatenate([part.values for part in levels]),
+            ends=np.concatenate([part.ends for part in levels]),
+            sample=np.concatenate([part.sample for part in levels]),
+            shares=levels[0].shares,
+        )
+
+    def share_middles(self, levels: Sequence[Recall]) -> None:
+        """Let the levels that were joined know the medians that were computed for all."""
+        for most, found in self._middles.items():
+            for part, own in zip(levels, np.split(found, len(levels)), strict=True):
+                part._middles[most] = own
 
     @property
     def mean(self) -> Floats:
