@@ -43,7 +43,8 @@ Bash = sized(BashOperator, sizes)
 NEEDS = "{python} -c 'x = bytearray(400 * 2**20); print(len(x), \\"{{{{ params.word }}}}\\")'"
 
 with DAG("small", schedule=None) as dag:
-    first = Bash(task_id="my_convert", bash_command=f"exec {{NEEDS}}", params={{"word": "two words"}})
+    words = {{"word": "two words"}}
+    first = Bash(task_id="my_convert", bash_command=f"exec {{NEEDS}}", params=words)
     plain = Bash(task_id="other", bash_command="echo $((6 * 7))")
     first >> plain
 

@@ -1,8 +1,8 @@
 """A job as Slurm's ``job_submit`` plugins see it: the fields of ``job_desc``.
 
-Fields that are not set hold a very large number; ``pn_min_memory`` is in MiB per node, or per CPU if
-its highest bit is set (plugins in Lua see ``min_mem_per_node`` or ``min_mem_per_cpu`` instead), and
-times are in minutes.
+Fields that are not set hold a very large number; ``pn_min_memory`` is in MiB per node, or per CPU
+if its highest bit is set (plugins in Lua see ``min_mem_per_node`` or ``min_mem_per_cpu``
+instead), and times are in minutes.
 """
 
 from __future__ import annotations
