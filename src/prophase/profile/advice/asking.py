@@ -45,7 +45,7 @@ def ask(
     *,
     targets: Sequence[str] | None = None,
     classifier: ProfileClassifier | None = None,
-    mattered: bool = True,
+    brief: bool = False,
 ) -> Advice:
     """Return what is known of a job before it runs.
 
@@ -59,8 +59,9 @@ def ask(
         Some of the model's targets, all if not given.
     classifier : ProfileClassifier, optional
         Names the profile of the job, too.
-    mattered : bool, default=True
-        Whether to find out which attributes mattered, which takes most of the time.
+    brief : bool, default=False
+        Leave out which attributes mattered and what the answer is unsure about, which takes most
+        of the time.
 
     Returns
     -------
@@ -87,7 +88,7 @@ def ask(
         raise InputError("the job says nothing. Name at least one column, such as user.")
     wanted = model.check_targets(targets)
     given = [name for name in known_at_submit(columns) if name in model.columns]
-    asked = _Asked.of(model, columns, given if mattered else [])
+    asked = _Asked.of(model, columns, [] if brief else given)
     found = tuple(_target(model, target, asked) for target in wanted)
     return Advice(
         job=columns,
@@ -95,7 +96,7 @@ def ask(
         targets=found,
         sizes=_sizes(found, columns),
         profile=_profile(classifier, pd.DataFrame([columns])),
-        unsure=_unsure(model, columns, found, submission.notes),
+        unsure=() if brief else _unsure(model, columns, found, submission.notes),
         learnt_from=model.jobs,
         method=model.method,
     )

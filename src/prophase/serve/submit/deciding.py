@@ -79,8 +79,9 @@ def decide(
     if document.get("kind") == "Pod" and notes.get(MODE) in MODES:
         return _made_from_template(document, notes, rules, attempt_of)
     places = pod_places(document)
+    sized = [name for name in _COLUMNS if name in rules.resources]
     counsels = [
-        counsellor.counsel(submission_of(document, one, namespace), resources=("memory", "cpu"))
+        counsellor.counsel(submission_of(document, one, namespace), resources=sized)
         for one in places
     ]
     attempt = attempt_of() if document.get("kind") == "Pod" else 1

@@ -88,7 +88,7 @@ class Counsellor:
             silent.append("no prediction: neither duration nor use was learnt.")
             return None
         try:
-            return ask(self.model, job, targets=targets, classifier=self.classifier, mattered=False)
+            return ask(self.model, job, targets=targets, classifier=self.classifier, brief=True)
         except ProphaseError as error:
             silent.append(f"no prediction: {error}")
             return None
