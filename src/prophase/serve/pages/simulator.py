@@ -76,8 +76,8 @@ def _waits_chart(data: dict[str, Any]) -> Chart:
     ]  # fmt: skip
     return bars(
         "Mean wait under other policies",
-        f"Mean over {data['seeds']} traces whose days are drawn anew, with 95 % intervals "
-        f"({data['blocks']} days to draw from). Bars that end at the edge go on.",
+        f"Mean over {data['seeds']} traces drawn anew from {data['blocks']} stretches of "
+        f"{data['block_h']:.3g} h, with 95 % intervals. Bars that end at the edge go on.",
         rows,
         "s",
         least=0,

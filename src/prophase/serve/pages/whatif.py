@@ -94,7 +94,7 @@ def _wanted(said: Mapping[str, str]) -> WhatIf:
         "combine": bool(said.get("combine")),
         "leave_out_unfit": True,
     }
-    for name in ("cluster", "target", "measure", "seeds"):
+    for name in ("cluster", "target", "measure", "seeds", "block_h"):
         if said.get(name, "").strip():
             fields[name] = said[name].strip()
     if said.get("sharing") in ("on", "off"):
@@ -130,8 +130,8 @@ def _chart(task: Task) -> Chart:
     ]
     return bars(
         MEASURES.get(measure, measure).capitalize(),
-        f"Mean over {found['seeds']} traces whose days are drawn anew, with 95 % intervals "
-        f"({found['blocks']} days to draw from).",
+        f"Mean over {found['seeds']} traces drawn anew from {found['blocks']} stretches of "
+        f"{task.arguments['block_h']:g} h, with 95 % intervals.",
         rows,
         unit_of(measure),
         least=0,

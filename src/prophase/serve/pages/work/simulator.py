@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from prophase.errors import InputError
 from prophase.serve.pages.work import Progress
 from prophase.sim import Cluster, Workload
@@ -21,6 +23,8 @@ _BASE: dict[str, Any] = {
 }
 _POLICIES = ("fifo:best_fit:strict", "fifo:first_fit:skip", "smallest_gpu_time", "shortest")
 _SEEDS = 6
+#: with fewer days, there is too little to draw from
+_FEWEST_DAYS = 5
 _MEASURES = ("mean_wait_s", "p99_wait_s", "mean_jct_s", "gpu_utilisation_pct", "waited_over_1h_pct")
 
 
@@ -31,9 +35,11 @@ def policies(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> 
     workload, cluster, notes = _opened(folder, arguments, progress)
     scenarios, remarks = scenarios_of(Question(policies=_POLICIES), workload, cluster, dict(_BASE))
     scenarios = ready(scenarios, leave_out_unfit=True)
+    block_h = _block_h(workload)
     found = compare_scenarios(
         scenarios,
         seeds=_SEEDS,
+        block_h=block_h,
         progress=lambda done, total: progress(f"{done} of {total} replays", 100 * done / total),
     )
     ranked = {
@@ -42,8 +48,14 @@ def policies(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> 
     return {
         "ranked": ranked, "blocks": found.blocks, "seeds": _SEEDS, "jobs": len(workload),
         "left_out": dict(found.left_out), "notes": [*notes, *remarks],
-        "nodes": len(cluster), "gpus": cluster.gpus,
+        "block_h": block_h, "nodes": len(cluster), "gpus": cluster.gpus,
     }  # fmt: skip
+
+
+def _block_h(workload: Workload) -> float:
+    """Return how many hours are drawn together: days, or an eighth of a trace of few days."""
+    span_h = float(np.ptp(workload.submit_s)) / 3600
+    return 24.0 if span_h >= _FEWEST_DAYS * 24 else max(span_h / 8, 0.05)
 
 
 def causes(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
