@@ -60,9 +60,9 @@ def test_serving_the_demo_starts_the_dashboard_on_a_workspace_with_models(
     least = replace(SMALL, jobs=300, plan={"steps": ("lint",)})
     monkeypatch.setattr(demo_data, "QUICK", least)
     asked = []
-    monkeypatch.setattr("prophase.cli.serve.start.command", lambda *given: asked.append(given))
+    monkeypatch.setattr("prophase.cli.demo._serve", asked.append)
     done = prophase_here("demo", "d", "--quick", "--serve")
     assert done.returncode == 0, done.stderr
-    assert asked[0][0] == Path("d")
+    assert asked == [Path("d")]
     models = {path.name for path in (tmp_path / "d" / "models").iterdir()}
     assert {"phases.model", "predictions.model", "profiles.model"} <= models

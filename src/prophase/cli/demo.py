@@ -95,10 +95,14 @@ def command(
         page=lambda: report_page(report),
     )
     if serve:
-        from prophase.cli.serve.start import command as start
+        _serve(folder)
 
-        # given outright: called as a function, options would be their declarations
-        start(folder, "127.0.0.1", 8765, None, None, None, None, 16, 60, 500, False, False)
+
+def _serve(folder: Path) -> None:
+    """Start the dashboard as ``prophase serve`` does, with its defaults."""
+    from prophase.cli.main import app
+
+    app(args=["serve", "start", str(folder)], prog_name="prophase")
 
 
 def _study(
@@ -146,6 +150,7 @@ def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -
 
 def _closing(report: Report, page: Path, folder: Path) -> list[str]:
     """Return the verdict and the next commands."""
+    here = as_typed(folder)
     return [
         report.answer,
         "",
@@ -154,5 +159,5 @@ def _closing(report: Report, page: Path, folder: Path) -> list[str]:
         "Next, your own history:",
         "  prophase import list                        pick its source, or let it be guessed:",
         "  prophase study my-trace.csv --cluster nodes.csv",
-        f"  prophase serve {as_typed(folder)}".ljust(46) + "this workspace in a browser",
+        f"  prophase learn {here} && prophase serve {here}".ljust(46) + "  this one in a browser",
     ]

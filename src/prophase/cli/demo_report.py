@@ -140,7 +140,8 @@ def _steps(folder: Path) -> list[Step]:
     return [
         Step("Study your own history: CSV, Slurm, Kubernetes, Nextflow and many public traces.",
              "prophase import list\nprophase study my-trace.csv --cluster nodes.csv"),
-        Step("Look at this workspace in a browser.", f"prophase serve {place}"),
+        Step("Look at this workspace in a browser.",
+             f"prophase learn {place}\nprophase serve {place}"),
         Step("See the history, the distribution and the ladder behind one advice.",
              f"prophase size {place} --resource gpu --explain TASK"),
         Step("Write the advice in the form your system reads.",
