@@ -158,14 +158,19 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--seeds", default="112,0,1,2")
+    parser.add_argument("--part", default="table-6,unseen,replay,split")
     arguments = parser.parse_args()
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
     jobs_of = {seed: make_pipeline(random_state=seed).jobs for seed in seeds}
-    table_6(seeds, jobs_of)
-    for seed in seeds:
+    first, parts = seeds[0], arguments.part.split(",")
+    if "table-6" in parts:
+        table_6(seeds, jobs_of)
+    for seed in seeds if "unseen" in parts else ():
         unseen(seed, jobs_of[seed], arguments.trials)
-    bins_in_replay(seeds[0], jobs_of[seeds[0]])
-    thesis_split(seeds[0], jobs_of[seeds[0]], arguments.trials, arguments.splits)
+    if "replay" in parts:
+        bins_in_replay(first, jobs_of[first])
+    if "split" in parts:
+        thesis_split(first, jobs_of[first], arguments.trials, arguments.splits)
 
 
 if __name__ == "__main__":
