@@ -8,6 +8,7 @@ point, advice from the runs that had ended before is held against the runs after
 from __future__ import annotations
 
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ from prophase.sizing.replaying.tasks import TaskRun, TaskRuns, task_runs
 _HOURS_PER_MONTH = 365.25 * 24 / 12
 #: advice is made anew whenever the history has grown by this factor
 _GROWTH = 1.25
+#: peaks as they were and a chance of 1 in (runs + 1) of more: shares of runs then come out right
+_AS_SEEN = Settings(tail=1.0, smoothed_from=sys.maxsize)
 #: how sure the interval of the realised risk is
 _COVERED = 0.9
 _RUNGS = 3
@@ -254,7 +257,7 @@ def _outlook(peaks: Floats) -> Outlook:
     """Return what the next peak may be, when nothing is known of the instance."""
     recent = peaks[-_REMEMBERED:]
     # every run counts alike: a risk is a share of runs, not of hours
-    values, weights = tailed(recent, np.ones(len(recent)), len(recent), Settings(tail=1.0))
+    values, weights = tailed(recent, np.ones(len(recent)), len(recent), _AS_SEEN)
     return Outlook(values, weights)
 
 
