@@ -11,6 +11,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 _log = logging.getLogger(__name__)
@@ -64,7 +65,9 @@ class Watched:
         self._over.set()
         stream = self._stream
         if stream is not None:
-            stream.shutdown()
+            # it may be ending by itself right now
+            with suppress(OSError, ValueError, RuntimeError):
+                stream.shutdown()
         self._thread.join(timeout=5)
 
     def _follow(self) -> None:
