@@ -68,7 +68,9 @@ def test_what_a_run_is_not_ready_for_is_refused_in_the_words_of_the_command(
     refused = client.post("/v1/runs/reset", json={"runs": [1], "to": "17"})
     assert refused.status_code == 409
     assert refused.json()["code"] == "RefusedError"
-    assert client.get("/v1/runs/1/profile").status_code in (409, 422)
+    early = client.get("/v1/runs/1/profile")
+    assert early.status_code == 409
+    assert "only a run that was executed" in early.json()["detail"]
     assert client.get("/v1/runs/999").status_code in (404, 422)
     assert client.post("/v1/runs/reset", json={}).status_code == 422
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from prophase.errors import MissingFileError
 from prophase.runs.answers import campaign_status, list_runs, reset_runs, show_run
 from prophase.runs.campaign import Campaign
-from prophase.runs.profiling import profile_run
+from prophase.runs.profiling import profile_of
 from prophase.serve.access import Caller, require
 from prophase.serve.settings import campaign_folder
 
@@ -68,8 +68,7 @@ def one_run(run: RunId, request: Request) -> dict[str, Any]:
 def run_profile(run: RunId, request: Request) -> list[dict[str, Any]]:
     """Give one row per task of an executed run: what it was given, and what it used at most."""
     with opened(request) as campaign:
-        found = campaign.store.run(run)
-        return profile_run(campaign, found.dag_id or "", found.run_id or "")
+        return profile_of(campaign, campaign.store.run(run))
 
 
 class Reset(BaseModel):
