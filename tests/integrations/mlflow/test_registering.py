@@ -20,6 +20,12 @@ from prophase.profile.predict.job_model import JobModel, learn
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading a model makes MLflow open its usual store, in the folder one is in."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A store of plain files, which MLflow still has for those who insist."""
@@ -71,13 +77,19 @@ def test_a_registered_model_answers_as_the_file_does(
 def test_a_database_does_as_well(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
     made = register_bundle(bundle, uri, "ours")
     client = MlflowClient(tracking_uri=uri, registry_uri=uri)
     assert client.get_model_version("ours", made.version).run_id == made.run_id
     run_id = log_evaluation({"target": "duration_s", "methods": {"forest": {"r2_log": 0.8}}}, uri)
     assert client.get_run(run_id).info.status == "FINISHED"
+
+
+def test_registering_leaves_nothing_in_the_folder_one_is_in(
+    bundle: Path, uri: str, tmp_path: Path
+) -> None:
+    register_bundle(bundle, uri, "ours")
+    assert {path.name for path in tmp_path.iterdir()} == {"runs"}
 
 
 def test_nothing_of_a_registered_model_is_a_pickle(bundle: Path, uri: str, tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from prophase.integrations.mlflow.store import (
 )
 from prophase.modelfile import Model, load_model
 from prophase.trace.schema import JOBS
+
+_TRACKING = "MLFLOW_TRACKING_URI"
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ def register_bundle(
             )
         )
     client, wanted = client_of(uri), f"name = '{_quoted(name)}'"
-    with tempfile.TemporaryDirectory(prefix="prophase-") as scratch, told_by_mlflow(uri):
+    scratching = tempfile.TemporaryDirectory(prefix="prophase-")
+    with scratching as scratch, told_by_mlflow(uri), _usual_store(uri):
         folder = Path(scratch) / "model"
         save_pyfunc(Path(path), model, folder)
         tags = tags_of(command, {"prophase.data_hash": model.data_hash})
@@ -111,6 +116,20 @@ def save_pyfunc(path: Path, model: Model, folder: Path) -> None:
             pip_requirements=[f"prophase[learn]=={__version__}"],
             metadata={"checksum": model.checksum, "kind": model.kind},
         )
+
+
+@contextmanager
+def _usual_store(uri: str) -> Iterator[None]:
+    """Let MLflow open this store where it would make a database in the folder we are in."""
+    before = os.environ.get(_TRACKING)
+    os.environ[_TRACKING] = uri
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_TRACKING]
+        else:
+            os.environ[_TRACKING] = before
 
 
 def _signature(columns: tuple[str, ...]) -> Any:
