@@ -3,7 +3,7 @@
 The thesis' data are not public; the synthetic pipeline has its shape. Seed 112 is the one whose
 runs come closest to Table 6; other seeds show how much is luck of the data.
 
-    python benchmarks/quality/thesis.py [--trials 12] [--splits 3] [--seeds 112,0,1,2]
+    python benchmarks/quality/thesis.py [--trials 12] [--splits 3] [--seeds 112,0,1,2] [--part P]
 """
 
 from __future__ import annotations

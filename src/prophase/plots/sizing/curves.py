@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prophase.plots.style import COLOURS, count_axis, draw, legend_below, line_style, percent_axis
+from prophase.plots.style import COLOURS, count_axis, draw, legend_below, line_style
 
 Point = Mapping[str, float]
 
@@ -41,7 +41,7 @@ def frontier(points: Mapping[str, Sequence[Point]], others: Mapping[str, Point])
     def paint(axes: Axes) -> None:
         for place, (name, line) in enumerate(points.items()):
             axes.plot(
-                [point["oom_share"] for point in line],
+                [100 * point["oom_share"] for point in line],
                 [point["relative"] for point in line],
                 label=name,
                 marker="o",
@@ -50,10 +50,10 @@ def frontier(points: Mapping[str, Sequence[Point]], others: Mapping[str, Point])
             )
         for place, (name, point) in enumerate(others.items()):
             colour = COLOURS[(place + len(points)) % len(COLOURS)]
-            axes.plot(point["oom_share"], point["relative"], "s", color=colour, label=name)
-        percent_axis(axes.xaxis, whole=False)
+            axes.plot(100 * point["oom_share"], point["relative"], "s", color=colour, label=name)
+        axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("tasks killed at their first request")
+        axes.set_xlabel("tasks killed at their first request (%)")
         axes.set_ylabel("waste / waste of the request")
         legend_below(axes)
 
