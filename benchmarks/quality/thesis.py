@@ -37,14 +37,12 @@ def told_runs(jobs: pd.DataFrame) -> TaskRuns:
     The size of the input is products x remaining days, the tag names the scenario.
     """
     known = jobs.set_index("job_id")
-    attributes = [str(name) for name in known if str(name).startswith("attr_")]
-    held = known[[*attributes, "group"]].to_dict("index")
+    held = known.to_dict("index")
     made = task_runs(jobs)
     runs = []
     for run in made.runs:
         of_run = held[run.job_id]
-        told = {name: of_run[name] for name in attributes if of_run[name] == of_run[name]}
-        told["input_gib"] = of_run["attr_products"] * of_run["attr_remaining_days"] / 1000
+        told = {"input_gib": of_run["attr_products"] * of_run["attr_remaining_days"] / 1000}
         words = ("attr_region", "attr_department", "group")
         told["tag"] = " ".join(str(of_run[name]) for name in words)
         runs.append(replace(run, features={**run.features, **told}))
