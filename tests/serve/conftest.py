@@ -41,7 +41,7 @@ def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace nobody may change: synthetic jobs, profiles, predictions, a classifier."""
     from tests.phase.made_series import steps, usage_of
 
-    from prophase.cli.learn import _learn_profiles
+    from prophase.cli.learn import learn_to_tell_profiles
     from prophase.phase.detect import PhaseDetector
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.profile.clusters.selecting import ended_jobs
@@ -62,7 +62,7 @@ def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     held = [name for name in targets if name in jobs]
     learn(jobs, held, data_hash="synthetic").save(folder / PREDICTIONS)
     WorkloadProfiler(random_state=0).fit(ended_jobs(jobs).jobs).save(folder / PROFILES)
-    _learn_profiles(folder, 0, lambda step: None)
+    learn_to_tell_profiles(folder, 0, lambda step: None)
     return folder
 
 

@@ -28,16 +28,19 @@ if TYPE_CHECKING:
     from prophase.study.report import Finding, Report
 
 #: what the demo does itself before and after the steps of the study
-_FIRST, _LAST = 1, 2
+_FIRST, _LAST = 1, 3
 #: the resource whose waste is largest on such a cluster, and what the verdict is about
 _PLAN = {"resource": "gpu", "advise_above": 0.2, "max_oom": 0.05, "min_saving": 0.1}
+
+#: jobs that teach how to tell profiles by metadata: enough for a demo, in seconds
+_TOLD = 1_000
 
 
 def command(
     folder: Annotated[Path, typer.Argument(help="Workspace to make.")] = Path("demo"),
     quick: Annotated[bool, typer.Option("--quick", help="A smaller trace, in seconds.")] = False,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Learn models, too, and start the dashboard on it.")
+        bool, typer.Option("--serve", help="Start the dashboard on it at the end.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the trace and of every step.")] = 0,
     format: FormatOption = Format.table,
@@ -61,7 +64,7 @@ def command(
 
     refuse_other_tables(folder)
     size = QUICK if quick else FULL
-    total = _FIRST + len(size.plan["steps"]) + _LAST + serve
+    total = _FIRST + len(size.plan["steps"]) + _LAST
     with progress_bar() as show:
         say(
             f"1/{total}  making {size.jobs:,} jobs over {size.days:g} days, a cluster to match, "
@@ -69,7 +72,7 @@ def command(
         )
         usage = make_tables(folder, size, seed, typed_command())
         found = _study(folder, size, seed, total, show)
-        say(f"{total - serve - 1}/{total}  phases: what containers do now tells what they do next")
+        say(f"{total - 2}/{total}  phases: what containers do now tells what they do next")
         phases: Finding | None = None
         try:
             from prophase.cli.demo_phases import phase_finding
@@ -77,16 +80,15 @@ def command(
             phases = phase_finding(usage, folder, seed)
         except MissingExtraError as cause:
             say(f"     left out: {cause}")
-        say(f"{total - serve}/{total}  report: what to attach to a decision")
+        say(f"{total - 1}/{total}  models: what new jobs are answered from")
+        _learn(folder, seed, show)
+        say(f"{total}/{total}  report: what to attach to a decision")
         from prophase.cli.demo_report import demo_report
 
         report = demo_report(found, phases, folder, typed_command())
         write_report(report, folder / "reports" / "demo")
         page = folder / "report.html"
         write_page(report_page(report), page)
-        if serve:
-            say(f"{total}/{total}  models: what the dashboard answers from")
-            _learn(folder, seed, show)
     emit(
         [{"what": fact.name, "found": fact.text()} for fact in report.facts],
         format,
@@ -125,9 +127,11 @@ def _study(
 
 
 def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -> None:
-    """Leave the models that the dashboard asks."""
+    """Leave the models that ``ask`` and the dashboard answer from."""
+    from prophase.cli.learn import learn_to_request
+    from prophase.profile.classify import ProfileClassifier
     from prophase.profile.clusters import WorkloadProfiler
-    from prophase.profile.places import PREDICTIONS, PROFILES
+    from prophase.profile.places import CLASSIFIER, PREDICTIONS, PROFILES
     from prophase.profile.predict.job_model import learn
     from prophase.trace.loading import open_trace
 
@@ -144,8 +148,13 @@ def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -
     model.save(folder / PREDICTIONS)
     show("learning profiles", None)
     done = jobs[jobs["status"] == "completed"]
-    sample = done.sample(min(len(done), 5_000), random_state=seed)
-    WorkloadProfiler(random_state=seed).fit(sample).save(folder / PROFILES)
+    sample = done.sample(min(len(done), 3_000), random_state=seed)
+    profiler = WorkloadProfiler(random_state=seed).fit(sample)
+    profiler.save(folder / PROFILES)
+    show("learning to tell profiles", None)
+    told = sample.head(_TOLD), profiler.labels_[:_TOLD]
+    ProfileClassifier(random_state=seed).fit(*told).save(folder / CLASSIFIER)
+    learn_to_request(folder, trace, lambda step: show(step, None))
 
 
 def _closing(report: Report, page: Path, folder: Path) -> list[str]:
@@ -159,5 +168,5 @@ def _closing(report: Report, page: Path, folder: Path) -> list[str]:
         "Next, your own history:",
         "  prophase import list                        pick its source, or let it be guessed:",
         "  prophase study my-trace.csv --cluster nodes.csv",
-        f"  prophase learn {here} && prophase serve {here}".ljust(46) + "  this one in a browser",
+        f"  prophase serve {here}".ljust(46) + "this one in a browser",
     ]

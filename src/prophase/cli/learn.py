@@ -86,8 +86,8 @@ def command(
         )
         show("writing the model", None)
         checksum = model.save(kept)
-        sized = out is None and _learn_requests(path, trace, lambda step: show(step, None))
-        named = out is None and _learn_profiles(path, seed, lambda step: show(step, None))
+        sized = out is None and learn_to_request(path, trace, lambda step: show(step, None))
+        named = out is None and learn_to_tell_profiles(path, seed, lambda step: show(step, None))
     rows: list[dict[str, Any]] = [
         {"target": name, "jobs": len(one.history_), "kinds": len(one.history_.levels)}
         for name, one in model.predictors.items()
@@ -125,7 +125,7 @@ def _registered(kept: Path, uri: str | None, name: str) -> str | None:
     return register_bundle(kept, uri, name, command=typed_command()).uri
 
 
-def _learn_requests(path: Path, trace: Trace, progress: Callable[[str], None]) -> bool:
+def learn_to_request(path: Path, trace: Trace, progress: Callable[[str], None]) -> bool:
     """Learn what each task should ask for, as far as peaks and requests are known."""
     from prophase.sizing.advising.requests import IN_WORKSPACE as REQUESTS
     from prophase.sizing.advising.requests import learn_requests
@@ -140,7 +140,7 @@ def _learn_requests(path: Path, trace: Trace, progress: Callable[[str], None]) -
     return bool(found.advice)
 
 
-def _learn_profiles(path: Path, seed: int, progress: Callable[[str], None]) -> bool:
+def learn_to_tell_profiles(path: Path, seed: int, progress: Callable[[str], None]) -> bool:
     """Learn to tell the profiles of a workspace by metadata, if it has some."""
     from prophase.cli.profile.labelled import labelled_jobs
     from prophase.profile.classify import ProfileClassifier

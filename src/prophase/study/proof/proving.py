@@ -226,7 +226,7 @@ def prove(
     follows = np.isin(subject.tasks, list(advice.changed))
     promised = predicted_saving(subject, advice, now)
     prices = None if prices is None else Prices.take(prices)
-    totals = _totals(subject, advice.unit, now, then, prices, seed)
+    totals = _totals(subject, now, then, prices, seed)
     found_splits = None
     if splits:
         found_splits = forward_splits(
@@ -250,7 +250,7 @@ def prove(
         totals=totals,
         oom=oom,
         oom_today=_oom_today(subject.today.jobs),
-        retries=int(then.kills.sum()),
+        retries=int(then.kills[follows].sum()),
         predicted=_share(float(promised.sum()), float(now.amount_h.sum())),
         tasks=_by_task(subject, now, then, promised, follows),
         replays=replays,
@@ -283,7 +283,7 @@ def _refuse_strangers(subject: Subject, advice: GivenAdvice) -> None:
 
 
 def _totals(
-    subject: Subject, unit: str, now: Reserved, then: Reserved, prices: Prices | None, seed: int
+    subject: Subject, now: Reserved, then: Reserved, prices: Prices | None, seed: int
 ) -> list[Total]:
     when = subject.today.submit_s
 
@@ -291,14 +291,14 @@ def _totals(
         saved = share_saved(when, before, after, seed=seed)
         return Total(name, unit, float(before.sum()), float(after.sum()), saved)
 
-    found = [total(f"{subject.resource}-hours", f"{unit} h", now.amount_h, then.amount_h)]
-    for name, unit, before, after in (
-        ("memory-hours", "GiB h", now.memory_gib_h, then.memory_gib_h),
-        ("core-hours", "core h", now.core_h, then.core_h),
-        ("GPU-hours", "GPU h", now.gpu_h, then.gpu_h),
-    ):
-        if before.any() and all(one.unit != unit for one in found):
-            found.append(total(name, unit, before, after))
+    held = {
+        "memory": ("memory-hours", "GiB h", now.memory_gib_h, then.memory_gib_h),
+        "cpu": ("core-hours", "core h", now.core_h, then.core_h),
+        "gpu": ("GPU-hours", "GPU h", now.gpu_h, then.gpu_h),
+    }
+    name, unit, *_ = held.pop(subject.resource)
+    found = [total(name, unit, now.amount_h, then.amount_h)]
+    found += [total(*other) for other in held.values() if other[2].any()]
     if prices is not None:
         money = [side.cost(subject.today, prices) for side in (now, then)]
         found.append(total("cost", prices.currency or "money", *money))

@@ -33,7 +33,7 @@ from prophase.study.scheduling.policies import FIFO, ORACLE, Policy, policies_of
 _ALL = "all jobs"
 _HOUR_S = 3600.0
 #: fifo must lose this share of the mean completion time before a share of it means something
-_LEAST_GAIN = 0.001
+_LEAST_GAIN = 0.01
 MEASURES = ("mean_jct_s", "mean_wait_s", "p90_wait_s", "p99_wait_s")
 
 
@@ -267,14 +267,21 @@ def _result(
         change = 100 * (mine - fifo) / fifo
         spread = 100 * (drawn[:, 1] / drawn[:, 0] - 1)
         compared |= _with_ends("change_pct", change, spread, blocks)
-    if policy.kind == "order" and fifo - best > _LEAST_GAIN * fifo:
+    gains, whole = drawn[:, 0] - drawn[:, 1], drawn[:, 0] - drawn[:, 2]
+    if policy.kind == "order" and _is_clear(fifo - best, whole, blocks, _LEAST_GAIN * fifo):
         kept = (fifo - mine) / (fifo - best)
-        gains, whole = drawn[:, 0] - drawn[:, 1], drawn[:, 0] - drawn[:, 2]
         # a ratio of sums: single traces with hardly a gain would blow up a mean of ratios
         lacking = gains - kept * whole
         scale = 100 / whole.mean() if len(whole) and whole.mean() > 0 else math.nan
         compared |= _with_ends("kept_pct", 100 * kept, lacking * scale, blocks)
     return PolicyResult(policy.name, policy.kind, of, jobs, **here, **compared)
+
+
+def _is_clear(gain: float, drawn: Floats, blocks: int, least: float) -> bool:
+    """Return whether there is a gain to keep a share of, here and on resampled traces."""
+    if len(drawn) < 2:
+        return gain > least
+    return gain > max(least, paired_change(np.zeros(len(drawn)), drawn, blocks).half_width)
 
 
 def _with_ends(name: str, value: float, drawn: Floats, blocks: int) -> dict[str, float]:

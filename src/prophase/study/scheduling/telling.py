@@ -64,8 +64,8 @@ def sentence(study: ScheduleStudy) -> str:
         return "No predictor could answer on this trace."
     if not math.isfinite(best.kept_pct):
         return (
-            f"Nothing to gain: with fifo jobs wait {fifo.mean_wait_s:,.0f} s on average, and "
-            "knowing every run time would hardly shorten that."
+            f"Nothing to gain for sure: with fifo jobs wait {fifo.mean_wait_s:,.0f} s on average, "
+            "and knowing every run time hardly shortens that, or not on all traces drawn anew."
         )
     span = "" if not math.isfinite(best.kept_pct_low) else (
         f" ({best.kept_pct_low:.0f} to {best.kept_pct_high:.0f} %)"
