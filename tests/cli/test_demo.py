@@ -25,7 +25,7 @@ def test_the_demo_ends_with_a_report_that_stands_alone(prophase_here, tmp_path, 
     answer = json.loads(done.stdout)
     assert answer["cannot"] == {}
     assert answer["results"]["lint"]["counts"]["error"] == 0
-    assert "8/8" in done.stderr, "every step says where it is and why it matters"
+    assert "9/9" in done.stderr, "every step says where it is and why it matters"
     page = (tmp_path / "d" / "report.html").read_text(encoding="utf-8")
     for title in (
         "Where the waste is", "What to change", "Were predictions kept?",

@@ -55,7 +55,7 @@ def command(
 
     `prophase serve ws`, and open the address it prints.
 
-    `prophase serve ws --host 0.0.0.0 --tls-cert service.pem --tls-key service.key`
+    `prophase serve start ws --host 0.0.0.0 --tls-cert service.pem --tls-key service.key`
     """
     uvicorn = optional("uvicorn", "the service", "serve")
     for needed in ("fastapi", "jinja2", "prometheus_client"):

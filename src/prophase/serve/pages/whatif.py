@@ -144,7 +144,7 @@ def edge(values: list[float]) -> float:
 
     Examples
     --------
-    >>> edge([1.0, 2.0, 3.0]), edge([1.0, 2.0, 3.0, 4.0, 1000.0])
+    >>> round(edge([1.0, 2.0, 3.0]), 1), round(edge([1.0, 2.0, 3.0, 4.0, 1000.0]), 1)
     (6.6, 8.8)
     """
     usual = sorted(values)[len(values) // 2]
