@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Depends, Response
+from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
-from prophase.serve.access import Caller, HeldNow, TasksNow, require
-from prophase.serve.api.tasks import LATER, Short, Wait, Word, begin
-from prophase.serve.problems import Problem
+from prophase.serve.access import require
+from prophase.serve.api.tasks import LATER, Short, StarterNow, Word
 
 router = APIRouter(tags=["tasks"])
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -62,14 +61,7 @@ async def prove(
     wanted: Annotated[
         Wanted, Body(examples=[{"cluster": "20x0 64c 512g", "max_oom": 0.01, "min_saving": 0.2}])
     ],
-    tasks: TasksNow,
-    held: HeldNow,
-    who: Caller,
-    response: Response,
-    wait: Wait = 0.0,
+    starter: StarterNow,
 ) -> dict[str, Any]:
     """Prove an advice, or the one the history gives. The result is that of `prophase prove`."""
-    if "jobs" not in held.tables:
-        name = held.workspace.folder.name
-        raise Problem(409, f"{name}: has no jobs yet. Import some with: prophase import")
-    return await begin(tasks, "prove", wanted.model_dump(), who, response, wait)
+    return await starter.begin("prove", wanted)

@@ -87,17 +87,34 @@ class Learning(BaseModel):
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
 
 
+class Starter:
+    """Begins a task over the jobs of the workspace, for whoever asks."""
+
+    def __init__(
+        self, tasks: TasksNow, held: HeldNow, who: Caller, response: Response, wait: Wait = 0.0
+    ) -> None:
+        self._tasks, self._held, self._who = tasks, held, who
+        self._response, self._wait = response, wait
+
+    async def begin(self, kind: str, wanted: BaseModel) -> dict[str, Any]:
+        """Start it and answer as :func:`begin` does; refuse if there are no jobs."""
+        if "jobs" not in self._held.tables:
+            name = self._held.workspace.folder.name
+            raise Problem(409, f"{name}: has no jobs yet. Import some with: prophase import")
+        arguments = wanted.model_dump()
+        return await begin(self._tasks, kind, arguments, self._who, self._response, self._wait)
+
+
+StarterNow = Annotated[Starter, Depends()]
+
+
 @router.post("/simulate", dependencies=_READ, **LATER)
 async def simulate(
     wanted: Annotated[Replay, Body(examples=[{"cluster": "20x8", "order": "shortest"}])],
-    tasks: TasksNow,
-    held: HeldNow,
-    who: Caller,
-    response: Response,
-    wait: Wait = 0.0,
+    starter: StarterNow,
 ) -> dict[str, Any]:
     """Replay the workspace's jobs on a cluster. The result is that of `prophase simulate`."""
-    return await _begin(tasks, held, "simulate", wanted, who, response, wait)
+    return await starter.begin("simulate", wanted)
 
 
 @router.post("/whatif", dependencies=_READ, **LATER)
@@ -105,40 +122,28 @@ async def whatif(
     wanted: Annotated[
         WhatIf, Body(examples=[{"cluster": "20x8", "add": ["4x8"], "load": [1.3], "seeds": 5}])
     ],
-    tasks: TasksNow,
-    held: HeldNow,
-    who: Caller,
-    response: Response,
-    wait: Wait = 0.0,
+    starter: StarterNow,
 ) -> dict[str, Any]:
     """Compare changes with a baseline. The result is that of `prophase whatif`."""
-    return await _begin(tasks, held, "whatif", wanted, who, response, wait)
+    return await starter.begin("whatif", wanted)
 
 
 @router.post("/size", dependencies=_READ, **LATER)
 async def size(
     wanted: Annotated[Sizes, Body(examples=[{"risk": 0.01, "resource": "memory"}])],
-    tasks: TasksNow,
-    held: HeldNow,
-    who: Caller,
-    response: Response,
-    wait: Wait = 0.0,
+    starter: StarterNow,
 ) -> dict[str, Any]:
     """Say what each task should ask for. The result is that of `prophase size advise`."""
-    return await _begin(tasks, held, "size", wanted, who, response, wait)
+    return await starter.begin("size", wanted)
 
 
 @router.post("/learn", dependencies=_ADMIN, **LATER)
 async def learn(
     wanted: Annotated[Learning, Body(examples=[{"method": "default"}])],
-    tasks: TasksNow,
-    held: HeldNow,
-    who: Caller,
-    response: Response,
-    wait: Wait = 0.0,
+    starter: StarterNow,
 ) -> dict[str, Any]:
     """Learn predictions anew, as `prophase learn`; the service takes them over when done."""
-    return await _begin(tasks, held, "learn", wanted, who, response, wait)
+    return await starter.begin("learn", wanted)
 
 
 @router.get("/tasks", dependencies=_READ)
@@ -180,18 +185,3 @@ async def ended(tasks: Tasks, task: str, wait: float) -> Task:
     while not (found := tasks.get(task)).ended and time.monotonic() < until:
         await asyncio.sleep(0.05)
     return found
-
-
-async def _begin(
-    tasks: Tasks,
-    held: HeldNow,
-    kind: str,
-    wanted: BaseModel,
-    who: str,
-    response: Response,
-    wait: float,
-) -> dict[str, Any]:
-    if "jobs" not in held.tables:
-        name = held.workspace.folder.name
-        raise Problem(409, f"{name}: has no jobs yet. Import some with: prophase import")
-    return await begin(tasks, kind, wanted.model_dump(), who, response, wait)
