@@ -33,10 +33,10 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.profile.places import PREDICTIONS
 from prophase.profile.predict.job_model import learn
 from prophase.profile.predict.submitted import submitted
 from prophase.trace.loading import open_trace
+from prophase.trace.places import PREDICTIONS
 from prophase.trace.synth import make_pai
 from prophase.trace.workspace import Workspace
 from record import ROOT, Measurement, record

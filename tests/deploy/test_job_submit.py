@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 import uvicorn
 
-from prophase.profile.places import PREDICTIONS
 from prophase.profile.predict.job_model import learn
 from prophase.serve.app import create_app
 from prophase.serve.settings import Settings
 from prophase.serve.tokens import TokenStore
-from prophase.sizing.advising.requests import IN_WORKSPACE, learn_requests
+from prophase.sizing.advising.requests import learn_requests
+from prophase.trace.places import PREDICTIONS, REQUESTS
 from prophase.trace.workspace import Workspace
 
 SCRIPT = Path(__file__).parent.parent.parent / "deploy" / "slurm" / "job_submit.lua"
@@ -46,7 +46,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     workspace = Workspace.create(folder / "ws")
     workspace.store_frames({"jobs": jobs}, source="csv", source_hash="h", seed=0)
     learn(jobs, method="backoff-median").save(workspace.folder / PREDICTIONS)
-    learn_requests(jobs).save(workspace.folder / IN_WORKSPACE)
+    learn_requests(jobs).save(workspace.folder / REQUESTS)
     (workspace.folder / "prophase.toml").write_text(POLICY, encoding="utf-8")
     token = folder / "token"
     token.write_text(TokenStore(workspace.folder).add("slurm", "read") + "\n", encoding="utf-8")

@@ -10,7 +10,8 @@ from prophase.errors import FormatError, MissingFileError, ParameterError
 from prophase.runs.advice import of_pipeline, of_task, read_advice
 from prophase.runs.campaign import Campaign
 from prophase.runs.worker import Worker
-from prophase.sizing.advising.requests import IN_WORKSPACE, learn_requests
+from prophase.sizing.advising.requests import learn_requests
+from prophase.trace.places import REQUESTS
 
 ROW = {"task": "need", "advice": 0.125, "2nd": 0.3, "3rd": 0.3, "why": "saves 80 %"}
 KEPT = {"task": "other", "advice": 9.0, "2nd": 9.0, "3rd": 9.0, "why": "keep: too few runs (1)"}
@@ -41,8 +42,8 @@ def test_the_rungs_of_each_task_that_changes_are_read(tmp_path):
 def test_a_workspace_that_was_taught_is_advice_too(tmp_path):
     jobs = pd.DataFrame({"task": ["align"] * 40, "memory_peak_gib": 2.0, "duration_s": 600.0})
     jobs = jobs.assign(job_id=range(40), request_memory_gib=16.0)
-    (tmp_path / IN_WORKSPACE).parent.mkdir()
-    learn_requests(jobs).save(tmp_path / IN_WORKSPACE)
+    (tmp_path / REQUESTS).parent.mkdir()
+    learn_requests(jobs).save(tmp_path / REQUESTS)
     (ladder,) = read_advice(tmp_path).values()
     assert 2.0 <= ladder[0] < 4.0
     assert list(ladder) == sorted(set(ladder))

@@ -41,12 +41,11 @@ def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace nobody may change: synthetic jobs, profiles, predictions, a classifier."""
     from tests.phase.made_series import steps, usage_of
 
-    from prophase.cli.learn import learn_to_tell_profiles
     from prophase.phase.detect import PhaseDetector
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.profile.clusters.selecting import ended_jobs
-    from prophase.profile.places import PREDICTIONS, PROFILES
-    from prophase.profile.predict.job_model import learn
+    from prophase.study.learning import learn_models
+    from prophase.trace.places import PROFILES
     from prophase.trace.synth import make_pai
     from prophase.trace.workspace import Workspace
 
@@ -58,11 +57,8 @@ def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workspace.store_frames(tables, source="pai2020", source_hash="synthetic", seed=0)
     PhaseDetector(n_phases=3, window=1).fit(usage).save(folder / "models" / "phases.model")
     jobs = workspace.read("jobs")
-    targets = ["duration_s", "memory_peak_gib"]
-    held = [name for name in targets if name in jobs]
-    learn(jobs, held, data_hash="synthetic").save(folder / PREDICTIONS)
     WorkloadProfiler(random_state=0).fit(ended_jobs(jobs).jobs).save(folder / PROFILES)
-    learn_to_tell_profiles(folder, 0, lambda step: None)
+    learn_models(folder, [name for name in ("duration_s", "memory_peak_gib") if name in jobs])
     return folder
 
 

@@ -150,6 +150,11 @@ def test_phases(client: TestClient, cli: Ask, workspace: Path) -> None:
             {"risk": 0.05, "min_saving": 0.2},
             "size advise --risk 5% --min-saving 20%".split(),
         ),
+        (
+            "learn",
+            {"targets": ["duration_s"], "method": "backoff-median"},
+            "learn --target duration_s --method backoff-median".split(),
+        ),
     ],
 )
 def test_long_work_has_the_result_of_the_command(
@@ -168,6 +173,7 @@ def test_long_work_has_the_result_of_the_command(
     command = typed[:2] if typed[0] == "size" else typed[:1]
     told = cli(*command, workspace, *typed[len(command) :])
     told.pop("notes", None)
+    told.pop("registered", None)
     plain = json.loads(json.dumps(result, default=float))
     plain.pop("notes", None)
     from prophase.plain import finite

@@ -9,9 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.serve.conftest import Serve
 
-from prophase.profile.places import CLASSIFIER, PREDICTIONS, PROFILES
 from prophase.profile.predict.job_model import learn
 from prophase.serve.library import Library
+from prophase.trace.places import CLASSIFIER, PREDICTIONS, PROFILES
 from prophase.trace.workspace import Workspace
 
 ASKED = {"jobs": [{"user": "u1", "gpus": 1}], "targets": ["duration_s"]}

@@ -32,8 +32,8 @@ _FIRST, _LAST = 1, 3
 #: the resource whose waste is largest on such a cluster, and what the verdict is about
 _PLAN = {"resource": "gpu", "advise_above": 0.2, "max_oom": 0.05, "min_saving": 0.1}
 
-#: jobs that teach how to tell profiles by metadata: enough for a demo, in seconds
-_TOLD = 1_000
+#: jobs that profiles are learnt from: enough for a demo, in seconds
+_PROFILED = 1_000
 
 
 def command(
@@ -128,33 +128,18 @@ def _study(
 
 def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -> None:
     """Leave the models that ``ask`` and the dashboard answer from."""
-    from prophase.cli.learn import learn_to_request
-    from prophase.profile.classify import ProfileClassifier
     from prophase.profile.clusters import WorkloadProfiler
-    from prophase.profile.places import CLASSIFIER, PREDICTIONS, PROFILES
-    from prophase.profile.predict.job_model import learn
-    from prophase.trace.loading import open_trace
+    from prophase.study.learning import learn_models
+    from prophase.trace.places import PROFILES
+    from prophase.trace.workspace import Workspace
 
-    trace = open_trace(folder, tables=["jobs"])
-    jobs = trace.jobs
-    model = learn(
-        jobs,
-        ["duration_s", "memory_peak_gib"],
-        method="backoff-median",
-        random_state=seed,
-        data_hash=trace.data_hash,
-        progress=lambda name: show(f"learning {name}", None),
-    )
-    model.save(folder / PREDICTIONS)
     show("learning profiles", None)
+    jobs = Workspace(folder).read("jobs")
     done = jobs[jobs["status"] == "completed"]
-    sample = done.sample(min(len(done), 3_000), random_state=seed)
-    profiler = WorkloadProfiler(random_state=seed).fit(sample)
-    profiler.save(folder / PROFILES)
-    show("learning to tell profiles", None)
-    told = sample.head(_TOLD), profiler.labels_[:_TOLD]
-    ProfileClassifier(random_state=seed).fit(*told).save(folder / CLASSIFIER)
-    learn_to_request(folder, trace, lambda step: show(step, None))
+    sample = done.sample(min(len(done), _PROFILED), random_state=seed)
+    WorkloadProfiler(random_state=seed).fit(sample).save(folder / PROFILES)
+    targets = ["duration_s", "memory_peak_gib"]
+    learn_models(folder, targets, method="backoff-median", seed=seed, show=show)
 
 
 def _closing(report: Report, page: Path, folder: Path) -> list[str]:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prophase.plural import counted
+from prophase.trace.places import PHASES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from prophase.study.report import Finding
 
-#: where the dashboard and ``prophase phase label`` look for it
-_MODEL = Path("models", "phases.model")
 #: two services with three phases each
 _PHASES, _WINDOW = 6, 5
 
@@ -26,7 +25,7 @@ def phase_finding(usage: pd.DataFrame, folder: Path, seed: int) -> Finding:
     from prophase.study.report import Finding, ResultTable
 
     detector = PhaseDetector(n_phases=_PHASES, window=_WINDOW, random_state=seed).fit(usage)
-    target = folder / _MODEL
+    target = folder / PHASES
     target.parent.mkdir(parents=True, exist_ok=True)
     detector.save(target)
     labelled = detector.label(usage)

@@ -10,7 +10,7 @@ import typer
 
 from prophase.cli.output import as_typed, progress_bar, say
 from prophase.errors import InputError, ParameterError
-from prophase.profile.places import CLASSIFIER, PREDICTIONS
+from prophase.trace.places import CLASSIFIER, PREDICTIONS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -114,19 +114,20 @@ def _counsellor(history: Path) -> Counsellor:
     """Return who gives counsel: from kept models where they are of the workspace's jobs."""
     from prophase.cli.learnt_model import classifier_for, model_for
     from prophase.errors import ModelFileError
-    from prophase.sizing.advising.requests import IN_WORKSPACE, Requests, learn_requests
+    from prophase.sizing.advising.requests import Requests, learn_requests
     from prophase.study.submitting import Counsellor
     from prophase.study.submitting.settings import request_settings
     from prophase.trace.loading import open_trace
+    from prophase.trace.places import REQUESTS
     from prophase.trace.workspace import Workspace
 
     if not Workspace.is_at(history):
         raise WorkspaceError(f"{history}: is not a workspace. Import finished jobs into one first.")
     model = model_for(history, None, targets=None)
     kept = None
-    if (history / IN_WORKSPACE).is_file():
+    if (history / REQUESTS).is_file():
         try:
-            kept = Requests.load(history / IN_WORKSPACE)
+            kept = Requests.load(history / REQUESTS)
         except ModelFileError as error:
             say(str(error))
     held = Workspace(history).tables.get("jobs")

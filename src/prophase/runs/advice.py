@@ -110,9 +110,10 @@ def _ladder(path: Path, number: int, row: Any) -> tuple[str, tuple[float, ...]] 
 
 
 def _from_model(path: Path) -> Ladders:
-    from prophase.sizing.advising.requests import IN_WORKSPACE, Requests
+    from prophase.sizing.advising.requests import Requests
+    from prophase.trace.places import REQUESTS
 
-    file = path / IN_WORKSPACE if path.is_dir() else path
+    file = path / REQUESTS if path.is_dir() else path
     if not file.exists():
         raise MissingFileError(
             f"{path}: holds no advice. Teach the workspace with: prophase learn {path}; or "

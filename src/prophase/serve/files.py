@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from prophase.profile.places import CLASSIFIER, PREDICTIONS, PROFILES
-from prophase.sizing.advising.requests import IN_WORKSPACE as REQUESTS
+from prophase.trace.places import CLASSIFIER, PHASES, PREDICTIONS, PROFILES, REQUESTS
 from prophase.trace.workspace import INDEX
 
 #: what a file looks like from outside: time, size and inode; None if it is not there
@@ -16,7 +15,7 @@ MODELS = {
     "predictions": PREDICTIONS,
     "classifier": CLASSIFIER,
     "profiles": PROFILES,
-    "phases": Path("models") / "phases.model",
+    "phases": PHASES,
     "requests": REQUESTS,
 }
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from prophase.errors import FormatError, ParameterError, not_among, storage_error
+from prophase.trace.places import SERVICE
 
 Role = Literal["read", "feedback", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -76,7 +77,7 @@ class TokenStore:
     """
 
     def __init__(self, folder: Path | str) -> None:
-        self.path = Path(folder) / "service" / "tokens.json"
+        self.path = Path(folder) / SERVICE / "tokens.json"
         self._lock = threading.Lock()
         self._stamp: tuple[int, int] | None = None
         self._by_hash: dict[str, Token] = {}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from prophase.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from prophase.study.learning import Learnt, learn_models
     from prophase.study.ledger.balance import balance_of
     from prophase.study.ledger.book import Ledger
     from prophase.study.loop.plan import StudyPlan, read_plan
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "FirstRun": "measuring.first_run",
     "GivenAdvice": "proof.given",
+    "Learnt": "learning",
     "Ledger": "ledger.book",
     "Limits": "proof.verdict",
     "NextRuns": "measuring.next_runs",
@@ -29,6 +31,7 @@ _HOMES = {
     "StudyResult": "loop.running",
     "balance_of": "ledger.balance",
     "first_run": "measuring.first_run",
+    "learn_models": "learning",
     "machines": "machines",
     "next_runs": "measuring.next_runs",
     "prove": "proof.proving",
@@ -42,6 +45,7 @@ __getattr__ = lazy_names(__name__, _HOMES)
 __all__ = [
     "FirstRun",
     "GivenAdvice",
+    "Learnt",
     "Ledger",
     "Limits",
     "NextRuns",
@@ -51,6 +55,7 @@ __all__ = [
     "StudyResult",
     "balance_of",
     "first_run",
+    "learn_models",
     "machines",
     "next_runs",
     "prove",

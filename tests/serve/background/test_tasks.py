@@ -104,10 +104,10 @@ def test_unknown_work_is_refused(tmp_path: Path) -> None:
 
 
 def test_reported_jobs_are_watched_and_the_mended_models_taken_over(tmp_path: Path) -> None:
-    from prophase.profile.places import PREDICTIONS
     from prophase.profile.predict.job_model import learn
     from prophase.serve.app import create_app
     from prophase.serve.background.kinds import work_of
+    from prophase.trace.places import PREDICTIONS
     from prophase.trace.workspace import Workspace
 
     draw = np.random.default_rng(0)

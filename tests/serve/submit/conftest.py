@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.profile.places import PREDICTIONS
 from prophase.profile.predict.job_model import learn
-from prophase.sizing.advising.requests import IN_WORKSPACE as REQUESTS
 from prophase.sizing.advising.requests import learn_requests
+from prophase.trace.places import PREDICTIONS, REQUESTS
 from prophase.trace.workspace import Workspace
 
 

@@ -12,11 +12,11 @@ from fastapi.testclient import TestClient
 from tests.serve.submit import objects
 from tests.serve.submit.conftest import set_policy
 
-from prophase.profile.places import PREDICTIONS
 from prophase.profile.submission.quantities import gib
 from prophase.serve.submit.desk import open_desk
 from prophase.serve.submit.policy import Policy
 from prophase.serve.tokens import TokenStore
+from prophase.trace.places import PREDICTIONS
 
 Client = TestClient
 

@@ -20,10 +20,11 @@ def patient(workspace: Path) -> Path:
     """A workspace that sets requests; its jobs are named by their account."""
     import pandas as pd
 
-    from prophase.sizing.advising.requests import IN_WORKSPACE, learn_requests
+    from prophase.sizing.advising.requests import learn_requests
+    from prophase.trace.places import REQUESTS
 
     jobs = pd.read_parquet(next((workspace / "tables").glob("jobs-*")))
-    learn_requests(jobs.drop(columns=["task"])).save(workspace / IN_WORKSPACE)
+    learn_requests(jobs.drop(columns=["task"])).save(workspace / REQUESTS)
     policy = '[submit]\nmode = "set"\nbudget_ms = 10000\nresources = ["memory", "time"]\n'
     set_policy(workspace, policy + '[submit.namespaces.quiet]\nmode = "dry-run"\n')
     return workspace

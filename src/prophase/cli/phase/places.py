@@ -11,14 +11,12 @@ from prophase.cli.output import as_typed, say
 from prophase.cli.trace_options import named_values
 from prophase.errors import InputError, MissingFileError, ParameterError
 from prophase.plural import counted
+from prophase.trace.places import PHASES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from prophase.phase.detect import PhaseDetector
-
-#: where a workspace keeps its phases
-IN_WORKSPACE = Path("models") / "phases.model"
 
 ModelArgument = Annotated[
     Path, typer.Argument(help="A file of phases, or the workspace they were learnt from.")
@@ -47,14 +45,14 @@ def model_target(path: Path, out: Path | None) -> Path:
             f"{path} is not a workspace, so there is no place for the phases. Name a file: "
             "--out phases.model"
         )
-    return path / IN_WORKSPACE
+    return path / PHASES
 
 
 def model_path(path: Path) -> Path:
     """Return the file of phases at a path: itself, or the one in a workspace."""
     if not path.is_dir():
         return path
-    held = path / IN_WORKSPACE
+    held = path / PHASES
     if not held.is_file():
         raise MissingFileError(
             f"{path}: has no phases yet. Learn them with: prophase phase fit {as_typed(path)}"

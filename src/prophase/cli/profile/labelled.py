@@ -10,7 +10,7 @@ import typer
 
 from prophase.cli.output import as_typed
 from prophase.cli.profile.places import open_profiles
-from prophase.profile.places import PROFILES
+from prophase.trace.places import PROFILES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import typer
 
 from prophase.cli.output import as_typed
 from prophase.errors import MissingFileError, ParameterError
-from prophase.profile.places import PROFILES
+from prophase.trace.places import PROFILES
 
 if TYPE_CHECKING:
     from prophase.profile.clusters.profiler import WorkloadProfiler

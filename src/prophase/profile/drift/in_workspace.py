@@ -11,7 +11,7 @@ from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.selecting import ended_jobs
 from prophase.profile.drift.store import WatchFolder
 from prophase.profile.drift.watcher import Watcher
-from prophase.profile.places import PREDICTIONS, PROFILES
+from prophase.trace.places import PREDICTIONS, PROFILES, WATCH
 from prophase.trace.workspace import Workspace
 
 
@@ -20,7 +20,7 @@ def watch_folder(workspace: Workspace) -> WatchFolder:
     entry = workspace.tables.get("jobs")
     history = workspace.read("jobs")
     assert entry is not None
-    return WatchFolder(workspace.folder / "watch", history, entry.table_hash)
+    return WatchFolder(workspace.folder / WATCH, history, entry.table_hash)
 
 
 def profiles_to_watch(workspace: Workspace) -> tuple[WorkloadProfiler | None, list[str]]:

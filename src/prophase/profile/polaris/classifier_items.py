@@ -7,13 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from prophase.errors import InputError
+from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.classify.comparing import Comparison, compare_classifiers
+from prophase.profile.classify.explaining import shap_summary
 from prophase.profile.clusters.profiler import WorkloadProfiler
+from prophase.profile.clusters.quality import OUTLIERS
 from prophase.profile.polaris.inputs import Inputs
 from prophase.profile.polaris.item import FETCH_ROWS, Item, judged
 from prophase.profile.polaris.published import (
     ACCURACY_PCT,
     CLUSTERED,
+    DECIDING_WORDS,
     METADATA,
     ONE_HOT,
     SAMPLED,
@@ -88,6 +92,7 @@ def classifier_items(
     else:
         yield Item.waiting(*wide, FETCH_ROWS, ours=width, data=inputs.origin)
     yield _accuracy(inputs, accuracy, found)
+    yield _explanation(inputs, profiler, random_state)
 
 
 def _accuracy(inputs: Inputs, item: tuple[str, str, str], found: Comparison) -> Item:
@@ -96,11 +101,29 @@ def _accuracy(inputs: Inputs, item: tuple[str, str, str], found: Comparison) -> 
         for row in found.table.itertuples()
     }
     ours = ", ".join(f"{value:.1f} % by {split}" for split, value in percent.items())
-    if not inputs.real:
-        return Item.waiting(*item, FETCH_ROWS, ours=ours, data=inputs.origin)
     lost = {split: percent["row"] - value for split, value in percent.items() if split != "row"}
     why = [_WHY[split] for split, points in lost.items() if points > _LEAK_PCT]
     reason, holds = "; ".join(why), not why
     if not inputs.whole:
         reason += f"{'; ' if reason else ''}the value itself needs the {SAMPLED:,} rows"
-    return Item(*item, ours, judged(holds), reason, inputs.origin)
+    return Item(*item, ours, judged(holds, real=inputs.whole), reason, inputs.origin)
+
+
+def _explanation(inputs: Inputs, profiler: WorkloadProfiler, random_state: int) -> Item:
+    """The words that decide, by SHAP values of the trees: those that the text names."""
+    inside = profiler.labels_ != OUTLIERS
+    jobs = inputs.rows[inside]
+    classifier = ProfileClassifier(unknown_below=0.0, random_state=random_state)
+    top = shap_summary(classifier.fit(jobs, profiler.labels_[inside].tolist()), jobs).words
+    words = [f"{column}={value}" for column, value in top[["column", "value"]].to_numpy()]
+    there = [word for word in DECIDING_WORDS if word in words]
+    kinds = set(top["column"]) & {"task", "workload", "user"}
+    return Item(
+        "Section III-C, explanation", "words among the twenty that decide most",
+        ", ".join((*DECIDING_WORDS, "one user")),
+        ", ".join((*there, f"words of {', '.join(sorted(set(top['column'])))}")),
+        judged(len(kinds) == 3, real=inputs.whole),
+        f"holds if task, workload and user are among them; first is {words[0]}"
+        + ("" if inputs.whole else f"; the order itself needs the {SAMPLED:,} rows"),
+        inputs.origin,
+    )  # fmt: skip

@@ -64,15 +64,9 @@ def clusterability_items(inputs: Inputs) -> Iterator[Item]:
     found = hopkins(values, random_state=0)
     ours = f"{found.statistic:.4f} (spread {found.spread:.4f})"
     claim = f"far below {RANDOM_FROM}, so there are clusters"
-    if not inputs.real:
-        yield Item.waiting(
-            "Hopkins", claim, str(HOPKINS), FETCH_ROWS, ours=ours, data=inputs.origin
-        )
-        return
     reason = "" if inputs.whole else f"the value itself needs the {SAMPLED:,} rows: {FETCH_ROWS}"
-    yield Item(
-        "Hopkins", claim, str(HOPKINS), ours, judged(found.clustered), reason, inputs.origin
-    )  # fmt: skip
+    verdict = judged(found.clustered, real=inputs.whole)
+    yield Item("Hopkins", claim, str(HOPKINS), ours, verdict, reason, inputs.origin)
 
 
 def fixed_label_items(inputs: Inputs, profiler: WorkloadProfiler) -> Iterator[Item]:
@@ -87,9 +81,6 @@ def fixed_label_items(inputs: Inputs, profiler: WorkloadProfiler) -> Iterator[It
     numbers = table[["euclidean", "cosine", "manhattan"]].to_numpy(float)
     clustered = float(profiler.statistics_["silhouette"])
     ours = f"silhouette {numbers.max():.2f} against {clustered:.2f}"
-    if not inputs.real:
-        yield Item.waiting("Table II", claim, published, FETCH_ROWS, ours=ours, data=inputs.origin)
-        return
     outside = float((profiler.labels_ == OUTLIERS).mean())
     reason = f"but clusters leave {outside:.0%} of the jobs out as outliers, labels none"
     if inputs.whole:
@@ -99,8 +90,8 @@ def fixed_label_items(inputs: Inputs, profiler: WorkloadProfiler) -> Iterator[It
             for distance, value in row.items()
         )
         reason += f"; the largest of the nine differences is {off:.2f}"
-    holds = float(numbers.max()) < clustered
-    yield Item("Table II", claim, published, ours, judged(holds), reason, inputs.origin)
+    verdict = judged(float(numbers.max()) < clustered, real=inputs.whole)
+    yield Item("Table II", claim, published, ours, verdict, reason, inputs.origin)
 
 
 def _transformed(inputs: Inputs) -> Floats:

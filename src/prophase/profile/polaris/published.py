@@ -23,6 +23,8 @@ CHOSEN_CLUSTERS, CHOSEN_OUTLIERS, CHOSEN_SILHOUETTE = 26, 24_603, 0.718
 CLUSTERED = 75_398
 METADATA, ONE_HOT = 5, 21_547
 ACCURACY_PCT, TEXT_WEIGHTED_F1 = 95.19, 0.90
+#: Section III-C 2: named as most relevant by SHAP, beside one user and one job name
+DECIDING_WORDS = ("task=ps", "workload=graphlearn", "workload=bert")
 #: Table V, profiles 0 to 25, and its two averages
 TABLE_V_F1 = (
     0.94, 1.00, 1.00, 0.99, 1.00, 0.80, 0.00, 0.96, 0.99, 1.00, 0.99, 1.00, 1.00,

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Response
 from prophase.profile.drift.in_workspace import told_watch, watch_folder
 from prophase.serve.access import Caller, HeldNow, LibraryNow, TasksNow, require
 from prophase.serve.api.tasks import LATER, Wait, begin
+from prophase.trace.places import WATCH
 
 router = APIRouter(tags=["drift"])
 
@@ -19,7 +20,7 @@ def drift(held: HeldNow, library: LibraryNow) -> dict[str, Any]:
 
     `watching` is false until the first `POST /v1/drift` or `prophase watch`.
     """
-    state = held.workspace.folder / "watch" / "state.model"
+    state = held.workspace.folder / WATCH / "state.model"
     reported = library.feedback.count
     if "jobs" not in held.tables or not state.is_file():
         return {"watching": False, "reported_jobs": reported}

@@ -142,7 +142,7 @@ async def learn(
     wanted: Annotated[Learning, Body(examples=[{"method": "default"}])],
     starter: StarterNow,
 ) -> dict[str, Any]:
-    """Learn predictions anew, as `prophase learn`; the service takes them over when done."""
+    """Learn all models anew, with the result of `prophase learn`; the service takes them over."""
     return await starter.begin("learn", wanted)
 
 

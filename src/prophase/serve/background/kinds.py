@@ -14,7 +14,7 @@ Progress = Callable[[str, float | None], None]
 
 #: kind -> module:function, imported only in the process that does the work
 KINDS = {
-    "learn": "prophase.serve.background.learning:learn_models",
+    "learn": "prophase.serve.background.learning:learn_anew",
     "simulate": "prophase.serve.background.studies:simulate_trace",
     "whatif": "prophase.serve.background.studies:compare_changes",
     "size": "prophase.serve.background.studies:advise_sizes",

@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args
 from prophase.errors import storage_error
 from prophase.serve.background.kinds import KINDS
 from prophase.serve.problems import Problem
+from prophase.trace.places import SERVICE
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
@@ -72,7 +73,7 @@ class Tasks:
 
     def __init__(self, workspace: Path, *, at_once: int = 1, name: str = "tasks") -> None:
         self.workspace = workspace
-        self.folder = workspace / "service" / name
+        self.folder = workspace / SERVICE / name
         self._slots = threading.Semaphore(at_once)
         self._lock = threading.Lock()
         self._processes: dict[str, subprocess.Popen[str]] = {}

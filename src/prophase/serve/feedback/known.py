@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from prophase.errors import ProphaseError
+from prophase.trace.places import WATCH
 
 if TYPE_CHECKING:
     from prophase.profile.predict.job_model import JobModel
@@ -41,6 +42,6 @@ def known_jobs(held: Held, model: JobModel) -> dict[str, frozenset[str]]:
 def _watched(held: Held) -> frozenset[str]:
     import pandas as pd
 
-    parts = sorted((held.workspace.folder / "watch").glob("jobs-[0-9]*.parquet"))
+    parts = sorted((held.workspace.folder / WATCH).glob("jobs-[0-9]*.parquet"))
     ids = [pd.read_parquet(path, columns=["job_id"])["job_id"].astype(str) for path in parts]
     return frozenset().union(*ids) if ids else frozenset()

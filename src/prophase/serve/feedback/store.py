@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prophase.errors import StorageError, storage_error
+from prophase.trace.places import SERVICE
 
 #: taken: new. known: reported before, just so. differs: reported before with other values,
 #: and the first report counts
@@ -62,7 +63,7 @@ class FeedbackStore:
     """
 
     def __init__(self, folder: Path | str) -> None:
-        self.path = Path(folder) / "service" / "feedback.sqlite"
+        self.path = Path(folder) / SERVICE / "feedback.sqlite"
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()

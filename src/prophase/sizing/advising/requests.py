@@ -22,8 +22,6 @@ from prophase.sizing.resources import RESOURCES
 
 KIND = "sizing.requests"
 LAYOUT = 1
-#: where a workspace keeps it
-IN_WORKSPACE = Path("models") / "requests.model"
 #: what is sized at submission
 SIZED = ("memory", "cpu", "time")
 _NUMBERS = ("runs", "now", "oom", "oom_low", "oom_high", "tried", "saving", "saved_per_month")

@@ -14,6 +14,7 @@ from prophase.phase.detect import PhaseDetector
 from prophase.phase.scale import Comparison, Fleet, compare, fleet_of
 from prophase.serve.pages.work import Progress
 from prophase.trace.loading import open_trace
+from prophase.trace.places import PHASES
 
 #: points of a line
 _POINTS = 360
@@ -87,7 +88,7 @@ def metrics_of(usage: pd.DataFrame) -> list[str]:
 
 
 def _detector(folder: Path) -> PhaseDetector | None:
-    path = folder / "models" / "phases.model"
+    path = folder / PHASES
     return PhaseDetector.load(path) if path.is_file() else None
 
 
