@@ -32,34 +32,34 @@ def test_an_import_makes_a_workspace_and_counts_its_rows(prophase, dump):
     assert "philly" in shown.stdout
 
 
-def test_json_holds_the_whole_report(prophase, dump):
-    done = prophase("import", "philly", dump, "-w", "ws", "--format", "json")
+def test_json_holds_the_whole_report(prophase_here, dump):
+    done = prophase_here("import", "philly", dump, "-w", "ws", "--format", "json")
     report = json.loads(done.stdout)
     assert report["tables"]["jobs"]["kept"] == 2
     assert len(report["source_hash"]) == 64
 
 
-def test_csv_has_a_header_and_a_line_per_count(prophase, dump):
-    done = prophase("import", "philly", dump, "-w", "ws", "--format", "csv")
+def test_csv_has_a_header_and_a_line_per_count(prophase_here, dump):
+    done = prophase_here("import", "philly", dump, "-w", "ws", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert rows[0] == {"table": "jobs", "what": "read", "rows": "2"}
 
 
-def test_the_list_of_sources_names_every_reader(prophase):
+def test_the_list_of_sources_names_every_reader(prophase_here):
     from prophase.trace.reader import all_readers
 
-    listed = prophase("import", "list", "--format", "json")
+    listed = prophase_here("import", "list", "--format", "json")
     assert [row["source"] for row in json.loads(listed.stdout)] == list(all_readers())
 
 
-def test_a_damaged_file_is_refused_with_line_and_value_and_leaves_nothing(prophase, dump):
+def test_a_damaged_file_is_refused_with_line_and_value_and_leaves_nothing(prophase_here, dump):
     dump.write_text(ROWS.replace("2951.0", "long"))
-    done = prophase("import", "philly", dump, "-w", "ws")
+    done = prophase_here("import", "philly", dump, "-w", "ws")
     assert done.returncode == 1
     assert "philly.csv line 3: duration is 'long', which is not a number" in done.stderr
     assert "--max-bad" in done.stderr
     assert not (dump.parent / "ws").exists()
-    assert prophase("import", "philly", dump, "-w", "ws", "--max-bad", "50%").returncode == 0
+    assert prophase_here("import", "philly", dump, "-w", "ws", "--max-bad", "50%").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -73,42 +73,42 @@ def test_a_damaged_file_is_refused_with_line_and_value_and_leaves_nothing(propha
         (("--keep", "finishd"), "Did you mean 'finished'"),
     ],
 )
-def test_a_wrong_option_is_explained(prophase, dump, arguments, message):
-    done = prophase("import", "philly", dump, "-w", "ws", *arguments)
+def test_a_wrong_option_is_explained(prophase_here, dump, arguments, message):
+    done = prophase_here("import", "philly", dump, "-w", "ws", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
 
 
-def test_the_columns_of_a_table_are_shown_with_unit_and_meaning(prophase, dump):
-    prophase("import", "philly", dump, "-w", "ws")
-    rows = json.loads(prophase("show", "ws", "--table", "jobs", "--format", "json").stdout)
+def test_the_columns_of_a_table_are_shown_with_unit_and_meaning(prophase_here, dump):
+    prophase_here("import", "philly", dump, "-w", "ws")
+    rows = json.loads(prophase_here("show", "ws", "--table", "jobs", "--format", "json").stdout)
     duration = next(row for row in rows if row["column"] == "duration_s")
     assert (duration["unit"], duration["known"], duration["distinct"]) == ("s", "after", 2)
 
 
-def test_show_outside_a_workspace_says_how_to_make_one(prophase):
-    done = prophase("show", "elsewhere")
+def test_show_outside_a_workspace_says_how_to_make_one(prophase_here):
+    done = prophase_here("show", "elsewhere")
     assert done.returncode == 1
     assert "prophase init elsewhere" in done.stderr
 
 
-def test_init_makes_a_workspace_once(prophase):
-    assert prophase("init", "here").stdout == "here\n"
-    assert "Already" in prophase("init", "here").stderr
+def test_init_makes_a_workspace_once(prophase_here):
+    assert prophase_here("init", "here").stdout == "here\n"
+    assert "Already" in prophase_here("init", "here").stderr
 
 
-def test_the_next_command_can_be_pasted_when_the_path_has_a_space(prophase, tmp_path):
+def test_the_next_command_can_be_pasted_when_the_path_has_a_space(prophase_here, tmp_path):
     (tmp_path / "my jobs.csv").write_text("job_id,submit_s\na,0\nb,60\n")
-    guessed = prophase("import", "csv", "my jobs.csv", "--guess")
+    guessed = prophase_here("import", "csv", "my jobs.csv", "--guess")
     assert "prophase import csv 'my jobs.csv' --map" in guessed.stdout
-    done = prophase("import", "csv", "my jobs.csv", "--workspace", "my ws")
+    done = prophase_here("import", "csv", "my jobs.csv", "--workspace", "my ws")
     assert "Next: prophase lint 'my ws'; prophase describe 'my ws'" in done.stdout
-    assert "import csv 'my jobs.csv' --workspace 'my ws'" in prophase("show", "my ws").stdout
+    assert "import csv 'my jobs.csv' --workspace 'my ws'" in prophase_here("show", "my ws").stdout
 
 
-def test_a_workspace_cannot_be_made_in_place_of_a_file(prophase, tmp_path):
+def test_a_workspace_cannot_be_made_in_place_of_a_file(prophase_here, tmp_path):
     (tmp_path / "jobs.csv").write_text("job_id,submit_s\na,0\n")
-    refused = prophase("import", "csv", "jobs.csv", "--workspace", "jobs.csv")
+    refused = prophase_here("import", "csv", "jobs.csv", "--workspace", "jobs.csv")
     assert refused.returncode == 1
     assert "jobs.csv: is a file, not a folder." in refused.stderr
 

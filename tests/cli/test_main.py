@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,9 @@ import pytest
 from typer.main import get_command
 
 from prophase import __version__
+from prophase.cli import made_from
 from prophase.cli.main import COMMANDS, app
+from prophase.trace.workspace import Workspace
 
 
 def test_the_version_is_printed(prophase):
@@ -47,16 +50,16 @@ def test_every_command_explains_itself_with_an_example(name):
             assert getattr(parameter, "help", None), f"{name}: {parameter.name} has no help"
 
 
-def test_asking_wrongly_leaves_with_two_and_nothing_on_stdout(prophase):
+def test_asking_wrongly_leaves_with_two_and_nothing_on_stdout(prophase_here):
     for arguments in (("import",), ("nonsense",), ("import", "philly", "nowhere.csv")):
-        done = prophase(*arguments)
+        done = prophase_here(*arguments)
         assert done.returncode == 2, arguments
         assert done.stdout == ""
         assert done.stderr
 
 
-def test_a_traceback_comes_only_when_asked_for(prophase):
-    quiet = prophase("import", "nosuch", ".")
+def test_a_traceback_comes_only_when_asked_for(prophase, prophase_here):
+    quiet = prophase_here("import", "nosuch", ".")
     loud = prophase("import", "nosuch", ".", "--debug")
     assert "Traceback" not in quiet.stderr
     assert "Traceback" in loud.stderr
@@ -88,3 +91,33 @@ def test_a_reader_that_has_gone_ends_the_command_quietly(arguments):
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+#: they run a program or answer line by line, and have no result of their own to write
+WITHOUT_RESULT = {"log", "retry", "size watch", "serve start"}
+
+
+@pytest.mark.parametrize("name", all_commands())
+def test_every_command_with_a_result_writes_it_as_json_too(name):
+    command = all_commands()[name]
+    if hasattr(command, "commands") or name in WITHOUT_RESULT:
+        return
+    assert any("--format" in parameter.opts for parameter in command.params)
+
+
+def test_json_is_short_for_its_format_anywhere_but_behind_two_dashes(prophase_here, tmp_path):
+    before = prophase_here("--json", "synth", "pai", "--jobs", "50", "--days", "1", "--out", "ws")
+    assert json.loads(before.stdout)["version"] == __version__
+    behind = prophase_here("sample", "ws", "--json", "--seed", "3")
+    told = json.loads(behind.stdout)
+    assert told["seed"] == 3
+    assert told["data_hash"] == Workspace(tmp_path / "ws").tables["jobs"].source_hash
+    theirs = prophase_here("log", "--out", "u.csv", "--", sys.executable, "-c", "0", "--json")
+    assert theirs.returncode == 0, theirs.stderr
+
+
+def test_no_command_reads_a_trace_without_noting_its_hash():
+    folder = Path(made_from.__file__).parent
+    for path in folder.rglob("*.py"):
+        if path.name != "made_from.py":
+            assert "trace.loading import open_trace" not in path.read_text(), path
