@@ -22,6 +22,8 @@ class Resource:
     use_factor: float = 1.0
     #: used where the first is not measured
     stand_in: str = ""
+    #: no advice begins below it, unless the user asks for less
+    least: float = 0.0
 
     def requested(self, jobs: pd.DataFrame) -> Any:
         """Return the requests of all jobs; NaN where none was made."""
@@ -44,18 +46,24 @@ def _numbers(jobs: pd.DataFrame, column: str) -> Any:
     return pd.to_numeric(jobs[column], errors="coerce").to_numpy(float, na_value=np.nan)
 
 
+#: 100 MB, as KRR has it: what a process needs that does nothing yet
+SMALLEST_GIB = 100e6 / 2**30
+
 RESOURCES = {
     one.name: one
     for one in (
-        Resource("memory", "GiB", "request_memory_gib", "memory_peak_gib"),
+        Resource("memory", "GiB", "request_memory_gib", "memory_peak_gib", least=SMALLEST_GIB),
         Resource(
-            "cpu", "cores", "request_cpu_cores", "cpu_peak_cores", stand_in="cpu_mean_cores"
+            "cpu", "cores", "request_cpu_cores", "cpu_peak_cores", stand_in="cpu_mean_cores",
+            least=0.05,
         ),
-        Resource("gpu-memory", "GiB", "attr_gpu_memory_gib", "gpu_memory_peak_gib"),
-        Resource("gpu", "GPUs", "request_gpus", "gpu_util_mean_pct", use_factor=0.01),
+        Resource(
+            "gpu-memory", "GiB", "attr_gpu_memory_gib", "gpu_memory_peak_gib", least=SMALLEST_GIB
+        ),
+        Resource("gpu", "GPUs", "request_gpus", "gpu_util_mean_pct", use_factor=0.01, least=0.05),
         Resource(
             "time", "h", "time_limit_s", "duration_s",
-            request_factor=1 / 3600, use_factor=1 / 3600,
+            request_factor=1 / 3600, use_factor=1 / 3600, least=1 / 60,
         ),
     )
 }  # fmt: skip

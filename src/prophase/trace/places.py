@@ -19,3 +19,5 @@ REQUESTS = _MODELS / "requests.model"
 WATCH = Path("watch")
 #: what the service keeps for itself: tokens, reports of jobs, tasks
 SERVICE = Path("service")
+#: finished jobs that were reported to the service
+REPORTED = SERVICE / "feedback.sqlite"

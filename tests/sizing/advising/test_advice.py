@@ -69,7 +69,7 @@ def test_a_lower_gate_advises_more(jobs: pd.DataFrame) -> None:
     assert sum(one.keep for one in strict.tasks) > sum(one.keep for one in loose.tasks)
 
 
-def test_a_task_that_kept_growing_would_have_been_killed_and_keeps_its_request() -> None:
+def test_a_task_that_kept_growing_keeps_its_request_and_says_that_it_grows() -> None:
     count = 60
     jobs = pd.DataFrame(
         {
@@ -83,7 +83,33 @@ def test_a_task_that_kept_growing_would_have_been_killed_and_keeps_its_request()
     )
     found = advise(jobs).tasks[0]
     assert found.keep
-    assert "killed" in found.why
+    assert "peaks are rising" in found.why
+
+
+def test_a_task_whose_trial_was_killed_too_often_keeps_its_request() -> None:
+    count = 60
+    peaks = np.where(np.arange(count) % 12 == 11, 1.4 ** (np.arange(count) / 12), 1.0)
+    jobs = pd.DataFrame(
+        {
+            "job_id": [f"j{row}" for row in range(count)],
+            "task": "bursts",
+            "memory_peak_gib": peaks,
+            "request_memory_gib": 100.0,
+            "duration_s": 60.0,
+            "submit_s": 60.0 * np.arange(count),
+        }
+    )
+    found = advise(jobs).tasks[0]
+    assert found.keep
+    assert "would have been killed" in found.why
+
+
+def test_no_task_is_advised_without_having_been_tried_out(jobs: pd.DataFrame) -> None:
+    ten = jobs[jobs["task"] == "NF:ALIGN"].head(10)
+    assert advise(ten).tasks[0].tried == 5
+    three = advise(ten.head(3), gate=Gate(fewest_runs=1)).tasks[0]
+    assert three.keep
+    assert "too few runs to try it out" in three.why
 
 
 def test_a_task_without_a_request_gets_one(jobs: pd.DataFrame) -> None:

@@ -98,6 +98,38 @@ def test_a_later_advice_takes_over_from_its_first_submission_on(
     assert (first.total.jobs, second.total.jobs) == (1, 1)
 
 
+def test_no_job_is_counted_under_two_advices_whenever_it_is_settled(
+    ledger: Ledger, pipeline_jobs: pd.DataFrame
+) -> None:
+    ledger.settle(later([4.0, 4.0]))
+    ledger.add(advice(align=4.0), pipeline_jobs, from_s=1e6 + 1)
+    by_user = GivenAdvice(
+        "memory", "GiB", {"ann/align": GivenTask("ann/align", (4.0,))}, kind=("user", "task")
+    )
+    ledger.add(by_user, pipeline_jobs, from_s=1e6 + 1)
+    ledger.settle(later([4.0, 4.0]).assign(user="ann"))
+    found = balance_of(ledger)
+    assert [one.total.jobs for one in found.advices] == [1, 0, 1]
+    assert sum(one.total.saved for one in found.advices) == 2 * 12 * PER_UNIT_HOUR
+
+
+def test_a_job_without_a_clock_stays_with_the_advice_of_when_it_was_told(
+    ledger: Ledger, pipeline_jobs: pd.DataFrame
+) -> None:
+    jobs = later([4.0]).drop(columns="submit_s")
+    ledger.settle(jobs)
+    ledger.add(advice(align=4.0), pipeline_jobs)
+    ledger.settle(jobs)
+    assert [one.total.jobs for one in balance_of(ledger).advices] == [1, 0]
+
+
+def test_a_task_without_an_earlier_request_is_promised_nothing() -> None:
+    jobs = later([4.0, 4.0], ["completed", "oom"])
+    found = list(settle_jobs(jobs, {"align": Terms(math.nan, (4.0,), math.nan)}))
+    assert [one.predicted for one in found] == [0, 0]
+    assert [one.saved for one in found] == [0, -4 * PER_UNIT_HOUR]
+
+
 def test_the_history_itself_is_not_settled(ledger: Ledger, pipeline_jobs: pd.DataFrame) -> None:
     assert ledger.settle(pipeline_jobs) == 0
 

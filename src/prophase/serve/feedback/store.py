@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prophase.errors import StorageError, storage_error
-from prophase.trace.places import SERVICE
+from prophase.trace.places import REPORTED
 
 #: taken: new. known: reported before, just so. differs: reported before with other values,
 #: and the first report counts
@@ -63,7 +63,7 @@ class FeedbackStore:
     """
 
     def __init__(self, folder: Path | str) -> None:
-        self.path = Path(folder) / SERVICE / "feedback.sqlite"
+        self.path = Path(folder) / REPORTED
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()

@@ -8,7 +8,6 @@ point, advice from the runs that had ended before is held against the runs after
 from __future__ import annotations
 
 import math
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,27 +15,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
 
 from prophase.errors import ParameterError
 from prophase.plural import counted
+from prophase.sizing.advising.asking import growth_to_come, ladder_of, outlook_of
+from prophase.sizing.advising.trial import Trial
 from prophase.sizing.least_waste.ladder import Floats, Outlook
-from prophase.sizing.least_waste.settings import Settings
-from prophase.sizing.least_waste.views import tailed
 from prophase.sizing.replaying.tasks import TaskRun, TaskRuns, task_runs
+from prophase.sizing.resources import Resource
 
 _HOURS_PER_MONTH = 365.25 * 24 / 12
-#: advice is made anew whenever the history has grown by this factor
-_GROWTH = 1.25
-#: peaks as they were and a chance of 1 in (runs + 1) of more: shares of runs then come out right
-_AS_SEEN = Settings(tail=1.0, smoothed_from=sys.maxsize)
-#: how sure the interval of the realised risk is
-_COVERED = 0.9
-_RUNGS = 3
-#: runs of a task that count, the latest ones
-_REMEMBERED = 400
-#: a ladder below the smallest unit people configure makes no sense
-_FLOOR = {"GiB": 1 / 64, "cores": 0.05, "GPUs": 0.05, "h": 1 / 60}
+#: a rise of peaks that is worth a word
+_A_RISE = 1.05
 
 
 @dataclass(frozen=True)
@@ -99,6 +89,8 @@ class Advice:
     left_out: dict[str, int]
     #: run time covered by the trace, in hours
     span_h: float
+    #: hash of the jobs that the advice was made from, if known
+    data_hash: str = ""
 
     def of(self, task: str) -> TaskAdvice | None:
         """Return the advice for one task, by its name or the end of it."""
@@ -114,6 +106,7 @@ def advise(
     risk: float = 0.01,
     gate: Gate | None = None,
     resource: str = "memory",
+    data_hash: str = "",
     show: Callable[[float], None] = lambda percent: None,
 ) -> Advice:
     """Return what each task of a trace should ask for.
@@ -128,6 +121,8 @@ def advise(
         When to advise at all.
     resource : str
         What is sized; one of :data:`~prophase.sizing.resources.RESOURCES`.
+    data_hash : str
+        Hash of the jobs; stays with the advice.
 
     Examples
     --------
@@ -159,10 +154,10 @@ def advise(
     span_h = _span_h(runs)
     tasks = []
     for place, (task, members) in enumerate(by_task.items()):
-        tasks.append(_advise_one(task, members, risk, gate, runs.resource.unit, span_h))
+        tasks.append(_advise_one(task, members, risk, gate, runs.resource, span_h))
         show(100 * (place + 1) / len(by_task))
     tasks.sort(key=lambda one: -_order(one))
-    return Advice(tasks, risk, runs.resource.unit, resource, runs.left_out, span_h)
+    return Advice(tasks, risk, runs.resource.unit, resource, runs.left_out, span_h, data_hash)
 
 
 def _order(one: TaskAdvice) -> float:
@@ -170,7 +165,7 @@ def _order(one: TaskAdvice) -> float:
 
 
 def _advise_one(
-    task: str, runs: Sequence[TaskRun], risk: float, gate: Gate, unit: str, span_h: float
+    task: str, runs: Sequence[TaskRun], risk: float, gate: Gate, what: Resource, span_h: float
 ) -> TaskAdvice:
     runs = sorted(runs, key=lambda run: run.end_s)
     peaks = np.array([run.peak for run in runs])
@@ -178,105 +173,43 @@ def _advise_one(
     requests = np.array([run.request for run in runs])
     known = requests[np.isfinite(requests)]
     now = float(np.median(known)) if len(known) else math.nan
-    floor = _FLOOR.get(unit, 0.0)
-    outlook = _outlook(peaks)
-    ladder = _ladder(outlook, risk, now, floor)
-    trial = _Trial(gate.fewest_runs, risk, floor)
-    trial.run(peaks, hours, requests, now)
-    saving = 1.0 - trial.asked / trial.reserved if trial.reserved > 0 else math.nan
+    ladder = ladder_of(peaks, risk, now, what.least)
+    trial = Trial(gate.fewest_runs, risk, what.least)
+    if len(runs) >= gate.fewest_runs:
+        trial.run(peaks, hours, requests, now, ladder)
     reserved = float(np.nansum(requests * hours))
-    keep, why = _gated(trial, saving, now, len(runs), peaks, risk, gate, unit)
-    low, high = _interval(trial.kills, trial.count)
+    keep, why = _gated(trial, now, peaks, gate, what.unit)
+    low, high = trial.interval()
     return TaskAdvice(
-        task, len(runs), now, ladder, trial.share, low, high, trial.count, saving,
-        0.0 if keep else saving * reserved / span_h * _HOURS_PER_MONTH, why, keep, outlook,
-        tuple(peaks.tolist()),
+        task, len(runs), now, ladder, trial.share, low, high, trial.count, trial.saving,
+        0.0 if keep else trial.saving * reserved / span_h * _HOURS_PER_MONTH, why, keep,
+        outlook_of(peaks), tuple(peaks.tolist()),
     )  # fmt: skip
 
 
-def _gated(
-    trial: _Trial,
-    saving: float,
-    now: float,
-    runs: int,
-    peaks: Floats,
-    risk: float,
-    gate: Gate,
-    unit: str,
-) -> tuple[bool, str]:
+def _gated(trial: Trial, now: float, peaks: Floats, gate: Gate, unit: str) -> tuple[bool, str]:
     """Say whether the task keeps its request, and why."""
-    most = 3 * risk if gate.most_oom is None else gate.most_oom
+    most = 3 * trial.risk if gate.most_oom is None else gate.most_oom
+    runs, saving, growth = len(peaks), trial.saving, growth_to_come(peaks)
+    rising = f"; peaks are rising, {growth - 1:.0%} are added" if growth > _A_RISE else ""
     if runs < gate.fewest_runs:
         return True, f"keep: too few runs ({runs}, {gate.fewest_runs} are needed)"
     if not now > 0:
-        return False, f"no request today; {counted(runs, 'run')}, highest {peaks.max():.3g} {unit}"
+        highest = f"highest {peaks.max():.3g} {unit}"
+        return False, f"no request today; {counted(runs, 'run')}, {highest}{rising}"
     if trial.share > most and trial.kills > 1:
         return True, f"keep: {trial.share:.1%} of the trial's runs would have been killed"
+    if math.isnan(saving):
+        return True, f"keep: too few runs to try it out ({runs})"
     if saving < 0:
-        return True, "keep: the advice would reserve more than today"
+        return True, f"keep: the advice would reserve more than today{rising}"
     if saving < gate.least_saving:
-        return True, f"keep: saves {saving:.0%}, less than the {gate.least_saving:.0%} asked for"
-    return False, f"{counted(runs, 'run')} used at most {peaks.max() / now:.0%} of the request"
-
-
-class _Trial:
-    """Advice at every point of the past, held against the runs that came after it."""
-
-    def __init__(self, fewest: int, risk: float, floor: float) -> None:
-        self.fewest, self.risk, self.floor = max(fewest, 3), risk, floor
-        self.count = self.kills = 0
-        self.asked = self.reserved = 0.0
-
-    @property
-    def share(self) -> float:
-        return self.kills / self.count if self.count else math.nan
-
-    def run(self, peaks: Floats, hours: Floats, requests: Floats, now: float) -> None:
-        """Walk forward through the past."""
-        known = self.fewest
-        while known < len(peaks):
-            upto = min(len(peaks), max(known + 1, int(known * _GROWTH)))
-            rungs = _ladder(_outlook(peaks[:known]), self.risk, now, self.floor)
-            for place in range(known, upto):
-                self._climb(rungs, peaks[place], hours[place])
-                if requests[place] > 0:
-                    self.reserved += requests[place] * hours[place]
-            known = upto
-
-    def _climb(self, rungs: tuple[float, ...], peak: float, hours: float) -> None:
-        self.count += 1
-        self.kills += rungs[0] < peak
-        for rung in rungs:
-            self.asked += rung * hours
-            if rung >= peak:
-                return
-        self.asked += 2 * max(rungs[-1], peak) * hours
-
-
-def _outlook(peaks: Floats) -> Outlook:
-    """Return what the next peak may be, when nothing is known of the instance."""
-    recent = peaks[-_REMEMBERED:]
-    # every run counts alike: a risk is a share of runs, not of hours
-    values, weights = tailed(recent, np.ones(len(recent)), len(recent), _AS_SEEN)
-    return Outlook(values, weights)
-
-
-def _ladder(outlook: Outlook, risk: float, now: float, floor: float) -> tuple[float, ...]:
-    """Return the rungs: one exceeded with the risk, the best second one, and the request."""
-    first = max(outlook.quantile(1.0 - risk), floor)
-    second = max(first * 1.3, outlook.quantile(1.0 - risk / 10))
-    third = max(second * 1.5, now if now > 0 else 0.0)
-    return tuple(float(rung) for rung in (first, second, third)[:_RUNGS])
-
-
-def _interval(kills: int, count: int) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval of a share."""
-    if not count:
-        return math.nan, math.nan
-    rest = (1 - _COVERED) / 2
-    low = float(beta.ppf(rest, kills, count - kills + 1)) if kills else 0.0
-    high = float(beta.ppf(1 - rest, kills + 1, count - kills)) if kills < count else 1.0
-    return low, high
+        asked = f"less than the {gate.least_saving:.0%} asked for"
+        return True, f"keep: saves {saving:.0%}, {asked}{rising}"
+    return (
+        False,
+        f"{counted(runs, 'run')} used at most {peaks.max() / now:.0%} of the request{rising}",
+    )
 
 
 def _span_h(runs: TaskRuns) -> float:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from prophase.sizing.baselines.seen import MaximumSeen
+from prophase.sizing.resources import SMALLEST_GIB
 from prophase.sizing.sizer import Features
-
-#: KRR advises no less than 100 MB
-FLOOR_GIB = 100e6 / 2**30
 
 
 class KrrRule(MaximumSeen):
@@ -15,4 +13,4 @@ class KrrRule(MaximumSeen):
     margin = 1.15
 
     def predict(self, task: str, features: Features) -> float:
-        return max(super().predict(task, features), FLOOR_GIB)
+        return max(super().predict(task, features), SMALLEST_GIB)

@@ -30,6 +30,7 @@ from prophase.sizing.least_waste.lineage import (
 from prophase.sizing.least_waste.price import KillPrice
 from prophase.sizing.least_waste.settings import Settings
 from prophase.sizing.least_waste.views import Sample, tag_level, views
+from prophase.sizing.resources import SMALLEST_GIB
 from prophase.sizing.sizer import (
     GROWTH,
     Features,
@@ -42,8 +43,6 @@ from prophase.sizing.sizer import (
 #: retries by the ladder; the next one asks for the request or doubles
 _MOST_RUNGS = 3
 _LEAST_STEP = 1.1
-#: no first request is smaller, unless the user asks for less: 100 MB, as KRR has it
-_SMALLEST_GIB = 100e6 / 2**30
 #: with a risk: weight of the whole request among what the second peak may be
 _WORST = 0.1
 #: with a smaller risk a task without history gets its whole request
@@ -74,7 +73,7 @@ class LeastWaste(OnlineSizer):
     def predict(self, task: str, features: Features) -> float:
         asked = self.ladder(task, features)[0]
         self._history(task).open += 1
-        return max(asked, min(_SMALLEST_GIB, request_of(features) or _SMALLEST_GIB))
+        return max(asked, min(SMALLEST_GIB, request_of(features) or SMALLEST_GIB))
 
     def retry(self, task: str, features: Features, attempt: int, last_gib: float) -> float:
         self.price_.retried(task, features)

@@ -137,7 +137,8 @@ class Ledger:
         """Settle what happened; return how many jobs have an entry now that these were seen.
 
         A job belongs to the last advice on its task and resource that was in force when it was
-        submitted. Settling the same jobs again changes nothing; changed ones replace theirs.
+        submitted, and to no other. Settling the same jobs again changes nothing; changed ones
+        replace theirs.
         """
         advices = self.advices
         if not advices:
@@ -145,24 +146,18 @@ class Ledger:
                 f"{self.path}: holds no advice yet. Add one: prophase ledger add advice.json "
                 "--history WORKSPACE"
             )
-        count = 0
+        seen: dict[str, set[str]] = {}
         with self._open() as book:
-            for place, one in enumerate(advices):
-                for until, terms in _in_force(advices, place):
-                    found = settle_jobs(
-                        jobs, terms, resource=one.resource, kind=one.kind, from_s=one.from_s,
-                        until_s=until,
-                    )  # fmt: skip
-                    rows = [
-                        (e.job_id, one.id, e.task, e.submit_s, e.outcome, e.before, e.actual,
-                         e.predicted, e.why)
-                        for e in found
-                    ]  # fmt: skip
-                    book.executemany(
-                        "insert or replace into entry values (?,?,?,?,?,?,?,?,?)", rows
-                    )
-                    count += len(rows)
-        return count
+            for one in reversed(advices):
+                taken = seen.setdefault(one.resource, set())
+                same = [other.id for other in advices if other.resource == one.resource]
+                found = settle_jobs(
+                    jobs, one.terms, resource=one.resource, kind=one.kind, from_s=one.from_s
+                )
+                fresh = [entry for entry in found if entry.job_id not in taken]
+                taken.update(entry.job_id for entry in fresh)
+                _book(book, one.id, same, fresh)
+        return sum(map(len, seen.values()))
 
     def entries(self, advice: int | None = None) -> Iterator[tuple[int, Entry]]:
         """Yield (advice, entry) of every settled job, or of one advice."""
@@ -178,7 +173,7 @@ class Ledger:
                 () if advice is None else (advice,),
             ).fetchall()
         for row in rows:
-            yield int(row[0]), Entry(*row[1:])
+            yield int(row[0]), Entry(row[1], row[2], _number(row[3]), *row[4:])
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -205,18 +200,23 @@ class Ledger:
             book.close()
 
 
-def _in_force(advices: list[StoredAdvice], place: int) -> Iterator[tuple[float, dict[str, Terms]]]:
-    """Yield the tasks of an advice by the moment at which a later one replaces it."""
-    own = advices[place]
-    by_end: dict[float, dict[str, Terms]] = {}
-    for task, terms in own.terms.items():
-        ends = [
-            later.from_s
-            for later in advices[place + 1 :]
-            if later.resource == own.resource and later.kind == own.kind and task in later.terms
-        ]
-        by_end.setdefault(min(ends, default=math.inf), {})[task] = terms
-    yield from by_end.items()
+def _book(book: sqlite3.Connection, advice: int, same: list[int], entries: list[Entry]) -> None:
+    """Write entries of an advice; none of ``same``, which size the same, has the job as well."""
+    others = ",".join(map(str, same))
+    for e in entries:
+        held = book.execute(
+            f"select advice from entry where job_id = ? and advice in ({others})", (e.job_id,)
+        ).fetchone()
+        # a job that does not say when it came belongs to the advice of when it was told
+        owner = held[0] if held and math.isnan(e.submit_s) else advice
+        if held and held[0] != owner:
+            book.execute("delete from entry where job_id = ? and advice = ?", (e.job_id, held[0]))
+        if owner == advice:
+            book.execute(
+                "insert or replace into entry values (?,?,?,?,?,?,?,?,?)",
+                (e.job_id, advice, e.task, _null(e.submit_s), e.outcome, e.before, e.actual,
+                 e.predicted, e.why),
+            )  # fmt: skip
 
 
 def _requests_of_today(jobs: pd.DataFrame, resource: str) -> dict[str, float]:

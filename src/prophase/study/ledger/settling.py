@@ -44,6 +44,7 @@ class Entry:
 
     job_id: str
     task: str
+    #: NaN if the job does not say
     submit_s: float
     outcome: str
     #: reserved at the request of before the advice; nothing for a killed attempt, which that
@@ -66,7 +67,6 @@ def settle_jobs(
     resource: str = "memory",
     kind: tuple[str, ...] = (),
     from_s: float = -math.inf,
-    until_s: float = math.inf,
 ) -> Iterator[Entry]:
     """Yield an entry for every job of an advised task that came while the advice was in force.
 
@@ -76,8 +76,8 @@ def settle_jobs(
         What happened: requests, run times, how jobs ended.
     terms : mapping
         Task -> what was advised.
-    from_s, until_s : float
-        Submissions from here up to there count.
+    from_s : float
+        Submissions from here on count, and jobs that do not say when they were submitted.
 
     Examples
     --------
@@ -106,9 +106,8 @@ def settle_jobs(
         if agreed is None:
             continue
         at = float(submit[row])
-        if math.isfinite(at) and not from_s <= at < until_s:
+        if at < from_s:
             continue
-        at = at if math.isfinite(at) else 0.0
         asked, seconds = float(requests[row]), float(run_s[row])
         if status[row] in ("pending", "running") or not (seconds >= 0):
             yield Entry(ids[row], task, at, UNKNOWN, 0, 0, 0, "has not ended, or has no run time")
@@ -125,7 +124,8 @@ def settle_jobs(
             yield Entry(ids[row], task, at, KILLED, 0, actual, 0, "killed for memory")
         else:
             share = agreed.saving if math.isfinite(agreed.saving) else 1 - asked / agreed.now
-            promised = round(before * share)
+            # a task that asked for nothing before was promised nothing
+            promised = round(before * share) if agreed.now > 0 else 0
             yield Entry(ids[row], task, at, FOLLOWED, before, actual, promised)
 
 

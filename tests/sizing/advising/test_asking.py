@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from prophase.sizing.advising.asking import growth_to_come, ladder_of
+from prophase.sizing.least_waste.sizer import LeastWaste
+from prophase.sizing.resources import RESOURCES
+
+LEAST = RESOURCES["memory"].least
+
+
+def test_no_first_request_is_below_the_floor_that_the_online_sizer_has() -> None:
+    tiny = np.full(50, 0.003)
+    sizer = LeastWaste()
+    for peak in tiny:
+        sizer.observe("t", {"request_gib": 8.0}, float(peak), 1.0, False)
+    assert ladder_of(tiny, 0.01, 8.0, LEAST)[0] == sizer.predict("t", {"request_gib": 8.0}) == LEAST
+
+
+def test_who_asks_for_less_than_the_floor_is_not_told_to_ask_for_more() -> None:
+    assert ladder_of(np.full(50, 0.003), 0.01, 0.05, LEAST)[0] == 0.05
+    assert ladder_of(np.full(50, 0.003), 0.01, math.nan, LEAST)[0] == LEAST
+
+
+def test_rising_peaks_are_drawn_on_and_steady_or_falling_ones_are_not() -> None:
+    noise = np.random.default_rng(0).lognormal(0.0, 0.1, 60)
+    assert growth_to_come(noise) == 1.0
+    assert growth_to_come(noise * np.linspace(2.0, 1.0, 60)) == 1.0
+    assert 1.3 < growth_to_come(noise * np.linspace(1.0, 2.0, 60)) < 2.0
+    assert growth_to_come(np.linspace(1.0, 9.0, 3)) == 1.0
+
+
+def test_steady_peaks_seldom_look_as_if_they_rose() -> None:
+    draws = np.random.default_rng(1).lognormal(0.0, 0.5, (600, 25))
+    rose = np.mean([growth_to_come(row) > 1.0 for row in draws])
+    assert rose < 0.025
+
+
+@pytest.mark.parametrize("risk", [0.1, 0.02])
+def test_the_first_rung_is_exceeded_by_no_more_than_the_risk(risk: float) -> None:
+    rng = np.random.default_rng(2)
+    killed = [
+        np.mean(
+            rng.lognormal(0.0, 0.4, 200) > ladder_of(rng.lognormal(0.0, 0.4, 60), risk, 50, 0)[0]
+        )
+        for _ in range(200)
+    ]
+    assert np.mean(killed) < 1.3 * risk
