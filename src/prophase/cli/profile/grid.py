@@ -100,14 +100,13 @@ def _run(
     leaking: bool,
     workers: str,
 ) -> tuple[pd.DataFrame, list[str]]:
+    from prophase.cli.made_from import open_trace
     from prophase.profile.clusters.features import usage_features
     from prophase.profile.clusters.grid import GridPlan, run_grid
     from prophase.profile.clusters.selecting import ended_jobs
-    from prophase.trace.loading import open_trace
+    from prophase.workers import parse_workers
 
-    share = int(workers) if workers.isdigit() else workers
-    if isinstance(share, str) and not share.startswith("dask://"):
-        raise ParameterError(f"--workers {workers}: give a number, or dask://HOST:PORT.")
+    share = parse_workers(workers)
     with progress_bar() as progress:
         progress("reading the trace", None)
         kept = ended_jobs(open_trace(path, source=source, tables=["jobs"]).jobs)

@@ -6,5 +6,5 @@ from functools import partial
 
 from prophase.lazy import optional
 
-#: scikit-learn, hdbscan or joblib by the name of a module: ``library("sklearn.cluster")``
+#: scikit-learn or hdbscan by the name of a module: ``library("sklearn.cluster")``
 library = partial(optional, what="learning profiles", extra="learn")

@@ -18,8 +18,8 @@ import pandas as pd
 from prophase.errors import InputError, MissingFileError, ParameterError, nearest
 from prophase.sim.presets.openb import POLICIES, OpenbCurves, arrival_order, simulate_openb
 from prophase.sim.signatures import Floats, Ints
-from prophase.sim.sweeping.workers import run_all
 from prophase.trace.loading import open_trace
+from prophase.workers import run_all
 
 MEASURES = ("allocation_pct", "fragmentation_ratio_pct", "fragmentation_amount_pct")
 NODE_LIST, ARRIVALS = "openb_node_list_gpu_node.csv", "arrival_orders.npz"

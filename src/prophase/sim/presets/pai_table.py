@@ -12,8 +12,8 @@ import pandas as pd
 
 from prophase.errors import FormatError, MissingFileError
 from prophase.sim.presets.pai import simulate_pai
-from prophase.sim.sweeping.workers import run_all
 from prophase.trace.loading import open_trace
+from prophase.workers import run_all
 
 RESULTS = "results.json"
 #: the simulator's name of an order -> ours

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from prophase.sim.sweeping.resampling import Resampler, interval_of_resamples, paired_change
     from prophase.sim.sweeping.results import SweepResult, pareto_front
     from prophase.sim.sweeping.running import run_sweep
-    from prophase.sim.sweeping.workers import run_all
 
 _HOMES = {
     "Resampler": "resampling",
@@ -19,7 +18,6 @@ _HOMES = {
     "paired_change": "resampling",
     "pareto_front": "results",
     "read_plan": "plan",
-    "run_all": "workers",
     "run_sweep": "running",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
@@ -32,6 +30,5 @@ __all__ = [
     "paired_change",
     "pareto_front",
     "read_plan",
-    "run_all",
     "run_sweep",
 ]

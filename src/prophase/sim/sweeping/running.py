@@ -21,8 +21,8 @@ from prophase.sim.sweeping.resampling import Resampler, require_blocks
 from prophase.sim.sweeping.results import SweepResult
 from prophase.sim.sweeping.sizes import cluster_named
 from prophase.sim.sweeping.store import open_store
-from prophase.sim.sweeping.workers import run_all
 from prophase.sim.workload import Workload
+from prophase.workers import run_all
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ The retry rule is the simulator's ladder, so the sums here and those of a replay
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Subject:
     #: whether the trace has a clock, so that waits mean something
     timed: bool
 
-    @property
+    @cached_property
     def tasks(self) -> Any:
         """The task of every job that can follow an advice; empty for the others."""
         return self.today.jobs[_TASK].to_numpy(object)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.errors import FormatError, ParameterError, ProphaseError, WorkspaceError
+from prophase.errors import FormatError, ParameterError, WorkspaceError
 from prophase.profile.clusters.features import UsageFeatures, usage_features
 from prophase.profile.clusters.grid import GridPlan, run_grid
 from prophase.profile.clusters.grid.store import CELLS, open_store
@@ -71,15 +71,6 @@ def test_a_dask_cluster_gives_the_same_rows(features: UsageFeatures) -> None:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         found = run_grid(features, plan, workers=address)
     pd.testing.assert_frame_equal(found[MEASURED], run_grid(features, plan)[MEASURED])
-
-
-def test_a_dask_scheduler_that_does_not_answer_is_named(
-    features: UsageFeatures, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("distributed")
-    monkeypatch.setattr("prophase.profile.clusters.grid.running._CONNECT_S", 0.2)
-    with pytest.raises(ProphaseError, match=r"no Dask scheduler answers at dask://127\.0\.0\.1:9"):
-        run_grid(features, SMALL, workers="dask://127.0.0.1:9")
 
 
 def test_a_killed_grid_goes_on_where_it_was(features: UsageFeatures, tmp_path: Path) -> None:

@@ -1,30 +1,24 @@
-"""Run a clustering grid: only the cells that are not there yet, spread by joblib."""
+"""Run a clustering grid: only the cells that are not there yet, on as many workers as there are."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from prophase.errors import ParameterError, ProphaseError
-from prophase.lazy import optional
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.features import Floats, UsageFeatures
 from prophase.profile.clusters.grid.plan import GridCell, GridPlan
 from prophase.profile.clusters.grid.store import open_store
-from prophase.profile.clusters.libraries import library
 from prophase.profile.clusters.quality import Silhouettes, davies_bouldin, silhouettes
 from prophase.profile.clusters.transforms import fit_transform
-
-_DASK = "dask://"
-_CONNECT_S = 15
+from prophase.workers import run_all
 
 
 def run_grid(
@@ -63,15 +57,15 @@ def run_grid(
         missing = [cell for key, cell in cells.items() if key not in store.finished]
         done = len(cells) - len(missing)
         report(done, len(cells))
-        for key, row in _run_all(features.values, missing, workers):
-            store.add(key, row)
+        for cell, row in run_all(run_cell, features.values, missing, workers=workers):
+            store.add(cell.key, row)
             report(done := done + 1, len(cells))
         rows = [store.finished[key] for key in cells]
     return pd.DataFrame(rows)
 
 
-def run_cell(values: Floats, cell: GridCell) -> tuple[str, dict[str, Any]]:
-    """Cluster one cell; return its key and its row. ``values`` are not transformed yet."""
+def run_cell(values: Floats, cell: GridCell) -> dict[str, Any]:
+    """Cluster one cell and return its row. ``values`` are not transformed yet."""
     began = time.perf_counter()
     scaled = fit_transform(cell.transform, values)(values)
     found = cell.generator().cluster(scaled)
@@ -84,7 +78,7 @@ def run_cell(values: Floats, cell: GridCell) -> tuple[str, dict[str, Any]]:
     )
     row = cluster_statistics(scaled, found, scores)
     seconds = round(time.perf_counter() - began, 3)
-    return cell.key, {**cell.axes, **row, "seconds": seconds, "note": " ".join(found.notes)}
+    return {**cell.axes, **row, "seconds": seconds, "note": " ".join(found.notes)}
 
 
 def cluster_statistics(values: Floats, found: Clustering, scores: Silhouettes) -> dict[str, Any]:
@@ -118,41 +112,3 @@ def content_hash(features: UsageFeatures) -> str:
 
 def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _run_all(
-    values: Floats, cells: Sequence[GridCell], workers: int | str
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield cells as they finish."""
-    joblib = library("joblib")
-    if isinstance(workers, int) and workers < 0:
-        raise ParameterError(f"workers is {workers}; give a number of processes, or 0 for all.")
-    if not cells:
-        return
-    if workers == 1:
-        yield from (run_cell(values, cell) for cell in cells)
-        return
-    if isinstance(workers, str):
-        with _dask(workers), joblib.parallel_config(backend="dask"):
-            yield from _parallel(joblib, -1, values, cells)
-    else:
-        yield from _parallel(joblib, workers or -1, values, cells)
-
-
-def _parallel(joblib: Any, jobs: int, values: Floats, cells: Sequence[GridCell]) -> Iterator[Any]:
-    # one cell at a time to each process: a cell takes seconds to minutes
-    parallel = joblib.Parallel(jobs, return_as="generator_unordered", batch_size=1)
-    yield from parallel(joblib.delayed(run_cell)(values, cell) for cell in cells)
-
-
-@contextmanager
-def _dask(address: str) -> Iterator[None]:
-    distributed = optional("distributed", "running on a Dask cluster", "dask")
-    try:
-        client = distributed.Client("tcp://" + address.removeprefix(_DASK), timeout=_CONNECT_S)
-    except (OSError, ValueError) as cause:
-        raise ProphaseError(
-            f"no Dask scheduler answers at {address}. Start one with: dask scheduler"
-        ) from cause
-    with client:
-        yield

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from prophase.errors import ParameterError, ProphaseError
-from prophase.sim.sweeping.workers import parse_workers, run_all
+from prophase.workers import parse_workers, run_all
 
 
 def test_one_worker_runs_here_in_order():
@@ -18,7 +18,7 @@ def test_processes_get_what_they_share_once_and_give_every_result():
 
 def test_all_cores_begin_with_one_process_and_finish_with_the_others(monkeypatch):
     for alone_s in (60.0, 0.0):
-        monkeypatch.setattr("prophase.sim.sweeping.workers._ALONE_S", alone_s)
+        monkeypatch.setattr("prophase.workers._ALONE_S", alone_s)
         assert sorted(run_all(pow, 3, [1, 2, 3], workers=0)) == [(1, 3), (2, 9), (3, 27)]
 
 
@@ -45,19 +45,3 @@ def test_workers_that_are_neither_a_number_nor_an_address_are_refused(text):
 def test_negative_workers_are_refused():
     with pytest.raises(ParameterError, match="0 for all"):
         list(run_all(pow, 2, [1], workers=-1))
-
-
-def test_a_dask_cluster_gives_the_same_results():
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=None, protocol="tcp://"
-    ) as cluster:
-        address = parse_workers(cluster.scheduler_address)
-        assert sorted(run_all(pow, 2, [1, 2], workers=address)) == [(1, 2), (2, 4)]
-
-
-def test_a_dask_scheduler_that_does_not_answer_is_named(monkeypatch):
-    pytest.importorskip("distributed")
-    monkeypatch.setattr("prophase.sim.sweeping.workers._CONNECT_S", 0.2)
-    with pytest.raises(ProphaseError, match=r"no Dask scheduler answers at dask://127.0.0.1:9"):
-        list(run_all(pow, 2, [1], workers="dask://127.0.0.1:9"))

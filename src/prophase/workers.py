@@ -1,0 +1,182 @@
+"""Spread calls over processes of this machine, or over a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.connection import wait as wait_for_end
+from typing import Any, TypeVar
+
+from prophase.dask_cluster import PREFIX, connected, lost
+from prophase.errors import ParameterError, ProphaseError
+
+Shared = TypeVar("Shared")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+#: how long one process works alone before others are started
+_ALONE_S = 4.0
+#: how long nothing may come before it is asked whether anybody is at work; a worker that died
+#: has this long to start again
+_IDLE_S = 60.0
+#: what a worker process was given once, for all of its calls
+_shared: Any = None
+
+
+def run_all(
+    function: Callable[[Shared, Task], Result],
+    shared: Shared,
+    tasks: Sequence[Task],
+    *,
+    workers: int | str = 1,
+) -> Iterator[tuple[Task, Result]]:
+    """Call a function for every task and yield (task, result) as each finishes.
+
+    Parameters
+    ----------
+    function : module-level function
+        Called as ``function(shared, task)``.
+    shared : object
+        Sent to each worker once, not with every task.
+    workers : int or str, default=1
+        Processes on this machine: 1 runs here, one after the other; 0 takes all cores once a few
+        seconds here were not enough. Or the address of a Dask scheduler,
+        ``"dask://host:8786"``; Prophase must be installed there.
+
+    Examples
+    --------
+    >>> list(run_all(pow, 2, [3, 4]))
+    [(3, 8), (4, 16)]
+    """
+    if isinstance(workers, int) and workers < 0:
+        raise ParameterError(f"workers is {workers}; give a number of processes, or 0 for all.")
+    if isinstance(workers, str):
+        yield from _on_dask(function, shared, tasks, workers)
+        return
+    count = workers or os.cpu_count() or 1
+    left = list(tasks)
+    # new processes need seconds to start, which a small task never gets back
+    until = time.monotonic() + _ALONE_S if workers == 0 else time.monotonic()
+    while left and (min(count, len(left)) <= 1 or time.monotonic() < until):
+        task = left.pop(0)
+        yield task, function(shared, task)
+    if left:
+        with _processes(min(count, len(left)), shared) as executor:
+            yield from _as_they_finish(executor, _with_shared, function, left)
+
+
+def parse_workers(text: str) -> int | str:
+    """Read a number of processes or a Dask address (``dask://`` or ``tcp://``, or host:port).
+
+    Examples
+    --------
+    >>> parse_workers("4"), parse_workers("tcp://10.0.0.1:8786")
+    (4, 'dask://10.0.0.1:8786')
+    """
+    if text.isdigit():
+        return int(text)
+    address = text.removeprefix(PREFIX).removeprefix("tcp://")
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise ParameterError(
+            f"workers {text!r} is not understood. Give a number of processes, or the address of "
+            "a Dask scheduler such as dask://10.0.0.1:8786."
+        )
+    return PREFIX + address
+
+
+def _as_they_finish(
+    executor: Executor,
+    function: Callable[..., Any],
+    handle: Any,
+    tasks: Sequence[Task],
+    *,
+    idle: Callable[[], None] = lambda: None,
+) -> Iterator[tuple[Task, Any]]:
+    """Yield results; ``idle`` is called when none came for a while, and may refuse to go on."""
+    pending: dict[Future[Any], Task] = {
+        executor.submit(function, handle, task): task for task in tasks
+    }
+    try:
+        while pending:
+            done, _ = wait(pending, timeout=_IDLE_S, return_when=FIRST_COMPLETED)
+            if not done:
+                idle()
+            for future in done:
+                yield pending.pop(future), future.result()
+    except BrokenProcessPool as cause:
+        raise ProphaseError(
+            "a worker process ended before its work was done; perhaps memory ran out. Use fewer "
+            "--workers. In a script of your own, call this below: if __name__ == '__main__'."
+        ) from cause
+
+
+@contextmanager
+def _processes(count: int, shared: Any) -> Iterator[Executor]:
+    """Start fresh processes: forked ones would inherit locks of threads that they do not have."""
+    before = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(
+        count,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_begin,
+        initargs=(shared,),
+    )
+    try:
+        yield executor
+    except BaseException:
+        # Ctrl-C or an error: do not wait for calls that nobody will read. Their futures stay
+        # uncancelled, or the executor's own thread stumbles over them when the workers are gone
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+        executor.shutdown(wait=False)
+        raise
+    executor.shutdown()
+
+
+def _begin(shared: Any) -> None:
+    """Prepare a worker: it leaves Ctrl-C to its parent, and ends when the parent is gone."""
+    global _shared
+    _shared = shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait_for_end([parent.sentinel])
+        os._exit(1)
+
+
+def _with_shared(function: Callable[[Any, Any], Any], task: Any) -> Any:
+    return function(_shared, task)
+
+
+def _on_dask(
+    function: Callable[..., Any], shared: Any, tasks: Sequence[Task], address: str
+) -> Iterator[tuple[Task, Any]]:
+    with connected(address) as client:
+        executor = client.get_executor(pure=False)
+        with warnings.catch_warnings():
+            # sent with a task, not scattered: what a lost worker held is then made anew
+            warnings.filterwarnings("ignore", "Sending large graph")
+            handle = client.submit(lambda: shared, pure=False)
+
+        def refuse_to_wait_for_nobody() -> None:
+            if not client.nthreads():
+                raise lost(address)
+
+        try:
+            yield from _as_they_finish(
+                executor, function, handle, tasks, idle=refuse_to_wait_for_nobody
+            )
+        finally:
+            executor.shutdown(wait=False)
