@@ -23,9 +23,9 @@ from prophase.sim.sweeping.resampling import (
 )
 from prophase.sim.sweeping.results import more_is_better
 from prophase.sim.sweeping.running import measures_of
-from prophase.sim.sweeping.workers import run_all
 from prophase.sim.whatif.scenarios import BASELINE, Scenario
 from prophase.sim.workload import name_some
+from prophase.workers import run_all
 
 
 @dataclass(frozen=True)

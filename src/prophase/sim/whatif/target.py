@@ -22,9 +22,9 @@ from prophase.sim.sweeping.resampling import (
     require_blocks,
 )
 from prophase.sim.sweeping.sizes import scaled
-from prophase.sim.sweeping.workers import run_all
 from prophase.sim.whatif.comparing import drawing
 from prophase.sim.whatif.scenarios import Scenario
+from prophase.workers import run_all
 
 _TARGET = re.compile(
     r"\s*(?:(mean|median|max)|p(\d{1,2}(?:\.\d+)?))\s+(wait|jct)\s*<=?\s*"
