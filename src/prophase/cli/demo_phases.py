@@ -45,6 +45,6 @@ def phase_finding(usage: pd.DataFrame, folder: Path, seed: int) -> Finding:
             "back. A phase tells what is used now and what comes next, so that an allocation can "
             "change before the use does.",
         ],
-        [ResultTable(rows, "What is used in each phase")],
+        [ResultTable(rows, "What is used in each phase", folded=True)],
         figures=[("phases", f"Container {first}: its phases above what it uses.", figure)],
     )

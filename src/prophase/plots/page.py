@@ -25,6 +25,8 @@ from prophase.plots.page_css import STYLESHEET
 from prophase.plots.style import to_svg
 
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=(?:ms|s|min|h|d|%|GiB|GPUs|cores)(?!\w))")
+#: percent signs stand off their number on every page
+_BARE_PERCENT = re.compile(r"(\d)%(?!\w)")
 
 #: characters from which on a cell is a sentence
 _LONG_TEXT = 36
@@ -88,6 +90,23 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Card:
+    """A question, its answer in large letters, a sentence, and the section that tells more."""
+
+    question: str
+    value: str
+    text: str = ""
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class Cards:
+    """The questions a reader comes with, answered side by side."""
+
+    items: Sequence[Card]
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows as mappings; the keys of all rows are the columns."""
 
@@ -108,7 +127,7 @@ class Picture:
     as_bitmap: bool = False
 
 
-Block = Heading | Paragraph | Bullets | Links | Code | Callout | Facts | Table | Picture
+Block = Heading | Paragraph | Bullets | Links | Code | Callout | Facts | Cards | Table | Picture
 
 
 @dataclass(frozen=True)
@@ -158,8 +177,10 @@ def render(page: Page) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{_safe(page.title)}</title>\n<style>{STYLESHEET}</style></head>\n"
-        f"<body><header><h1>{_safe(page.title)}</h1>{subtitle}</header>\n{toc}\n<main>\n"
-        f"{_blocks(page.lead, counter)}\n{body}\n</main>\n{_about(page.about)}</body></html>\n"
+        f"<body><header><h1>{_safe(page.title)}</h1>{subtitle}</header>\n<main>\n"
+        # what came out stands before the way to the parts
+        f"{_blocks(page.lead, counter)}\n{toc}\n{body}\n</main>\n"
+        f"{_about(page.about)}</body></html>\n"
     )
 
 
@@ -215,15 +236,25 @@ def _blocks(blocks: Sequence[Block], counter: _Counter) -> str:
     """
     parts: list[str] = []
     alone = False
+    spoken = False
     for kind, run in groupby(blocks, key=type):
         if kind is Picture:
             drawn = [_picture(block, counter.next()) for block in run]  # type: ignore[arg-type]
-            parts.append(f'<div class="figures">{"".join(drawn)}</div>')
             alone = len(drawn) == 1
+            figures = f'<div class="figures{" one" * alone}">{"".join(drawn)}</div>'
+            if spoken and alone:
+                # words and the figure they are about stand side by side where there is room
+                figures = f'<div class="told"><div>{"".join(parts)}</div>{figures}</div>'
+                parts.clear()
+                alone = False
+            parts.append(figures)
+            spoken = False
             continue
+        spoken = kind in (Paragraph, Bullets) and not parts
         if kind is Table:
-            tables = f'<div class="tables">{"".join(_block(block) for block in run)}</div>'
-            if alone:
+            held = list(run)
+            tables = f'<div class="tables">{"".join(_block(block) for block in held)}</div>'
+            if alone and not all(_folds(block) for block in held):  # type: ignore[arg-type]
                 tables = f'<div class="beside">{parts.pop()}{tables}</div>'
             parts.append(tables)
         else:
@@ -250,6 +281,8 @@ def _block(block: Block) -> str:
             return f'<p class="callout {kind}">{heading}{_prose(text)}</p>'
         case Facts(items):
             return _facts(items)
+        case Cards(items):
+            return _cards(items)
         case Table():
             return _table(block)
         case Picture():
@@ -262,6 +295,22 @@ def _facts(items: Sequence[tuple[str, str]]) -> str:
         for label, value in items
     )
     return f'<dl class="facts">{cells}</dl>'
+
+
+def _cards(items: Sequence[Card]) -> str:
+    parts = []
+    for card in items:
+        asked = _safe(card.question)
+        if card.section:
+            asked = f'<a href="#{_anchor(card.section)}">{asked}</a>'
+        value = _INTERVAL.sub(_SMALL, _safe(card.value))
+        text = f"<p>{_prose(card.text)}</p>" if card.text else ""
+        parts.append(f"<div><h2>{asked}</h2><p><strong>{value}</strong></p>{text}</div>")
+    return f'<div class="cards">{"".join(parts)}</div>'
+
+
+def _folds(table: Table) -> bool:
+    return len(table.rows) > table.open_rows
 
 
 def _table(table: Table) -> str:
@@ -288,17 +337,17 @@ def _table(table: Table) -> str:
         + "</tr>"
         for row in table.rows
     )
-    caption = f"<caption>{_safe(table.caption)}</caption>" if table.caption else ""
+    told = table.caption and not _folds(table)
+    caption = f"<caption>{_safe(table.caption)}</caption>" if told else ""
     whole = (
         f'<div class="scroll"><table>{caption}<thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
-    if len(table.rows) <= table.open_rows:
+    if not _folds(table):
         return whole
+    count = f"{len(table.rows):,} {'row' if len(table.rows) == 1 else 'rows'}"
     summary = table.caption or "Table"
-    return (
-        f"<details><summary>{_safe(summary)} ({len(table.rows):,} rows)</summary>{whole}</details>"
-    )
+    return f"<details><summary>{_safe(summary)} ({count})</summary>{whole}</details>"
 
 
 def _picture(picture: Picture, name: str) -> str:
@@ -326,12 +375,16 @@ def _anchors(titles: Sequence[str]) -> list[str]:
     """Return an id per title, different even if titles repeat."""
     names: list[str] = []
     for title in titles:
-        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
-        # figures are called f1, f2, ...; sections must not be
-        name = f"s-{name}"
+        name = _anchor(title)
         copies = sum(1 for known in names if known == name or known.startswith(f"{name}--"))
         names.append(f"{name}--{copies + 1}" if copies else name)
     return names
+
+
+def _anchor(title: str) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
+    # figures are called f1, f2, ...; sections must not be
+    return f"s-{name}"
 
 
 def _is_long(table: Table, column: str) -> bool:
@@ -345,7 +398,7 @@ def _is_number(value: Any) -> bool:
 
 def _prose(text: str) -> str:
     """Escape a sentence and keep its numbers on the line of their units."""
-    return _safe(_NUMBER_AND_UNIT.sub("\\1\u00a0", text))
+    return _safe(_NUMBER_AND_UNIT.sub("\\1\u00a0", _BARE_PERCENT.sub(r"\1 %", text)))
 
 
 def _safe(text: Any) -> str:

@@ -39,11 +39,16 @@ p,ul{margin:.5rem 0;max-width:46rem}
 ul{padding-left:1.25rem} li{margin:.2rem 0}
 a{color:var(--link)}
 .subtitle{color:var(--muted);font-size:1.05rem;overflow-wrap:anywhere}
-nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.35rem 1rem;padding:0;max-width:none}
+nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;
+font-size:.9rem;padding:0;max-width:none}
 section,footer{background:var(--paper);border:1px solid var(--line);border-radius:10px;
 padding:1.25rem 1.5rem;margin:1.25rem 0}
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,27rem),1fr));
 gap:1rem 1.5rem;margin:1rem 0;align-items:start}
+.figures.one{grid-template-columns:minmax(0,42rem)}
+@media (min-width:64rem){.told{display:grid;gap:0 2rem;align-items:start;
+grid-template-columns:minmax(0,5fr) minmax(0,8fr)}
+.told>.figures{margin-top:.25rem} .told>.figures.one{grid-template-columns:1fr}}
 figure{margin:0;min-width:0;max-width:46rem;break-inside:avoid}
 figure svg,figure img{display:block;width:100%;height:auto}
 figcaption{color:var(--muted);font-size:.9rem;margin-top:.25rem}
@@ -72,6 +77,13 @@ background:var(--paper);border:1px solid var(--line);border-radius:10px;padding:
 .facts dd{margin:0;font-size:1.35rem;font-weight:600;line-height:1.25;overflow-wrap:anywhere}
 .facts dd small{display:block;font-size:.85rem;font-weight:400}
 .facts dt{color:var(--muted);font-size:.85rem}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,16rem),1fr));gap:.75rem;
+margin:1rem 0}
+.cards div{background:var(--paper);border:1px solid var(--line);border-radius:10px;
+padding:.8rem 1rem;break-inside:avoid}
+.cards h2{font-size:.95rem;margin:0} .cards p{margin:.25rem 0 0;font-size:.9rem}
+.cards strong{font-size:1.45rem;line-height:1.25;overflow-wrap:anywhere}
+.cards small{font-size:.9rem;font-weight:400;white-space:nowrap}
 pre{overflow-x:auto;background:var(--desk);padding:.6rem .9rem;border-radius:6px;font-size:.85rem}
 summary{cursor:pointer;color:var(--link);margin:.75rem 0}
 footer dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;
@@ -86,8 +98,9 @@ footer dl{grid-template-columns:1fr} footer dt{margin-top:.4rem}}
     """
 html{background:none;font-size:10.5pt} body{max-width:none;padding:0} nav{display:none}
 section,footer{border:0;padding:0;margin:0 0 1.2rem;border-radius:0}
-h2,h3,caption{break-after:avoid} tr,figure,.callout,.facts div{break-inside:avoid}
+h2,h3,caption{break-after:avoid} tr,figure,.callout,.facts div,.cards div{break-inside:avoid}
 .scroll{overflow:visible} th,td{white-space:normal;padding-right:.4rem} table{font-size:8.5pt}
-.figures{grid-template-columns:1fr 1fr} pre{white-space:pre-wrap}}
+.figures{grid-template-columns:1fr 1fr} pre{white-space:pre-wrap}
+.figures.one{grid-template-columns:minmax(0,13cm)} .cards{grid-template-columns:1fr 1fr 1fr}}
 """
 )

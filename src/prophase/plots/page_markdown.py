@@ -10,6 +10,7 @@ from prophase.plots.page import (
     Block,
     Bullets,
     Callout,
+    Cards,
     Code,
     Facts,
     Heading,
@@ -88,6 +89,11 @@ class _Writer:
                 return f"> **{_safe(title)}** {_safe(text)}" if title else f"> {_safe(text)}"
             case Facts(items):
                 return "\n".join(f"- {_safe(label)}: **{_safe(value)}**" for label, value in items)
+            case Cards(items):
+                return "\n".join(
+                    f"- {_safe(card.question)} **{_safe(card.value)}** {_safe(card.text)}".rstrip()
+                    for card in items
+                )
             case Table(rows, caption):
                 return _table(rows, caption)
             case Picture(_, caption, alt):

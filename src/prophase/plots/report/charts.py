@@ -27,6 +27,9 @@ from prophase.study.report import Chart
 #: characters of a title that fit into one line; names of rows leave less room
 _TITLE_WIDTH = {"bars": 44, "intervals": 44, "lines": 62, "points": 62}
 
+#: characters of a row's name that fit into one line
+_NAME_WIDTH = 34
+
 
 def draw_chart(chart: Chart) -> Figure:
     """Return the figure of a chart.
@@ -135,7 +138,7 @@ def _points(axes: Axes, chart: Chart) -> None:
 
 def _label_rows(axes: Axes, chart: Chart) -> None:
     """Name the rows on the left, the first on top, and put the unit below."""
-    axes.set_yticks(range(len(chart.rows)), [short(str(row[chart.x]), 34) for row in chart.rows])
+    axes.set_yticks(range(len(chart.rows)), [_row_name(str(row[chart.x])) for row in chart.rows])
     axes.set_ylim(len(chart.rows) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(chart.unit)
@@ -146,6 +149,14 @@ def _label_rows(axes: Axes, chart: Chart) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:,.10g}"))
     if chart.reference is not None:
         axes.axvline(chart.reference, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
+
+
+def _row_name(text: str) -> str:
+    """Return a name on one line, or broken into two between words."""
+    lines = wrap(text, _NAME_WIDTH)
+    if len(lines) <= 1 or len(lines) > 2:
+        return short(text, _NAME_WIDTH)
+    return "\n".join(lines)
 
 
 def _ends(row: Mapping[str, Any], column: str) -> tuple[float, float]:

@@ -9,6 +9,8 @@ from prophase.plots.page import (
     Block,
     Bullets,
     Callout,
+    Card,
+    Cards,
     Code,
     Facts,
     Heading,
@@ -38,7 +40,13 @@ def report_page(report: Report) -> Page:
     lead: list[Block] = []
     if report.answer:
         lead.append(Callout(report.answer, report.verdict, _TITLE[report.verdict]))
-    if report.facts:
+    if report.answers:
+        told = {finding.title for finding in report.findings}
+        lead.append(Cards([
+            Card(one.question, one.value, one.text, one.section if one.section in told else "")
+            for one in report.answers
+        ]))  # fmt: skip
+    elif report.facts:
         lead.append(Facts([(fact.name, fact.text()) for fact in report.facts]))
     sections = [_finding(finding) for finding in report.findings]
     if report.apply:
@@ -50,13 +58,12 @@ def report_page(report: Report) -> Page:
         sections.append(Section("Data and method", list(_origin(report))))
     if report.reproduce is not None:
         sections.append(Section("How to get the same again", list(_again(report.reproduce))))
-    version = report.reproduce.version if report.reproduce else ""
     return Page(
         title=report.title,
         subtitle=report.question,
         lead=lead,
         sections=sections,
-        about={"version": f"prophase {version}"} if version else {},
+        about=_about(report),
     )
 
 
@@ -81,6 +88,18 @@ def with_intervals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{c: cell(row, c) for c in row if c not in hidden} for row in rows]
 
 
+def _about(report: Report) -> dict[str, str]:
+    """Return what tells this result from another: version, command, seeds, data."""
+    again = report.reproduce
+    hashes = list(dict.fromkeys(data.data_hash for data in report.data if data.data_hash))
+    told = {"data hash": ", ".join(hashes)} if hashes else {}
+    if again is None:
+        return told
+    seeds = ", ".join(f"{seed} ({name})" for name, seed in again.seeds.items())
+    found = {"version": f"prophase {again.version}", "command": again.command, "seed": seeds}
+    return {name: text for name, text in {**found, **told}.items() if text}
+
+
 def _finding(finding: Finding) -> Section:
     blocks: list[Block] = [Paragraph(text) for text in finding.text]
     blocks += [
@@ -89,7 +108,11 @@ def _finding(finding: Finding) -> Section:
         if chart.rows
     ]
     blocks += [Picture(figure, caption) for _, caption, figure in finding.figures]
-    blocks += [Table(with_intervals(t.rows), t.caption) for t in finding.tables if t.rows]
+    blocks += [
+        Table(with_intervals(table.rows), table.caption, 0 if table.folded else Table.open_rows)
+        for table in finding.tables
+        if table.rows
+    ]
     return Section(finding.title, blocks)
 
 

@@ -11,13 +11,20 @@ from typing import Any
 
 from prophase.errors import FormatError, storage_error
 from prophase.study.report.charts import Chart
-from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
+from prophase.study.report.parts import (
+    Answer,
+    DataUsed,
+    Measure,
+    Reproduction,
+    ResultTable,
+    Step,
+)
 from prophase.study.report.report import Finding, Report
 
 #: what a report file says it is
 FORMAT = "prophase-report"
 FORMAT_VERSION = 1
-_LISTS = {"facts": Measure, "data": DataUsed, "apply": Step}
+_LISTS = {"facts": Measure, "data": DataUsed, "apply": Step, "answers": Answer}
 _OF_FINDING = {"tables": ResultTable, "charts": Chart}
 
 

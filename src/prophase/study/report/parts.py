@@ -82,10 +82,36 @@ class DataUsed:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Rows of a result; columns ``x_low`` and ``x_high`` are the interval of column ``x``."""
+    """Rows of a result; columns ``x_low`` and ``x_high`` are the interval of column ``x``.
+
+    A table that is ``folded`` opens on a click: a figure or a sentence has told its point.
+    """
 
     rows: Sequence[Mapping[str, Any]]
     caption: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question that the reader comes with, and its answer at a glance.
+
+    Parameters
+    ----------
+    question : str
+        As one would ask it.
+    value : str
+        The answer in a few letters: a number with unit and interval, or ``not told``.
+    text : str
+        What the number is of, or why there is none.
+    section : str
+        Title of the finding that tells more.
+    """
+
+    question: str
+    value: str
+    text: str = ""
+    section: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from prophase.study.report.charts import Chart
-from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
+from prophase.study.report.parts import (
+    Answer,
+    DataUsed,
+    Measure,
+    Reproduction,
+    ResultTable,
+    Step,
+)
 
 Verdict = Literal["note", "good", "warning", "bad"]
 
@@ -43,6 +50,9 @@ class Report:
         How the answer is marked.
     facts : sequence of Measure
         The few numbers that stand at the top.
+    answers : sequence of Answer
+        The questions of a longer report, answered at a glance; on pages they take the place of
+        the facts.
     data, method, findings
         What went in, what was done, what came out.
     valid_for, not_valid_for, limits : sequence of str
@@ -77,3 +87,4 @@ class Report:
     limits: Sequence[str] = ()
     apply: Sequence[Step] = ()
     reproduce: Reproduction | None = None
+    answers: Sequence[Answer] = ()
