@@ -21,7 +21,7 @@ def test_study_runs_a_plan_keeps_its_steps_and_names_the_report(
     plan = tmp_path / "plan.toml"
     plan.write_text(
         'trace = "jobs.csv"\ncluster = "1x0 8c 64g"\nsteps = ["lint", "sizing", "proof"]\n'
-        'seeds = 2\nsplits = 3\n[limits]\nmin_saving = "50%"\n'
+        'seeds = 2\nsplits = 3\n[limits]\nmin_saving = "50%"\nmax_oom = "10%"\n'
     )
     first = prophase_here("study", plan, "--out", tmp_path / "ws")
     assert first.returncode == 0, first.stderr

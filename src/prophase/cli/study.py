@@ -59,9 +59,19 @@ def command(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Workspace for a trace in raw files. [default: NAME-study, here]"),
+        typer.Option(
+            help="Folder for results, and for a trace in raw files their workspace. "
+            "[default: NAME-study, here; a workspace keeps its own]"
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every step. [default: 0]")] = None,
+    mapping: Annotated[
+        Path | None,
+        typer.Option("--map", help="What the columns of a CSV mean. [default: guessed]"),
+    ] = None,
+    max_bad: Annotated[
+        str | None, typer.Option(help="Share of damaged rows to leave out. [default: 1%]")
+    ] = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -77,12 +87,17 @@ def command(
 
     `prophase study trace.csv --prices prices.toml --out my-study`
 
+    `prophase study jobs.csv --map mapping.toml`
+
     `prophase study plan.toml`
     """
     from prophase.plots.report import report_page, write_report
     from prophase.study.loop.running import Watching, run_study
 
-    plan = _plan(path, source).changed(
+    plan = _plan(path).changed(
+        source=source,
+        options=None if mapping is None else {"map": str(mapping)},
+        max_bad=None if max_bad is None else parse_share(max_bad, name="--max-bad"),
         cluster=cluster,
         prices=None if prices is None else str(prices),
         max_oom=None if max_oom is None else parse_share(max_oom, name="--max-oom"),
@@ -109,7 +124,7 @@ def command(
     )
 
 
-def _plan(path: Path | None, source: str | None) -> StudyPlan:
+def _plan(path: Path | None) -> StudyPlan:
     from prophase.study.loop.plan import StudyPlan, read_plan
     from prophase.trace.workspace import Workspace
 
@@ -122,7 +137,7 @@ def _plan(path: Path | None, source: str | None) -> StudyPlan:
                 "this folder is no workspace. Name a plan, a workspace or a file of a trace: "
                 "prophase study trace.csv"
             )
-    return StudyPlan(str(path), source=source)
+    return StudyPlan(str(path))
 
 
 def _begin(number: int, total: int, step: StudyStep) -> None:
@@ -152,6 +167,7 @@ def _remarks(found: StudyResult, page: Path) -> list[str]:
         *facts,
         "",
         found.report.answer,
+        *(f"Note: {said}" for said in found.report.limits),
         "",
         f"Report: {page}",
         *(f"Next: {step.command}" for step in found.report.apply[:1]),

@@ -11,6 +11,7 @@ import pytest
 
 from prophase.errors import StorageError
 from prophase.study.loop import running, steps
+from prophase.study.loop.cache import held_alone
 from prophase.study.loop.plan import StudyPlan
 from prophase.study.loop.running import StepFailedError, StudyResult, Watching, run_study
 from prophase.study.loop.work import StepOutcome, Work
@@ -115,13 +116,18 @@ def test_a_failing_step_is_named_and_a_rerun_goes_on_there(
     assert set(ran) == {"proof"}
 
 
-def test_a_lost_export_is_made_again(plan: StudyPlan, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ["lost", "changed"])
+def test_an_export_that_is_lost_or_changed_is_put_back(
+    plan: StudyPlan, tmp_path: Path, damage: str
+) -> None:
     found = run(plan, tmp_path / "ws")
-    (found.folder / "advice.json").unlink()
+    path = found.folder / "advice.json"
+    whole = path.read_text()
+    path.unlink() if damage == "lost" else path.write_text(whole[:40])
     ran: Counter[str] = Counter()
     run(plan, tmp_path / "ws", ran)
-    assert ran["sizing"] == 1
-    assert (found.folder / "advice.json").is_file()
+    assert not ran
+    assert path.read_text() == whole
 
 
 def test_a_damaged_result_is_worked_out_again(plan: StudyPlan, tmp_path: Path) -> None:
@@ -141,8 +147,89 @@ def test_what_the_trace_lacks_is_named_and_the_rest_goes_on(
     assert "memory_peak_gib" in found.cannot["sizing"]
     assert "memory_peak_gib" in found.cannot["proof"]
     assert "list of nodes" in found.cannot["schedules"]
-    titles = [one.title for one in found.report.findings]
-    assert titles[-1] == "What could not be done"
+    assert "What could not be done" in [one.title for one in found.report.findings]
+
+
+def test_a_full_disk_while_a_result_is_kept_names_the_step(
+    plan: StudyPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StorageError("lint.json: no space left on the device. Free some.")
+
+    monkeypatch.setattr(running.StepCache, "put", full)
+    with pytest.raises(StepFailedError, match=r"step lint \(2 of 4\) failed: .*no space left"):
+        run(plan, tmp_path / "ws")
+
+
+def test_a_defect_names_the_steps_that_give_a_report_without_it(
+    plan: StudyPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(work: Work) -> StepOutcome:
+        raise IndexError("list index out of range")
+
+    changed = (replace(one, run=broken) if one.name == "sizing" else one for one in steps.STEPS)
+    monkeypatch.setattr(steps, "STEPS", tuple(changed))
+    with pytest.raises(StepFailedError, match=r"--debug shows where.*--steps lint$"):
+        run(plan, tmp_path / "ws")
+
+
+def test_two_studies_in_one_folder_do_not_mix(plan: StudyPlan, tmp_path: Path) -> None:
+    with (
+        held_alone(tmp_path / "ws"),
+        pytest.raises(StepFailedError, match=r"another study is at work .* --out"),
+    ):
+        run(plan, tmp_path / "ws")
+    assert not (tmp_path / "ws").exists()
+    run(plan, tmp_path / "ws")
+
+
+def test_an_import_that_was_killed_before_its_note_was_written_is_done_again(
+    plan: StudyPlan, tmp_path: Path
+) -> None:
+    run(plan, tmp_path / "ws")
+    (tmp_path / "ws" / ".cache" / "study" / "import.stamp").unlink()
+    ran: Counter[str] = Counter()
+    run(plan, tmp_path / "ws", ran)
+    assert set(ran) == {"import"}
+
+
+def test_advice_of_other_data_does_not_stay(plan: StudyPlan, trace: Path, tmp_path: Path) -> None:
+    found = run(plan, tmp_path / "ws")
+    pd.read_csv(trace).drop(columns="memory_peak_gib").to_csv(trace, index=False)
+    run(plan, tmp_path / "ws")
+    assert not (found.folder / "advice.json").exists()
+
+
+def test_results_of_a_workspace_go_where_they_are_asked_to(plan: StudyPlan, tmp_path: Path) -> None:
+    run(replace(plan, steps=("lint",)), tmp_path / "ws")
+    inside = {path.relative_to(tmp_path) for path in (tmp_path / "ws").rglob("*")}
+    found = run(replace(plan, trace=str(tmp_path / "ws")), tmp_path / "results")
+    assert (tmp_path / "results" / "reports" / "study" / "advice.json").is_file()
+    assert found.workspace == tmp_path / "ws"
+    assert {path.relative_to(tmp_path) for path in (tmp_path / "ws").rglob("*")} == inside
+
+
+def test_nothing_passes_on_data_that_look_wrong(
+    plan: StudyPlan, trace: Path, tmp_path: Path
+) -> None:
+    jobs = pd.read_csv(trace)
+    for column in ("request_memory_gib", "memory_peak_gib"):
+        jobs[column] *= 1024
+    jobs.to_csv(trace, index=False)
+    found = run(replace(plan, cluster=None), tmp_path / "ws")
+    assert found.report.verdict != "good"
+    assert "data look wrong" in found.report.answer
+    assert any("memory-unit" in said for said in found.report.limits)
+
+
+def test_prices_change_the_proof_alone(plan: StudyPlan, tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text("gib_hour = 0.01\n")
+    priced = replace(plan, prices=str(tmp_path / "prices.toml"))
+    run(priced, tmp_path / "ws")
+    (tmp_path / "prices.toml").write_text("gib_hour = 0.02\n")
+    ran: Counter[str] = Counter()
+    run(priced, tmp_path / "ws", ran)
+    assert set(ran) == {"proof"}
 
 
 def test_a_trace_that_is_not_there_fails_the_import(tmp_path: Path) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any
 
 from prophase import __version__
-from prophase.errors import storage_error
+from prophase.errors import WorkspaceError, storage_error
 
 #: results of another layout are not used again
-_LAYOUT = 1
+_LAYOUT = 2
 
 
 def key_of(step: str, inputs: Mapping[str, Any]) -> str:
@@ -47,17 +50,61 @@ class StepCache:
     def put(self, step: str, key: str, result: Mapping[str, Any]) -> None:
         """Keep a result; older ones of the step go when the new one is complete."""
         target = self._path(step, key)
-        part = target.with_suffix(".part")
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            text = json.dumps({"key": key, "result": result}, allow_nan=False)
-            part.write_text(text, encoding="utf-8")
-            part.replace(target)
-            for old in self.folder.glob(f"{step}-*.json"):
-                if old != target:
+        write_whole(target, json.dumps({"key": key, "result": result}, allow_nan=False))
+        for old in self.folder.glob(f"{step}-*.json"):
+            if old != target:
+                with suppress(OSError):
                     old.unlink(missing_ok=True)
-        except OSError as cause:
-            raise storage_error(cause, self.folder) from cause
 
     def _path(self, step: str, key: str) -> Path:
         return self.folder / f"{step}-{key[:16]}.json"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there as a whole or, after a crash, as it was before."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as cause:
+        raise storage_error(cause, path) from cause
+
+
+@contextmanager
+def held_alone(place: Path) -> Iterator[Path]:
+    """Hold the folder of a study for one process; yield the folder of finished steps."""
+    folder = place / ".cache" / "study"
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / "lock").open("w")
+    except OSError as cause:
+        raise storage_error(cause, place) from cause
+    with handle:
+        try:
+            flock(handle, LOCK_EX | LOCK_NB)
+        except BlockingIOError as cause:
+            raise WorkspaceError(
+                f"{place}: another study is at work in this folder. Wait until it has finished, "
+                "or give this one a folder of its own with --out."
+            ) from cause
+        try:
+            yield folder
+        finally:
+            _remove_empty(folder, new)
+
+
+def _remove_empty(folder: Path, new: list[Path]) -> None:
+    """Leave no folder behind that was made for nothing but locks."""
+    locks = [folder / "lock", folder.parent / "lock"]
+    below = [one for one in folder.parent.rglob("*") if one not in (folder, *locks)]
+    if new and not below:
+        with suppress(OSError):
+            for lock in locks:
+                lock.unlink(missing_ok=True)
+            for one in new:
+                one.rmdir()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from prophase.errors import InputError, MissingExtraError, MissingFileError, ProphaseError
-from prophase.study.loop.cache import StepCache, key_of
+from prophase.errors import InputError, MissingExtraError, ProphaseError, storage_error
+from prophase.study.loop.cache import StepCache, held_alone, key_of, write_whole
+from prophase.study.loop.checking import check_columns, check_plan
+from prophase.study.loop.importing import imported, place_of
 from prophase.study.loop.plan import StudyPlan
 from prophase.study.loop.steps import STEPS, StudyStep, as_json, steps_named
 from prophase.study.loop.telling import study_report
@@ -20,23 +23,34 @@ from prophase.trace.prices import Prices
 from prophase.trace.workspace import Workspace
 
 Done = Literal["done", "kept", "cannot"]
-#: below a workspace: results of steps; report and exports
-CACHE, REPORT = Path(".cache", "study"), Path("reports", "study")
+#: below the folder of a study: report and exports
+REPORT = Path("reports", "study")
 
 
 class StepFailedError(ProphaseError):
     """A step of a study failed; the finished ones are kept."""
 
-    def __init__(self, step: str, place: str, cause: BaseException, finished: list[str]) -> None:
-        kept = f"Finished steps are kept: {', '.join(finished)}. " if finished else ""
-        what = (
-            str(cause) if isinstance(cause, ProphaseError) else f"{type(cause).__name__}: {cause}"
-        )
-        end = "" if what.rstrip().endswith((".", "!", "?")) else "."
-        super().__init__(
-            f"the study's step {step} ({place}) failed: {what.rstrip()}{end} {kept}"
-            "Correct that and run the same command again: it goes on from here."
-        )
+    def __init__(
+        self,
+        step: str,
+        place: str,
+        cause: BaseException,
+        finished: Sequence[str] = (),
+        others: Sequence[str] = (),
+    ) -> None:
+        ours = isinstance(cause, ProphaseError)
+        what = (str(cause) if ours else f"{type(cause).__name__}: {cause}").rstrip()
+        end = "" if what.endswith((".", "!", "?")) else "."
+        said = [f"the study's step {step} ({place}) failed: {what}{end}"]
+        if finished:
+            said.append(f"Finished steps are kept: {', '.join(finished)}.")
+        if ours:
+            said.append("Correct that and run the same command again: it goes on from here.")
+        else:
+            said.append("That is a defect of Prophase: the same command with --debug shows where.")
+            if others:
+                said.append(f"A report without this step: --steps {','.join(others)}")
+        super().__init__(" ".join(said))
         self.step = step
         if isinstance(cause, ProphaseError):
             self.exit_code = cause.exit_code
@@ -92,6 +106,9 @@ class Watching:
     steps: tuple[StudyStep, ...] = field(default=STEPS)
 
 
+_IMPORT = StudyStep("import", "every source becomes the same tables", lambda work: None)  # type: ignore[arg-type, return-value]
+
+
 def run_study(
     plan: StudyPlan,
     *,
@@ -108,7 +125,8 @@ def run_study(
     Parameters
     ----------
     out : path, optional
-        Workspace for a trace in raw files; beside them if not given. A workspace keeps its own.
+        Folder of results: for a trace in raw files the workspace they are read into, beside them
+        if not given; for a workspace where cache and report go instead of into it.
     watching : Watching, optional
         Who is told of progress.
     command : str
@@ -116,67 +134,104 @@ def run_study(
     """
     watch = watching or Watching()
     chosen = steps_named(plan.steps)
+    check_plan(plan)
     total = len(chosen) + 1
-    first = StudyStep("import", "every source becomes the same tables", lambda work: None)  # type: ignore[arg-type, return-value]
-    watch.begin(1, total, first)
+    watch.begin(1, total, _IMPORT)
     began = time.monotonic()
-    try:
-        extra = _check_files(plan)
-        workspace, fresh = _imported(plan, out, watch)
-    except ProphaseError as cause:
-        raise StepFailedError("import", f"1 of {total}", cause, []) from cause
-    steps = [StepDone("import", "done" if fresh else "kept", time.monotonic() - began)]
-    watch.end(steps[0])
-    tables = {name: entry.table_hash for name, entry in Workspace(workspace).tables.items()}
-    work = Work(plan, workspace, watch.show, folder=workspace / REPORT)
-    cache = StepCache(workspace / CACHE)
+    with ExitStack() as held:
+        with _named(_IMPORT.name, f"1 of {total}"):
+            extra = _check_files(plan)
+            place = place_of(plan, out)
+            cache = StepCache(held.enter_context(held_alone(place)))
+            found = imported(plan, place, watch.show)
+            if "jobs" in (tables := Workspace(found.workspace).tables):
+                check_columns(plan, tables["jobs"].columns)
+        first = StepDone("import", "done" if found.fresh else "kept", time.monotonic() - began)
+        watch.end(first)
+        work = Work(plan, found.workspace, watch.show, folder=place / REPORT)
+        steps, reports = _all_steps(chosen, work, cache, extra, [first], watch)
+        report = study_report(plan, reports, work, command=command)
+        return StudyResult(
+            report, steps, work.found, work.workspace, work.folder, plan, work.trace.data_hash
+        )
+
+
+def _all_steps(
+    chosen: Sequence[StudyStep],
+    work: Work,
+    cache: StepCache,
+    extra: Mapping[str, str],
+    steps: list[StepDone],
+    watch: Watching,
+) -> tuple[list[StepDone], dict[str, Report]]:
+    """Run what is not kept; return how each step went, and its part of the report."""
+    tables = {name: one.table_hash for name, one in Workspace(work.workspace).tables.items()}
     reports: dict[str, Report] = {}
-    keys: dict[str, str] = {}
+    total = len(chosen) + 1
     for number, step in enumerate(chosen, start=2):
         watch.begin(number, total, step)
         began = time.monotonic()
         inputs: dict[str, Any] = {
             "tables": tables,
-            "settings": {name: getattr(plan, name) for name in step.settings},
+            "settings": {name: getattr(work.plan, name) for name in step.settings},
             "after": {name: work.found.get(name, work.cannot.get(name)) for name in step.after},
+            "files": {name: extra[name] for name in step.reads if name in extra},
         }
-        if step.name in ("proof", "schedules"):
-            inputs["files"] = extra
-        keys[step.name] = key_of(step.name, inputs)
-        held = cache.get(step.name, keys[step.name])
-        if held is not None and all((work.folder / name).exists() for name in step.files):
-            kept: Done = "kept"
-        else:
-            held, kept = _run(step, work, number, total, [one.name for one in steps]), "done"
-            if "cannot" not in held:
-                cache.put(step.name, keys[step.name], held)
+        key = key_of(step.name, inputs)
+        kept = cache.get(step.name, key)
+        finished = [one.name for one in steps if one.state != "cannot"]
+        others = [one.name for one in chosen if step.name not in (one.name, *one.after)]
+        with _named(step.name, f"{number} of {total}", finished, others):
+            held = _run(step, work) if kept is None else kept
+            for name in step.files:
+                _export(work, name, held.get("files", {}).get(name))
+            if kept is None and "cannot" not in held:
+                cache.put(step.name, key, held)
         seconds = time.monotonic() - began
         if "cannot" in held:
             done = StepDone(step.name, "cannot", seconds, held["cannot"])
             work.cannot[step.name] = held["cannot"]
         else:
-            done = StepDone(step.name, kept, seconds)
+            done = StepDone(step.name, "done" if kept is None else "kept", seconds)
             work.found[step.name] = held["result"]
+            work.files |= held["files"]
             reports[step.name] = from_dict(held["report"])
         steps.append(done)
         watch.end(done)
-    report = study_report(plan, reports, work, command=command)
-    return StudyResult(
-        report, steps, work.found, workspace, work.folder, plan, work.trace.data_hash
-    )
+    return steps, reports
 
 
-def _run(
-    step: StudyStep, work: Work, number: int, total: int, finished: list[str]
-) -> dict[str, Any]:
-    """Run one step; say what it lacks, or name it if it fails."""
+def _run(step: StudyStep, work: Work) -> dict[str, Any]:
+    """Run one step; say what it lacks if it cannot be done."""
     try:
         done = step.run(work)
-        return {"report": to_dict(done.report), "result": as_json(done.result)}
     except (InputError, MissingExtraError) as cause:
         return {"cannot": str(cause)}
+    found = {"report": to_dict(done.report), "result": as_json(done.result)}
+    return {**found, "files": dict(done.files)}
+
+
+def _export(work: Work, name: str, text: str | None) -> None:
+    """Put what a step made beside the report; what an earlier study left there goes."""
+    path = work.folder / name
+    try:
+        if text is None:
+            path.unlink(missing_ok=True)
+        elif not path.is_file() or path.read_bytes() != text.encode():
+            write_whole(path, text)
+    except OSError as cause:
+        raise storage_error(cause, path) from cause
+
+
+@contextmanager
+def _named(
+    step: str, place: str, finished: Sequence[str] = (), others: Sequence[str] = ()
+) -> Iterator[None]:
+    """Say which step failed, what is kept and what to do."""
+    try:
+        yield
     except Exception as cause:
-        raise StepFailedError(step.name, f"{number} of {total}", cause, finished) from cause
+        raise StepFailedError(step, place, cause, finished, others) from cause
 
 
 def _check_files(plan: StudyPlan) -> dict[str, str]:
@@ -194,56 +249,3 @@ def _check_files(plan: StudyPlan) -> dict[str, str]:
 
             machines(Trace({}, "", ""), plan.cluster)
     return found
-
-
-def _imported(plan: StudyPlan, out: str | Path | None, watch: Watching) -> tuple[Path, bool]:
-    """Return the workspace of the trace, and whether it had to be filled."""
-    from prophase.trace.importing import import_trace
-    from prophase.trace.reader import guess_reader
-
-    path = Path(plan.trace)
-    if plan.source is None and Workspace.is_at(path):
-        if not Workspace(path).tables:
-            raise MissingFileError(
-                f"{path}: the workspace is empty. Fill it with: prophase import SOURCE PATH "
-                f"--workspace {path}"
-            )
-        return path, False
-    if not path.exists():
-        raise MissingFileError(f"{path}: there is no such trace, file or workspace.")
-    source = plan.source or guess_reader(path).name
-    folder = Path(out) if out is not None else _beside(path)
-    workspace = Workspace.prepare(folder)
-    stamp = _stamp(plan, path, source)
-    before = workspace.tables if Workspace.is_at(folder) else {}
-    note = folder / ".cache" / "study" / "import.stamp"
-    if before and note.is_file() and note.read_text(encoding="utf-8") == stamp:
-        return folder, False
-    if before and not note.is_file():
-        entry = next(iter(before.values()))
-        workspace.refuse_to_overwrite(list(before), f"not {entry.source_hash}")
-    import_trace(
-        source, path, workspace, engine=plan.engine, options=plan.options, keep=plan.keep,
-        max_bad=plan.max_bad, mode="replace" if before else "new", command="prophase study",
-        progress=lambda step, done: watch.show(step, None),
-    )  # fmt: skip
-    note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text(stamp, encoding="utf-8")
-    return folder, True
-
-
-def _stamp(plan: StudyPlan, path: Path, source: str) -> str:
-    """Name what an import depends on: the bytes of the files, and how they are read."""
-    from prophase.trace.files import files_below
-
-    files = {str(one.name): file_hash(one) for one in files_below(path)}
-    settings: Mapping[str, Any] = {
-        "source": source, "options": plan.options, "keep": plan.keep, "max_bad": plan.max_bad,
-        "engine": plan.engine, "files": files,
-    }  # fmt: skip
-    return key_of("import", settings)
-
-
-def _beside(path: Path) -> Path:
-    stem = path.name.split(".")[0] if path.is_file() else path.name
-    return Path(f"{stem or 'trace'}-study")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from prophase.errors import ParameterError, not_among, storage_error
+from prophase.errors import ParameterError, not_among
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.sizing.advising.advice import Gate, advise, as_rows
@@ -37,8 +37,10 @@ class StudyStep:
     settings: tuple[str, ...] = ()
     #: earlier steps whose result it reads
     after: tuple[str, ...] = ()
-    #: files it writes into the folder of the report
+    #: files it makes, which go beside the report
     files: tuple[str, ...] = ()
+    #: files of the plan that its result depends on: prices, cluster
+    reads: tuple[str, ...] = ()
 
 
 def lint_step(work: Work) -> StepOutcome:
@@ -151,9 +153,12 @@ def predictions_step(work: Work) -> StepOutcome:
                 {"target": target, "method": method, "jobs": scores["jobs"] - scores["abstained"],
                  **{key: scores.get(key) for key in _SCORES}}
             )  # fmt: skip
-    if not rows:
-        raise CannotDo(f"needs {' or '.join(plan.targets)}, which no job of the trace has")
-    best = rows[0]
+    if not any(row["jobs"] for row in rows):
+        raise CannotDo(
+            f"needs a longer history: none of the {len(late):,} later jobs got an answer from the "
+            f"{len(early):,} that had ended before. {' '.join(notes)}".rstrip()
+        )
+    best = next(row for row in rows if row["jobs"])
     name = f"{best['target']} within a factor of two"
     facts = [Measure(name, best["within_x2_pct"], "% of jobs")]
     text = [
@@ -183,7 +188,6 @@ def sizing_step(work: Work) -> StepOutcome:
         resource=resource, show=lambda percent: work.show("trying advice", percent),
     )  # fmt: skip
     document = {**json.loads(export(found, "json")), "kind": list(kind)}
-    _write(work, ADVICE_FILE, json.dumps(document, indent=2) + "\n")
     rows = finite(as_rows(found))
     kept = sum(one.keep for one in found.tasks)
     known = [one.saved_per_month for one in found.tasks if not one.keep]
@@ -203,7 +207,9 @@ def sizing_step(work: Work) -> StepOutcome:
             "advised": len(found.tasks) - kept,
             "tasks": len(found.tasks),
             "kind": list(kind),
+            "resource": resource,
         },
+        {ADVICE_FILE: json.dumps(document, indent=2) + "\n"},
     )
 
 
@@ -226,24 +232,33 @@ def _resource(work: Work) -> str:
             return name
         lacking[name] = ", ".join(missing)
     said = "; ".join(f"for {name} {columns}" for name, columns in lacking.items())
-    raise CannotDo(f"needs requests and measured use of one resource; the trace lacks {said}")
+    raise CannotDo(
+        f"needs requests and measured use of one resource; the trace lacks {said}. "
+        "Import a history that has them"
+    )
 
 
 def proof_step(work: Work) -> StepOutcome:
     """Replay the history with and without the advice."""
-    from prophase.study.proof.given import read_advice
+    from prophase.study.proof.given import advice_of
     from prophase.study.proof.proving import prove
     from prophase.study.proof.telling import proof_facts, proof_findings
 
     plan = work.plan
     if "sizing" not in work.found:
-        why = work.cannot.get("sizing", "was left out")
-        raise CannotDo(f"needs the advice of the step sizing, which {why}")
+        why = work.cannot.get("sizing", "it was left out")
+        raise CannotDo(f"needs an advice, and the step sizing gave none: {why}")
     if not work.found["sizing"]["advised"]:
-        raise CannotDo("needs a task that is advised to change; all keep their request")
+        raise CannotDo(
+            "needs a task that should ask for something else; all keep their request, each for "
+            f"the reason in {ADVICE_FILE}"
+        )
+    jobs = work.jobs
+    if work.column("duration_s") and not (jobs["duration_s"] > 0).any():
+        raise CannotDo("needs run times above zero: no job of the trace held anything for a while")
     proof = prove(
-        work.jobs,
-        read_advice(work.folder / ADVICE_FILE),
+        jobs,
+        advice_of(json.loads(work.files[ADVICE_FILE]), name=ADVICE_FILE),
         work.cluster,
         limits=plan.limits,
         prices=plan.prices,
@@ -267,14 +282,17 @@ def proof_step(work: Work) -> StepOutcome:
 
 def schedules_step(work: Work) -> StepOutcome:
     """Replay the later jobs in other orders, one of them by predictions."""
-    from prophase.sim.sweeping.workers import parse_workers
     from prophase.study.scheduling.comparing import schedule_study
     from prophase.study.scheduling.telling import schedule_findings, sentence
+    from prophase.workers import parse_workers
 
     plan = work.plan
     work.need("duration_s", "submit_s|start_s")
     if work.cluster is None:
-        raise CannotDo("needs a list of nodes: the trace has none; name one (cluster, --cluster)")
+        raise CannotDo(
+            "needs a list of nodes, and the trace has none: name one, such as "
+            "--cluster nodes.csv or --cluster '20x8 V100 96c 512g'"
+        )
     study = schedule_study(
         work.jobs, work.cluster, [m for m in plan.methods if m != "global-median"],
         seeds=plan.seeds, by=plan.by, policy={"queue": plan.queue, "place": plan.place},
@@ -290,7 +308,9 @@ def phases_step(work: Work) -> StepOutcome:
     from prophase.phase.detect import PhaseDetector
 
     if "usage" not in work.trace.tables:
-        raise CannotDo("needs a usage table (series of samples), which the trace does not have")
+        raise CannotDo(
+            "needs a usage table (samples of use over time), which the trace does not have"
+        )
     usage = work.trace.usage
     longest = usage["series_id"].value_counts().head(_SERIES).index
     few = usage[usage["series_id"].isin(longest)].groupby("series_id", sort=True).head(_SAMPLES)
@@ -313,26 +333,18 @@ def next_step(work: Work) -> StepOutcome:
     from prophase.study.measuring.next_runs import next_runs, registration
 
     found = next_runs(work.jobs, count=max(work.plan.measure, 1), random_state=work.plan.seed)
-    _write(work, NEXT_FILE, registration(found, "2000-01-01"))
     text = [
         f"What these kinds reserve in a month, in {found.unit} h, times how uncertain the "
         f"prediction of {found.target} is, over the root of the runs measured so far.",
         f"{NEXT_FILE} registers them: prophase runs register {NEXT_FILE} --dates 2026-01-05",
     ]
     table = ResultTable(found.rows(), "Kinds of job to measure next")
-    return StepOutcome(_part(Finding("What to measure next", text, [table])), found.to_dict())
+    part = _part(Finding("What to measure next", text, [table]))
+    return StepOutcome(part, found.to_dict(), {NEXT_FILE: registration(found, "2000-01-01")})
 
 
 def _part(finding: Finding, facts: Iterable[Measure] = ()) -> Report:
     return Report(finding.title, question="", facts=list(facts), findings=[finding])
-
-
-def _write(work: Work, name: str, text: str) -> None:
-    try:
-        work.folder.mkdir(parents=True, exist_ok=True)
-        (work.folder / name).write_text(text, encoding="utf-8")
-    except OSError as cause:
-        raise storage_error(cause, work.folder / name) from cause
 
 
 _LEARNT = ("seed", "most_jobs")
@@ -375,12 +387,14 @@ STEPS: tuple[StudyStep, ...] = (
             "kills_after",
         ),
         ("sizing",),
+        reads=("prices", "cluster"),
     ),
     StudyStep(
         "schedules",
         "what other queue orders would do",
         schedules_step,
         (*_LEARNT, "methods", "queue", "place", "by", "seeds"),
+        reads=("cluster",),
     ),
     StudyStep("next", "what to measure next", next_step, (*_LEARNT, "measure"), files=(NEXT_FILE,)),
 )

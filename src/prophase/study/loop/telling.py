@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from prophase.plural import counted
+from prophase.study.loop.importing import import_notes
 from prophase.study.loop.plan import StudyPlan
 from prophase.study.loop.steps import ADVICE_FILE, NEXT_FILE
 from prophase.study.loop.work import Work
@@ -47,7 +49,7 @@ def study_report(
         findings.append(
             Finding(
                 "What could not be done",
-                ["The trace lacks what these steps need; import it and run the study again."],
+                ["The trace lacks what these steps need. Add it and run the study again."],
                 [ResultTable(rows, "Left out, and what is missing")],
             )
         )
@@ -56,8 +58,8 @@ def study_report(
         title=f"Study of {work.trace.source}",
         question="Where is the waste, what should change, what does that risk, what does it do to "
         "waiting times, and how sure is that?",
-        answer=_answer(reports, cannot),
-        verdict=proof.verdict if proof is not None else "note",
+        answer=_answer(reports, work),
+        verdict=_verdict(proof, work),
         facts=_facts(reports),
         data=_data(work),
         method=[
@@ -76,12 +78,25 @@ def study_report(
     )
 
 
-def _answer(reports: Mapping[str, Report], cannot: Mapping[str, str]) -> str:
+def _answer(reports: Mapping[str, Report], work: Work) -> str:
     said = [reports[name].answer for name in ("proof", "schedules") if name in reports]
     if "proof" not in reports:
-        reason = cannot.get("proof", "it was not asked for")
+        reason = work.cannot.get("proof", "it was not asked for").rstrip(".")
         said.insert(0, f"No advice is proven: {reason}.")
+    if errors := len(_errors(work)):
+        said.insert(
+            0,
+            f"The data look wrong in {counted(errors, 'place')} (see the limits): believe nothing "
+            "of this before that is mended.",
+        )
     return " ".join(one for one in said if one)
+
+
+def _verdict(proof: Report | None, work: Work) -> Any:
+    """Nothing passes on data that look wrong."""
+    if proof is None:
+        return "note"
+    return "warning" if proof.verdict == "good" and _errors(work) else proof.verdict
 
 
 def _facts(reports: Mapping[str, Report]) -> list[Measure]:
@@ -104,26 +119,43 @@ def _data(work: Work) -> list[DataUsed]:
 
 
 def _limits(plan: StudyPlan, work: Work, cannot: Mapping[str, str]) -> list[str]:
-    said = []
+    said = [_unsound(one) for one in _errors(work)]
+    said += import_notes(work.workspace)
     jobs = work.trace.tables.get("jobs")
     if jobs is not None and len(jobs) > plan.most_jobs:
         said.append(
             f"Only the latest {plan.most_jobs:,} of {len(jobs):,} jobs were learnt from and "
             "replayed (most_jobs)."
         )
+    if jobs is not None and "sizing" in work.found and not work.column("duration_s"):
+        said.append("The trace has no run times: every run counts as one hour, alike.")
     if cannot:
         said.append(f"Left out for lack of data: {', '.join(cannot)}.")
     return said
 
 
+def _errors(work: Work) -> list[Mapping[str, Any]]:
+    """Return what lint calls an error: all numbers after it are as wrong as the data."""
+    findings = work.found.get("lint", {}).get("findings", [])
+    return [one for one in findings if one["severity"] == "error"]
+
+
+def _unsound(one: Mapping[str, Any]) -> str:
+    return f"The data look wrong ({one['check']}, {one['where']}): {one['what']} {one['advice']}"
+
+
 def _steps(reports: Mapping[str, Any], work: Work) -> list[Step]:
     steps = []
     place = str(work.folder)
-    if "sizing" in reports:
+    sized = work.found.get("sizing", {})
+    if sized.get("advised") and sized["kind"] == ["task"]:
+        resource = "" if sized["resource"] == "memory" else f" --resource {sized['resource']}"
+        risk = "" if work.plan.risk == 0.01 else f" --risk {work.plan.risk:g}"
         steps.append(
             Step("Write the advice in the form your system reads:",
-                 f"prophase size {work.workspace} --export nextflow")
+                 f"prophase size {work.workspace}{resource}{risk} --export nextflow")
         )  # fmt: skip
+    if sized.get("advised"):
         steps.append(
             Step("Keep it, so that it can be settled against what happens:",
                  f"prophase ledger add {place}/{ADVICE_FILE} --history {work.workspace}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,8 @@ class StepOutcome:
 
     report: Report
     result: dict[str, Any]
+    #: name -> text of files that go beside the report
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -43,6 +45,8 @@ class Work:
     show: Show
     #: step -> its numbers, of this run or an earlier one
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: name -> text of files that finished steps made
+    files: dict[str, str] = field(default_factory=dict)
     #: step -> why it could not be done
     cannot: dict[str, str] = field(default_factory=dict)
     #: where reports and exports go
@@ -58,7 +62,10 @@ class Work:
         """The jobs that are learnt from and replayed: of a long trace the latest ones."""
         if "jobs" not in self.trace.tables:
             held = ", ".join(self.trace.tables) or "nothing"
-            raise CannotDo(f"needs a job table; the trace has {held}")
+            raise CannotDo(
+                f"needs a job table (one row per job); the trace has {held}. Add the jobs: "
+                f"prophase import SOURCE PATH --workspace {self.workspace}"
+            )
         jobs = self.trace.jobs
         if len(jobs) <= self.plan.most_jobs:
             return jobs
@@ -70,6 +77,10 @@ class Work:
     def cluster(self) -> Cluster | None:
         """The cluster of the plan, else that of the trace's nodes."""
         return machines(self.trace, self.plan.cluster)
+
+    def column(self, name: str) -> bool:
+        """Tell whether any job has a value in a column."""
+        return has_values(self.jobs, name)
 
     def need(self, *columns: str) -> None:
         """Refuse to go on without these columns; ``"a|b"`` means either."""
