@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
+import pyarrow
 import pytest
 
 from prophase.errors import BadRowsError, ProphaseError, StorageError, WorkspaceError
@@ -184,6 +185,28 @@ def test_an_empty_gz_is_called_empty_under_the_users_name(
     data = tmp_path / "philly.csv.gz"
     data.write_bytes(gzip.compress(b""))
     assert refusal(data, workspace).startswith(f"{data}: the file is empty.")
+
+
+def test_zst_is_read_and_a_cut_one_is_refused_by_name(tmp_path: Path, workspace: Workspace) -> None:
+    text = "\n".join([HEADER, *(f"2017-10-09 07:01:55,{n}.0,1,66.0,a" for n in range(5000))])
+    whole = pyarrow.Codec("zstd").compress(text.encode(), asbytes=True)
+    data = tmp_path / "philly.csv.zst"
+    data.write_bytes(whole[: len(whole) // 2])
+    assert "end too early or are damaged" in refusal(data, workspace)
+    data.write_bytes(whole)
+    assert len(open_trace(data).jobs) == 5000
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(gzip.compress(GOOD.encode()), "Rename it: mv"), (b"PAR1\x15\x04PAR1", "is a Parquet file")],
+)
+def test_what_a_file_is_that_does_not_say_so_is_told(
+    tmp_path: Path, workspace: Workspace, content: bytes, said: str
+) -> None:
+    data = tmp_path / "philly.csv"
+    data.write_bytes(content)
+    assert said in refusal(data, workspace)
 
 
 # --- the file system says no ------------------------------------------------------------------

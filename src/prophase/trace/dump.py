@@ -80,7 +80,7 @@ class Dump:
         if required and not found:
             raise MissingFileError(
                 f"{self.root}: holds no file named {' or '.join(patterns)} "
-                "(also .gz, .xz, .zip, .tar.gz). Point to the folder or file of this source."
+                "(also .gz, .xz, .zst, .zip, .tar.gz). Point to the folder or file of this source."
             )
         return found
 

@@ -11,6 +11,7 @@ import bz2
 import errno
 import gzip
 import hashlib
+import io
 import lzma
 import shlex
 import tarfile
@@ -24,13 +25,42 @@ from typing import IO, Any
 
 from prophase.errors import FormatError, MissingFileError, storage_error
 
+
+class _Zst(io.RawIOBase):
+    """A zstd file as a stream of bytes; one that is cut or damaged ends like other such files."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+
+        self._file = path.open("rb")
+        self._stream = pa.CompressedInputStream(self._file, "zstd")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            chunk = self._stream.read(len(buffer))
+        except OSError as cause:
+            raise EOFError(str(cause)) from cause
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 _STREAMS: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
+    ".zst": lambda path: io.BufferedReader(_Zst(path)),
 }
 _ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip")
 _CHUNK = 1 << 20
+#: how compressed files begin, whatever their name
+_MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 @dataclass(frozen=True)
@@ -201,6 +231,17 @@ def decoded(head: bytes, shown: Path, *, cut: bool) -> str:
     encoding = _utf16(head)
     if encoding:
         raise FormatError(f"{shown}: is UTF-16 text, not UTF-8: {_recode(shown, encoding)}")
+    for mark, suffix in _MARKS.items():
+        if head.startswith(mark):
+            raise FormatError(
+                f"{shown}: is compressed ({suffix}) although its name does not say so. Rename it: "
+                f"mv {shlex.quote(str(shown))} {shlex.quote(f'{shown}{suffix}')}"
+            )
+    if head.startswith(b"PAR1"):
+        raise FormatError(
+            f'{shown}: is a Parquet file. Write it as CSV, for example: python -c "import pandas; '
+            f"pandas.read_parquet('{shown}').to_csv('{shown.stem}.csv', index=False)\""
+        )
     if b"\x00" in head[:65536]:
         raise FormatError(
             f"{shown}: is a binary file or an archive, not text. Unpack it, or point to the CSV."

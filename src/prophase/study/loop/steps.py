@@ -11,12 +11,15 @@ from typing import Any
 from prophase.errors import ParameterError, not_among
 from prophase.plain import finite
 from prophase.plural import counted
+from prophase.sim.cluster import Cluster
 from prophase.sizing.advising.advice import Gate, advise, as_rows
 from prophase.sizing.advising.exporting import export
 from prophase.study.loop.work import CannotDo, StepOutcome, Work
 from prophase.study.report import Chart, Finding, Measure, Report, ResultTable
 
 _SHOWN = 12
+#: tasks of an advice that the report looks at; the whole of it is in a file
+_ADVISED = 200
 #: jobs that profiles are made of
 _PROFILED = 10_000
 #: series that phases are looked for in, and samples of each
@@ -198,7 +201,7 @@ def sizing_step(work: Work) -> StepOutcome:
         "their request, each for the reason given.",
         f"Advice is per {' and '.join(kind)}. The whole of it is in {ADVICE_FILE}.",
     ]
-    table = ResultTable(rows[:_SHOWN], f"In {found.unit}; those that save most first")
+    table = ResultTable(rows[:_ADVISED], f"In {found.unit}; those that save most first")
     facts = [Measure("tasks to resize", len(found.tasks) - kept)]
     finding = Finding("What to change", text, [table])
     return StepOutcome(
@@ -208,6 +211,8 @@ def sizing_step(work: Work) -> StepOutcome:
             "tasks": len(found.tasks),
             "kind": list(kind),
             "resource": resource,
+            "unit": found.unit,
+            "saved_h_per_month": saved,
         },
         {ADVICE_FILE: json.dumps(document, indent=2) + "\n"},
     )
@@ -289,10 +294,8 @@ def schedules_step(work: Work) -> StepOutcome:
     plan = work.plan
     work.need("duration_s", "submit_s|start_s")
     if work.cluster is None:
-        raise CannotDo(
-            "needs a list of nodes, and the trace has none: name one, such as "
-            "--cluster nodes.csv or --cluster '20x8 V100 96c 512g'"
-        )
+        raise CannotDo(work.why_no_cluster)
+    _refuse_too_small(work, work.cluster)
     study = schedule_study(
         work.jobs, work.cluster, [m for m in plan.methods if m != "global-median"],
         seeds=plan.seeds, by=plan.by, policy={"queue": plan.queue, "place": plan.place},
@@ -301,6 +304,15 @@ def schedules_step(work: Work) -> StepOutcome:
     report = Report("schedules", question="", answer=sentence(study),
                     findings=schedule_findings(study))  # fmt: skip
     return StepOutcome(report, study.to_dict())
+
+
+def _refuse_too_small(work: Work, cluster: Cluster) -> None:
+    """Say which resource the nodes lack if they say nothing of what the jobs ask for."""
+    if cluster.gpus == 0 and work.column("request_gpus") and (work.jobs["request_gpus"] > 0).all():
+        raise CannotDo(
+            "needs nodes with GPUs: every job asks for some and the list of nodes has none. Name "
+            "one that tells how many each node has, such as --cluster '250x8'"
+        )
 
 
 def phases_step(work: Work) -> StepOutcome:

@@ -18,6 +18,8 @@ from prophase.study.report import Report
 from prophase.trace.describe.part import has_values
 from prophase.trace.loading import Trace, open_trace
 
+#: columns that tell logs of several systems apart
+_SYSTEMS = ("attr_cluster", "attr_log")
 #: tells what is being done, and how much of it is done in percent
 Show = Callable[[str, float | None], None]
 
@@ -76,7 +78,34 @@ class Work:
     @cached_property
     def cluster(self) -> Cluster | None:
         """The cluster of the plan, else that of the trace's nodes."""
+        if self.plan.cluster is None and self.systems:
+            return None
         return machines(self.trace, self.plan.cluster)
+
+    @cached_property
+    def systems(self) -> dict[str, int]:
+        """Jobs of each system, if those of several, which share no nodes, are in one table."""
+        jobs = self.trace.tables.get("jobs")
+        column = next((c for c in _SYSTEMS if jobs is not None and has_values(jobs, c)), None)
+        if jobs is None or column is None:
+            return {}
+        counts = jobs[column].astype(str).value_counts()
+        return {} if len(counts) < 2 else {str(name): int(n) for name, n in counts.items()}
+
+    @property
+    def why_no_cluster(self) -> str:
+        """Why there is nothing to replay on, and what to name."""
+        if self.systems:
+            held = ", ".join(f"{name} {jobs:,}" for name, jobs in list(self.systems.items())[:5])
+            return (
+                f"needs jobs of one system; the trace mixes {len(self.systems)} that share no "
+                f"nodes (jobs: {held}). Study the files of each by themselves, or name the nodes "
+                "they would share (--cluster)"
+            )
+        return (
+            "needs a list of nodes, and the trace has none: name one, such as "
+            "--cluster nodes.csv or --cluster '20x8 V100 96c 512g'"
+        )
 
     def column(self, name: str) -> bool:
         """Tell whether any job has a value in a column."""
