@@ -40,6 +40,17 @@ def test_everything_is_written_in_one_go(prophase_here, dump, tmp_path):
     assert "3 attempt rows to attempts.json" in done.stderr
 
 
+def test_the_page_is_the_answer_in_html_with_figures_theory_and_origin(prophase_here, dump):
+    page = prophase_here(
+        "simulate", dump, "--cluster", "1x2", "--theory", "--seed", "7", "-f", "html"
+    ).stdout
+    for told in ("of the jobs waited", "<svg", "By class", "Beside queueing theory",
+                 "How far this reaches", "data hash", "<dt>seed</dt><dd>7</dd>"):  # fmt: skip
+        assert told in page
+    words = prophase_here("simulate", dump, "--cluster", "1x2", "-f", "markdown").stdout
+    assert "## By class" in words
+
+
 def test_classes_are_printed_below_all_jobs_and_listed_in_csv(prophase_here, dump):
     shown = prophase_here("simulate", dump, "--cluster", "1x2", "--by", "class").stdout
     assert "By class" in shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from prophase.plural import counted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from prophase.plots.page import Page
     from prophase.sim import Cluster, Schedule, Workload
 
 _ENDINGS = (".csv", ".csv.gz", ".parquet", ".json")
@@ -38,11 +39,15 @@ class Wanted:
     attempts_out: Path | None = None
     page: Path | None = None
     figures: Path | None = None
+    #: whether the page is the answer itself (--format html, markdown)
+    shown: bool = False
 
     def check(self, *, preset: str | None) -> None:
         """Say before the work begins what cannot be written."""
         if preset is not None:
-            given = {name: value for name, value in vars(self).items() if name != "out"}
+            given = {
+                name: value for name, value in vars(self).items() if name not in ("out", "shown")
+            }
             for name, value in given.items():
                 if value is not None:
                     option = f"--{name.replace('_', '-')}"
@@ -70,12 +75,10 @@ class Wanted:
 
     def measure(self, schedule: Schedule) -> dict[str, Any]:
         """Return the measures; a page shows classes even if nobody asked for any."""
-        by = self.by or ("class" if self.page is not None else None)
+        by = self.by or ("class" if self.page is not None or self.shown else None)
         return schedule.metrics(by=by, prices=self.prices)
 
-    def write(
-        self, schedule: Schedule, metrics: Mapping[str, Any], *, clock: str, data: str
-    ) -> None:
+    def write(self, schedule: Schedule, clock: str, page: Callable[[], Page]) -> None:
         """Write figures, page and the table of attempts."""
         if self.attempts_out is not None:
             write_table(schedule.attempt_table, self.attempts_out, "attempt row")
@@ -86,11 +89,25 @@ class Wanted:
             say(f"Wrote {len(names)} figures to {self.figures}: {', '.join(names)}.")
         if self.page is not None:
             from prophase.plots.page import write_page
-            from prophase.plots.schedule_page import schedule_page
 
-            about = {"data hash": data, "command": typed_command()}
-            write_page(schedule_page(schedule, metrics, clock=clock, about=about), self.page)
+            write_page(page(), self.page)
             say(f"Wrote {self.page}.")
+
+
+def page_of(
+    schedule: Schedule,
+    metrics: Mapping[str, Any],
+    *,
+    clock: str,
+    data: str,
+    seed: int,
+    theory: Mapping[str, Any] | None = None,
+) -> Page:
+    """Return the page of a schedule, with what tells it from another."""
+    from prophase.plots.schedule_page import schedule_page
+
+    about = {"command": typed_command(), "seed": str(seed), "data hash": data}
+    return schedule_page(schedule, metrics, clock=clock, about=about, theory=theory)
 
 
 def write_table(table: pd.DataFrame, target: Path, what: str) -> None:

@@ -44,6 +44,7 @@ from prophase.cli.schedule_output import (
     Wanted,
     class_rows,
     measure_rows,
+    page_of,
     print_classes,
     write_table,
 )
@@ -53,6 +54,7 @@ from prophase.plural import counted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from prophase.plots.page import Page
     from prophase.sim.comparison import TheoryComparison
 
 
@@ -165,7 +167,9 @@ def command(
         raise ParameterError(f"protocol {protocol!r} is unknown. Known: openb.")
     if theory and protocol == "openb":
         raise ParameterError("--theory: pods of --protocol openb never leave, so nobody queues.")
-    wanted = Wanted(by, prices, out, attempts_out, page, figures)
+    shown = format in (Format.html, Format.markdown)
+    wanted = Wanted(by, prices, out, attempts_out, page, figures, shown)
+    schedule_page: Callable[[], Page] | None = None
     preset = "--semantics pai" if semantics else "--protocol openb" if protocol else None
     wanted.check(preset=preset)
     with progress_bar() as progress:
@@ -185,7 +189,7 @@ def command(
         elif protocol == "openb":
             document, table = _openb(path, source, nodes, arrivals, seed, place), None
         else:
-            document, table = _replay(
+            document, table, schedule_page = _replay(
                 path,
                 source,
                 nodes,
@@ -231,7 +235,7 @@ def command(
         rows += class_rows(classes, document["by"])
     if beside is not None and format is Format.csv:
         rows += _theory_rows(beside)
-    emit(rows, format, document=finite(document), remarks=notes)
+    emit(rows, format, document=finite(document), remarks=notes, page=schedule_page)
     if classes and format is Format.table:
         print_classes(classes, document["by"])
     if beside is not None and format is Format.table:
@@ -248,10 +252,10 @@ def _replay(
     run_time: str,
     theory: bool,
     policies: dict[str, Any],
-) -> tuple[dict[str, Any], pd.DataFrame]:
+) -> tuple[dict[str, Any], pd.DataFrame, Callable[[], Page]]:
+    from prophase.trace.loading import open_trace
     from prophase.sim import Workload, simulate
     from prophase.sim.answers import told_schedule
-    from prophase.trace.loading import open_trace
 
     trace = open_trace(path, source=source)
     machines = named_cluster(trace, path, source, nodes, cluster)
@@ -259,20 +263,27 @@ def _replay(
     wanted.check_measures(workload, machines)
     schedule = simulate(workload, machines, **policies)
     metrics = wanted.measure(schedule)
-    wanted.write(schedule, metrics, clock=trace.clock, data=trace.data_hash)
     document = told_schedule(schedule, machines, metrics, trace.data_hash)
     if theory:
         from prophase.sim.comparison import schedule_beside_theory
 
         document["theory"] = _theory(lambda: schedule_beside_theory(schedule))
-    return document, schedule.table
+
+    def page() -> Page:
+        return page_of(
+            schedule, metrics, clock=trace.clock, data=trace.data_hash, seed=policies["seed"],
+            theory=document.get("theory"),
+        )  # fmt: skip
+
+    wanted.write(schedule, trace.clock, page)
+    return document, schedule.table, page
 
 
 def _pai(
     path: Path, source: str | None, *, theory: bool, **settings: Any
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    from prophase.sim.presets.pai import HETERO, simulate_pai
     from prophase.trace.loading import open_trace
+    from prophase.sim.presets.pai import HETERO, simulate_pai
 
     trace = open_trace(path, source=source)
     result = simulate_pai(trace.jobs, **settings)
@@ -353,8 +364,8 @@ def _openb(
     seed: int,
     place: str,
 ) -> dict[str, Any]:
-    from prophase.sim.presets.openb import arrival_order, simulate_openb
     from prophase.trace.loading import open_trace
+    from prophase.sim.presets.openb import arrival_order, simulate_openb
 
     if nodes is None or arrivals is None:
         raise ParameterError("--protocol openb needs --nodes NODE_LIST and --arrivals FILE.npz.")

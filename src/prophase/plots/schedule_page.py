@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,15 @@ from prophase import __version__
 from prophase.plots.page import Block, Bullets, Callout, Facts, Page, Picture, Section, Table
 from prophase.plots.schedule_figures import schedule_figures
 from prophase.sim import Schedule
+from prophase.sim.signatures import Floats
 from prophase.trace.describe.words import say_number, say_seconds, say_share
 
 _MOST_CLASSES = 200
+_LIMITS = (
+    "Jobs come when they came: users who would send other jobs into a shorter queue are not in it.",
+    "The cluster is empty at first. Whether another policy or cluster does better: prophase "
+    "whatif. Whether replays come near recorded waits: prophase validate.",
+)
 #: table of the page -> beginnings of the measures it shows
 _TABLES = {
     "Waits": ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "waited"),
@@ -40,6 +46,7 @@ def schedule_page(
     *,
     clock: str = "",
     about: Mapping[str, str] | None = None,
+    theory: Mapping[str, Any] | None = None,
 ) -> Page:
     """Return the page that shows a schedule.
 
@@ -51,6 +58,8 @@ def schedule_page(
         What the trace's seconds count from.
     about : mapping, optional
         What to say at the end of the page: data hash, command.
+    theory : mapping, optional
+        Queueing formulas beside the replay, as ``prophase simulate --theory`` tells them.
 
     Examples
     --------
@@ -69,22 +78,56 @@ def schedule_page(
         Picture(item.figure, item.caption)
         for item in schedule_figures(schedule, by=by, clock=clock)
     ]
-    calm = not np.nanmax(schedule.wait_s, initial=0.0) > 0
-    still: list[Block] = [Callout("No job waited.", "good")] if calm else []
-    sections = [Section("Over time", [*still, *pictures]), Section("Numbers", _tables(found))]
+    sections = [Section("Over time", pictures), Section("Numbers", _tables(found))]
     if found.get("classes"):
-        sections.append(Section(f"By {by}", _classes(found["classes"], str(by))))
-    if schedule.notes:
-        sections.append(Section("Remarks", [Bullets(schedule.notes)]))
+        sections.insert(1, Section(f"By {by}", _classes(found["classes"], str(by))))
+    if theory:
+        sections.append(Section("Beside queueing theory", list(_theory(theory))))
+    sections.append(Section("How far this reaches", [Bullets([*schedule.notes, *_LIMITS])]))
     policy = f"order {schedule.order}, place {schedule.place}, queue {schedule.queue}"
     cluster = f"{len(schedule.cluster):,} nodes, {schedule.cluster.gpus:,} GPUs"
     return Page(
-        title="Schedule",
-        subtitle=f"{len(schedule.workload):,} jobs on {cluster}; {policy}",
-        lead=[Facts(_facts(found))],
+        title="What would the cluster do?",
+        subtitle=f"{len(schedule.workload):,} jobs replayed on {cluster}; {policy}",
+        lead=[Callout(_sentence(found, schedule.wait_s)), Facts(_facts(found))],
         sections=sections,
         about={"version": f"prophase {__version__}", **(about or {})},
     )
+
+
+def _sentence(found: Mapping[str, Any], wait_s: Floats) -> str:
+    """Say who waits, how long, and how busy the cluster is."""
+    waited = np.isfinite(wait_s) & (wait_s > 0)
+    if not waited.any():
+        said = "No job waited."
+    else:
+        said = (
+            f"{say_share(float(waited.mean()))} of the jobs waited. The mean wait is "
+            f"{say_seconds(found['mean_wait_s'])}{_range(found)}; one job in a hundred waited "
+            f"longer than {say_seconds(found['p99_wait_s'])}."
+        )
+    for name, words in (("gpu", "GPUs"), ("cpu", "cores"), ("memory", "memory")):
+        share = found[f"{name}_utilisation_pct"]
+        if share is not None:
+            return f"{said} Of all {words}, {say_share(share / 100)} were in use on average."
+    return said
+
+
+def _range(found: Mapping[str, Any]) -> str:
+    low, high = found.get("mean_wait_low_s"), found.get("mean_wait_high_s")
+    if low is None or high is None:
+        return ""
+    return f" (95 % interval over days: {say_seconds(low)} to {say_seconds(high)})"
+
+
+def _theory(beside: Mapping[str, Any]) -> Iterator[Block]:
+    if "not_computable" in beside:
+        yield Callout(f"Not computable: {beside['not_computable']}", "warning")
+        return
+    pool = f"{beside['jobs']:,} jobs on one pool of {beside['servers']:,} {beside['resource']}"
+    yield Table(beside["table"], pool)
+    notes = [f"{one['view']}: {one['note']}." for one in beside["columns"] if one["note"]]
+    yield Bullets([*notes, *beside["verdict"]])
 
 
 def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
