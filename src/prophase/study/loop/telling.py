@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from prophase.plural import counted
+from prophase.study.loop.answers import answers
 from prophase.study.loop.importing import import_notes
 from prophase.study.loop.plan import StudyPlan
+from prophase.study.loop.retelling import retold
 from prophase.study.loop.steps import ADVICE_FILE, NEXT_FILE
 from prophase.study.loop.work import Work
 from prophase.study.report import (
@@ -20,19 +22,6 @@ from prophase.study.report import (
     Step,
 )
 
-#: the order in which a reader asks: waste, change, risk, waits, certainty
-_TOLD = (
-    "describe",
-    "profiles",
-    "phases",
-    "predictions",
-    "sizing",
-    "proof",
-    "schedules",
-    "next",
-    "lint",
-)
-
 
 def study_report(
     plan: StudyPlan,
@@ -43,7 +32,7 @@ def study_report(
 ) -> Report:
     """Join the reports of the steps into one."""
     cannot = work.cannot
-    findings = [finding for name in _TOLD if name in reports for finding in reports[name].findings]
+    findings = [finding for report in reports.values() for finding in report.findings]
     if cannot:
         rows = [{"step": name, "why": why} for name, why in cannot.items()]
         findings.append(
@@ -67,7 +56,7 @@ def study_report(
             "learnt from, and nothing that is known only afterwards is used to predict.",
             *(f"{name}: {fact.name} {fact.text()}." for name, fact in _scores(reports)),
         ],
-        findings=findings,
+        findings=retold(findings, work.found),
         valid_for=["the jobs, cluster and policy of this trace, and jobs like them"],
         not_valid_for=["jobs that are not in it, another cluster, another mix of jobs"],
         limits=_limits(plan, work, cannot),
@@ -75,6 +64,7 @@ def study_report(
         reproduce=Reproduction(
             command or "prophase study plan.toml", {"all steps": plan.seed}, plan.to_dict()
         ),
+        answers=answers(work.found, cannot),
     )
 
 
