@@ -138,10 +138,79 @@ def test_without_data_a_stand_in_is_used_and_the_report_says_so(
 @pytest.mark.data
 def test_data_are_found_through_the_environment(prophase_here, shared_data, monkeypatch):
     monkeypatch.setenv("PROPHASE_DATA", str(shared_data))
+    monkeypatch.setattr("prophase.study.reproducing.mlaas.replay_rows", lambda trace: [])
     done = prophase_here("reproduce", "mlaas", "-f", "json")
     found = json.loads(done.stdout)
     assert found["data"] == "real"
     assert found["verdicts"]["needs data"] > 10
+    assert found["verdicts"]["reproduced"] == 3
+    assert len(found["tables_and_figures"]) == 16
+
+
+@pytest.fixture
+def two_sources(monkeypatch):
+    """Leave out all sources but one that is quick and one that fails; count the runs."""
+    from prophase.cli import reproduce_sources
+    from prophase.errors import InputError
+
+    monkeypatch.delenv("PROPHASE_DATA", raising=False)
+    runs = []
+
+    def broken(data, options, workers, progress):
+        runs.append("polaris")
+        raise InputError("the grid is torn.")
+
+    def quick(data, options, workers, progress):
+        runs.append("openb")
+        claim = {"claim": "the policy that fills the most GPUs", "published": "fgd"}
+        return [{"item": "ranking", **claim, "ours": "fgd", "verdict": "in kind", "reason": ""}]
+
+    monkeypatch.setattr(reproduce_sources, "RUNNERS", {})
+    for module in ("reproduce", "reproduce_all", "reproduced"):
+        monkeypatch.setattr(
+            f"prophase.cli.{module}.RUNNERS", {"polaris": (broken, ()), "openb": (quick, ())}
+        )
+    return runs
+
+
+def test_a_source_that_fails_is_named_and_does_not_stop_the_others(
+    prophase_here, two_sources, tmp_path
+):
+    done = prophase_here("reproduce", "all", "--out", "reports", "-f", "json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert found["failed"] == {"polaris": "the grid is torn."}
+    assert [row["source"] for row in found["sources"]] == ["openb"]
+    page = (tmp_path / "reports" / "index.html").read_text()
+    assert "polaris could not be run" in page
+    assert "openb/report.html" in page
+
+
+def test_a_second_run_of_all_does_only_what_is_missing_unless_told_otherwise(
+    prophase_here, two_sources
+):
+    for options in ((), (), ("--again",)):
+        prophase_here("reproduce", "all", "--out", "reports", *options)
+    assert two_sources == ["polaris", "openb", "polaris", "polaris", "openb"]
+
+
+def test_the_commands_beside_tables_and_figures_exist():
+    import typer
+
+    from prophase.cli.main import app
+    from prophase.study.reproducing import CONTENTS
+
+    root = typer.main.get_command(app)
+    for pieces in CONTENTS.values():
+        for piece in pieces:
+            command, words = root, piece.command.split()[1:]
+            while hasattr(command, "get_command"):
+                found = command.get_command(None, words[0]) if words else None
+                if words:
+                    assert found is not None, piece.command
+                else:
+                    break
+                command, words = found, words[1:]
 
 
 def test_options_of_one_source_are_refused_for_all(prophase_here):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, say
-from prophase.cli.reproduce_sources import COLUMNS, REMARKS, RUNNERS, Options, Rows
+from prophase.cli.output import Format, FormatOption, emit, finite, say
+from prophase.cli.reproduce_all import reproduce_all
+from prophase.cli.reproduce_sources import COLUMNS, REMARKS, RUNNERS, Rows
+from prophase.cli.reproduced import Reproduced
 from prophase.errors import ParameterError, nearest
-
-if TYPE_CHECKING:
-    from prophase.plots.page import Page
-    from prophase.study.report import Report
 
 
 def command(
@@ -58,13 +54,17 @@ def command(
         Path | None,
         typer.Option(help="ai4dl, thesis: folder for figures; thesis: tables and models, too."),
     ] = None,
+    again: Annotated[
+        bool, typer.Option(help="all: run sources that have not changed since as well.")
+    ] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Repeat published experiments and put our numbers beside the published ones.
 
-    Every table and figure is reproduced, contradicted, or needs data; on data that are not the
-    source's own it holds or differs in kind. Leaves with 1 if one of our replays differs from
-    what was published; the verdicts on papers are results, and leave with 0.
+    Every table and figure is reproduced, contradicted, or needs data; on other data than the
+    printed ones it holds or differs in kind. Leaves with 1 if one of our replays differs from
+    what was published, or a source cannot be run; the verdicts on papers are results, and leave
+    with 0. A second run of all takes only what has changed.
 
     Examples:
 
@@ -80,7 +80,7 @@ def command(
 
     `prophase reproduce thesis --figures thesis`
     """
-    from prophase.sim.sweeping.workers import parse_workers
+    from prophase.workers import parse_workers
 
     if name not in (*RUNNERS, "all"):
         raise ParameterError(
@@ -95,9 +95,11 @@ def command(
     if name == "all":
         if data is not None:
             raise ParameterError("--data names one source's folder; for all, set PROPHASE_DATA.")
-        _all(out or Path("reproduced"), parse_workers(workers), format)
+        reproduce_all(out or Path("reproduced"), parse_workers(workers), format, again=again)
         return
-    found = _Reproduced.run(name, data, options, parse_workers(workers))
+    if again:
+        raise ParameterError("--again has no meaning for one source: it is always run.")
+    found = Reproduced.run(name, data, options, parse_workers(workers))
     if out is not None:
         say(f"Wrote {found.write(out)}.")
     columns = COLUMNS.get(name, ())
@@ -112,103 +114,13 @@ def command(
                 "differing": found.differing,
                 "verdicts": found.counts,
                 "rows": found.rows,
+                "tables_and_figures": found.contents(),
             }
         ),
         remarks=[*REMARKS.get(name, ()), *_reasons(found.rows), found.closing()],
         page=found.page,
     )
     if found.differing:
-        raise typer.Exit(1)
-
-
-class _Reproduced:
-    """What came out of one source."""
-
-    def __init__(self, name: str, data: Path | None, options: Options, rows: Rows) -> None:
-        from prophase.study.reproducing import claims_of, counts_of
-
-        self.name, self.data, self.options, self.rows = name, data, options, rows
-        self.claims = claims_of(name, rows)
-        self.counts = counts_of(self.claims)
-        self.differing = sum(row["verdict"] == "DIFFERS" for row in rows)
-        self.kind = "synthetic" if data is None else "real"
-
-    @classmethod
-    def run(
-        cls, name: str, given: Path | None, options: Options, workers: int | str
-    ) -> _Reproduced:
-        from prophase.study.reproducing import data_of
-
-        data = data_of(name, given)
-        with progress_bar() as progress:
-            rows = RUNNERS[name][0](
-                data,
-                options,
-                workers,
-                lambda done, total: progress(f"{name}: {done} of {total}", 100 * done / total),
-            )
-        return cls(name, data, options, rows)
-
-    def report(self) -> Report:
-        from prophase.study.report import DataUsed
-        from prophase.study.reproducing import SOURCES, reproduction_report
-
-        source = SOURCES[self.name]
-        words = source.stand_in
-        if self.data is not None:
-            words = ", ".join(source.folders) or self.data.name
-        return reproduction_report(
-            self.name,
-            self.claims,
-            data=[DataUsed(words, kind=self.kind)],
-            real=self.data is not None,
-            command=self._command(),
-            remarks=REMARKS.get(self.name, ()),
-        )
-
-    def page(self) -> Page:
-        from prophase.plots.report import report_page
-
-        return report_page(self.report())
-
-    def write(self, folder: Path) -> Path:
-        from prophase.plots.report import write_report
-
-        return write_report(self.report(), folder / self.name)
-
-    def closing(self) -> str:
-        if self.differing:
-            return f"{self.differing} of {len(self.rows)} rows differ from what was published."
-        origin = "real data" if self.data is not None else "synthetic data"
-        if self.rows and "claim" not in self.rows[0] and self.data is not None:
-            return "Everything that has published numbers agrees with them."
-        counts = Counter(str(row["verdict"]) for row in self.rows)
-        words = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-        return f"On {origin}: {words}."
-
-    def _command(self) -> str:
-        parts = ["prophase", "reproduce", self.name]
-        if self.data is not None:
-            parts += ["--data", self.data.name]
-        for key, value in self.options.items():
-            parts += [f"--{key}", value]
-        return shlex.join(parts)
-
-
-def _all(out: Path, workers: int | str, format: Format) -> None:
-    """Run every source, write its report, and list how it went."""
-    rows: list[dict[str, Any]] = []
-    differing = 0
-    for name in RUNNERS:
-        say(f"{name} ...")
-        found = _Reproduced.run(name, None, {}, workers)
-        page = found.write(out)
-        differing += found.differing
-        words = ("reproduced", "contradicted", "needs data", "in kind", "differs in kind")
-        counts = {word.replace(" ", "_"): found.counts.get(word, 0) for word in words}
-        rows.append({"source": name, "data": found.kind, **counts, "report": str(page)})
-    emit(rows, format, document={"sources": rows, "differing": differing})
-    if differing:
         raise typer.Exit(1)
 
 

@@ -52,7 +52,7 @@ def _polaris(data: Path | None, options: Options, workers: int | str, progress: 
 
 
 def _ai4dl(data: Path | None, options: Options, workers: int | str, progress: Progress) -> Rows:
-    from prophase.study.reproducing.phases import ai4dl_stand_in, headline, real_pods
+    from prophase.study.reproducing.phases import ai4dl_in_kind, ai4dl_stand_in
 
     if data is None:
         return ai4dl_stand_in()
@@ -60,8 +60,7 @@ def _ai4dl(data: Path | None, options: Options, workers: int | str, progress: Pr
 
     figures = options.get("figures")
     rows = reproduce(data, figures=Path(figures) if figures else None, progress=progress)
-    pods = real_pods(data)
-    return rows if pods is None else rows + headline(pods)
+    return rows + ai4dl_in_kind(data)
 
 
 def _mlaas(data: Path | None, options: Options, workers: int | str, progress: Progress) -> Rows:
@@ -71,8 +70,8 @@ def _mlaas(data: Path | None, options: Options, workers: int | str, progress: Pr
 
 
 def _thesis(data: Path | None, options: Options, workers: int | str, progress: Progress) -> Rows:
+    from prophase.cli.made_from import open_trace
     from prophase.sizing.thesis.reproducing import SEED, TRIALS, reproduce
-    from prophase.trace.loading import open_trace
     from prophase.trace.synth import make_pipeline
 
     seeds, trials = options.get("seeds"), int(options.get("trials", TRIALS))
@@ -91,7 +90,9 @@ def _thesis(data: Path | None, options: Options, workers: int | str, progress: P
         from prophase.plots.assess.writing import write_reproduction
 
         write_reproduction(found, jobs, Path(options["figures"]))
-    return found.rows
+    from prophase.runs.published import automation_rows
+
+    return [*automation_rows(), *found.rows]
 
 
 #: source -> what runs it, and the options it knows

@@ -52,12 +52,22 @@ def test_accuracy_falls_when_rows_of_a_job_stay_together(on_real_data: dict[str,
     }
 
 
-def test_without_data_claims_about_the_trace_wait_for_it_and_say_how_to_get_it() -> None:
+@pytest.mark.data
+def test_other_rows_of_the_trace_speak_in_kind_only(on_real_data: dict[str, Item]) -> None:
+    for name in ("Hopkins", "Table II", "Section III-C, explanation"):
+        assert on_real_data[name].verdict == "in kind", name
+    assert on_real_data["Section III-D"].verdict == "differs in kind"
+    assert "task=ps" in on_real_data["Section III-C, explanation"].ours
+
+
+def test_without_data_nothing_but_arithmetic_is_reproduced_and_it_is_said_what_to_get() -> None:
     found = by_item(reproduce())
     assert found["Table I"].verdict == "reproduced"
-    for name in ("Hopkins", "Table II", "Table IV, HDBSCAN", "Fig. 4", "Section III-D"):
+    for name in ("Table I, rows", "Table IV, HDBSCAN", "Section III-B, profiles"):
         assert found[name].verdict == "needs data", name
-        assert "prophase fetch polaris" in found[name].reason
+        assert "prophase fetch p" in found[name].reason
+    for name in ("Hopkins", "Table II", "Fig. 4", "Section III-C, accuracy", "Section III-D"):
+        assert "in kind" in found[name].verdict, name
     assert found["Hopkins"].data.startswith("synthetic trace")
     assert found["Section III-C, F1"].verdict == "contradicted"
 

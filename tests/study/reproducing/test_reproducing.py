@@ -3,10 +3,20 @@ from pathlib import Path
 import pytest
 
 from prophase.study.report import to_dict
-from prophase.study.reproducing import SOURCES, claims_of, counts_of, data_of, reproduction_report
-from prophase.study.reproducing.claims import VERDICTS
+from prophase.study.reproducing import (
+    CONTENTS,
+    SOURCES,
+    claims_of,
+    contents_of,
+    counts_of,
+    data_of,
+    data_used,
+    reproduction_report,
+)
+from prophase.study.reproducing.claims import VERDICTS, Claim
+from prophase.study.reproducing.contents import DRAWING, pieces_of
 from prophase.study.reproducing.mlaas import mlaas_rows
-from prophase.study.reproducing.stand_ins import openb_stand_in, pai_sim_stand_in
+from prophase.study.reproducing.stand_ins import also, openb_stand_in, pai_sim_stand_in
 
 
 def test_real_data_are_looked_for_where_the_variable_points(
@@ -34,6 +44,8 @@ def test_without_data_every_statement_has_a_verdict_and_none_claims_to_be_reprod
     assert sum(counts_of(claims).values()) == len(claims)
     assert report.not_valid_for
     assert to_dict(report)["findings"]
+    assert all(pieces_of(name, claim) for claim in claims)
+    assert "-" not in [row["verdict"] for row in contents_of(name, claims)]
 
 
 def test_what_differs_from_a_published_replay_is_contradicted() -> None:
@@ -49,3 +61,48 @@ def test_what_differs_from_a_published_replay_is_contradicted() -> None:
 
 def test_every_source_names_its_stand_in() -> None:
     assert all(source.stand_in and source.citation for source in SOURCES.values())
+
+
+@pytest.mark.data
+def test_the_list_of_nodes_and_other_clusters_answer_what_the_public_rows_cannot(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prophase.study.reproducing.mlaas.replay_rows", lambda trace: [])
+    claims = claims_of("mlaas", mlaas_rows(shared_data / "pai"))
+    by_words = {claim.claim: claim for claim in claims}
+    assert by_words["GPUs of all nodes"].verdict == "reproduced"
+    assert (
+        "Gavel" in by_words["slowdown of a job beside another one on the same GPU, at most"].reason
+    )
+    real = [claim for claim in claims if "Philly" in claim.reason]
+    assert [(claim.ours, claim.verdict) for claim in real] == [("62 %", "in kind")]
+    used = dict(data_used("mlaas", shared_data / "pai"))
+    assert used["openb"] == "real"
+
+
+@pytest.mark.data
+def test_orders_rank_on_recorded_jobs_as_the_simulators_readme_has_them(shared_data: Path) -> None:
+    rows = also("pai-sim", shared_data / "pai_sim")
+    assert [row["verdict"] for row in rows] == ["needs data"] * 5 + ["in kind"]
+
+
+def test_numbers_of_tables_are_not_taken_for_one_another() -> None:
+    def told(name: str, item: str) -> list[str]:
+        return pieces_of(name, Claim(item, "", "", "", "reproduced"))
+
+    assert told("polaris", "Table II") == ["Table II"]
+    assert told("polaris", "Section III-C, F1") == ["Section III-C"]
+    assert told("polaris", "Fig. 5a, 5 %") == ["Fig. 5"]
+    assert told("thesis", "Table 12, light") == ["Table 12"]
+    assert told("pai-sim", "philly600_fifo") == ["recorded runs"]
+
+
+def test_every_numbered_table_and_figure_of_paper_and_thesis_is_listed() -> None:
+    thesis = {piece.name for piece in CONTENTS["thesis"]}
+    assert {f"Table {number}" for number in range(1, 14)} <= thesis
+    assert {f"Figure {number}" for number in range(1, 18)} <= thesis
+    paper = {piece.name for piece in CONTENTS["polaris"]}
+    assert {f"Table {number}" for number in ("I", "II", "III", "IV", "V")} <= paper
+    assert {f"Fig. {number}" for number in range(1, 6)} <= paper
+    drawn = [row for row in contents_of("thesis", []) if row["verdict"] == DRAWING]
+    assert len(drawn) == 10

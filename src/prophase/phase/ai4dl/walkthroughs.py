@@ -65,9 +65,11 @@ def reproduce(
     rows.append(
         {
             "item": "reconstruction error, sample-dlaas.csv",
+            "claim": "mean length of sample minus reconstruction, our own network",
             "published": f"{theirs:.3f}",
             "ours": f"{ours:.3f}",
-            "verdict": "as good" if ours <= max(theirs, 0.10) else "DIFFERS",
+            # another network on other samples cannot repeat theirs, but has to be as good
+            "verdict": "in kind" if ours <= max(theirs, 0.10) else "DIFFERS",
             "reason": "theirs was learnt from 28,948 samples that are not public, ours from the "
             "204 of the file",
         }

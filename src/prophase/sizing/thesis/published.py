@@ -9,6 +9,8 @@ TASKS = ("heavy task 1", "heavy task 2")
 STAND_INS = {"heavy task 1": "predict_demand", "heavy task 2": "optimise_discounts"}
 
 RUNS, ROWS, TASK_COUNT, SCENARIOS, REGIONS, HEAVY_RUNS = 380, 34_368, 27, 153, 4, 1460
+#: figure 12: where its axis ends
+LARGEST_GB = 175.0
 
 
 class Group(NamedTuple):

@@ -88,6 +88,11 @@ def scored(
     )
 
 
+def said(item: str, claim: str, theirs: str, ours: str, holds: bool) -> Row:
+    """Return a row of a sentence about a picture: so on other data, or not."""
+    return _row(item, claim, theirs, ours, "in kind" if holds else "differs in kind")
+
+
 def ours_alone(item: str, claim: str, ours: str, *, published: str = "-") -> Row:
     """Return a row of what the thesis has no number for."""
     return _row(item, claim, published, ours, "ours")

@@ -2,8 +2,8 @@
 
 reproduced: comes out again from the same inputs. contradicted: does not, or the source says
 otherwise elsewhere. needs data: cannot be judged with the data at hand. in kind, differs in
-kind: comes out, or does not, on data that are not the source's. ours: the source has no such
-number.
+kind: comes out, or does not, on other data than the printed number was made from. ours: the
+source has no such number.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Claim:
     ours: str
     verdict: str
     reason: str = ""
+    #: what ours was taken from, if sources use several data
+    data: str = ""
 
 
 def claims_of(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Claim]:
@@ -56,6 +58,7 @@ def claims_of(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Claim]:
             str(row.get("ours", "")),
             judged(str(row["verdict"])),
             str(row.get("reason", "")),
+            str(row.get("data", "")),
         )
         for row in rows
     ]

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from prophase.study.reproducing.related import beside
+
 #: names the folder that holds real traces, one folder each
 DATA_VARIABLE = "PROPHASE_DATA"
 
@@ -14,8 +16,9 @@ DATA_VARIABLE = "PROPHASE_DATA"
 class Source:
     """A paper, thesis or program whose numbers are run again.
 
-    ``folders`` are those below the folder of real traces that have to be there; ``fetch`` says
-    how to get what is missing, ``stand_in`` what is used without it.
+    ``folders`` are those below the folder of real traces that have to be there, ``related`` those
+    that answer in kind what the source's own cannot; ``fetch`` says how to get what is missing,
+    ``stand_in`` what is used without it.
     """
 
     name: str
@@ -24,6 +27,7 @@ class Source:
     folders: tuple[str, ...] = ()
     stand_in: str = ""
     fetch: str = ""
+    related: tuple[str, ...] = ()
 
 
 SOURCES = {
@@ -46,6 +50,7 @@ SOURCES = {
             ("ai4dl",),
             "synthetic containers whose phases are known",
             "its package's samples and models, beside ai4dl_model.npz and ai4dl_golden_phases.json",
+            ("genai2026", "surf-lisa"),
         ),
         Source(
             "thesis",
@@ -63,6 +68,7 @@ SOURCES = {
             ("pai",),
             "a synthetic trace like Alibaba's PAI",
             "prophase fetch pai2020 --out pai2020",
+            ("openb", "gavel-throughput", "pai_sim"),
         ),
         Source(
             "openb",
@@ -79,7 +85,8 @@ SOURCES = {
             "The simulator published with the PAI trace (Weng et al., NSDI 2022)",
             ("pai_sim",),
             "synthetic jobs under the simulator's rules",
-            "recorded runs of the simulator: results.json and the inputs it names",
+            "recorded runs of the simulator (results.json and the inputs it names), and its list "
+            "of 100,000 jobs",
         ),
     )
 }
@@ -102,3 +109,21 @@ def data_of(name: str, given: Path | None = None) -> Path | None:
         return None
     # a source in several folders is looked for below their common one
     return Path(root) if len(folders) > 1 else Path(root) / folders[0]
+
+
+def data_used(name: str, data: Path | None) -> list[tuple[str, str]]:
+    """Return what a source's numbers are taken from: name, and real or synthetic.
+
+    Examples
+    --------
+    >>> data_used("openb", None)
+    [('synthetic pods on a synthetic cluster', 'synthetic')]
+    """
+    source = SOURCES[name]
+    if data is None:
+        return [(source.stand_in, "synthetic")]
+    used = [(", ".join(source.folders) or data.name, "real")]
+    used += [(one, "real") for one in source.related if beside(data, one) is not None]
+    if name == "mlaas":
+        used.append((f"{source.stand_in}, for replays", "synthetic"))
+    return used

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from prophase.sim.presets.openb import POLICIES, simulate_openb
 from prophase.sim.presets.openb_table import PUBLISHED_MEANS
 from prophase.sim.presets.pai import simulate_pai
+from prophase.study.reproducing.related import philly_runs
 from prophase.trace.synth import make_pai
 
 Rows = list[dict[str, Any]]
@@ -20,6 +22,7 @@ PAI_README = {
     "group_dur": (6071.0, 1032.0),
     "user_dur": (6278.0, 1240.0),
 }
+_LIST = "openb_pod_list_"
 #: arrivals go on until requests pass this share of the GPUs
 _ARRIVED = 1.32
 
@@ -77,15 +80,8 @@ def openb_stand_in(random_state: int = 0) -> Rows:
     return rows
 
 
-def pai_sim_stand_in(random_state: int = 0) -> Rows:
-    """Return what shortest-first saves under the simulator's rules on synthetic jobs."""
-    trace = make_pai(8_000, days=3.0, random_state=random_state)
-    jobs = trace.jobs[trace.jobs["duration_s"] > 0].reset_index(drop=True)
-    gpus = max(1, round(0.5 * float(trace.nodes["gpus"].sum())))
-    fifo, shortest = (
-        simulate_pai(jobs, gpus=gpus, order=order, arrival_rate=-1)
-        for order in ("fifo", "shortest")
-    )
+def readme_rows(data: Path | None) -> Rows:
+    """Return the README's numbers, and whether orders rank the same on recorded jobs of Philly."""
     rows: Rows = [
         {
             "item": f"README, {order}",
@@ -98,6 +94,35 @@ def pai_sim_stand_in(random_state: int = 0) -> Rows:
         }
         for order, (completion, wait) in PAI_README.items()
     ]
+    runs = philly_runs(data)
+    if not runs:
+        return rows
+    theirs = sorted(PAI_README, key=lambda order: PAI_README[order][0])
+    ours = sorted(runs, key=lambda order: runs[order].mean_jct_s)
+    times = ", ".join(f"{runs[order].mean_jct_s:,.0f}" for order in ours)
+    rows.append(
+        {
+            "item": "README, ranking",
+            "claim": "orders by mean completion time, the shortest first",
+            "published": ", ".join(theirs),
+            "ours": ", ".join(ours),
+            "verdict": "in kind" if theirs == ours else "differs in kind",
+            "reason": f"20,000 jobs of Microsoft's Philly on 600 GPUs: {times} s",
+        }
+    )
+    return rows
+
+
+def pai_sim_stand_in(random_state: int = 0) -> Rows:
+    """Return what shortest-first saves under the simulator's rules on synthetic jobs."""
+    trace = make_pai(8_000, days=3.0, random_state=random_state)
+    jobs = trace.jobs[trace.jobs["duration_s"] > 0].reset_index(drop=True)
+    gpus = max(1, round(0.5 * float(trace.nodes["gpus"].sum())))
+    fifo, shortest = (
+        simulate_pai(jobs, gpus=gpus, order=order, arrival_rate=-1)
+        for order in ("fifo", "shortest")
+    )
+    rows = readme_rows(None)
     theirs = 100 * (1 - PAI_README["shortest"][0] / PAI_README["fifo"][0])
     ours = 100 * (1 - shortest.mean_jct_s / fifo.mean_jct_s)
     rows.append(
@@ -111,3 +136,27 @@ def pai_sim_stand_in(random_state: int = 0) -> Rows:
         }
     )
     return rows
+
+
+def also(name: str, data: Path | None) -> Rows:
+    """Return what a source has printed beside that which its replays are compared with."""
+    if data is None:
+        return []
+    if name == "pai-sim":
+        return readme_rows(data)
+    if name != "openb":
+        return []
+    lists = sorted(path.stem.removeprefix(_LIST) for path in data.glob(f"{_LIST}*.csv"))
+    return [
+        {
+            "item": f"other lists, {one}",
+            "claim": "the same curves for another mix of pods",
+            "published": "curves of ATC 2023",
+            "ours": "",
+            "verdict": "needs data",
+            "reason": "its expected results are not at hand; ours: prophase reproduce openb "
+            f"--lists {one}",
+        }
+        for one in lists
+        if one != "default"
+    ]

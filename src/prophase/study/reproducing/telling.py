@@ -17,15 +17,16 @@ from prophase.study.report import (
     Step,
 )
 from prophase.study.reproducing.claims import VERDICTS, Claim, counts_of
+from prophase.study.reproducing.contents import contents_of
 from prophase.study.reproducing.mlaas import objectives
-from prophase.study.reproducing.sources import SOURCES
+from prophase.study.reproducing.sources import SOURCES, Source
 
 _MEANING = {
     "reproduced": "comes out again from the source's own inputs or arithmetic",
     "contradicted": "does not come out, or the source says otherwise elsewhere",
     "needs data": "cannot be judged with the data at hand; the reason says how to get them",
-    "in kind": "comes out on data that are not the source's",
-    "differs in kind": "does not come out on data that are not the source's",
+    "in kind": "comes out on other data than the printed number was made from",
+    "differs in kind": "does not come out on other data than the printed number was made from",
     "ours": "the source has no such number",
 }
 #: verdicts in the order in which a reader wants to see them
@@ -82,6 +83,13 @@ def reproduction_report(
         for verdict, title in _TITLE.items()
         if (chosen := [claim for claim in claims if claim.verdict == verdict])
     ]
+    shown.append(
+        Finding(
+            "Every table and figure",
+            ["What came of each, and the command for your own data (WS: a workspace)."],
+            [ResultTable(contents_of(name, claims))],
+        )
+    )
     if name == "mlaas":
         rows = objectives()
         words = "The seed is a README of intentions without numbers. Each has its command."
@@ -107,11 +115,16 @@ def reproduction_report(
             "A number that comes out again is not thereby right: the reasons name where a method "
             "leaks or a unit is off.",
         ],
-        apply=[Step("Get the data that are missing.", source.fetch)]
-        if source.fetch and counts.get("needs data")
-        else [],
+        apply=[_get(source)] if source.fetch and counts.get("needs data") else [],
         reproduce=Reproduction(command, seeds or {}),
     )
+
+
+def _get(source: Source) -> Step:
+    """Say how to get what is missing: a command, or in words what to look for."""
+    if source.fetch.startswith("prophase "):
+        return Step("Get the data that are missing.", source.fetch)
+    return Step(f"Get the data that are missing: {source.fetch}.")
 
 
 def _answer(counts: dict[str, int]) -> str:
@@ -141,7 +154,7 @@ def _row(claim: Claim) -> dict[str, str]:
         "what": claim.claim,
         "published": claim.published or "–",
         "ours": claim.ours or "–",
-        "remark": claim.reason,
+        "remark": "; ".join(filter(None, (claim.reason, claim.data and f"from {claim.data}"))),
     }
     return {key: text for key, text in row.items() if text or key not in ("what", "remark")}
 
