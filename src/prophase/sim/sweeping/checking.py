@@ -21,12 +21,12 @@ _TRIED = 20
 _MARK = "attr_kind_of_job"
 
 
-def fit_everywhere(
+def unfit_somewhere(
     workload: Workload, clusters: Mapping[str, Cluster], *, leave_out_unfit: bool = False
-) -> Workload:
-    """Return the jobs that every cluster could run, so that all are judged by the same jobs.
+) -> NDArray[np.bool_]:
+    """Tell which jobs one of the clusters could not run, so that all are judged by the same jobs.
 
-    Others are refused by name, or left out and counted.
+    Refused by name, unless they are to be left out.
     """
     stuck = np.zeros(len(workload), np.bool_)
     for name, cluster in clusters.items():
@@ -39,7 +39,7 @@ def fit_everywhere(
                 "these jobs out of all replays (--leave-out-unfit)."
             )
         stuck |= unfit
-    return workload.without(stuck, "fit on no node of one of the clusters")
+    return stuck
 
 
 def unfit_jobs(workload: Workload, cluster: Cluster) -> NDArray[np.bool_]:

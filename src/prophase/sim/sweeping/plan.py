@@ -17,9 +17,10 @@ from prophase.errors import FormatError, ParameterError, not_among, storage_erro
 from prophase.sim.replaying import simulate
 from prophase.sim.rules.bundle import check_rule
 from prophase.sim.sweeping.resampling import AS_RECORDED
+from prophase.sim.sweeping.sizings import ASKED, SHARING
 
 #: keys of a plan in a file, beside [policy]
-_KEYS = ("cluster", "load", "seeds", "block_h", "policy")
+_KEYS = ("cluster", "load", "sizing", "sharing", "seeds", "block_h", "policy")
 #: arguments of ``simulate`` that are not policies
 _OTHER = {"workload", "cluster", "seed", "leave_out_unfit", "order_options"}
 _STARTING = {"order": ("fifo",), "place": ("best_fit",), "queue": ("skip",)}
@@ -29,27 +30,43 @@ Setting = str | float | bool
 
 @dataclass(frozen=True)
 class Cell:
-    """One replay of a sweep: a policy, a cluster, a load and a seed."""
+    """One replay of a sweep: a policy, a cluster, a load, requests and a seed."""
 
     policy: tuple[tuple[str, Setting], ...]
     cluster: str
     load: float
     seed: int
+    sizing: str = ASKED
+    sharing: str = SHARING[0]
 
-    def key(self, data_hash: str) -> str:
-        """Return the name under which the result is stored: data, settings and version."""
-        settings = [data_hash, __version__, self.policy, self.cluster, self.load, self.seed]
+    def key(self, data_hash: str, requests: str = "") -> str:
+        """Return the name under which the result is stored: data, settings and version.
+
+        ``requests`` is the hash of what jobs ask for, if not what the trace says.
+        """
+        settings: list[Any] = [
+            data_hash, __version__, self.policy, self.cluster, self.load, self.seed,
+        ]  # fmt: skip
+        if (self.sizing, self.sharing) != (ASKED, SHARING[0]):
+            settings += [self.sizing, requests, self.sharing]
         return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:24]
 
     @property
     def axes(self) -> dict[str, Setting]:
         """Return the settings as columns; seed 0 is the trace as recorded."""
-        return {**dict(self.policy), "cluster": self.cluster, "load": self.load, "seed": self.seed}
+        return {
+            **dict(self.policy),
+            "sizing": self.sizing,
+            "sharing": self.sharing,
+            "cluster": self.cluster,
+            "load": self.load,
+            "seed": self.seed,
+        }
 
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """Every combination of policies, clusters and loads, each replayed over the same seeds.
+    """Every combination of policies, requests, clusters and loads, over the same seeds.
 
     Parameters
     ----------
@@ -60,6 +77,10 @@ class SweepPlan:
         best_fit and skip.
     loads : sequence of float
         Jobs per day against the trace.
+    sizings : sequence of str
+        What jobs ask for: ``"asked"`` as the trace says, or a name that ``run_sweep`` is given.
+    sharing : sequence of str
+        ``"on"``: jobs share GPUs as they ask to; ``"off"``: every fraction takes a whole GPU.
     seeds : int, default=10
         Resampled traces per combination; the trace as recorded is replayed as well.
     block_h : float, default=24
@@ -75,6 +96,8 @@ class SweepPlan:
     clusters: Sequence[str] = ("own",)
     policies: Mapping[str, Sequence[Setting]] = field(default_factory=dict)
     loads: Sequence[float] = (1.0,)
+    sizings: Sequence[str] = (ASKED,)
+    sharing: Sequence[str] = (SHARING[0],)
     seeds: int = 10
     block_h: float = 24.0
 
@@ -88,6 +111,8 @@ class SweepPlan:
         for name, values in {
             "cluster": self.clusters,
             "load": self.loads,
+            "sizing": self.sizings,
+            "sharing": self.sharing,
             **self.policies,
         }.items():
             if isinstance(values, str) or not len(values):
@@ -98,6 +123,9 @@ class SweepPlan:
                 check_rule(name, value)
             if len(set(values)) < len(values):
                 raise ParameterError(f"{name}: a value stands there twice: {_listed(values)}.")
+        for word in self.sharing:
+            if word not in SHARING:
+                raise ParameterError(f"sharing is {word!r}, but is on or off.")
         for load in self.loads:
             if isinstance(load, bool) or not isinstance(load, int | float) or not load > 0:
                 raise ParameterError(f"load is {load!r}, but is a number above 0, such as 0.8.")
@@ -114,20 +142,32 @@ class SweepPlan:
 
     @property
     def combinations(self) -> int:
-        """Policies x clusters x loads."""
-        return len(self.policy_settings) * len(self.clusters) * len(self.loads)
+        """Policies x requests x clusters x loads."""
+        requests = len(self.sizings) * len(self.sharing)
+        return len(self.policy_settings) * requests * len(self.clusters) * len(self.loads)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Return the columns that name a combination; requests only if they are varied."""
+        varied = [("sizing", self.sizings, ASKED), ("sharing", self.sharing, SHARING[0])]
+        requests = [name for name, values, usual in varied if list(values) != [usual]]
+        return (*self.policies, *requests, "cluster", "load")
 
     def cells(self) -> Iterator[Cell]:
         """Yield every cell; those that replay the same jobs follow each other."""
         for load, seed in product(self.loads, range(AS_RECORDED, self.seeds + 1)):
-            for cluster, policy in product(self.clusters, self.policy_settings):
-                yield Cell(policy, cluster, float(load), seed)
+            for sizing, sharing, cluster, policy in product(
+                self.sizings, self.sharing, self.clusters, self.policy_settings
+            ):
+                yield Cell(policy, cluster, float(load), seed, sizing, sharing)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a file would hold it."""
         return {
             "cluster": list(self.clusters),
             "load": list(self.loads),
+            "sizing": list(self.sizings),
+            "sharing": list(self.sharing),
             "seeds": self.seeds,
             "block_h": self.block_h,
             "policy": {name: list(values) for name, values in self.policies.items()},
@@ -137,8 +177,9 @@ class SweepPlan:
 def read_plan(path: Path) -> dict[str, Any]:
     """Return the arguments of a ``SweepPlan`` from a TOML file.
 
-    The file has ``cluster``, ``load`` (lists or single values), ``seeds``, ``block_h``, and a
-    table ``[policy]`` with lists such as ``order = ["fifo", "shortest"]``.
+    The file has ``cluster``, ``load``, ``sizing``, ``sharing`` (lists or single values),
+    ``seeds``, ``block_h``, and a table ``[policy]`` with lists such as
+    ``order = ["fifo", "shortest"]``.
     """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -153,7 +194,8 @@ def read_plan(path: Path) -> dict[str, Any]:
     if not isinstance(policy, dict):
         raise ParameterError(f"{path}: policy is a table of lists: [policy], then order = [...].")
     found: dict[str, Any] = {"policies": {name: _list(value) for name, value in policy.items()}}
-    for name, field_name in (("cluster", "clusters"), ("load", "loads")):
+    lists = {"cluster": "clusters", "load": "loads", "sizing": "sizings", "sharing": "sharing"}
+    for name, field_name in lists.items():
         if name in raw:
             found[field_name] = _list(raw[name])
     return found | {name: raw[name] for name in ("seeds", "block_h") if name in raw}

@@ -38,7 +38,8 @@ class SweepResult:
     @property
     def measures(self) -> list[str]:
         """Names of everything measured."""
-        return [str(name) for name in self.cells if name not in (*self.axes, "seed")]
+        told = (*self.axes, "sizing", "sharing", "seed")
+        return [str(name) for name in self.cells if name not in told]
 
     def ranked(self, measures: Sequence[str] = DEFAULT_MEASURES) -> pd.DataFrame:
         """Return one row per combination, best first at each load.

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,25 @@ import pandas as pd
 
 from prophase.sim.cluster import Cluster
 from prophase.sim.replaying import simulate
+from prophase.sim.rules.ladder import Ladder
 from prophase.sim.schedule import Schedule
-from prophase.sim.sweeping.checking import fit_everywhere, try_policies
+from prophase.sim.sweeping.checking import try_policies, unfit_somewhere
 from prophase.sim.sweeping.plan import Cell, SweepPlan
 from prophase.sim.sweeping.resampling import Resampler, require_blocks
 from prophase.sim.sweeping.results import SweepResult
 from prophase.sim.sweeping.sizes import cluster_named
+from prophase.sim.sweeping.sizings import ASKED, SHARING, Sizing, chosen_sizings
 from prophase.sim.sweeping.store import open_store
+from prophase.sim.whatif.requests import whole_gpus
 from prophase.sim.workload import Workload
 from prophase.workers import run_all
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What every cell of a sweep needs: the traces to draw, and the clusters by name."""
+    """What every cell of a sweep needs: the traces to draw by sizing, and clusters by name."""
 
-    draw: Resampler
+    draws: Mapping[str, tuple[Resampler, Ladder | None]]
     clusters: Mapping[str, Cluster]
 
 
@@ -38,6 +42,7 @@ def run_sweep(
     plan: SweepPlan,
     *,
     own: Cluster | None = None,
+    sizings: Mapping[str, Sizing] | None = None,
     folder: Path | None = None,
     workers: int | str = 1,
     leave_out_unfit: bool = False,
@@ -53,6 +58,8 @@ def run_sweep(
     ----------
     own : Cluster, optional
         What the plan calls ``own``: the nodes of the trace.
+    sizings : mapping, optional
+        Name in the plan -> the same jobs with other requests.
     folder : Path, optional
         Where finished cells are kept; a second call runs only the rest.
     workers : int or str, default=1
@@ -71,24 +78,38 @@ def run_sweep(
     draw = Resampler(workload, plan.block_h)
     require_blocks(draw, plan.seeds)
     clusters = {name: cluster_named(name, own) for name in plan.clusters}
-    kept = fit_everywhere(workload, clusters, leave_out_unfit=leave_out_unfit)
+    sized = chosen_sizings(list(plan.sizings), workload, sizings or {})
+    stuck = np.zeros(len(workload), np.bool_)
+    for one, word in product((Sizing(workload), *sized.values()), plan.sharing):
+        most = one.highest() if word == SHARING[0] else whole_gpus(one.highest())[0]
+        stuck |= unfit_somewhere(most, clusters, leave_out_unfit=leave_out_unfit)
+    why = "fit on no node of one of the clusters"
+    kept, sized = (
+        workload.without(stuck, why),
+        {name: one.without(stuck, why) for name, one in sized.items()},
+    )
     try_policies(kept, next(iter(clusters.values())), map(dict, plan.policy_settings))
-    setting = Setting(Resampler(kept, plan.block_h), clusters)
+    setting = Setting(
+        {name: (Resampler(one.workload, plan.block_h), one.ladder) for name, one in sized.items()},
+        clusters,
+    )
     data_hash = content_hash(kept, own, plan.block_h)
-    cells = {cell.key(data_hash): cell for cell in plan.cells()}
+    marks = {name: one.mark() for name, one in sized.items() if name != ASKED}
+    keys = {cell: cell.key(data_hash, marks.get(cell.sizing, "")) for cell in plan.cells()}
+    cells = {key: cell for cell, key in keys.items()}
     with open_store(folder, data_hash, plan.to_dict()) as store:
         missing = [cell for key, cell in cells.items() if key not in store.finished]
         done = len(cells) - len(missing)
         report = progress or (lambda done, total: None)
         report(done, len(cells))
         for cell, measures in run_all(run_cell, setting, missing, workers=workers):
-            store.add(cell.key(data_hash), {**cell.axes, **measures})
+            store.add(keys[cell], {**cell.axes, **measures})
             report(done := done + 1, len(cells))
-        rows = [store.finished[key] for key in cells]
+        rows = [{**cell.axes, **store.finished[key]} for key, cell in cells.items()]
     return SweepResult(
         pd.DataFrame(rows),
-        axes=(*plan.policies, "cluster", "load"),
-        blocks=setting.draw.blocks,
+        axes=plan.axes,
+        blocks=Resampler(kept, plan.block_h).blocks,
         data_hash=data_hash,
         left_out=kept.left_out,
     )
@@ -96,8 +117,13 @@ def run_sweep(
 
 def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
     """Replay one cell and return its measures."""
-    workload = setting.draw(cell.seed, cell.load)
+    draw, ladder = setting.draws[cell.sizing]
+    workload = draw(cell.seed, cell.load)
+    if cell.sharing != SHARING[0]:
+        workload = whole_gpus(workload)[0]
     policy: dict[str, Any] = dict(cell.policy)
+    if ladder is not None:
+        policy["ladder"] = ladder
     schedule = simulate(workload, setting.clusters[cell.cluster], seed=cell.seed, **policy)
     return measures_of(schedule)
 

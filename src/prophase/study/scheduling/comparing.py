@@ -21,51 +21,23 @@ from prophase.sim.sweeping.checking import unfit_jobs
 from prophase.sim.sweeping.resampling import (
     AS_RECORDED,
     Resampler,
-    paired_change,
     rough,
 )
-from prophase.sim.sweeping.workers import run_all
 from prophase.sim.workload import Workload
 from prophase.study.proof.intervals import block_length_s
 from prophase.study.scheduling.foretold import USUAL_METHODS, foretell
-from prophase.study.scheduling.policies import FIFO, ORACLE, Policy, policies_of
+from prophase.study.scheduling.judging import (
+    LEAST_GAIN,
+    MEASURES,
+    PolicyResult,
+    change_ends,
+    judge,
+)
+from prophase.study.scheduling.policies import Policy, policies_of
+from prophase.workers import run_all
 
 _ALL = "all jobs"
 _HOUR_S = 3600.0
-#: fifo must lose this share of the mean completion time before a share of it means something
-_LEAST_GAIN = 0.01
-MEASURES = ("mean_jct_s", "mean_wait_s", "p90_wait_s", "p99_wait_s")
-
-
-@dataclass(frozen=True)
-class PolicyResult:
-    """One policy beside fifo, for all jobs or for one class of them.
-
-    ``mean_jct_s`` and the others are of the trace as recorded; intervals come from resampled
-    traces, where every policy meets the same jobs.
-    """
-
-    policy: str
-    kind: str
-    of: str
-    jobs: int
-    mean_jct_s: float
-    mean_wait_s: float
-    p90_wait_s: float
-    p99_wait_s: float
-    #: change of the mean completion time against fifo, in percent
-    change_pct: float = math.nan
-    change_pct_low: float = math.nan
-    change_pct_high: float = math.nan
-    #: share of the oracle's gain over fifo that the policy keeps, in percent
-    kept_pct: float = math.nan
-    kept_pct_low: float = math.nan
-    kept_pct_high: float = math.nan
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON knows them."""
-        found: dict[str, Any] = finite(self.__dict__)
-        return found
 
 
 @dataclass(frozen=True)
@@ -87,6 +59,12 @@ class ScheduleStudy:
     gpus_saved_by_sharing_pct: float = math.nan
 
     @property
+    def nobody_waits(self) -> bool:
+        """Whether waits under fifo are too short for any order to matter."""
+        fifo = self.results[0]
+        return not fifo.mean_wait_s > LEAST_GAIN * fifo.mean_jct_s
+
+    @property
     def overall(self) -> list[PolicyResult]:
         """The rows for all jobs together."""
         return [one for one in self.results if one.of == _ALL]
@@ -105,11 +83,9 @@ class ScheduleStudy:
         if self.seeds < 2:
             return value, math.nan, math.nan
         one, two = (np.array(self.drawn[name][measure]) for name in (before, after))
-        found = paired_change(one, two, self.blocks)
-        shift = value - 100 * found.mean / one.mean() if one.mean() > 0 else 0.0
-        scale = 100 / one.mean() if one.mean() > 0 else math.nan
-        # nothing falls by more than all of it
-        return value, max(found.low * scale + shift, -100.0), found.high * scale + shift
+        if not (one > 0).all():
+            return value, math.nan, math.nan
+        return value, *change_ends(value, 100 * (two / one - 1), self.blocks)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON knows it."""
@@ -196,12 +172,10 @@ def schedule_study(
     counts = {_ALL: len(workload)}
     counts |= {name: len(rows) for name, rows in groups_of(workload, by).rows()}
     results = [
-        _result(chosen, number, of, counts[of], cells, seeds, draw.blocks)
+        judge(chosen, number, of, counts[of], cells, seeds, draw.blocks)
         for number, of in product(range(len(chosen)), counts)
     ]
-    if not (cells[AS_RECORDED, 0][_ALL]["mean_wait_s"] > 0):
-        notes.append("Nobody waits under fifo on this cluster, so no order can gain anything.")
-    return ScheduleStudy(
+    study = ScheduleStudy(
         results, foretold.scores, foretold.learnt_jobs, len(workload), seeds, notes,
         dict(workload.left_out),
         {
@@ -212,6 +186,12 @@ def schedule_study(
         {"test_share": test_share, "seeds": seeds, "seed": seed, "by": by, "policy": base},
         _saved_by_sharing(workload),
     )  # fmt: skip
+    if study.nobody_waits:
+        notes.append(
+            "Hardly anybody waits under fifo on this cluster, so no order can gain anything. Try a "
+            "smaller one, such as --cluster 90%."
+        )
+    return study
 
 
 def _replay(
@@ -241,57 +221,6 @@ def _measures(wait_s: Floats, jct_s: Floats) -> dict[str, float]:
     }
 
 
-def _result(
-    policies: list[Policy],
-    number: int,
-    of: str,
-    jobs: int,
-    cells: Mapping[tuple[int, int], Mapping[str, Mapping[str, float]]],
-    seeds: int,
-    blocks: int,
-) -> PolicyResult:
-    policy = policies[number]
-    here = cells[AS_RECORDED, number][of]
-    oracle = next(n for n, one in enumerate(policies) if one.name == ORACLE)
-
-    def value(seed: int, which: int) -> float:
-        return cells[seed, which].get(of, {}).get("mean_jct_s", math.nan)
-
-    fifo, mine, best = (value(AS_RECORDED, n) for n in (0, number, oracle))
-    drawn = np.array(
-        [[value(seed, n) for n in (0, number, oracle)] for seed in range(1, seeds + 1)]
-    ).reshape(-1, 3)
-    drawn = drawn[np.isfinite(drawn).all(axis=1)]
-    compared: dict[str, float] = {}
-    if policy.name != FIFO and fifo > 0:
-        change = 100 * (mine - fifo) / fifo
-        spread = 100 * (drawn[:, 1] / drawn[:, 0] - 1)
-        compared |= _with_ends("change_pct", change, spread, blocks)
-    gains, whole = drawn[:, 0] - drawn[:, 1], drawn[:, 0] - drawn[:, 2]
-    if policy.kind == "order" and _is_clear(fifo - best, whole, blocks, _LEAST_GAIN * fifo):
-        kept = (fifo - mine) / (fifo - best)
-        # a ratio of sums: single traces with hardly a gain would blow up a mean of ratios
-        lacking = gains - kept * whole
-        scale = 100 / whole.mean() if len(whole) and whole.mean() > 0 else math.nan
-        compared |= _with_ends("kept_pct", 100 * kept, lacking * scale, blocks)
-    return PolicyResult(policy.name, policy.kind, of, jobs, **here, **compared)
-
-
-def _is_clear(gain: float, drawn: Floats, blocks: int, least: float) -> bool:
-    """Return whether there is a gain to keep a share of, here and on resampled traces."""
-    if len(drawn) < 2:
-        return gain > least
-    return gain > max(least, paired_change(np.zeros(len(drawn)), drawn, blocks).half_width)
-
-
-def _with_ends(name: str, value: float, drawn: Floats, blocks: int) -> dict[str, float]:
-    """Return a value and its interval, as wide as resampled traces spread."""
-    if len(drawn) < 2 or not np.isfinite(drawn).all():
-        return {name: value}
-    half = paired_change(np.zeros(len(drawn)), drawn, blocks).half_width
-    return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
-
-
 def _saved_by_sharing(workload: Workload) -> float:
     """Return how many fewer GPUs shares need than whole ones, weighted by run time, in percent."""
     from prophase.sim.measures.groups import total_gpus
@@ -305,6 +234,7 @@ def require_cluster(cluster: Cluster | None) -> Cluster:
     """Refuse a study of schedules without a cluster."""
     if cluster is None:
         raise InputError(
-            "a schedule needs a cluster: name it with --cluster 100x8 or a list of nodes."
+            "a schedule needs a cluster, and the trace names none. Name it with --cluster 100x8 "
+            "or a list of nodes; --cluster 90% takes as many nodes as the jobs keep that busy."
         )
     return cluster

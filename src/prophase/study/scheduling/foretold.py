@@ -96,10 +96,14 @@ def foretell(
         if not told:
             notes.append(f"{method} is left out: it has no answer for any job.")
             continue
-        name = f"foretold_{len(columns)}_s"
-        columns[method] = name
         answers = judged.answers[method]["value"].reindex(late.index)
-        found[name] = answers.fillna(usual).to_numpy(np.float64)
+        values = answers.fillna(usual).to_numpy(np.float64)
+        same = next((m for m, c in columns.items() if np.array_equal(values, found[c])), None)
+        if same is not None:
+            notes.append(f"{method} is left out: it foretells the same as {same}.")
+            continue
+        columns[method] = f"foretold_{len(columns)}_s"
+        found[columns[method]] = values
         scores.append(
             {
                 "method": method if method != "default" else f"default ({DEFAULT})",

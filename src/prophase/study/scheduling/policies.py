@@ -37,6 +37,9 @@ def policies_of(
 ) -> Iterator[Policy]:
     """Yield what is compared: fifo first, then the oracle, the predictors, sharing and placing.
 
+    The first predictor is tried in one more way: by response ratios, under which nobody is
+    overtaken for ever.
+
     Parameters
     ----------
     columns : mapping
@@ -48,6 +51,12 @@ def policies_of(
     yield Policy(ORACLE, "order", {**base, "order": "shortest"})
     for method, column in columns.items():
         yield Policy(predicted(method), "order", {**base, "order": f"column:{column}"})
+    best = next(iter(columns), None)
+    if best is not None:
+        yield Policy(
+            ratio(best), "order",
+            {**base, "order": "response_ratio", "order_options": {"column": columns[best]}},
+        )  # fmt: skip
     if not cluster.gpus or not (workload.asks[:, ASK_GPUS] > 0).any():
         return
     fractions = (workload.asks[:, ASK_GPUS] > 0) & (workload.asks[:, ASK_MILLI] < 1000)
@@ -55,8 +64,7 @@ def policies_of(
         yield Policy(NO_SHARING, "sharing", {**base, "order": "fifo", "share": "per_gpu=1"})
     yield Policy(BALANCED, "placing", {**base, "order": "fifo", "place": "worst_fit"})
     yield Policy(RESERVED, "placing", {**base, "order": "fifo", "place": "reserve_and_pack"})
-    if columns:
-        best = next(iter(columns))
+    if best is not None:
         yield Policy(
             f"{predicted(best)}, reserving and packing",
             "placing",
@@ -67,3 +75,8 @@ def policies_of(
 def predicted(method: str) -> str:
     """Return what the order by a method's predictions is called."""
     return f"shortest, predicted by {method}"
+
+
+def ratio(method: str) -> str:
+    """Return what the order by response ratios is called."""
+    return f"response ratio, predicted by {method}"

@@ -14,8 +14,9 @@ from prophase.study.report import (
     ResultTable,
     Step,
 )
-from prophase.study.scheduling.comparing import PolicyResult, ScheduleStudy
+from prophase.study.scheduling.comparing import ScheduleStudy
 from prophase.study.scheduling.findings import published_beside
+from prophase.study.scheduling.judging import PolicyResult
 from prophase.study.scheduling.policies import FIFO, ORACLE
 
 
@@ -63,9 +64,14 @@ def sentence(study: ScheduleStudy) -> str:
     if fifo is None or oracle is None or best is None:
         return "No predictor could answer on this trace."
     if not math.isfinite(best.kept_pct):
+        whole = (
+            "hardly shortens that" if study.nobody_waits or math.isnan(oracle.change_pct_low) else
+            f"would change the mean completion time by {oracle.change_pct:.1f} % "
+            f"({oracle.change_pct_low:.1f} to {oracle.change_pct_high:.1f}), which may be nothing"
+        )  # fmt: skip
         return (
             f"Nothing to gain for sure: with fifo jobs wait {fifo.mean_wait_s:,.0f} s on average, "
-            "and knowing every run time hardly shortens that, or not on all traces drawn anew."
+            f"and knowing every run time {whole}."
         )
     span = "" if not math.isfinite(best.kept_pct_low) else (
         f" ({best.kept_pct_low:.0f} to {best.kept_pct_high:.0f} %)"
