@@ -121,7 +121,7 @@ def test_predict_takes_several_targets_and_the_saved_model(prophase_here, ws: Pa
     common = ("predict", "new.csv", "--history", "ws", "--method", "shrinkage", "--format", "json")
     done = prophase_here(*common, "--target", "all")
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["predictions"]
     assert [(row["job_id"], row["target"]) for row in rows] == [
         ("a", "duration_s"), ("a", "memory_peak_gib"),
         ("b", "duration_s"), ("b", "memory_peak_gib"),

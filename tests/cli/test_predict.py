@@ -38,7 +38,7 @@ def test_usage_is_a_target_as_well(prophase_here, parts: Path) -> None:
         "--target", "memory_peak_gib", "--method", "shrinkage", "--format", "json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert all(row["value"] > 0 for row in json.loads(done.stdout))
+    assert all(row["value"] > 0 for row in json.loads(done.stdout)["predictions"])
 
 
 def test_a_target_that_is_not_there_is_refused(prophase_here, parts: Path) -> None:

@@ -29,7 +29,7 @@ def test_a_table_has_a_row_per_policy_and_names_the_winner(prophase_here, series
 
 def test_json_lists_the_promised_columns_and_csv_the_same(prophase_here, series):
     said = prophase_here("scale", series, *QUICK, "-f", "json")
-    rows = json.loads(said.stdout)
+    rows = json.loads(said.stdout)["policies"]
     promised = {
         "policy",
         "allocation_over_usage",

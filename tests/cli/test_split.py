@@ -37,7 +37,7 @@ def workspace(tmp_path: Path) -> Path:
 
 def counts(done) -> dict[str, object]:
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)[0]
+    return json.loads(done.stdout)["splits"][0]
 
 
 def test_a_date_cuts_between_what_had_ended_and_what_came_later(prophase_here, workspace):
@@ -74,7 +74,7 @@ def test_a_job_split_keeps_parents_together(prophase_here, workspace):
 def test_folds_are_counted_one_by_one(prophase_here, workspace):
     done = prophase_here("split", workspace, "--folds", "3", "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert [fold["test"] for fold in json.loads(done.stdout)] == [25, 25, 25]
+    assert [fold["test"] for fold in json.loads(done.stdout)["splits"]] == [25, 25, 25]
 
 
 @pytest.mark.parametrize(

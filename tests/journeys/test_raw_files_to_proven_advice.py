@@ -10,7 +10,6 @@ from fastapi.testclient import TestClient
 from tests.cli.conftest import Run, prophase_here
 
 from prophase.serve.app import create_app
-from prophase.serve.background.kinds import work_of
 
 __all__ = ["prophase_here"]
 #: settings of both ways
@@ -61,11 +60,11 @@ def test_through_http_with_the_same_result(prophase_here: Run, raw: Path) -> Non
     with TestClient(create_app(workspace)) as client:
 
         def asked(route: str, wanted: dict[str, object]) -> dict[str, object]:
-            started = client.post(f"/v1/{route}", json=wanted)
-            assert started.status_code == 202, started.json()
-            task = client.delete(f"/v1/tasks/{started.json()['id']}").json()
-            done = work_of(task["kind"])(workspace, task["arguments"], lambda step, percent: None)
-            found: dict[str, object] = json.loads(json.dumps(done, default=float))
+            task = client.post(f"/v1/{route}?wait=50", json=wanted).json()
+            while task["state"] in ("waiting", "running"):
+                task = client.get(f"/v1/tasks/{task['id']}?wait=50").json()
+            assert task["state"] == "done", task["error"]
+            found: dict[str, object] = task["result"]
             return found
 
         advice = asked("size", {})

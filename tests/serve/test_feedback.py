@@ -81,16 +81,16 @@ def test_predictions_learn_from_reports_and_still_do_after_a_restart(
 ) -> None:
     client = serve()
     asked = {"jobs": [{"user": "newcomer"}], "targets": ["duration_s"]}
-    before = client.post("/v1/predict", json=asked).json()[0]
+    before = client.post("/v1/predict", json=asked).json()["predictions"][0]
     report(client, *({**JOB, "job_id": f"n{n}", "duration_s": 77} for n in range(40)))
     client.post("/v1/reload")
-    after = client.post("/v1/predict", json=asked).json()[0]
+    after = client.post("/v1/predict", json=asked).json()["predictions"][0]
     assert (before["stratum"], after["stratum"]) != ("partly", "new")
     assert abs(np.log(after["value"] / 77)) < abs(np.log(before["value"] / 77))
     assert client.get("/v1/observe").json() == {"reported": 40, "learnt": 40}
     again = serve()
     again.post("/v1/reload")
-    assert again.post("/v1/predict", json=asked).json()[0] == after
+    assert again.post("/v1/predict", json=asked).json()["predictions"][0] == after
 
 
 def test_a_report_of_a_job_that_the_history_has_is_not_learnt_twice(workspace: Path) -> None:

@@ -75,7 +75,8 @@ def command(
             typer.echo(f"To hear its profile, too: {steps}")
         return
     rows = [row for advice in found for row in _rows(advice)]
-    emit(rows, format, document={"jobs": [advice.to_dict() for advice in found]})
+    told = [advice.to_dict() for advice in found]
+    emit(rows, format, document={"jobs": told, **learnt.origin})
 
 
 def _corrected(job: Submission, pairs: list[str]) -> Submission:

@@ -64,8 +64,8 @@ def command(
 
     `prophase assess ws --task predict_demand --format json`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.sizing.assess import assess
-    from prophase.trace.loading import open_trace
     from prophase.trace.prices import Prices
 
     priced = Prices.read(prices) if prices is not None else None

@@ -59,9 +59,9 @@ def command(
 
     `prophase describe ws --format json | jq .service_laws.fits[0]`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.trace.describe import describe
     from prophase.trace.describe.words import parse_seconds
-    from prophase.trace.loading import open_trace
 
     short_below_s = parse_seconds(short_below, name="--short-below")
     for target in (html, plots):

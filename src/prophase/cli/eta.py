@@ -81,10 +81,10 @@ def command(
 
     `prophase eta ws --gpus 4 --user ann --limit 8h --cluster 100x8`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.sim.forecast import calibrate, forecast_start
     from prophase.sim.forecast.starting import last_event_s
     from prophase.trace.describe.words import parse_seconds
-    from prophase.trace.loading import open_trace
 
     asked = {
         "request_gpus": gpus,

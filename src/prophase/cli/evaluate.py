@@ -148,7 +148,7 @@ def _sides(
     source: str | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, str, list[str]]:
     """Return the jobs to learn from and to be judged on, and how they were told apart."""
-    from prophase.trace.loading import open_trace
+    from prophase.cli.made_from import open_trace
     from prophase.trace.split import SEEDED_SPLITS, split_by_time
     from prophase.trace.units import parse_share
 

@@ -35,9 +35,9 @@ def command(
 
     `prophase findings ws --format csv > findings.csv`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.trace.findings import find_out
     from prophase.trace.findings.finding_out import STUDY
-    from prophase.trace.loading import open_trace
 
     with progress_bar() as progress:
         progress("reading the trace", None)

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import as_typed, say
+from prophase.cli.output import Format, FormatOption, as_typed, emit, say
 
 
 def command(
     folder: Annotated[Path, typer.Argument(help="Folder to make or to use.")] = Path(),
+    format: FormatOption = Format.table,
 ) -> None:
     """Make a folder a workspace: the place for tables, models and reports.
 
@@ -21,7 +22,11 @@ def command(
 
     existed = Workspace.is_at(folder)
     workspace = Workspace.create(folder)
-    typer.echo(str(workspace.folder))
+    if format is Format.table:
+        typer.echo(str(workspace.folder))
+    else:
+        row = {"workspace": str(workspace.folder), "made": not existed}
+        emit([row], format, document=row)
     say(
         f"{'Already a workspace' if existed else 'Made a workspace'}; settings are in {SETTINGS}.\n"
         f"Next: prophase import SOURCE PATH --workspace {as_typed(folder)}"

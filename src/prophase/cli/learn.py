@@ -56,8 +56,8 @@ def command(
 
     `prophase learn ws --mlflow sqlite:///mlflow.db --register ours`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.study.learning import learn_models, learn_predictions
-    from prophase.trace.loading import open_trace
     from prophase.trace.workspace import Workspace
 
     if out is None and not Workspace.is_at(path):

@@ -38,8 +38,8 @@ def model_for(
     seed: int = 0,
 ) -> JobModel:
     """Return a model: the file's, the one the workspace has of the same data, or a new one."""
+    from prophase.cli.made_from import open_trace
     from prophase.profile.predict.job_model import JobModel, learn
-    from prophase.trace.loading import open_trace
 
     if (history is None) == (model is None):
         raise ParameterError(
@@ -85,12 +85,12 @@ def classifier_for(history: Path | None, model: Path | None) -> ProfileClassifie
 
 def jobs_at(path: Path, source: str | None) -> pd.DataFrame:
     """Return the jobs of a trace, or of a plain table in the columns of the job table."""
+    from prophase.cli.made_from import open_trace
     from prophase.profile.submission.job_table import (
         is_job_table,
         read_job_table,
         strange_columns,
     )
-    from prophase.trace.loading import open_trace
 
     if source is None and is_job_table(path):
         return read_job_table(path)

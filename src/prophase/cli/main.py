@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 
 import typer
 
 from prophase import __version__
 from prophase.cli.interrupts import interrupts_passed_on
+from prophase.cli.made_from import add_commands
 from prophase.errors import ProphaseError
 
 app = typer.Typer(
@@ -82,16 +82,14 @@ def _options(
     debug: bool = typer.Option(
         False, "--debug", help="Show the traceback of an error. May stand anywhere."
     ),
+    json: bool = typer.Option(
+        False, "--json", help="Short for --format json of the command. May stand anywhere."
+    ),
 ) -> None:
     """Options of every command."""
 
 
-for _name, _module in COMMANDS.items():
-    _found = import_module(f"prophase.cli.{_module}")
-    if hasattr(_found, "app"):
-        app.add_typer(_found.app, name=_name)
-    else:
-        app.command(_name)(_found.command)
+add_commands(app, "prophase.cli", COMMANDS)
 
 
 def run() -> None:
@@ -111,8 +109,7 @@ def run() -> None:
 
 
 def _answer() -> None:
-    debug = "--debug" in sys.argv
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    arguments, debug = _spelt_out(sys.argv[1:])
     try:
         app(args=arguments, prog_name="prophase")
     except ProphaseError as error:
@@ -120,3 +117,16 @@ def _answer() -> None:
             raise
         typer.echo(f"prophase: {error}", err=True)
         sys.exit(error.exit_code)
+
+
+def _spelt_out(arguments: list[str]) -> tuple[list[str], bool]:
+    """Return the arguments without what may stand anywhere, and whether to show tracebacks.
+
+    What follows ``--`` belongs to another program.
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    ours, theirs = arguments[:end], arguments[end:]
+    debug = "--debug" in ours
+    if "--json" in ours:
+        ours = [*ours, "--format", "json"]
+    return [word for word in ours if word not in ("--debug", "--json")] + theirs, debug

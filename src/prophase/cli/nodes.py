@@ -39,12 +39,12 @@ def command(
 
     `prophase nodes ws --profile 8 --column after_gpu_type`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.profile.advice.node_types import (
         jobs_of_profile,
         rank_for_job,
         rank_node_types,
     )
-    from prophase.trace.loading import open_trace
 
     if job is not None and profile is not None:
         raise ParameterError("--job and --profile are two questions. Ask one of them.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase.cli.made_from import with_noted_origin
 from prophase.plain import finite as finite
 
 if TYPE_CHECKING:
@@ -54,17 +55,19 @@ def emit(
 ) -> None:
     """Write a result: as a table with remarks, as data, or as a self-contained page.
 
-    ``document`` is the whole result for JSON and YAML; without it they list the rows. ``page``
+    ``document`` is the whole result for JSON and YAML, told with data hash, seed and version;
+    without it they list the rows. ``page``
     makes the page of a result that has one of its own; any other gets a plain one.
     """
     if format in (Format.json, Format.yaml):
-        whole: Any = document if document is not None else list(rows)
+        whole: Any = with_noted_origin(document) if document is not None else list(rows)
         text = json.dumps(whole, indent=2, default=plain, allow_nan=False)
         typer.echo(text if format is Format.json else _yaml(text))
     elif format in (Format.html, Format.markdown):
         from prophase.cli.result_page import page_text, plain_page
 
-        shown = page() if page is not None else plain_page(rows, document, remarks)
+        whole = None if document is None else with_noted_origin(document)
+        shown = page() if page is not None else plain_page(rows, whole, remarks)
         typer.echo(page_text(shown, markdown=format is Format.markdown), nl=False)
     elif format is Format.csv:
         writer = csv.DictWriter(sys.stdout, _columns(rows), lineterminator="\n", restval="")

@@ -73,4 +73,5 @@ def command(
     elif format is Format.table and len(found) > 20:
         remarks.append("The first 20 are shown. Add --out FILE, or --format csv, for all.")
     shown = found.head(20) if format is Format.table else found
-    emit(as_rows(shown), format, remarks=remarks)
+    rows = as_rows(shown)
+    emit(rows, format, document={"predictions": rows, **learnt.origin}, remarks=remarks)

@@ -257,8 +257,8 @@ def _staffing(
 def _trace(
     path: Path | None, source: str | None, servers: int, resource: str, seed: int, format: Format
 ) -> None:
+    from prophase.cli.made_from import open_trace
     from prophase.sim.queueing import customers_of, trace_theory
-    from prophase.trace.loading import open_trace
 
     if path is None:
         raise ParameterError("trace needs a path: a workspace, or a file or folder of a trace.")

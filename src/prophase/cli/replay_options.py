@@ -74,9 +74,9 @@ def named_cluster(
     trace: Trace, path: Path, source: str | None, nodes: Path | None, cluster: str | None
 ) -> Cluster:
     """Return the cluster that the options or the trace describe."""
+    from prophase.cli.made_from import open_trace
     from prophase.sim import Cluster
     from prophase.sim.answers import cluster_of
-    from prophase.trace.loading import open_trace
 
     if cluster is None and nodes is not None:
         reader = "sacct" if nodes.suffix == ".conf" else source

@@ -64,15 +64,16 @@ def command(
         remarks.append(f"Wrote {counted(len(jobs), 'job')} to {out}. {following}")
     else:
         remarks.append("Nothing was written. Add --out FOLDER to keep the sample.")
-    emit(_rows(sample, by), format, remarks=remarks)
+    rows = _rows(sample, by)
+    emit(rows, format, document={"by": by, "strata": rows, "notes": remarks}, remarks=remarks)
 
 
 def _draw(
     path: Path, source: str | None, by: str, size: int | None, seed: int, *, wanted: bool
 ) -> tuple[Sample, dict[str, pd.DataFrame], dict[str, str]]:
     """Return the sample, the tables it leaves, and where they came from."""
+    from prophase.cli.made_from import note_data, open_trace
     from prophase.errors import MissingColumnError, not_among
-    from prophase.trace.loading import open_trace
     from prophase.trace.sample import draw_sample, take_rows
     from prophase.trace.workspace import Workspace
 
@@ -83,6 +84,7 @@ def _draw(
         entry = held.tables["jobs"]
         columns = list(entry.columns)
         origin = {"source": entry.source, "hash": entry.source_hash, "clock": entry.clock}
+        note_data(entry.source_hash)
     else:
         trace = open_trace(path, source=source)
         held, columns = None, list(trace.jobs.columns)

@@ -113,11 +113,11 @@ def _text(script: Path) -> str:
 def _counsellor(history: Path) -> Counsellor:
     """Return who gives counsel: from kept models where they are of the workspace's jobs."""
     from prophase.cli.learnt_model import classifier_for, model_for
+    from prophase.cli.made_from import open_trace
     from prophase.errors import ModelFileError
     from prophase.sizing.advising.requests import Requests, learn_requests
     from prophase.study.submitting import Counsellor
     from prophase.study.submitting.settings import request_settings
-    from prophase.trace.loading import open_trace
     from prophase.trace.places import REQUESTS
     from prophase.trace.workspace import Workspace
 

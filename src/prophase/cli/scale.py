@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
 from prophase.cli.phase.places import read_usage
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
@@ -57,10 +57,10 @@ def command(
     test_share: Annotated[
         str, typer.Option(help="Share of the series to be judged on, without --fit.")
     ] = "50%",
-    violation_price: Annotated[
+    violation_penalty: Annotated[
         float, typer.Option(min=0, help="Cost of a sample above, in samples of mean use.")
     ] = 10.0,
-    resize_price: Annotated[
+    resize_penalty: Annotated[
         float, typer.Option(min=0, help="Cost of a resize, in samples of mean use.")
     ] = 1.0,
     figures: Annotated[Path | None, typer.Option(help="Folder to draw figures into.")] = None,
@@ -82,7 +82,7 @@ def command(
 
     `prophase scale ws --policies priced,phase-relative --max-resizes 20 --figures out`
     """
-    from prophase.phase.scale import Prices, compare
+    from prophase.phase.scale import Penalties, compare
     from prophase.trace.units import parse_share
 
     share = parse_share(target, name="--target")
@@ -98,18 +98,17 @@ def command(
             target=share,
             policies=names,
             max_resizes=max_resizes,
-            prices=Prices(violation_price, resize_price),
+            penalties=Penalties(violation_penalty, resize_penalty),
             random_state=seed,
             progress=lambda name: show(name, None),
         )
         drawn = _draw(found, figures) if figures is not None else []
     rows = _rows(found)
     remarks = [*notes, *_closing(found), *drawn]
-    if format is not Format.table:
-        for remark in remarks:
-            say(remark)
+    document = {"target": share, "metric": found.test.metric, "policies": rows, "notes": remarks}
     narrow = [{name: row[name] for name in _SHOWN if row[name] is not None} for row in rows]
-    emit(narrow if format is Format.table else rows, format, remarks=remarks)
+    shown = narrow if format is Format.table else rows
+    emit(shown, format, document=document, remarks=remarks)
 
 
 def _named(text: str) -> list[str]:

@@ -253,7 +253,7 @@ def _replay(
     theory: bool,
     policies: dict[str, Any],
 ) -> tuple[dict[str, Any], pd.DataFrame, Callable[[], Page]]:
-    from prophase.trace.loading import open_trace
+    from prophase.cli.made_from import open_trace
     from prophase.sim import Workload, simulate
     from prophase.sim.answers import told_schedule
 
@@ -282,7 +282,7 @@ def _replay(
 def _pai(
     path: Path, source: str | None, *, theory: bool, **settings: Any
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    from prophase.trace.loading import open_trace
+    from prophase.cli.made_from import open_trace
     from prophase.sim.presets.pai import HETERO, simulate_pai
 
     trace = open_trace(path, source=source)
@@ -364,7 +364,7 @@ def _openb(
     seed: int,
     place: str,
 ) -> dict[str, Any]:
-    from prophase.trace.loading import open_trace
+    from prophase.cli.made_from import open_trace
     from prophase.sim.presets.openb import arrival_order, simulate_openb
 
     if nodes is None or arrivals is None:

@@ -60,7 +60,7 @@ def command(
 
     `prophase split ws --folds 5`
     """
-    from prophase.trace.loading import open_trace
+    from prophase.cli.made_from import open_trace
 
     _refuse_contradictions(by, cut, folds, out)
     trace = open_trace(path, source=source)
@@ -71,7 +71,8 @@ def command(
         remarks.append(f"Wrote the workspaces {out / 'train'} and {out / 'test'}.")
     elif folds is None:
         remarks.append("Nothing was written. Add --out FOLDER to keep the two sides.")
-    emit([_row(split) for split in splits], format, remarks=remarks)
+    rows = [_row(split) for split in splits]
+    emit(rows, format, document={"by": by, "splits": rows, "notes": remarks}, remarks=remarks)
 
 
 def _refuse_contradictions(by: By, cut: str | None, folds: int | None, out: Path | None) -> None:

@@ -90,12 +90,12 @@ def command(
 
     `prophase validate run/ --nodes slurm.conf --slurm slurm.conf --clocks 10 --page report.html`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.sim import Workload
     from prophase.sim.measures.groups import groups_of
     from prophase.sim.validation import Thresholds, validate, without_outcomes
     from prophase.sim.validation.clocks import replay_clocks
     from prophase.trace.describe.words import parse_seconds
-    from prophase.trace.loading import open_trace
 
     limits = Thresholds.parse(_pairs(limit))
     warm_up_s = parse_seconds(warm_up, name="--warm-up")

@@ -94,8 +94,8 @@ def command(
 
     `prophase whatif ws --cluster 20x8 --policy shortest --target 'p95 wait < 15 min'`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.sim import Workload
-    from prophase.sim.sweeping.workers import parse_workers
     from prophase.sim.whatif import (
         compare_scenarios,
         parse_target,
@@ -103,7 +103,7 @@ def command(
         scenarios_of,
         smallest_clusters,
     )
-    from prophase.trace.loading import open_trace
+    from prophase.workers import parse_workers
 
     question = _question(add, remove, load, policy, sharing, requests, combine)
     promise = parse_target(target) if target else None

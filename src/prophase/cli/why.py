@@ -85,10 +85,10 @@ def command(
 
     `prophase why pods.csv --source openb --nodes nodes.csv --out tables --format json`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.sim import Workload
     from prophase.sim.why import why
     from prophase.trace.describe.words import parse_seconds
-    from prophase.trace.loading import open_trace
 
     _refuse_bad_targets(page, out)
     short_below_s = parse_seconds(short_below, name="--short-below")

@@ -10,6 +10,24 @@ from prophase.phase.detect import PhaseDetector
 from prophase.phase.foresight import score_forecasts
 
 
+def told_phases(detector: PhaseDetector) -> dict[str, Any]:
+    """Return everything about the phases, for JSON."""
+    return {
+        "labeller": detector.labeller,
+        "phases": detector.n_phases_,
+        "window": detector.labeller_.history,
+        "metrics": list(detector.metrics_),
+        "step_s": detector.step_s,
+        "gap_s": detector.gap_s_,
+        "statistics": detector.statistics_.to_dict("records"),
+        "lengths": detector.lengths_.to_dict("records"),
+        "transitions": detector.transitions_.tolist(),
+        "prototypes": detector.prototypes_said_,
+        "tried": [one.row() for one in detector.trials_],
+        "notes": list(detector.notes_),
+    }
+
+
 def told_labels(detector: PhaseDetector, labels: pd.DataFrame) -> dict[str, Any]:
     """Return what ``detector.label`` found, series by series, and how good forecasts would be."""
     parts = labels.groupby("series_id", sort=False)["phase"]

@@ -42,9 +42,7 @@ class Learnt:
         return {
             "model": str(self.path),
             "checksum": self.checksum,
-            "data_hash": self.model.data_hash,
-            "seed": self.model.random_state,
-            "method": self.model.method,
+            **self.model.origin,
             "jobs": self.model.jobs,
             "columns": list(self.model.columns),
             "targets": self.targets(),

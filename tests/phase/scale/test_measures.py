@@ -6,7 +6,7 @@ from tests.oracles.allocations import replayed
 from tests.phase.scale.fleets import plateaus
 
 from prophase.errors import ParameterError
-from prophase.phase.scale import Fleet, Hysteresis, Prices, measure
+from prophase.phase.scale import Fleet, Hysteresis, Penalties, measure
 from prophase.phase.scale.past import recent_peak
 from prophase.phase.scale.resizing import held
 
@@ -46,12 +46,12 @@ def test_only_memory_is_killed():
     assert found.unmet_pct > 0
 
 
-def test_prices_add_up():
+def test_penalties_add_up():
     fleet = Fleet.of_runs([[1.0, 1.0, 1.0, 3.0]], every=2)
-    found = measure(fleet, np.array([1.0, 2.0]), Prices(violation=8.0, resize=4.0))
+    found = measure(fleet, np.array([1.0, 2.0]), Penalties(violation=8.0, resize=4.0))
     assert found.cost == pytest.approx(1.0 + 8.0 / 4 + 4.0 / 4)
     with pytest.raises(ParameterError, match="0 or more"):
-        Prices(violation=-1)
+        Penalties(violation=-1)
 
 
 def test_idle_series_have_no_ratio_but_are_measured():

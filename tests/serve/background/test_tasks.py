@@ -106,7 +106,7 @@ def test_unknown_work_is_refused(tmp_path: Path) -> None:
 def test_reported_jobs_are_watched_and_the_mended_models_taken_over(tmp_path: Path) -> None:
     from prophase.profile.predict.job_model import learn
     from prophase.serve.app import create_app
-    from prophase.serve.background.kinds import work_of
+    from prophase.serve.background.kinds import result_of
     from prophase.trace.places import PREDICTIONS
     from prophase.trace.workspace import Workspace
 
@@ -133,7 +133,7 @@ def test_reported_jobs_are_watched_and_the_mended_models_taken_over(tmp_path: Pa
     with TestClient(create_app(folder, Settings(reload_every_s=0))) as client:
         assert client.get("/v1/drift").json()["watching"] is False
         client.post("/v1/observe", json={"jobs": jobs})
-        told = work_of("watch")(folder, {}, lambda step, percent: None)
+        told = result_of("watch", folder, {}, lambda step, percent: None)
         assert (told["watched_jobs"], told["waiting_jobs"]) == (30, 0)
         client.post("/v1/reload")
         said = client.get("/v1/drift").json()

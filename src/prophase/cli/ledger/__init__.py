@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import typer
+
+from prophase.cli.made_from import add_commands
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
@@ -27,5 +27,4 @@ app = typer.Typer(
     `prophase ledger show ws --prices prices.toml`
     """,
 )
-for _name, _module in SUBCOMMANDS.items():
-    app.command(_name)(import_module(f"prophase.cli.ledger.{_module}").command)
+add_commands(app, __name__, SUBCOMMANDS)

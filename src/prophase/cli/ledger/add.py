@@ -38,9 +38,9 @@ def command(
 
     `prophase ledger add advice.json --history ws`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.study.ledger.book import Ledger
     from prophase.study.proof.given import read_advice
-    from prophase.trace.loading import open_trace
     from prophase.trace.workspace import Workspace
 
     given = read_advice(advice)

@@ -25,7 +25,8 @@ def command(
     """Settle every advice against jobs that came after it, and say what each was worth.
 
     A job belongs to the last advice on its task that was in force when it was submitted. The
-    same jobs may be settled again: nothing is counted twice.
+    same jobs may be settled again: nothing is counted twice. Of a workspace, jobs that were
+    reported to its service or taken by `prophase watch` are settled with those imported.
 
     Examples:
 
@@ -33,12 +34,24 @@ def command(
 
     `prophase ledger settle november.csv --ledger ws --prices prices.toml`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.study.ledger.book import Ledger
-    from prophase.trace.loading import open_trace
+    from prophase.trace.fed_back import fed_back_jobs, one_row_per_job
     from prophase.trace.workspace import Workspace
 
     home = ledger or (path if Workspace.is_at(path) else Path("ledger.db"))
     book = Ledger(home)
-    jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+    fed_back = fed_back_jobs(path) if source is None and Workspace.is_at(path) else None
+    if fed_back is None or Workspace(path).tables.get("jobs") or not len(fed_back):
+        parts = [open_trace(path, source=source, tables=["jobs"]).jobs]
+    else:
+        parts = []
+    said = []
+    if fed_back is not None and len(fed_back):
+        imported = sum(map(len, parts))
+        parts.append(fed_back)
+        said = [f"{imported:,} jobs were imported, {len(fed_back):,} fed back."]
+    jobs = one_row_per_job(parts)
     count = book.settle(jobs)
-    present(book, prices, None, format, [f"{count:,} of {len(jobs):,} jobs were under an advice."])
+    said.append(f"{count:,} of {len(jobs):,} jobs were under an advice.")
+    present(book, prices, None, format, said)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import typer
+
+from prophase.cli.made_from import add_commands
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
@@ -24,5 +24,4 @@ app = typer.Typer(
     `prophase next first-run job.yaml --history ws`
     """,
 )
-for _name, _module in SUBCOMMANDS.items():
-    app.command(_name)(import_module(f"prophase.cli.next.{_module}").command)
+add_commands(app, __name__, SUBCOMMANDS)

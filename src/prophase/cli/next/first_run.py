@@ -35,9 +35,9 @@ def command(
 
     `prophase next first-run job.yaml --history ws`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.profile.submission import read_submissions
     from prophase.study.measuring.first_run import first_run
-    from prophase.trace.loading import open_trace
 
     with progress_bar() as show:
         show("reading", None)

@@ -47,8 +47,8 @@ def command(
 
     `prophase next measure ws --pipeline pipeline.yaml --dates 2026-01-05..2026-02-28/7`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.study.measuring.next_runs import next_runs, registration
-    from prophase.trace.loading import open_trace
 
     chosen = [one.strip() for one in keys.split(",")] if keys else []
     if pipeline is not None:

@@ -60,6 +60,7 @@ def command(
     """
     from prophase.phase.choosing import reason
     from prophase.phase.detect import PhaseDetector
+    from prophase.phase.telling import told_phases
 
     target = model_target(path, out)
     with progress_bar() as progress:
@@ -88,7 +89,7 @@ def command(
     emit(
         overview(detector),
         format,
-        document=finite({"model": str(target), **document(detector)}),
+        document=finite({"model": str(target), **told_phases(detector)}),
         remarks=[
             *detector.notes_,
             *([why] if why else []),
@@ -115,21 +116,3 @@ def overview(detector: PhaseDetector) -> list[dict[str, Any]]:
             row[f"{one['metric']}_q95"] = one["q95"]
         rows.append(finite(row))
     return rows
-
-
-def document(detector: PhaseDetector) -> dict[str, Any]:
-    """Return everything about the phases, for JSON."""
-    return {
-        "labeller": detector.labeller,
-        "phases": detector.n_phases_,
-        "window": detector.labeller_.history,
-        "metrics": list(detector.metrics_),
-        "step_s": detector.step_s,
-        "gap_s": detector.gap_s_,
-        "statistics": detector.statistics_.to_dict("records"),
-        "lengths": detector.lengths_.to_dict("records"),
-        "transitions": detector.transitions_.tolist(),
-        "prototypes": detector.prototypes_said_,
-        "tried": [one.row() for one in detector.trials_],
-        "notes": list(detector.notes_),
-    }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase.cli.made_from import note_model
 from prophase.cli.output import as_typed, say
 from prophase.cli.trace_options import named_values
 from prophase.errors import InputError, MissingFileError, ParameterError
@@ -64,12 +65,14 @@ def open_phases(path: Path) -> PhaseDetector:
     """Return the phases of a model file, or of a workspace that has some."""
     from prophase.phase.detect import PhaseDetector
 
-    return PhaseDetector.load(model_path(path))
+    detector = PhaseDetector.load(model_path(path))
+    note_model(detector.data_hash_)
+    return detector
 
 
 def read_usage(path: Path, source: str | None, options: list[str] | None) -> pd.DataFrame:
     """Return the usage table of a trace; say which rows were left out, or that there are none."""
-    from prophase.trace.loading import open_trace
+    from prophase.cli.made_from import open_trace
 
     trace = open_trace(path, source=source, options=named_values(options), tables=["usage"])
     if "usage" not in trace.tables:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, say
-from prophase.cli.phase.fit import document, overview
+from prophase.cli.phase.fit import overview
 from prophase.cli.phase.places import FiguresOption, ModelArgument, open_phases
 from prophase.errors import ParameterError
 
@@ -27,12 +27,14 @@ def command(
 
     `prophase phase show phases.model 2 --figures drawn`
     """
+    from prophase.phase.telling import told_phases
+
     detector = open_phases(path)
     if figures is not None:
         say(f"Drew {_drawn(detector, figures)}.")
     if phase is None:
         remarks = [*detector.notes_, f"{detector.prototypes_said_}."]
-        emit(overview(detector), format, document=finite(document(detector)), remarks=remarks)
+        emit(overview(detector), format, document=finite(told_phases(detector)), remarks=remarks)
         return
     if not 0 <= phase < detector.n_phases_:
         raise ParameterError(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import typer
+
+from prophase.cli.made_from import add_commands
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
@@ -30,6 +30,4 @@ app = typer.Typer(
     `prophase profile show ws 8`
     """,
 )
-for _name, _module in SUBCOMMANDS.items():
-    _found = import_module(f"prophase.cli.profile.{_module}")
-    app.command(_name, context_settings=getattr(_found, "CONTEXT", None))(_found.command)
+add_commands(app, __name__, SUBCOMMANDS)

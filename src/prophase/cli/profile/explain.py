@@ -91,8 +91,8 @@ def _classifier(
     source: str | None,
 ) -> tuple[ProfileClassifier, pd.DataFrame | None, list[str]]:
     """Return a saved classifier, or one learnt now, and the jobs to look at."""
+    from prophase.cli.made_from import open_trace
     from prophase.profile.classify.classifier import ProfileClassifier
-    from prophase.trace.loading import open_trace
 
     if _is_model(path):
         made = ProfileClassifier.load(path)

@@ -80,10 +80,10 @@ def command(
 
     `prophase profile fit pai.csv --out profiles.model --generator k-means --clusters 20`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.profile.clusters.generators.naming import generator_named
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.profile.clusters.selecting import ended_jobs
-    from prophase.trace.loading import open_trace
 
     target = model_target(path, out)
     settings = {

@@ -43,10 +43,10 @@ def labelled_jobs(
     path: Path, source: str | None, label: str | None, profiles: Path | None, seed: int
 ) -> Labelled:
     """Return the ended jobs of a trace with the profile of each."""
+    from prophase.cli.made_from import open_trace
     from prophase.errors import ParameterError
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.profile.clusters.selecting import ended_jobs
-    from prophase.trace.loading import open_trace
 
     if label is not None and profiles is not None:
         raise ParameterError("--label and --profiles exclude each other.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase.cli.made_from import note_model
 from prophase.cli.output import as_typed
 from prophase.errors import MissingFileError, ParameterError
 from prophase.trace.places import PROFILES
@@ -39,7 +40,9 @@ def open_profiles(path: Path) -> WorkloadProfiler:
     """Return the profiles of a model file, or of a workspace that has some."""
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
-    return WorkloadProfiler.load(_model_of(path))
+    profiler = WorkloadProfiler.load(_model_of(path))
+    note_model(profiler.data_hash_)
+    return profiler
 
 
 def trace_of(path: Path, jobs: Path | None) -> Path:

@@ -43,9 +43,9 @@ def command(
     profiler = open_profiles(path)
     place = trace_of(path, jobs)
 
+    from prophase.cli.made_from import open_trace
     from prophase.plots.profiles.page import PAGE, write_profile_page
     from prophase.profile.clusters.selecting import ended_jobs
-    from prophase.trace.loading import open_trace
 
     with progress_bar() as progress:
         progress("reading the trace", None)

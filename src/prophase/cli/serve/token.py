@@ -71,7 +71,9 @@ def list_tokens(workspace: WorkspaceOption = _HERE, format: FormatOption = Forma
 
 
 @app.command("revoke")
-def revoke(name: NameArgument, workspace: WorkspaceOption = _HERE) -> None:
+def revoke(
+    name: NameArgument, workspace: WorkspaceOption = _HERE, format: FormatOption = Format.table
+) -> None:
     """Forget a token; a service that runs refuses it from the next request on.
 
     Example:
@@ -82,6 +84,8 @@ def revoke(name: NameArgument, workspace: WorkspaceOption = _HERE) -> None:
     known = [one.name for one in store.all()]
     if not store.revoke(name):
         raise ParameterError(not_among(f"there is no token {name!r}.", name, known))
+    row = {"revoked": name}
+    emit([] if format is Format.table else [row], format, document=row)
     say(f"{name} is revoked.")
 
 

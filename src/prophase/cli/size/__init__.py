@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import typer
 from typer.core import TyperGroup
+
+from prophase.cli.made_from import add_commands
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
@@ -39,5 +39,4 @@ app = typer.Typer(
     `prophase size replay ws --sizers request,krr,default`
     """,
 )
-for _name, _module in SUBCOMMANDS.items():
-    app.command(_name)(import_module(f"prophase.cli.size.{_module}").command)
+add_commands(app, __name__, SUBCOMMANDS)

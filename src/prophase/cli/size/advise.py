@@ -62,9 +62,10 @@ def command(
 
     `prophase size ws --explain align`
     """
-    from prophase.sizing.advising.advice import Gate, advise, as_rows
+    from prophase.cli.made_from import open_trace
+    from prophase.sizing.advising.advice import Gate, advise
     from prophase.sizing.advising.exporting import export as exported
-    from prophase.trace.loading import open_trace
+    from prophase.sizing.advising.exporting import told_advice
 
     gate = Gate(
         fewest_runs=min_runs,
@@ -74,9 +75,9 @@ def command(
     chosen = share_of(risk, "--risk")
     with progress_bar() as show:
         show("reading", None)
-        jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+        trace = open_trace(path, source=source, tables=["jobs"])
         found = advise(
-            jobs, risk=chosen, gate=gate, resource=resource,
+            trace.jobs, risk=chosen, gate=gate, resource=resource, data_hash=trace.data_hash,
             show=lambda percent: show("trying advice on the past", percent),
         )  # fmt: skip
     if explain is not None:
@@ -89,11 +90,8 @@ def command(
         kept = sum(one.keep for one in found.tasks)
         say(f"{len(found.tasks) - kept:,} tasks advised, {kept:,} keep their request.")
         return
-    rows = [finite(row) for row in as_rows(found)]
-    document = {
-        "resource": found.resource, "unit": found.unit, "risk": found.risk,
-        "left_out": found.left_out, "tasks": rows,
-    }  # fmt: skip
+    document = told_advice(found)
+    rows = document["tasks"]
     shown = [_shown(row) for row in rows[:_MOST_SHOWN]] if format is Format.table else rows
     emit(shown, format, document=document, remarks=_remarks(found, path))
 

@@ -45,8 +45,8 @@ def command(
 
     made = make_online_sizer(sizer, None if risk is None else share_of(risk, "--risk"))
     if path is not None:
+        from prophase.cli.made_from import open_trace
         from prophase.sizing.replaying.tasks import task_runs
-        from prophase.trace.loading import open_trace
 
         runs = task_runs(open_trace(path, source=source, tables=["jobs"]).jobs).runs
         made.learn(

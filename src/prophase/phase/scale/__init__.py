@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from prophase.phase.scale.catalogue import ALWAYS, POLICIES
     from prophase.phase.scale.comparing import Comparison, Judged, compare, divided
     from prophase.phase.scale.fleet import Fleet, fleet_of
-    from prophase.phase.scale.measures import Measures, Prices, measure
+    from prophase.phase.scale.measures import Measures, Penalties, measure
     from prophase.phase.scale.policy import Plan, Policy
     from prophase.phase.scale.resizing import Hysteresis
     from prophase.phase.scale.trade_off import frontier
@@ -24,7 +24,7 @@ _HOMES = {
     "Measures": "measures",
     "Plan": "policy",
     "Policy": "policy",
-    "Prices": "measures",
+    "Penalties": "measures",
     "TunedPolicy": "tuning",
     "compare": "comparing",
     "divided": "comparing",
@@ -43,9 +43,9 @@ __all__ = [
     "Hysteresis",
     "Judged",
     "Measures",
+    "Penalties",
     "Plan",
     "Policy",
-    "Prices",
     "TunedPolicy",
     "compare",
     "divided",

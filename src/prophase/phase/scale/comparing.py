@@ -11,7 +11,7 @@ import numpy as np
 from prophase.errors import InputError
 from prophase.phase.scale.catalogue import WITH_PHASES, available, chosen
 from prophase.phase.scale.fleet import Fleet, Floats
-from prophase.phase.scale.measures import Measures, Prices, measure
+from prophase.phase.scale.measures import Measures, Penalties, measure
 from prophase.phase.scale.tuning import TunedPolicy, tune
 from prophase.plural import counted
 
@@ -112,7 +112,7 @@ def compare(
     target: float = 0.99,
     policies: Sequence[str] | None = None,
     max_resizes: float = 40.0,
-    prices: Prices | None = None,
+    penalties: Penalties | None = None,
     random_state: int = 0,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Comparison:
@@ -129,6 +129,8 @@ def compare(
         without phases and the oracle are always there.
     max_resizes : float, default=40.0
         Resizes per 1,000 samples that are allowed.
+    penalties : Penalties, optional
+        What violations and resizes count in the cost of a policy.
 
     Examples
     --------
@@ -153,7 +155,7 @@ def compare(
         progress(policy.name)
         tuned = tune(policy, fit, target=target, max_resizes=max_resizes, random_state=random_state)
         allocation = tuned.allocate(test)
-        judged.append(Judged(policy.name, measure(test, allocation, prices), allocation, tuned))
+        judged.append(Judged(policy.name, measure(test, allocation, penalties), allocation, tuned))
     return Comparison(tuple(judged), fit, test, target, max_resizes)
 
 

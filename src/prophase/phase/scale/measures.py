@@ -12,7 +12,7 @@ from prophase.phase.scale.fleet import Fleet, Floats
 
 
 @dataclass(frozen=True)
-class Prices:
+class Penalties:
     """What goes wrong, in samples of mean use: a cost to compare policies by.
 
     Parameters
@@ -28,7 +28,7 @@ class Prices:
 
     def __post_init__(self) -> None:
         if self.violation < 0 or self.resize < 0:
-            raise ParameterError("prices of violations and resizes are 0 or more.")
+            raise ParameterError("penalties of violations and resizes are 0 or more.")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def satisfied(fleet: Fleet, allocation: Floats) -> float:
     return float(np.mean(fleet.use <= fleet.per_sample(allocation)))
 
 
-def measure(fleet: Fleet, allocation: Floats, prices: Prices | None = None) -> Measures:
+def measure(fleet: Fleet, allocation: Floats, penalties: Penalties | None = None) -> Measures:
     """Return how an allocation per decision does on a fleet.
 
     Examples
@@ -78,7 +78,7 @@ def measure(fleet: Fleet, allocation: Floats, prices: Prices | None = None) -> M
     >>> found.allocation_over_usage, found.satisfied_pct, found.oom_events, found.resizes_per_1000
     (1.3333333333333333, 75.0, 1, 250.0)
     """
-    prices = prices or Prices()
+    penalties = penalties or Penalties()
     given = fleet.per_sample(allocation)
     above = fleet.use > given
     total = float(fleet.use.sum())
@@ -103,7 +103,7 @@ def measure(fleet: Fleet, allocation: Floats, prices: Prices | None = None) -> M
         oom_events=int(blocks.sum()) if is_memory(fleet.metric) else None,
         unmet_pct=100 * float((fleet.use - given)[above].sum()) / total if total > 0 else 0.0,
         resizes_per_1000=1000 * resizes_each,
-        cost=ratio + prices.violation * share_above + prices.resize * resizes_each,
+        cost=ratio + penalties.violation * share_above + penalties.resize * resizes_each,
         worst_series_satisfied_pct=100
         * (1 - float((np.bincount(of_sample, above) / counts).max())),
         median_series_ratio=float(np.median(series_given[used] / series_use[used]))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from prophase import __version__
 from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
 from prophase.plural import counted
 from prophase.profile.predict.columns import Columns
@@ -75,6 +76,16 @@ class JobModel:
             names |= dict.fromkeys(predictor.history_.columns)
             names |= dict.fromkeys(predictor.history_.number_columns)
         return tuple(sorted(names))
+
+    @property
+    def origin(self) -> dict[str, str | int]:
+        """What its answers depend on: method, data hash, seed and version."""
+        return {
+            "method": self.method,
+            "data_hash": self.data_hash,
+            "seed": self.random_state,
+            "version": __version__,
+        }
 
     def predict(self, jobs: pd.DataFrame, targets: Sequence[str] | None = None) -> pd.DataFrame:
         """Return one row per job and target, the targets of a job one after the other.

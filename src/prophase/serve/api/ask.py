@@ -39,4 +39,4 @@ def ask_jobs(
         ask(model, job, targets=question.targets, classifier=held.classifier)
         for job in question.jobs
     ]
-    return {"jobs": [advice.to_dict() for advice in found]}
+    return {"jobs": [advice.to_dict() for advice in found], **model.origin}

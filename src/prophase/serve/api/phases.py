@@ -9,7 +9,8 @@ from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import InputError
-from prophase.phase.telling import told_labels
+from prophase.origin import with_origin
+from prophase.phase.telling import told_labels, told_phases
 from prophase.plain import finite
 from prophase.serve.access import HeldNow, require
 
@@ -65,24 +66,18 @@ def phases(
     told = told_labels(detector, labels)
     if posted.samples:
         told["labels"] = labels.to_dict("records")
-    whole: dict[str, Any] = finite(told)
-    return whole
+    return with_origin(finite(told), data_hash=detector.data_hash_)
 
 
 @router.get("/phases")
 def known_phases(held: HeldNow) -> dict[str, Any]:
-    """Say which metrics phases are told by, what each phase uses, and what follows it."""
+    """Say which metrics phases are told by, what each phase uses, and what follows it.
+
+    The same as `prophase phase show --format json`.
+    """
     detector = held.phases
-    told: dict[str, Any] = finite(
-        {
-            "metrics": list(detector.metrics_),
-            "phases": detector.n_phases_,
-            "statistics": detector.statistics_.to_dict("records"),
-            "transitions": detector.transitions_.tolist(),
-            "notes": list(detector.notes_),
-        }
-    )
-    return told
+    told: dict[str, Any] = finite(told_phases(detector))
+    return with_origin(told, data_hash=detector.data_hash_)
 
 
 def _usage(series: list[Series]) -> pd.DataFrame:

@@ -29,7 +29,7 @@ async def predict(
     asked: Annotated[Jobs, Body(examples=[{"jobs": [EXAMPLE], "targets": ["duration_s"]}])],
     held: HeldNow,
     request: Request,
-) -> list[dict[str, Any]]:
+) -> dict[str, Any]:
     """Predict targets of one job or of many, with a 90 % range; `targets: null` for all.
 
     Quicker than `/v1/ask`, which also says what mattered. One target gives a row per job, several
@@ -40,4 +40,4 @@ async def predict(
     answer = request.app.state.batcher.ask(model, told_columns(asked.jobs), targets)
     rows: list[dict[str, Any]] = await asyncio.wrap_future(answer)
     request.app.state.metrics.predictions.inc(len(asked.jobs))
-    return rows
+    return {"predictions": rows, **model.origin}

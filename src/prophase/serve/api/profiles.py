@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Depends, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import ParameterError, not_among
+from prophase.origin import with_origin
 from prophase.plain import finite
 from prophase.profile.advice.node_types import jobs_of_profile, rank_for_job, rank_node_types
 from prophase.profile.clusters.telling import told_profiles
@@ -29,7 +30,9 @@ def profiles(held: HeldNow, library: LibraryNow) -> dict[str, Any]:
 
     The same as `prophase profile show --format json`.
     """
-    return told_profiles(held.profiler, library.profiles(held))
+    profiler = held.profiler
+    told = told_profiles(profiler, library.profiles(held))
+    return with_origin(told, data_hash=profiler.data_hash_)
 
 
 @router.get("/profiles/{profile}")
@@ -42,8 +45,7 @@ def one_profile(profile: ProfileName, held: HeldNow, library: LibraryNow) -> dic
     wanted = "-1" if profile == "outliers" else profile
     for one in now:
         if wanted in (str(one.profile), one.name):
-            told: dict[str, Any] = finite(one.to_dict())
-            return told
+            return with_origin(finite(one.to_dict()), data_hash=held.profiler.data_hash_)
     known = [one.name for one in now]
     words = not_among(f"there is no profile {profile}.", profile, known, heading="There are")
     raise Problem(404, words)
@@ -84,4 +86,6 @@ def rank_nodes(
         rows = rank_node_types(chosen, **options)
     else:
         rows, alike = rank_node_types(history, **options), f"all {len(history):,} jobs"
-    return {"alike": alike, "node_types": [finite(row) for row in rows]}
+    told_rows = [finite(row) for row in rows]
+    origin = held.tables["jobs"].source_hash
+    return with_origin({"alike": alike, "node_types": told_rows}, data_hash=origin)

@@ -6,11 +6,16 @@ that starts the task) and ``progress(step, percent or None)``; it returns what J
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from prophase.origin import with_origin
+from prophase.plain import finite
+
 Progress = Callable[[str, float | None], None]
+Work = Callable[[Path, Mapping[str, Any], Progress], dict[str, Any]]
 
 #: kind -> module:function, imported only in the process that does the work
 KINDS = {
@@ -24,8 +29,12 @@ KINDS = {
 }
 
 
-def work_of(kind: str) -> Callable[..., Any]:
-    """Return the function of a kind."""
+def result_of(
+    kind: str, folder: Path, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Do what a kind stands for and return its result for JSON, with all that it depends on."""
     module, _, name = KINDS[kind].partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
+    work: Work = getattr(import_module(module), name)
+    told = with_origin(work(folder, arguments, progress), seed=arguments.get("seed"))
+    result: dict[str, Any] = finite(told)
+    return result

@@ -99,12 +99,14 @@ def compare_changes(
 
 def advise_sizes(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Say what tasks should ask for, as ``prophase size advise``."""
-    from prophase.sizing.advising.advice import Gate, advise, as_rows
+    from prophase.sizing.advising.advice import Gate, advise
+    from prophase.sizing.advising.exporting import told_advice
     from prophase.trace.loading import open_trace
 
     progress("reading", None)
+    trace = open_trace(folder, tables=["jobs"])
     found = advise(
-        open_trace(folder, tables=["jobs"]).jobs,
+        trace.jobs,
         risk=arguments["risk"],
         gate=Gate(
             fewest_runs=arguments["min_runs"],
@@ -112,15 +114,10 @@ def advise_sizes(folder: Path, arguments: Mapping[str, Any], progress: Progress)
             most_oom=arguments["max_oom"],
         ),
         resource=arguments["resource"],
+        data_hash=trace.data_hash,
         show=lambda percent: progress("trying advice on the past", percent),
     )
-    return {
-        "resource": found.resource,
-        "unit": found.unit,
-        "risk": found.risk,
-        "left_out": found.left_out,
-        "tasks": as_rows(found),
-    }
+    return told_advice(found)
 
 
 def watch_reported(

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import ProphaseError
-from prophase.plain import finite
-from prophase.serve.background.kinds import work_of
+from prophase.serve.background.kinds import result_of
 
 
 def main() -> None:
@@ -30,12 +29,13 @@ def main() -> None:
         lines.flush()
 
     try:
-        result = work_of(order["kind"])(
+        result = result_of(
+            order["kind"],
             Path(order["workspace"]),
             order["arguments"],
             lambda step, percent: tell(step=step, percent=percent),
         )
-        tell(result=finite(result))
+        tell(result=result)
     except ProphaseError as error:
         tell(error=str(error), code=type(error).__name__)
 

@@ -8,8 +8,10 @@ import json
 import math
 import re
 from collections.abc import Callable
+from typing import Any
 
 from prophase.errors import ParameterError, not_among
+from prophase.plain import finite
 from prophase.sizing.advising.advice import Advice, TaskAdvice, as_rows
 
 
@@ -126,21 +128,20 @@ def _csv(advice: Advice) -> str:
     return out.getvalue()
 
 
-def _json(advice: Advice) -> str:
-    rows = [
-        {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in row.items()
-        }
-        for row in as_rows(advice)
-    ]
-    document = {
+def told_advice(advice: Advice) -> dict[str, Any]:
+    """Return the advice for JSON: what is sized, at which risk, and a row per task."""
+    return {
         "resource": advice.resource,
         "unit": advice.unit,
         "risk": advice.risk,
-        "tasks": rows,
+        "data_hash": advice.data_hash,
+        "left_out": advice.left_out,
+        "tasks": finite(as_rows(advice)),
     }
-    return json.dumps(document, indent=2) + "\n"
+
+
+def _json(advice: Advice) -> str:
+    return json.dumps(told_advice(advice), indent=2) + "\n"
 
 
 #: name -> writer

@@ -99,7 +99,9 @@ def learn_requests(
     for resource in resources:
         progress(f"sizing {resource}")
         try:
-            found[resource] = advise(jobs, risk=risk, gate=gate, resource=resource)
+            found[resource] = advise(
+                jobs, risk=risk, gate=gate, resource=resource, data_hash=data_hash
+            )
         except InputError as cause:
             silent[resource] = str(cause)
     return Requests(found, data_hash, silent)

@@ -1,0 +1,78 @@
+"""What the numbers of a command depend on: the data it has read, its seed, this version.
+
+Noted while the command runs, and written beside its result by :func:`prophase.cli.output.emit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand
+
+from prophase.origin import with_origin
+
+if TYPE_CHECKING:
+    from prophase.trace.loading import Trace
+
+#: hashes of the data that was read, and the seed, of the command that runs
+_hashes: ContextVar[tuple[str, ...]] = ContextVar("hashes", default=())
+_model_hash: ContextVar[str] = ContextVar("model_hash", default="")
+_seed: ContextVar[int | None] = ContextVar("seed", default=None)
+
+
+class NotingCommand(TyperCommand):
+    """A command whose result tells the seed it was called with."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        _hashes.set(())
+        _model_hash.set("")
+        _seed.set(ctx.params.get("seed"))
+        return super().invoke(ctx)
+
+
+def add_commands(app: typer.Typer, package: str, modules: Mapping[str, str]) -> None:
+    """Register the command, or the group of commands, of each module under its name."""
+    for name, module in modules.items():
+        found = import_module(f"{package}.{module}")
+        if hasattr(found, "app"):
+            app.add_typer(found.app, name=name)
+            continue
+        settings = getattr(found, "CONTEXT", None)
+        app.command(name, cls=NotingCommand, context_settings=settings)(found.command)
+
+
+def open_trace(
+    path: Path,
+    *,
+    source: str | None = None,
+    options: Mapping[str, str] | None = None,
+    tables: Sequence[str] | None = None,
+) -> Trace:
+    """Return what :func:`prophase.trace.loading.open_trace` returns, and note its hash."""
+    from prophase.trace import loading
+
+    trace = loading.open_trace(path, source=source, options=options, tables=tables)
+    note_data(trace.data_hash)
+    return trace
+
+
+def note_data(data_hash: str) -> None:
+    """Note that the result depends on data with this hash."""
+    if data_hash and data_hash not in _hashes.get():
+        _hashes.set((*_hashes.get(), data_hash))
+
+
+def note_model(data_hash: str) -> None:
+    """Note the data that a model was learnt from; it counts if the command reads no other."""
+    _model_hash.set(data_hash)
+
+
+def with_noted_origin(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of the command that runs, with all that it depends on."""
+    read = "+".join(_hashes.get())
+    return with_origin(document, data_hash=read or _model_hash.get(), seed=_seed.get())
