@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from tests.docs import one_process
-from tests.docs.one_process import joined
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,11 +25,11 @@ def page_name(page: Path) -> str:
 
 def run_commands(page: Path, folder: Path) -> None:
     """Run the blocks marked ``sh`` one after the other in one empty folder."""
-    script = joined("\n".join(_SHELL.findall(page.read_text(encoding="utf-8"))))
-    script = script.replace("python one_process.py", f"python {one_process.__file__}")
+    script = "\n".join(_SHELL.findall(page.read_text(encoding="utf-8")))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
+        [sys.executable, one_process.__file__],
+        input=script,
         cwd=folder,
         env={**os.environ, "PATH": path, "PROPHASE_WORKSPACE": ""},
         capture_output=True,
