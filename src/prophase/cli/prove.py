@@ -19,6 +19,7 @@ from prophase.cli.replay_options import (
 from prophase.cli.size.shares import share_of
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.sizing.advising.advice import Gate
@@ -103,6 +104,10 @@ def command(
         Path | None, typer.Option(help="Write report.html, .md and .json into this folder.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of intervals and replays.")] = 0,
+    workers: Annotated[
+        str,
+        typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
+    ] = "1",
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -124,6 +129,7 @@ def command(
     from prophase.study.machines import machines
     from prophase.study.proof.proving import prove
     from prophase.study.proof.verdict import Limits
+    from prophase.workers import parse_workers
 
     limits = Limits(
         share_of(max_oom, "--max-oom"),
@@ -152,6 +158,7 @@ def command(
             by=by,
             policy={"order": order, "place": place, "queue": queue, **other_settings(settings)},
             seed=seed,
+            workers=parse_workers(workers),
             show=show,
         )
     document = {"history": str(where), "data_hash": trace.data_hash, **proof.to_dict()}
@@ -171,8 +178,8 @@ def _subject(
     advice: Path, history: Path | None, source: str | None
 ) -> tuple[GivenAdvice | None, Trace, Path]:
     """Return the advice, if it is one, and the history it is proven on."""
+    from prophase.cli.made_from import open_trace
     from prophase.study.proof.given import read_advice
-    from prophase.trace.loading import open_trace
     from prophase.trace.workspace import Workspace
 
     given, where = None, advice
@@ -233,6 +240,8 @@ def _rows(proof: Proof) -> list[dict[str, Any]]:
 
 
 def _remarks(proof: Proof, cluster: str | None) -> list[str]:
+    from prophase.study.proof.proving import NO_CLUSTER
+
     said = [
         f"{proof.advised_jobs:,} of {proof.jobs:,} jobs follow the advice; "
         f"{proof.saving.value:.1%} of the {proof.totals[0].name} saved, "
@@ -241,15 +250,25 @@ def _remarks(proof: Proof, cluster: str | None) -> list[str]:
     if proof.splits is not None:
         said.append(proof.splits.sentence())
     if proof.replays is None:
-        said.append(f"No waits: {proof.why_no_replay}." + ("" if cluster else " Use --cluster."))
+        can = cluster is None and proof.why_no_replay == NO_CLUSTER
+        said.append(f"No waits: {proof.why_no_replay}." + (" Use --cluster." if can else ""))
     else:
         said += proof.replays.notes
     if proof.losers:
         named = ", ".join(f"{one.task} ({one.saved_h:,.2f})" for one in proof.losers[:5])
         more = f" and {len(proof.losers) - 5} more" if len(proof.losers) > 5 else ""
         said.append(f"Advice that loses, in {proof.unit} h: {named}{more}.")
+    if proof.unknown_tasks:
+        some = proof.unknown_tasks
+        more = f" and {len(some) - 5} more" if len(some) > 5 else ""
+        said.append(f"Advised, but not in this history: {', '.join(some[:5])}{more}.")
+    if not proof.advised_jobs:
+        kept = [f"{task} ({why.removeprefix('keep: ')})" for task, why in proof.kept_tasks.items()]
+        more = f"; and {len(kept) - 3} more" if len(kept) > 3 else ""
+        said.append(f"Nothing is advised for this history: {'; '.join(kept[:3])}{more}.")
     said += [
-        f"Keep today's request, {why}: {count:,} jobs." for why, count in proof.left_out.items()
+        f"Keep today's request, {why}: {counted(count, 'job')}."
+        for why, count in proof.left_out.items()
     ]
     return [*said, "", proof.verdict.sentence()]
 
@@ -265,7 +284,8 @@ def _told(proof: Proof, trace: Trace, where: Path, advice: Path) -> Report:
 def _range(low: float, high: float) -> str:
     if not (math.isfinite(low) and math.isfinite(high)):
         return "-"
-    return f"{low:,.4g} to {high:,.4g}"
+    # no -0
+    return f"{low + 0.0:,.4g} to {high + 0.0:,.4g}"
 
 
 def _pct(share: float) -> float | None:

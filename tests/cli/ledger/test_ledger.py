@@ -5,6 +5,8 @@ from pathlib import Path
 
 from tests.cli.conftest import Run
 
+from prophase.serve.feedback.store import FeedbackStore
+
 HEAD = "job_id,task,submit_s,duration_s,request_memory_gib,memory_peak_gib,status"
 
 
@@ -42,3 +44,46 @@ def test_a_missing_ledger_says_how_to_begin_one(prophase_here: Run, tmp_path: Pa
     shown = prophase_here("ledger", "show", tmp_path / "none.db")
     assert shown.returncode == 2
     assert "prophase ledger add" in shown.stderr
+
+
+def test_jobs_reported_to_the_service_are_settled_with_the_workspace(
+    prophase_here: Run, tmp_path: Path
+) -> None:
+    history = write(
+        tmp_path / "before.csv", [f"a{i},align,{i},3600,16,2,completed" for i in range(30)]
+    )
+    workspace = tmp_path / "ws"
+    done = prophase_here("import", "csv", history, "--workspace", workspace)
+    assert done.returncode == 0, done.stderr
+    advice = tmp_path / "advice.json"
+    advice.write_text('{"tasks": [{"task": "align", "advice": 4, "saving_pct": 75}]}')
+    assert prophase_here("ledger", "add", advice, "--history", workspace).returncode == 0
+    store = FeedbackStore(workspace)
+    told = {"task": "align", "duration_s": 3600.0, "request_memory_gib": 4.0}
+    reports = [
+        {**told, "job_id": "r1", "submit_s": 100.0, "status": "completed"},
+        {**told, "job_id": "r2", "status": "completed"},
+        {**told, "job_id": "r3", "submit_s": 102.0, "status": "oom"},
+        # the history has it already
+        {**told, "job_id": "a3", "status": "completed"},
+    ]
+    store.add(reports, "ci")
+    store.close()
+    for _ in range(2):
+        settled = prophase_here("ledger", "settle", workspace, "--format", "json")
+        assert settled.returncode == 0, settled.stderr
+        found = json.loads(settled.stdout)
+        assert found["reconciles"] is True
+        assert (found["advices"][0]["followed"], found["advices"][0]["killed"]) == (2, 1)
+        assert found["advices"][0]["saved_h"] == 2 * 12 - 4
+
+
+def test_reports_that_cannot_be_read_say_what_to_do(prophase_here: Run, tmp_path: Path) -> None:
+    workspace = tmp_path / "ws"
+    history = write(tmp_path / "jobs.csv", ["a,align,0,3600,16,2,completed"])
+    assert prophase_here("import", "csv", history, "--workspace", workspace).returncode == 0
+    (workspace / "service").mkdir()
+    (workspace / "service" / "feedback.sqlite").write_text("no database\n" * 99)
+    settled = prophase_here("ledger", "settle", workspace)
+    assert settled.returncode == 1
+    assert "reported to the service cannot be read" in settled.stderr

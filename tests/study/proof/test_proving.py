@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +13,7 @@ import pytest
 from prophase.errors import InputError, MissingColumnError, ParameterError, ProphaseError
 from prophase.sim import Cluster
 from prophase.sizing.advising.advice import Gate
+from prophase.study.proof import replays, splits
 from prophase.study.proof.given import GivenAdvice, GivenTask
 from prophase.study.proof.proving import prove
 from prophase.study.proof.telling import proof_report
@@ -18,7 +22,7 @@ from prophase.study.report import DataUsed, to_dict
 
 CLUSTER = Cluster.parse("1x0 8c 32g")
 LOW = Gate(least_saving=0.2)
-LENIENT = Limits(max_oom=0.05)
+LENIENT = Limits(max_oom=0.1)
 
 
 def advice(**first_gib: float) -> GivenAdvice:
@@ -173,6 +177,54 @@ def test_the_same_seed_gives_the_same_proof(pipeline_jobs: pd.DataFrame) -> None
         return prove(pipeline_jobs, cluster=CLUSTER, gate=LOW, seeds=2, seed=7).to_dict()
 
     assert once() == once()
+
+
+def test_work_spread_over_processes_gives_the_same_proof(
+    pipeline_jobs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere(
+        function: Callable[[Any, int], Any], shared: Any, tasks: Sequence[int], *, workers: int
+    ) -> Iterator[tuple[int, Any]]:
+        # as processes do it: everything travels as bytes, and the last may be the first to end
+        function, shared = pickle.loads(pickle.dumps((function, shared)))  # noqa: S301
+        for task in reversed(tasks):
+            yield task, pickle.loads(pickle.dumps(function(shared, task)))  # noqa: S301
+
+    def by(workers: int) -> dict[str, object]:
+        proof = prove(pipeline_jobs, cluster=CLUSTER, gate=LOW, splits=4, seeds=2, workers=workers)
+        return proof.to_dict()
+
+    alone = by(1)
+    for module in (splits, replays):
+        monkeypatch.setattr(module, "run_all", elsewhere)
+    assert by(4) == alone
+
+
+def test_a_cluster_whose_nodes_are_too_small_for_every_job_says_what_they_ask_for(
+    pipeline_jobs: pd.DataFrame,
+) -> None:
+    small = Cluster.parse("2x0 8c 4g")
+    with pytest.raises(InputError, match="least memory asks for 2 cores, 8 GiB"):
+        prove(pipeline_jobs, advice(align=2.5), small, splits=0, seeds=0)
+    some = prove(pipeline_jobs, advice(align=2.5), Cluster.parse("2x0 8c 10g"), splits=0, seeds=0)
+    assert some.replays is not None
+    assert some.replays.jobs == 120
+    assert any("fit on no node" in note for note in some.replays.notes)
+
+
+def test_advised_tasks_that_the_history_does_not_have_are_named(
+    pipeline_jobs: pd.DataFrame,
+) -> None:
+    proof = prove(pipeline_jobs, advice(align=2.5, nobody=1.0), splits=0)
+    assert proof.unknown_tasks == ["nobody"]
+    assert proof.kept_tasks == {"sort": "not in the advice"}
+
+
+def test_a_gpu_type_without_a_price_is_named(pipeline_jobs: pd.DataFrame) -> None:
+    jobs = pipeline_jobs.assign(request_gpus=1.0, gpu_type="T4")
+    prices = {"gpu_hour": {"A100": 2.0}}
+    with pytest.raises(InputError, match="no GPU type 'T4'"):
+        prove(jobs, advice(align=2.5), splits=0, prices=prices)
 
 
 def test_a_kept_task_changes_nothing(pipeline_jobs: pd.DataFrame) -> None:

@@ -51,11 +51,16 @@ def test_a_promise_that_is_exceeded_is_kept_though_not_near(pipeline_jobs: pd.Da
 
 
 def test_tasks_that_never_come_back_leave_nothing_held_out(pipeline_jobs: pd.DataFrame) -> None:
-    jobs = pipeline_jobs.assign(task=[f"t{i // 8}" for i in range(len(pipeline_jobs))])
-    found = forward_splits(subject_of(jobs))
-    assert found.told == 0
-    assert found.saving is None
-    assert "no task came back" in found.sentence()
+    rows = range(len(pipeline_jobs))
+    few = pipeline_jobs.assign(task=[f"t{i // 8}" for i in rows])
+    many = few.assign(
+        task=[f"t{i // 12}" for i in rows], memory_peak_gib=2.0, request_memory_gib=16.0
+    )
+    kept, gone = forward_splits(subject_of(few)), forward_splits(subject_of(many), splits=2)
+    assert kept.told == gone.told == 0
+    assert kept.saving is None
+    assert "every task kept its request" in kept.sentence()
+    assert "no task came back" in gone.sentence()
 
 
 def test_at_least_one_split_is_asked_for(pipeline_jobs: pd.DataFrame) -> None:

@@ -18,8 +18,9 @@ from prophase.trace.describe.part import has_values
 
 #: cuts at which namings are tried
 _TRIED = 3
-#: a naming whose later runs are killed more often than this many times the risk is not chosen
-_TOO_MANY = 5.0
+#: a naming whose later runs are killed more often than this many times the risk is not chosen,
+#: nor one that keeps its promise at a smaller share of the cuts
+_TOO_MANY, _KEPT = 5.0, 0.9
 
 
 def choose_kinds(
@@ -33,7 +34,7 @@ def choose_kinds(
     """Return the columns that name kinds of job best: task, group and task, or user and task.
 
     Each is tried at three points of the past; the one whose advice saves later jobs most wins,
-    among those that kill few of them.
+    among those that kill few of them and keep what they promise.
     """
     tried: list[tuple[str, ...]] = [("task",)]
     tried += [(column, "task") for column in ("group", "user") if has_values(jobs, column)]
@@ -53,7 +54,7 @@ def choose_kinds(
 
 
 def _saved(found: SplitsFound, risk: float) -> float:
-    """Return the share that later jobs saved, over all cuts; nothing if too many were killed."""
-    if found.oom is None or found.oom.value > _TOO_MANY * risk:
+    """Return the share that later jobs saved, over all cuts; nothing if it is not to be trusted."""
+    if found.oom is None or found.oom.value > _TOO_MANY * risk or found.kept < _KEPT * found.told:
         return 0.0
     return sum(one.held_out_pct for one in found.splits) / len(found.splits)

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -167,19 +168,28 @@ def _task(row: Mapping[str, Any], number: int, source: Path) -> GivenTask:
     name = row.get("task")
     if not name:
         raise FormatError(f"{source}: row {number} names no task. {_FORM}")
-    if "ladder" in row:
-        rungs = [_number(rung, f"{name}: ladder", source) for rung in row["ladder"]]
-    else:
-        asked = (row.get(column) for column in ("advice", "2nd", "3rd"))
-        rungs = [_number(one, f"{name}: advice", source) for one in asked]
+    asked = row["ladder"] if "ladder" in row else [row.get(c) for c in ("advice", "2nd", "3rd")]
+    if not isinstance(asked, list | tuple):
+        raise FormatError(
+            f"{source}: task {name!r}: ladder is {asked!r}, but is a list of numbers."
+        )
     why = str(row.get("why") or "")
     keep = bool(row["keep"]) if "keep" in row else why.startswith("keep")
-    ladder = tuple(rung for rung in rungs if rung == rung)
-    if not keep and not ladder:
+    given = [one for one in asked if one is not None and one != ""]
+    ladder = tuple(_number(one, f"{name}: advice", source) for one in given)
+    if keep:
+        ladder = tuple(rung for rung in ladder if math.isfinite(rung))
+    elif not ladder:
         raise FormatError(f"{source}: task {name!r} has no advice (column advice). {_FORM}")
-    if any(not (math.isfinite(rung) and rung > 0) for rung in ladder):
+    wrong = next((rung for rung in ladder if not (math.isfinite(rung) and rung > 0)), None)
+    if wrong is not None:
         raise FormatError(
-            f"{source}: task {name!r} is advised {min(ladder):g}; ask for more than 0."
+            f"{source}: task {name!r} is advised {wrong:g}; ask for a number above 0."
+        )
+    if any(later < rung for rung, later in pairwise(ladder)):
+        rungs = ", ".join(f"{rung:g}" for rung in ladder)
+        raise FormatError(
+            f"{source}: task {name!r} asks for less after a kill ({rungs}); let requests rise."
         )
     saving, oom = (_share(row, what, source) for what in ("saving", "oom"))
     return GivenTask(str(name), ladder, saving, oom, keep, why)

@@ -35,6 +35,8 @@ from prophase.study.proof.verdict import Limits, Verdict, judge
 from prophase.trace.prices import Prices
 
 Show = Callable[[str, float | None], None]
+#: why waits are not known, if all that lacks is a cluster
+NO_CLUSTER = "no cluster is named"
 #: policy of both replays unless another is named
 USUAL_POLICY: Mapping[str, Any] = {"order": "fifo", "place": "best_fit", "queue": "skip"}
 
@@ -98,6 +100,10 @@ class Proof:
     retries: int
     predicted: float
     tasks: list[TaskProof]
+    #: tasks of the history that keep their request -> why
+    kept_tasks: dict[str, str]
+    #: tasks of the advice that the history does not have
+    unknown_tasks: list[str]
     replays: Replays | None
     why_no_replay: str
     splits: SplitsFound | None
@@ -136,6 +142,8 @@ class Proof:
                 "why_no_replay": self.why_no_replay,
                 "splits": self.splits.to_dict() if self.splits else None,
                 "tasks": [one.to_dict() for one in self.tasks],
+                "kept_tasks": self.kept_tasks,
+                "unknown_tasks": self.unknown_tasks,
                 "losers": [one.task for one in self.losers],
                 "limits": self.limits.__dict__,
                 "settings": self.settings,
@@ -162,6 +170,7 @@ def prove(
     policy: Mapping[str, Any] | None = None,
     leave_out_unfit: bool = True,
     seed: int = 0,
+    workers: int | str = 1,
     show: Show = lambda step, percent: None,
 ) -> Proof:
     """Prove an advice on a history of jobs.
@@ -193,10 +202,13 @@ def prove(
         Classes of jobs whose waits are told.
     policy : mapping, optional
         Settings of ``sim.simulate`` for both replays.
+    workers : int or str, default=1
+        Processes for splits and replays, or the address of a Dask scheduler; the numbers are the
+        same with any.
 
     Examples
     --------
-    >>> at = np.arange(60)
+    >>> at = np.arange(800)
     >>> jobs = pd.DataFrame({"job_id": at.astype(str), "task": "align", "submit_s": 600.0 * at})
     >>> jobs["duration_s"], jobs["request_memory_gib"] = 500.0, 16.0
     >>> jobs["memory_peak_gib"] = 2.0 + 0.01 * (at % 7)
@@ -231,6 +243,7 @@ def prove(
     if splits:
         found_splits = forward_splits(
             subject, risk=risk, gate=gate, splits=splits, fails_after=fails_after, seed=seed,
+            workers=workers,
             show=lambda percent: show("advice at points of the past", percent),
         )  # fmt: skip
     replays, why_not = None, _why_no_replay(subject, cluster)
@@ -238,9 +251,9 @@ def prove(
     if cluster is not None and not why_not:
         replays = replay_both(
             subject.today, advised, cluster, ladder=ladder, policy=policy, by=by, seeds=seeds,
-            leave_out_unfit=leave_out_unfit, show=show,
+            leave_out_unfit=leave_out_unfit, workers=workers, show=show,
         )  # fmt: skip
-    oom = kill_share(then.kills[follows] > 0)
+    oom = kill_share(then.kills[follows] > 0, subject.today.submit_s[follows])
     return Proof(
         resource=resource,
         unit=advice.unit,
@@ -249,10 +262,12 @@ def prove(
         left_out={**subject.left_out, **subject.today.left_out},
         totals=totals,
         oom=oom,
-        oom_today=_oom_today(subject.today.jobs),
+        oom_today=_oom_today(subject.today.jobs, resource),
         retries=int(then.kills[follows].sum()),
         predicted=_share(float(promised.sum()), float(now.amount_h.sum())),
         tasks=_by_task(subject, now, then, promised, follows),
+        kept_tasks=_kept_tasks(subject, advice),
+        unknown_tasks=sorted(set(advice.changed) - set(subject.tasks.tolist())),
         replays=replays,
         why_no_replay=why_not,
         splits=found_splits,
@@ -326,7 +341,17 @@ def _by_task(
     return sorted(found, key=lambda one: -one.saved_h)
 
 
-def _oom_today(jobs: pd.DataFrame) -> Estimate:
+def _kept_tasks(subject: Subject, advice: GivenAdvice) -> dict[str, str]:
+    held = sorted(set(subject.tasks.tolist()) - {""} - set(advice.changed))
+    return {
+        task: advice.tasks[task].why if task in advice.tasks else "not in the advice"
+        for task in held
+    }
+
+
+def _oom_today(jobs: pd.DataFrame, resource: str) -> Estimate:
+    if resource != "memory":
+        return Estimate(math.nan, math.nan, math.nan, f"nobody is killed for too few {resource}")
     if "status" not in jobs or jobs["status"].isna().all():
         return Estimate(math.nan, math.nan, math.nan, "the trace does not tell how jobs ended")
     return kill_share((jobs["status"].astype("string") == "oom").fillna(False).to_numpy(bool))
@@ -335,7 +360,7 @@ def _oom_today(jobs: pd.DataFrame) -> Estimate:
 def _why_no_replay(subject: Subject, cluster: Cluster | None) -> str:
     if not subject.timed:
         return "the trace has no clock (submit_s or start_s), so nobody can be seen waiting"
-    return "no cluster is named" if cluster is None else ""
+    return NO_CLUSTER if cluster is None else ""
 
 
 def _largest_node(cluster: Cluster | None) -> float | None:

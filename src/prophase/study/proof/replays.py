@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from prophase.errors import InputError
 from prophase.plain import finite
+from prophase.plural import counted
 from prophase.sim.cluster import Cluster
 from prophase.sim.measures.groups import groups_of
 from prophase.sim.replaying import simulate
 from prophase.sim.rules.ladder import Ladder
 from prophase.sim.schedule import Schedule
+from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, ASK_MILLI
 from prophase.sim.sweeping.checking import unfit_jobs
 from prophase.sim.sweeping.resampling import (
     AS_RECORDED,
@@ -28,6 +31,7 @@ from prophase.sim.sweeping.resampling import (
 )
 from prophase.sim.workload import Workload
 from prophase.study.proof.intervals import block_length_s
+from prophase.workers import run_all
 
 _HOUR_S = 3600.0
 #: cluster-wide numbers that are compared, with what they are called
@@ -100,6 +104,7 @@ def replay_both(
     by: str = "class",
     seeds: int = 10,
     leave_out_unfit: bool = True,
+    workers: int | str = 1,
     show: Callable[[str, float], None] = lambda step, percent: None,
 ) -> Replays:
     """Replay both sides on the cluster.
@@ -114,30 +119,32 @@ def replay_both(
         Resampled traces; 0 gives no intervals.
     leave_out_unfit : bool
         Leave out jobs that fit on no node of the cluster; otherwise the replay refuses them.
+    workers : int or str, default=1
+        Processes, or the address of a Dask scheduler; the numbers are the same with any.
     """
     stuck = unfit_jobs(today, cluster) if leave_out_unfit else np.zeros(len(today), bool)
+    if stuck.all():
+        raise InputError(
+            f"none of the {counted(len(today), 'job')} fits on a node of this cluster: "
+            f"{_smallest(today)}. Name larger nodes (--cluster), or none to go without waits."
+        )
     reason = "fit on no node of this cluster"
     sides = {TODAY: today.without(stuck, reason), ADVISED: advised.without(stuck, reason)}
     block_h = block_length_s(sides[TODAY].submit_s) / _HOUR_S
     draws = {name: Resampler(side, block_h) for name, side in sides.items()}
     blocks = draws[TODAY].blocks
     seeds = seeds if blocks >= 2 and seeds >= 2 else 0
-    measured: dict[str, list[dict[tuple[str, str], float]]] = {TODAY: [], ADVISED: []}
-    allocated, notes, jobs = {}, list[str](), 0
-    for seed in range(AS_RECORDED, seeds + 1):
-        for name in (TODAY, ADVISED):
-            show(f"replaying {name}", 100 * seed / (seeds + 1))
-            rule = ladder if name == ADVISED else None
-            schedule = simulate(
-                draws[name](seed), cluster, seed=seed, ladder=rule, leave_out_unfit=leave_out_unfit,
-                **policy,
-            )  # fmt: skip
-            measured[name].append(_measures(schedule, by))
-            if seed == AS_RECORDED:
-                held = schedule.occupancy
-                allocated[name] = float(held.memory_gib @ held.length_s) / _HOUR_S
-                notes += [note for note in schedule.notes if note not in notes]
-                jobs = len(schedule.workload)
+    shared = _Shared(draws, cluster, ladder, policy, by, leave_out_unfit)
+    drawn = range(AS_RECORDED, seeds + 1)
+    by_seed: dict[int, dict[str, _Replay]] = {}
+    for seed, pair in run_all(_both, shared, drawn, workers=workers):
+        by_seed[seed] = pair
+        show("replaying both sides", 100 * len(by_seed) / len(drawn))
+    recorded = by_seed[AS_RECORDED]
+    allocated = {name: one.allocated_gib_h for name, one in recorded.items()}
+    notes = list(dict.fromkeys(note for one in recorded.values() for note in one.notes))
+    jobs = recorded[TODAY].jobs
+    measured = {name: [by_seed[seed][name].measures for seed in drawn] for name in (TODAY, ADVISED)}
     if seeds and (said := rough(blocks)):
         notes.append(said.replace("blocks", f"blocks of {block_h:.3g} h", 1))
     counts = _counts(sides[TODAY], by)
@@ -145,6 +152,56 @@ def replay_both(
         _change(key, measured, blocks, counts.get(key[1], jobs)) for key in measured[TODAY][0]
     ]
     return Replays(changes, allocated, notes, jobs, seeds)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What every replay needs."""
+
+    draws: Mapping[str, Resampler]
+    cluster: Cluster
+    ladder: Ladder | None
+    policy: Mapping[str, Any]
+    by: str
+    leave_out_unfit: bool
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """What one side of one trace gave."""
+
+    measures: dict[tuple[str, str], float]
+    allocated_gib_h: float
+    notes: tuple[str, ...]
+    jobs: int
+
+
+def _smallest(workload: Workload) -> str:
+    """Say what the job with the least memory asks for."""
+    asks = workload.asks[workload.asks[:, ASK_MEMORY].argmin()]
+    parts = {
+        "cores": asks[ASK_CPU] / 1000, "GiB": asks[ASK_MEMORY] / 1024,
+        "GPUs": asks[ASK_GPUS] * asks[ASK_MILLI] / 1000,
+    }  # fmt: skip
+    wanted = ", ".join(f"{value:.3g} {unit}" for unit, value in parts.items() if value > 0)
+    return f"the one with the least memory asks for {wanted or 'nothing that is stated'}"
+
+
+def _both(shared: _Shared, seed: int) -> dict[str, _Replay]:
+    """Replay both sides of one trace."""
+    found = {}
+    for name in (TODAY, ADVISED):
+        schedule = simulate(
+            shared.draws[name](seed), shared.cluster, seed=seed,
+            ladder=shared.ladder if name == ADVISED else None,
+            leave_out_unfit=shared.leave_out_unfit, **shared.policy,
+        )  # fmt: skip
+        held = schedule.occupancy
+        allocated = float(held.memory_gib @ held.length_s) / _HOUR_S
+        found[name] = _Replay(
+            _measures(schedule, shared.by), allocated, tuple(schedule.notes), len(schedule.workload)
+        )
+    return found
 
 
 def _measures(schedule: Schedule, by: str) -> dict[tuple[str, str], float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from prophase.study.proof.hours import (
     with_advice,
 )
 from prophase.study.proof.intervals import Estimate, kill_share, share_saved
+from prophase.workers import run_all
 
 #: a prediction this near to what came is called right
 NEAR_POINTS = 5.0
@@ -53,7 +54,11 @@ class SplitResult:
 
 @dataclass(frozen=True)
 class SplitsFound:
-    """All cuts, and what following the advice from cut to cut would have brought."""
+    """All cuts, and what following the advice from cut to cut would have brought.
+
+    A cut whose advice reaches no later job tells nothing of promises: it is counted in ``told``
+    and nowhere else.
+    """
 
     splits: list[SplitResult]
     #: of the jobs after each cut until the next, those with an advice
@@ -62,33 +67,47 @@ class SplitsFound:
     near_points: float = NEAR_POINTS
 
     @property
-    def near(self) -> int:
-        """Splits whose prediction came within the limit."""
-        return sum(abs(one.error_points) <= self.near_points for one in self.splits)
-
-    @property
-    def kept(self) -> int:
-        """Splits that saved what was promised, or at most the limit less."""
-        return sum(one.error_points <= self.near_points for one in self.splits)
+    def telling(self) -> list[SplitResult]:
+        """Splits in which the advice reached a later job."""
+        return [one for one in self.splits if one.reached_jobs > 0]
 
     @property
     def told(self) -> int:
-        """Splits in which the advice reached any later job."""
-        return sum(one.reached_jobs > 0 for one in self.splits)
+        """How many splits reached a later job."""
+        return len(self.telling)
+
+    @property
+    def near(self) -> int:
+        """Splits that tell and whose prediction came within the limit."""
+        return sum(abs(one.error_points) <= self.near_points for one in self.telling)
+
+    @property
+    def kept(self) -> int:
+        """Splits that tell and saved what was promised, or at most the limit less."""
+        return sum(one.error_points <= self.near_points for one in self.telling)
 
     def sentence(self) -> str:
         """Say how well predictions were kept."""
+        if not any(one.advised_tasks for one in self.splits):
+            return (
+                f"At none of {len(self.splits)} points of the past was there an advice to give: "
+                "every task kept its request, so nothing is held out."
+            )
         if not self.told:
             return (
                 f"No advice made at {len(self.splits)} points of the past reached a later job: no "
                 "task came back, so nothing tells whether a predicted saving would be kept."
             )
-        worst = max(self.splits, key=lambda one: abs(one.error_points))
+        silent = len(self.splits) - self.told
+        apart = (
+            f"; at {silent} more no later job was reached, which tells nothing" if silent else ""
+        )
+        worst = max(self.telling, key=lambda one: abs(one.error_points))
         return (
-            f"At {self.near} of {len(self.splits)} points of the past the predicted saving came "
-            f"within {self.near_points:g} points of what later jobs saved (advice reached later "
-            f"jobs at {self.told}), at {self.kept} it was not more than that below; worst: "
-            f"{worst.predicted_pct:.1f} % predicted, {worst.held_out_pct:.1f} % kept."
+            f"At {self.near} of {self.told} points of the past the predicted saving came within "
+            f"{self.near_points:g} points of what later jobs saved, and at {self.kept} it was not "
+            f"more than that below{apart}. Worst: {worst.predicted_pct:.1f} % predicted, "
+            f"{worst.held_out_pct:.1f} % kept."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,6 +131,7 @@ def forward_splits(
     splits: int = 10,
     fails_after: float = 1.0,
     seed: int = 0,
+    workers: int | str = 1,
     show: Callable[[float], None] = lambda percent: None,
 ) -> SplitsFound:
     """Make advice at points of the past and hold it against the jobs that came later.
@@ -125,53 +145,80 @@ def forward_splits(
         Cuts, evenly between 30 % and 90 % of the jobs.
     fails_after : float
         Share of its run after which an attempt that asks for too little is killed.
+    workers : int or str, default=1
+        Processes, or the address of a Dask scheduler; the numbers are the same with any.
     """
     if splits < 1:
         raise ParameterError(f"splits is {splits}, but at least one is needed; ten are usual.")
-    workload = subject.today
-    submit, end = workload.submit_s, _ends(workload.jobs, workload.submit_s, workload.duration_s)
     follows = subject.tasks != ""
-    cuts = _cuts(submit[follows], splits)
-    now = reserved(workload, subject.resource, None)
-    found: list[SplitResult] = []
-    forward: list[tuple[Floats, Floats, Floats, Floats]] = []
-    for number, cut in enumerate(cuts):
-        past = (end <= cut) & follows
-        advice = _advice_of(workload.jobs[past], subject.resource, risk, gate)
-        show(100 * (number + 1) / len(cuts))
-        later = submit >= cut
-        if advice is None:
-            found.append(_nothing(number, cut, past, later))
-            continue
-        changed = set(advice.changed)
-        reached = later & np.isin(subject.tasks, list(changed))
-        then = reserved(
-            with_advice(subject, advice),
-            subject.resource,
-            climbing(fails_after) if subject.resource == "memory" else None,
-        )
-        whole = float(now.amount_h[later].sum())
-        promised = predicted_saving(subject, advice, now)
-        found.append(
-            SplitResult(
-                number + 1, float(cut), int(past.sum()), int(later.sum()), int(reached.sum()),
-                len(changed),
-                100 * float(promised[later].sum()) / whole if whole else 0.0,
-                100 * (1 - float(then.amount_h[later].sum()) / whole) if whole else 0.0,
-                100 * float((then.kills[reached] > 0).mean()) if reached.any() else 0.0,
-            )
-        )  # fmt: skip
-        until = cuts[number + 1] if number + 1 < len(cuts) else np.inf
-        here = reached & (submit < until)
-        forward.append(
-            (submit[here], now.amount_h[here], then.amount_h[here], then.kills[here] > 0)
-        )
-    joined = [np.concatenate(part) for part in zip(*forward, strict=True)] if forward else []
-    if not joined or not len(joined[0]):
+    cuts = _cuts(subject.today.submit_s[follows], splits)
+    shared = _Shared(subject, cuts, risk, gate, fails_after)
+    by_number: dict[int, tuple[SplitResult, _Followed | None]] = {}
+    for number, one in run_all(_cut, shared, range(len(cuts)), workers=workers):
+        by_number[number] = one
+        show(100 * len(by_number) / len(cuts))
+    found = [by_number[number][0] for number in range(len(cuts))]
+    parts = (by_number[number][1] for number in range(len(cuts)))
+    followed = [part for part in parts if part is not None]
+    if not sum(len(part.when) for part in followed):
         return SplitsFound(found, None, None)
-    when, before, after, killed = joined
+    when, before, after, killed = (
+        np.concatenate(part) for part in zip(*map(astuple, followed), strict=True)
+    )
     return SplitsFound(
-        found, share_saved(when, before, after, seed=seed), kill_share(killed.astype(bool))
+        found, share_saved(when, before, after, seed=seed), kill_share(killed > 0, when)
+    )
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What every cut needs."""
+
+    subject: Subject
+    cuts: Floats
+    risk: float
+    gate: Gate | None
+    fails_after: float
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """Jobs from a cut to the next one that had an advice: what they reserve, and their kills."""
+
+    when: Floats
+    before: Floats
+    after: Floats
+    killed: Floats
+
+
+def _cut(shared: _Shared, number: int) -> tuple[SplitResult, _Followed | None]:
+    """Make the advice of one cut and hold it against what came later."""
+    subject, cuts = shared.subject, shared.cuts
+    workload, cut = subject.today, cuts[number]
+    submit, end = workload.submit_s, _ends(workload.jobs, workload.submit_s, workload.duration_s)
+    past, later = (end <= cut) & (subject.tasks != ""), submit >= cut
+    advice = _advice_of(workload.jobs[past], subject.resource, shared.risk, shared.gate)
+    if advice is None:
+        nothing = SplitResult(
+            number + 1, float(cut), int(past.sum()), int(later.sum()), 0, 0, 0.0, 0.0, 0.0
+        )
+        return nothing, None
+    now = reserved(workload, subject.resource, None)
+    ladder = climbing(shared.fails_after) if subject.resource == "memory" else None
+    then = reserved(with_advice(subject, advice), subject.resource, ladder)
+    reached = later & np.isin(subject.tasks, list(advice.changed))
+    promised = predicted_saving(subject, advice, now)
+    whole = float(now.amount_h[later].sum())
+    result = SplitResult(
+        number + 1, float(cut), int(past.sum()), int(later.sum()), int(reached.sum()),
+        len(advice.changed),
+        100 * float(promised[later].sum()) / whole if whole else 0.0,
+        100 * (1 - float(then.amount_h[later].sum()) / whole) if whole else 0.0,
+        100 * float((then.kills[reached] > 0).mean()) if reached.any() else 0.0,
+    )  # fmt: skip
+    here = reached & (submit < (cuts[number + 1] if number + 1 < len(cuts) else np.inf))
+    return result, _Followed(
+        submit[here], now.amount_h[here], then.amount_h[here], then.kills[here]
     )
 
 
@@ -184,12 +231,6 @@ def _advice_of(
         return GivenAdvice.made(advise(past, risk=risk, gate=gate, resource=resource))
     except InputError:
         return None
-
-
-def _nothing(number: int, cut: float, past: Any, later: Any) -> SplitResult:
-    return SplitResult(
-        number + 1, float(cut), int(past.sum()), int(later.sum()), 0, 0, 0.0, 0.0, 0.0
-    )
 
 
 def _cuts(submit: Floats, splits: int) -> Floats:

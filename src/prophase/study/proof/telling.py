@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from prophase.plural import counted
 from prophase.study.proof.intervals import Estimate
 from prophase.study.proof.proving import Proof
 from prophase.study.report import (
@@ -69,6 +70,8 @@ def proof_facts(proof: Proof) -> list[Measure]:
         _percent(f"of {first.name} saved", first.saved),
         _percent("killed at the first request", proof.oom),
     ]
+    if proof.splits is not None and proof.splits.oom is not None:
+        found.append(_percent("of later runs killed at the first request", proof.splits.oom))
     money = [one for one in proof.totals if one.name == "cost"]
     found += [Measure("cost saved", one.today - one.advised, one.unit) for one in money]
     wait = proof.replays.of("mean_wait_s") if proof.replays else None
@@ -76,7 +79,7 @@ def proof_facts(proof: Proof) -> list[Measure]:
         low, high = _ends(wait.change_low, wait.change_high)
         found.append(Measure("change of the mean wait", wait.change, "s", low, high))
     if proof.splits is not None and proof.splits.told:
-        near = f"{proof.splits.near} of {len(proof.splits.splits)}"
+        near = f"{proof.splits.near} of {proof.splits.told}"
         found.append(Measure("predictions kept within 5 points", near))
     return found
 
@@ -147,13 +150,14 @@ def _kept(proof: Proof) -> Finding | None:
             f"({oom.low:.2%} to {oom.high:.2%}) of them would have been killed first."
         )
     chart = Chart(
-        "kept", "Predicted and held-out saving at each point of the past", "points", rows,
+        "kept", "Predicted and held-out saving at each point of the past", "points",
+        [row for row in rows if row["reached_jobs"]],
         x="predicted_pct", y=["held_out_pct"], unit="held-out saving, %",
         x_title="predicted saving, %",
         caption="On the diagonal the promise was kept; below it less was saved than promised.",
     )  # fmt: skip
     table = ResultTable(rows, "Time-ordered splits; percentages of what later jobs reserve")
-    return Finding("Were predictions kept?", text, [table], [chart])
+    return Finding("Were predictions kept?", text, [table], [chart] if proof.splits.told else [])
 
 
 def _waits(proof: Proof) -> Finding:
@@ -201,7 +205,10 @@ def _method(proof: Proof) -> list[str]:
         "Hours are summed job by job, and the replay on the cluster climbs the same ladder, so "
         "both give the same sums. Jobs whose need is not known keep their request on both sides.",
         "Savings have 95 % intervals from a bootstrap over blocks of time, kills from "
-        "Clopper-Pearson, changes of waits from resampled traces that both sides share.",
+        "Clopper-Pearson with as many runs as they count for when kills come together, changes of "
+        "waits from resampled traces that both sides share.",
+        "A limit counts as kept only if its whole interval lies on the right side; otherwise it is "
+        "not shown.",
     ]
 
 
@@ -220,14 +227,25 @@ def _limits(proof: Proof) -> list[str]:
         "If the advice was learnt from this same history, its saving there flatters it; the "
         "splits above do not.",
     ]
+    if proof.unknown_tasks:
+        said.append(
+            "The history says nothing of these advised tasks, which it does not have: "
+            f"{', '.join(proof.unknown_tasks[:20])}."
+        )
     said += [
-        f"{count:,} jobs keep today's request: {why}." for why, count in proof.left_out.items()
+        f"{counted(count, 'job')} left as today: {why}." for why, count in proof.left_out.items()
     ]
     return said
 
 
 def _steps(proof: Proof, advice_file: str) -> list[Step]:
-    if proof.verdict.outcome != "pass":
+    if proof.verdict.outcome == "undecided":
+        return [
+            Step("It is not shown to be safe yet. Prove it again when more runs have ended, or ask "
+                 "for a smaller risk:",
+                 "prophase size HISTORY --risk 0.5% --export json > advice.json"),
+        ]  # fmt: skip
+    if proof.verdict.outcome == "fail":
         return [
             Step("Do not apply it as it is. Ask for a smaller risk, or leave the losing tasks out:",
                  "prophase size HISTORY --risk 0.5% --export json > advice.json"),

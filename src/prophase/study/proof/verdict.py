@@ -13,8 +13,10 @@ from prophase.study.proof.replays import Replays
 from prophase.study.proof.splits import SplitsFound
 
 Outcome = Literal["pass", "fail", "undecided"]
-#: of ten splits nine must come near; of fewer or more, the same share
+#: of ten splits that tell nine must keep the promise; of fewer or more, the same share
 _NEAR_SHARE = 0.9
+#: share of the splits that must reach a later run before promises count as kept
+_FEWEST_TOLD = 0.5
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Check:
-    """One limit: what was found, and whether it holds; None if that is not known."""
+    """One limit: what was found, and whether it holds; None if that is not shown."""
 
     name: str
     limit: float
@@ -63,7 +65,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Pass only if every check holds; undecided if one could not be made."""
+    """Pass only if every check is shown to hold; undecided if one is not shown either way."""
 
     checks: list[Check]
 
@@ -81,7 +83,7 @@ class Verdict:
         if bad:
             return "FAIL: " + "; ".join(bad) + "."
         if open_:
-            return "UNDECIDED: " + "; ".join(open_) + "."
+            return "NOT SHOWN: " + "; ".join(open_) + "."
         return "PASS: " + "; ".join(check.words for check in self.checks) + "."
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,10 +98,15 @@ def judge(
     splits: SplitsFound | None,
     replays: Replays | None,
 ) -> Verdict:
-    """Hold what was found against the limits."""
+    """Hold what was found against the limits.
+
+    A limit counts as kept only where the data show it: with the whole interval on the right side.
+    Kills on the history itself are a fact about it, not a forecast, so that their share alone is
+    held against the limit as long as later runs tell the rest.
+    """
     checks = [
         _saving("saving on the history", saving, limits.min_saving),
-        _oom("killed on the history", oom, limits.max_oom),
+        _oom("killed on the history", oom, limits.max_oom, exact=splits is not None),
     ]
     if splits is not None:
         if splits.oom is None or not splits.told:
@@ -115,23 +122,45 @@ def judge(
 
 def _saving(name: str, found: Estimate, limit: float) -> Check:
     words = f"{name} is {found.value:.1%}{_range(found)}, asked for are {limit:.1%}"
-    return Check(name, limit, found.value, found.low, found.high, found.value >= limit, words)
+    holds = None if found.value >= limit else False
+    if found.low >= limit:
+        holds = True
+    elif holds is None:
+        words += _so_far(found)
+    return Check(name, limit, found.value, found.low, found.high, holds, words)
 
 
-def _oom(name: str, found: Estimate, limit: float) -> Check:
+def _oom(name: str, found: Estimate, limit: float, *, exact: bool = False) -> Check:
     words = f"{name} are {found.value:.2%}{_range(found, 2)}, allowed are {limit:.2%}"
-    return Check(name, limit, found.value, found.low, found.high, found.value <= limit, words)
+    # no advised run at all: nobody is killed
+    holds = False if found.value > limit else None
+    if holds is None and (exact or found.high <= limit or math.isnan(found.value)):
+        holds = True
+    elif holds is None:
+        words += _so_far(found)
+    return Check(name, limit, found.value, found.low, found.high, holds, words)
+
+
+def _so_far(found: Estimate) -> str:
+    """Say why an estimate on the right side of a limit does not decide."""
+    if not math.isfinite(found.low):
+        return f", but there is no interval ({found.method})"
+    return ", but the interval reaches beyond: more runs would tell"
 
 
 def _kept(splits: SplitsFound) -> Check:
-    count = len(splits.splits)
-    needed = math.ceil(_NEAR_SHARE * count - 1e-9)
+    told, count = splits.told, len(splits.splits)
+    needed = math.ceil(_NEAR_SHARE * told - 1e-9)
+    kept = float(splits.kept)
     words = (
         f"later runs saved what was promised, or at most {splits.near_points:g} points less, at "
-        f"{splits.kept} of {count} points of the past, {needed} are asked for"
+        f"{splits.kept} of the {told} points of the past that tell, {needed} are asked for"
     )
-    kept = float(splits.kept)
-    return Check("promise kept", needed, kept, kept, kept, splits.kept >= needed, words)
+    holds: bool | None = splits.kept >= needed
+    if holds and told < _FEWEST_TOLD * count:
+        words += f"; the other {count - told} reached no later run, which leaves too few"
+        holds = None
+    return Check("promise kept", needed, kept, kept, kept, holds, words)
 
 
 def _wait(limit: float, replays: Replays | None) -> Check:
@@ -142,14 +171,16 @@ def _wait(limit: float, replays: Replays | None) -> Check:
         return Check(name, limit, math.nan, math.nan, math.nan, None, words)
     grown = found.change / found.today if found.today > 0 else (math.inf if found.change > 0 else 0)
     scale = found.today if found.today > 0 else math.nan
+    low, high = found.change_low / scale, found.change_high / scale
     words = (
         f"the mean wait goes from {found.today:,.0f} to {found.advised:,.0f} s, allowed is a "
         f"growth of {limit:.0%}"
     )
-    return Check(
-        name, limit, grown, found.change_low / scale, found.change_high / scale, grown <= limit,
-        words,
-    )  # fmt: skip
+    holds = grown <= limit
+    if holds and not (found.change_high <= 0 or high <= limit):
+        reach = "there is no interval" if math.isnan(high) else f"it may be {high:.0%}"
+        return Check(name, limit, grown, low, high, None, f"{words}, but {reach}")
+    return Check(name, limit, grown, low, high, holds, words)
 
 
 def _range(found: Estimate, digits: int = 1) -> str:

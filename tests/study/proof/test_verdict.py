@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from prophase.study.proof.intervals import Estimate, kill_share
+from prophase.study.proof.splits import SplitResult, SplitsFound
+from prophase.study.proof.verdict import Limits, Verdict, judge
+
+SAVED = Estimate(0.5, 0.4, 0.6, "bootstrap")
+NO_KILLS = kill_share(np.zeros(100, bool))
+
+
+def splits(kills: int, runs: int, errors: list[float], silent: int = 0) -> SplitsFound:
+    told = [SplitResult(i, 0.0, 9, 9, 9, 1, 50.0, 50.0 - e, 0.0) for i, e in enumerate(errors)]
+    rest = [SplitResult(20 + i, 0.0, 9, 9, 0, 0, 0.0, 0.0, 0.0) for i in range(silent)]
+    return SplitsFound(told + rest, SAVED, kill_share(np.arange(runs) < kills))
+
+
+def outcome(found: Verdict) -> tuple[str, list[str]]:
+    return found.outcome, [one.name for one in found.checks if one.holds is not True]
+
+
+def test_no_kill_among_few_later_runs_does_not_show_that_few_are_killed() -> None:
+    few = judge(Limits(), SAVED, NO_KILLS, splits(0, 100, [0.0] * 10), None)
+    many = judge(Limits(), SAVED, NO_KILLS, splits(0, 400, [0.0] * 10), None)
+    assert outcome(few) == ("undecided", ["killed among later runs"])
+    assert few.sentence().startswith("NOT SHOWN: killed among later runs are 0.00%")
+    assert "more runs would tell" in few.sentence()
+    assert outcome(many) == ("pass", [])
+
+
+def test_more_kills_than_allowed_fail_whatever_the_interval_says() -> None:
+    found = judge(Limits(), SAVED, NO_KILLS, splits(2, 100, [0.0] * 10), None)
+    assert outcome(found) == ("fail", ["killed among later runs"])
+
+
+def test_a_saving_whose_interval_reaches_below_the_limit_is_not_shown() -> None:
+    later = splits(0, 400, [0.0] * 10)
+    assert outcome(judge(Limits(min_saving=0.45), SAVED, NO_KILLS, later, None)) == (
+        "undecided",
+        ["saving on the history"],
+    )
+    assert judge(Limits(min_saving=0.55), SAVED, NO_KILLS, later, None).outcome == "fail"
+    alone = Estimate(0.5, math.nan, math.nan, "one block of time: no interval")
+    assert "one block of time" in judge(Limits(), alone, NO_KILLS, later, None).sentence()
+
+
+def test_without_later_runs_the_kills_on_the_history_need_an_interval_as_well() -> None:
+    assert outcome(judge(Limits(), SAVED, NO_KILLS, None, None)) == (
+        "undecided",
+        ["killed on the history"],
+    )
+
+
+def test_splits_that_reach_no_later_job_count_neither_as_kept_nor_as_near() -> None:
+    found = splits(0, 400, [0.0, 7.0, -9.0], silent=7)
+    assert (found.near, found.kept, found.told) == (1, 2, 3)
+    assert "At 1 of 3 points" in found.sentence()
+    assert "at 7 more no later job was reached" in found.sentence()
+
+
+@pytest.mark.parametrize(
+    ("errors", "silent", "expected"),
+    [
+        ([0.0] * 6, 4, "pass"),
+        ([0.0] * 4, 6, "undecided"),
+        ([9.0] * 2 + [0.0] * 8, 0, "fail"),
+        ([9.0] + [0.0] * 9, 0, "pass"),
+        ([-9.0] * 10, 0, "pass"),
+        ([9.0] * 2, 8, "fail"),
+    ],
+)
+def test_promises_are_judged_on_the_splits_that_tell(
+    errors: list[float], silent: int, expected: str
+) -> None:
+    found = judge(Limits(), SAVED, NO_KILLS, splits(0, 400, errors, silent), None)
+    assert found.outcome == expected
+
+
+def test_intervals_of_kills_that_come_together_hold_the_true_share_more_often() -> None:
+    rng = np.random.default_rng(0)
+    when = 3600.0 * np.arange(600)
+    held = {True: 0, False: 0}
+    for _ in range(200):
+        # a third of the days kills a tenth of its runs, the others none
+        chance = np.repeat(rng.random(25) < 1 / 3, 24) * 0.1
+        killed = rng.random(600) < chance
+        for timed in held:
+            found = kill_share(killed, when if timed else None)
+            held[timed] += found.low <= 1 / 30 <= found.high
+    assert held[True] >= 185
+    assert held[True] >= held[False]
