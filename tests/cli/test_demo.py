@@ -2,23 +2,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.made_demo import SMALL
 
+from prophase import __version__
 from prophase.cli import demo_data
-from prophase.cli.demo_data import Size
 from prophase.study.report import read_report, stored_reports
 
-SMALL = Size(
-    2_000, 2.0, 1.0, 4, 100,
-    {"seeds": 2, "splits": 2, "targets": ("duration_s",), "methods": ("backoff-median",),
-     "steps": ("lint", "describe", "predictions", "sizing", "proof")},
-)  # fmt: skip
 
-
-def test_the_demo_ends_with_a_report_that_stands_alone(prophase_here, tmp_path, monkeypatch):
+def test_the_demo_ends_with_a_report_that_stands_alone_and_a_workspace_to_serve(
+    prophase_here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(demo_data, "QUICK", SMALL)
     done = prophase_here("demo", "d", "--quick", "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -28,21 +24,46 @@ def test_the_demo_ends_with_a_report_that_stands_alone(prophase_here, tmp_path, 
     assert "9/9" in done.stderr, "every step says where it is and why it matters"
     page = (tmp_path / "d" / "report.html").read_text(encoding="utf-8")
     for title in (
+        "Where is the waste?", "What should change?", "What does it save?", "What does it risk?",
+        "What does it do to waiting times?", "How sure is that?",
         "Where the waste is", "What to change", "Were predictions kept?",
         "What it does to waiting times", "What jobs do while they run", "How far this reaches",
     ):  # fmt: skip
         assert title in page
     assert not re.search(r'(src|href)="https?:', page)
+    told = f"<dd>{answer['data_hash']}</dd>", f"prophase {__version__}", "<dt>seed</dt>"
+    assert all(words in page for words in told), "data hash, version and seed are on the page"
+    _tells_what_the_json_tells(page, answer)
     (held,) = stored_reports(tmp_path / "d")
     report = read_report(held.json)
     assert report.reproduce is not None
     assert report.reproduce.command.startswith("prophase demo d --quick")
     assert all(data.kind == "synthetic" for data in report.data)
-    # a second run replaces the first, and keeps what has not changed
-    again = prophase_here("demo", "d", "--quick")
+    # a second run replaces the first, keeps what has not changed, and may be looked at
+    asked = []
+    monkeypatch.setattr("prophase.cli.demo._serve", asked.append)
+    again = prophase_here("demo", "d", "--quick", "--serve")
     assert again.returncode == 0
+    assert asked == [Path("d")]
     assert "Next, your own history" in again.stdout
     assert len(again.stdout.splitlines()) < 25, "the summary fits on one screen"
+    models = {path.name for path in (tmp_path / "d" / "models").iterdir()}
+    assert {"phases.model", "predictions.model", "profiles.model"} <= models
+
+
+def _tells_what_the_json_tells(page: str, answer: dict[str, object]) -> None:
+    """Hold the numbers of the page against those of the JSON."""
+    proof = answer["results"]["proof"]  # type: ignore[index]
+    saving, total = proof["saving"], proof["totals"][0]
+    span = f"({100 * saving['low']:.1f} to {100 * saving['high']:.1f})"
+    assert f"{100 * saving['value']:.1f} % <small>{span}</small>" in page
+    for hours in (total["today"], total["advised"]):
+        assert f"{hours:,.0f}" in page
+    assert f"{proof['advised_jobs']:,} of {proof['jobs']:,} jobs" in page
+    for row in answer["results"]["describe"]["used"]:  # type: ignore[index]
+        assert f"{row['used_pct']:.1f}" in page
+    shown = [one["value"] for one in answer["answers"]]  # type: ignore[attr-defined]
+    assert all(value.split(" (")[0] in page for value in shown)
 
 
 def test_the_demo_leaves_a_workspace_with_other_tables_alone(prophase_here):
@@ -52,17 +73,3 @@ def test_the_demo_leaves_a_workspace_with_other_tables_alone(prophase_here):
     assert refused.returncode == 1
     assert "mine: already has jobs from synth-pai" in refused.stderr
     assert prophase_here("show", "mine").stdout == before
-
-
-def test_serving_the_demo_starts_the_dashboard_on_a_workspace_with_models(
-    prophase_here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    least = replace(SMALL, jobs=300, plan={"steps": ("lint",)})
-    monkeypatch.setattr(demo_data, "QUICK", least)
-    asked = []
-    monkeypatch.setattr("prophase.cli.demo._serve", asked.append)
-    done = prophase_here("demo", "d", "--quick", "--serve")
-    assert done.returncode == 0, done.stderr
-    assert asked == [Path("d")]
-    models = {path.name for path in (tmp_path / "d" / "models").iterdir()}
-    assert {"phases.model", "predictions.model", "profiles.model"} <= models

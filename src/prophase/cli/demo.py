@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from prophase.study.loop.steps import StudyStep
     from prophase.study.report import Finding, Report
 
+#: the report, where a newcomer finds it
+PAGE = "report.html"
 #: what the demo does itself before and after the steps of the study
 _FIRST, _LAST = 1, 3
 #: the resource whose waste is largest on such a cluster, and what the verdict is about
@@ -58,46 +62,60 @@ def command(
 
     `prophase demo --serve`, and open the address it prints.
     """
-    from prophase.cli.demo_data import FULL, QUICK, make_tables, refuse_other_tables
-    from prophase.plots.page import write_page
-    from prophase.plots.report import report_page, write_report
+    from prophase.cli.demo_data import FULL, QUICK
+    from prophase.plots.report import report_page
 
-    refuse_other_tables(folder)
-    size = QUICK if quick else FULL
-    total = _FIRST + len(size.plan["steps"]) + _LAST
     with progress_bar() as show:
-        say(
-            f"1/{total}  making {size.jobs:,} jobs over {size.days:g} days, a cluster to match, "
-            "and a few containers"
-        )
-        usage = make_tables(folder, size, seed, typed_command())
-        found = _study(folder, size, seed, total, show)
-        say(f"{total - 2}/{total}  phases: what containers do now tells what they do next")
-        phases: Finding | None = None
-        try:
-            from prophase.cli.demo_phases import phase_finding
-
-            phases = phase_finding(usage, folder, seed)
-        except MissingExtraError as cause:
-            say(f"     left out: {cause}")
-        say(f"{total - 1}/{total}  models: what new jobs are answered from")
-        _learn(folder, seed, show)
-        say(f"{total}/{total}  report: what to attach to a decision")
-        from prophase.cli.demo_report import demo_report
-
-        report = demo_report(found, phases, folder, typed_command())
-        write_report(report, folder / "reports" / "demo")
-        page = folder / "report.html"
-        write_page(report_page(report), page)
+        found, report = make_demo(folder, QUICK if quick else FULL, seed, show)
+    page = folder / PAGE
     emit(
-        [{"what": fact.name, "found": fact.text()} for fact in report.facts],
+        [{"question": one.question, "answer": one.value} for one in report.answers],
         format,
-        document=finite({"report": str(page), **found.to_dict()}),
+        document=finite(
+            {
+                "report": str(page),
+                "answers": [asdict(one) for one in report.answers],
+                **found.to_dict(),
+            }
+        ),
         remarks=_closing(report, page, folder),
         page=lambda: report_page(report),
     )
     if serve:
         _serve(folder)
+
+
+def make_demo(
+    folder: Path, size: Size, seed: int, show: Callable[[str, float | None], None]
+) -> tuple[StudyResult, Report]:
+    """Fill a workspace with all that the demo shows: tables, models, advice and reports."""
+    from prophase.cli.demo_data import make_tables, refuse_other_tables
+    from prophase.cli.demo_report import demo_report
+    from prophase.plots.report import write_report
+
+    refuse_other_tables(folder)
+    total = _FIRST + len(size.plan["steps"]) + _LAST
+    say(
+        f"1/{total}  making {size.jobs:,} jobs over {size.days:g} days, a cluster to match, "
+        "and a few containers"
+    )
+    usage = make_tables(folder, size, seed, typed_command())
+    found = _study(folder, size, seed, total, show)
+    say(f"{total - 2}/{total}  phases: what containers do now tells what they do next")
+    phases: Finding | None = None
+    try:
+        from prophase.cli.demo_phases import phase_finding
+
+        phases = phase_finding(usage, folder, seed)
+    except MissingExtraError as cause:
+        say(f"     left out: {cause}")
+    say(f"{total - 1}/{total}  models: what new jobs are answered from")
+    _learn(folder, seed, show)
+    say(f"{total}/{total}  report: what to attach to a decision")
+    report = demo_report(found, phases, folder, typed_command())
+    page = write_report(report, folder / "reports" / "demo")
+    shutil.copyfile(page, folder / PAGE)
+    return found, report
 
 
 def _serve(folder: Path) -> None:

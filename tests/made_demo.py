@@ -1,0 +1,20 @@
+"""The demo at its smallest: everything that it shows, in a few seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prophase.cli.demo import make_demo
+from prophase.cli.demo_data import Size
+
+SMALL = Size(
+    2_000, 2.0, 1.0, 4, 100,
+    {"seeds": 2, "splits": 2, "targets": ("duration_s",), "methods": ("backoff-median",),
+     "steps": ("lint", "describe", "predictions", "sizing", "proof")},
+)  # fmt: skip
+
+
+def made_demo(folder: Path) -> Path:
+    """Make the workspace of a small demo, as ``prophase demo`` does."""
+    make_demo(folder, SMALL, 0, lambda step, percent: None)
+    return folder
