@@ -119,7 +119,7 @@ def run_live(
     rung_asks = asks if setting.rung_asks is None else setting.rung_asks
     work = duration_s if setting.rung_work is None else setting.rung_work
     shapes, rung_shape = shapes_of(rung_asks)
-    forest = grow_forest(rung_shape, len(shapes), len(nodes), setting.trees)
+    forest = grow_forest(rung_shape, shapes, len(nodes), setting.trees)
     jobs = _job_matrix(submit_s, duration_s, asks, key, setting)
     jobs[:, JOB_REMAINING] = work[first_rung[:-1]]
     owners = _owner_matrix(setting)

@@ -9,7 +9,7 @@ import numpy as np
 
 from prophase.sim.attempts import Attempts
 from prophase.sim.kernels.heads import HEAD_COLUMNS, NOBODY
-from prophase.sim.kernels.trees import DRAW, QUEUE_FIRST, QUEUE_SIZE, SCAN
+from prophase.sim.kernels.trees import DRAW, QUEUE_FIRST, QUEUE_SIZE, ROOM, ROOM_ROW, SCAN, TREE
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.shapes import shapes_of
 from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
@@ -72,7 +72,7 @@ def run_loop(
         jobs_in = [shape_of, rank, job_of_rank]
         matrices = [np.array(nodes, np.int64, order="C"), shapes]
         policy = [score, choose_gpu, np.zeros((1, 1)) if facts is None else _grid(facts)]
-        forest = grow_forest(shape_of, len(shapes), len(nodes), trees, lots)
+        forest = grow_forest(shape_of, shapes, len(nodes), trees, lots)
         results = [first, placed, start]
         from prophase.sim.kernels import replay as kernel
 
@@ -97,22 +97,30 @@ def rank_by(key: Floats) -> Ints:
 
 
 def grow_forest(
-    shape_of: Ints, kinds: int, machines: int, trees: bool, lots: bool = False
+    shape_of: Ints, shapes: Ints, machines: int, trees: bool, lots: bool = False
 ) -> list[Any]:
     """Return what ``best_node`` keeps: scores, trees, the state of each shape, a change log.
 
-    The commonest shapes get a tree each, as many as fit into memory.
+    The commonest shapes get a tree each, the commonest gangs a row that counts room, as many as
+    fit into memory.
     """
+    kinds = len(shapes)
     per_shape = np.bincount(shape_of, minlength=kinds)
     state = np.full((kinds, 4), -1, np.int64)
     state[:, QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
     state[:, QUEUE_SIZE] = 0
     width = _power_of_two(machines)
-    kept = min(kinds, _TREE_CELLS // (2 * width)) if trees and not lots else 0
-    tree_of = np.full((kinds, 1), DRAW if lots else SCAN, np.int64)
-    tree_of[np.argsort(-per_shape, kind="stable")[:kept], 0] = np.arange(kept)
+    most = _TREE_CELLS // (2 * width) if trees and not lots else 0
+    common = np.argsort(-per_shape, kind="stable")
+    gangs = common[shapes[common, ASK_INSTANCES] > 1][:most]
+    kept = min(kinds, most)
+    tree_of = np.full((kinds, ROOM + 1), SCAN, np.int64)
+    if lots:
+        tree_of[:, TREE] = DRAW
+    tree_of[common[:kept], TREE] = np.arange(kept)
+    tree_of[gangs, ROOM_ROW] = kept + np.arange(len(gangs))
     # not filled: memory of trees that are never asked for stays untouched
-    scores = np.empty((max(kept, 1), 2 * width))
+    scores = np.empty((max(kept + len(gangs), 1), 2 * width))
     return [scores, tree_of, state, np.zeros(_power_of_two(2 * machines), np.int64)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numba import njit, types
 
 from prophase.sim.kernels.nodes import fits, give_back, take
+from prophase.sim.kernels.rooms import may_fit
 from prophase.sim.kernels.trees import best_node
 from prophase.sim.signatures import (
     ASK_INSTANCES,
@@ -80,6 +81,8 @@ def place_gang(
     first,
 ):
     """Place every instance of a shape, or none; return (1 or 0, the grown count of changes)."""
+    if not may_fit(nodes, asks, shape, pooled, scores, winners, log, changes):
+        return 0, changes
     wanted, done, node = asks[shape, ASK_INSTANCES], 0, -1
     while done < wanted:
         asks[shape, ASK_LEFT] = wanted - done

@@ -12,6 +12,7 @@ from numba import njit, types
 
 from prophase.sim.kernels.compiling import STEP
 from prophase.sim.kernels.nodes import fits
+from prophase.sim.kernels.rooms import may_fit
 from prophase.sim.kernels.trees import BLOCKED_AT
 from prophase.sim.signatures import (
     ASK_CPU,
@@ -19,6 +20,7 @@ from prophase.sim.signatures import (
     ASK_MEMORY,
     ASK_MILLI,
     FLAG,
+    FLOAT_GRID,
     FREE_CPU,
     FREE_GPU,
     FREE_MEMORY,
@@ -70,18 +72,30 @@ def first_head(heads: Ints, column: int) -> int:
     return place - width
 
 
-@njit(INT(INT_GRID, INT_GRID, INT, INT_GRID, FLAG, INT_GRID, INT, INT_LINE), **STEP)
+@njit(
+    INT(
+        INT_GRID,
+        INT_GRID,
+        INT,
+        INT_GRID,
+        FLAG,
+        FLOAT_GRID,
+        INT_GRID,
+        INT_GRID,
+        INT_LINE,
+        INT,
+        INT,
+        INT_LINE,
+    ),
+    **STEP,
+)
 def first_that_fits(
-    heads: Ints,
-    nodes: Ints,
-    node: int,
-    asks: Ints,
-    pooled: bool,
-    shapes: Ints,
-    passes: int,
-    stack: Ints,
-) -> int:
-    """Return the shape of the first waiting job that fits on a node and did not fail yet."""
+    heads, nodes, node, asks, pooled, scores, tree_of, shapes, log, changes, passes, stack
+):
+    """Return the shape of the first waiting job that fits on a node and did not fail yet.
+
+    Gangs that find no room for all of their instances are marked as failed on the way.
+    """
     free_gpu, free_cpu = nodes[node, FREE_GPU], nodes[node, FREE_CPU]
     free_memory, width = nodes[node, FREE_MEMORY], heads.shape[0] // 2
     chosen, smallest = -1, NOBODY
@@ -105,5 +119,8 @@ def first_that_fits(
             continue
         shape = place - width
         if shapes[shape, BLOCKED_AT] != passes and fits(nodes, node, asks, shape, pooled):
-            chosen, smallest = shape, heads[place, HEAD_RANK]
+            if may_fit(nodes, asks, shape, pooled, scores, tree_of, log, changes):
+                chosen, smallest = shape, heads[place, HEAD_RANK]
+            else:
+                shapes[shape, BLOCKED_AT] = passes
     return chosen

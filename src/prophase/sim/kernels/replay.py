@@ -46,20 +46,26 @@ _READ_LINE = types.Array(types.float64, 1, "C", readonly=True)
 
 
 @njit(
-    INT(INT_GRID, INT, INT_GRID, INT_GRID, INT_GRID, FLAG, INT_GRID, INT, INT_LINE),
+    INT(
+        INT_GRID,
+        INT,
+        INT_GRID,
+        INT_GRID,
+        INT_GRID,
+        FLAG,
+        FLOAT_GRID,
+        INT_GRID,
+        INT_GRID,
+        INT_LINE,
+        INT,
+        INT,
+        INT_LINE,
+    ),
     **STEP,
 )
 def _first_for_freed(
-    freed: Ints,
-    count: int,
-    heads: Ints,
-    nodes: Ints,
-    asks: Ints,
-    pooled: bool,
-    shapes: Ints,
-    passes: int,
-    stack: Ints,
-) -> int:
+    freed, count, heads, nodes, asks, pooled, scores, tree_of, shapes, log, changes, passes, stack
+):
     """Look up the first job for each freed node; drop nodes that fit nobody, return how many stay.
 
     What was found for a node stays right while that job still waits and still fits: the others
@@ -75,7 +81,10 @@ def _first_for_freed(
             and fits(nodes, node, asks, shape, pooled)
         )
         if not known:
-            shape = first_that_fits(heads, nodes, node, asks, pooled, shapes, passes, stack)
+            shape = first_that_fits(
+                heads, nodes, node, asks, pooled, scores, tree_of, shapes, log, changes, passes,
+                stack,
+            )  # fmt: skip
             if shape < 0:
                 count -= 1
                 freed[FREED_NODE, place] = freed[FREED_NODE, count]
@@ -208,8 +217,9 @@ def replay(
             else:
                 shape, smallest = first_head(heads, HEAD_NEW), heads[1, HEAD_NEW]
                 released = _first_for_freed(
-                    freed, released, heads, nodes, asks, pooled, shapes, passes, stack
-                )
+                    freed, released, heads, nodes, asks, pooled, scores, tree_of, shapes, log,
+                    changes, passes, stack,
+                )  # fmt: skip
                 for place in range(released):
                     if freed[FREED_RANK, place] < smallest:
                         shape, smallest = freed[FREED_SHAPE, place], freed[FREED_RANK, place]

@@ -23,7 +23,10 @@ from prophase.sim.signatures import (
 #: columns of the shape state: its queue (where it begins, how long it is), the pass in which
 #: it was last found not to fit, and how much of the change log its tree has seen
 QUEUE_FIRST, QUEUE_SIZE, BLOCKED_AT, SEEN = range(4)
-#: in place of a tree's number: look at every node, or draw nodes by lot
+#: columns of the table of trees: a shape's tree, the row of scores that counts how many
+#: instances each node has room for, how much of the change log that row has seen, and its sum
+TREE, ROOM_ROW, ROOM_SEEN, ROOM = range(4)
+#: in place of a tree's or row's number: look at every node, or draw nodes by lot
 SCAN, DRAW = -1, -2
 #: draws before all nodes are looked at after all; more would only help the fullest cluster
 _DRAWS = 64
@@ -103,7 +106,7 @@ def _draw(score, nodes, asks, shape, facts, pooled):
 )
 def best_node(score, nodes, asks, shape, facts, pooled, scores, tree_of, shapes, log, changes):
     """Return the node with the highest score on which the shape fits, or -1."""
-    tree = tree_of[shape, 0]
+    tree = tree_of[shape, TREE]
     if tree == DRAW:
         return _draw(score, nodes, asks, shape, facts, pooled)
     if tree == SCAN:
