@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
@@ -72,8 +73,11 @@ class Work:
         if len(jobs) <= self.plan.most_jobs:
             return jobs
         clock = next((c for c in ("submit_s", "start_s") if has_values(jobs, c)), None)
-        ordered = jobs if clock is None else jobs.sort_values(clock, kind="stable")
-        return ordered.tail(self.plan.most_jobs)
+        if clock is None:
+            return jobs.tail(self.plan.most_jobs)
+        # only the rows that stay are copied: of a long trace they are few
+        latest = np.argsort(jobs[clock].to_numpy(np.float64, na_value=np.nan), kind="stable")
+        return jobs.iloc[latest[-self.plan.most_jobs :]]
 
     @cached_property
     def cluster(self) -> Cluster | None:
