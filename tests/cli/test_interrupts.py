@@ -4,8 +4,11 @@ import subprocess
 import sys
 
 IN_A_DESTRUCTOR = """
-import time
+import signal, time
 from prophase.cli.interrupts import interrupts_passed_on
+
+# a shell that starts the tests in the background has it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Held:
     def __del__(self):

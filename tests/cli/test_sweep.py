@@ -31,10 +31,21 @@ def dump(tmp_path: Path) -> Path:
     return path
 
 
+#: a shell that starts the tests in the background has Ctrl-C ignored
+PROPHASE = """
+import signal
+from prophase.cli.main import run
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if __name__ == "__main__":
+    run()
+"""
+
+
 def start(dump: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start a sweep and return when it has finished a few cells, and is not done."""
     running = subprocess.Popen(
-        [str(Path(sys.executable).parent / "prophase"), "sweep", dump, *arguments],
+        [sys.executable, "-c", PROPHASE, "sweep", dump, *arguments],
         cwd=dump.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

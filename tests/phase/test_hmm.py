@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from prophase.phase.hmm import HMM, learn_hmm
+from prophase.phase.hmm import HMM, _expect, _Padded, learn_hmm
 
 
 def small() -> HMM:
@@ -51,6 +51,16 @@ def test_learning_never_makes_the_likelihood_worse() -> None:
     rounds = [learn_hmm([values], 2, most_rounds=n, tolerance=-1.0) for n in (1, 3, 6, 12)]
     found = [one.log_likelihood for one in rounds]
     assert all(later >= earlier - 1e-6 for earlier, later in itertools.pairwise(found))
+
+
+def test_samples_that_no_reachable_state_explains_do_not_overflow() -> None:
+    # the model is sure to be in the first state and never to leave it; the second one fits
+    log_density = np.array([[0.0, -2000.0], *[[-2000.0, 0.0]] * 5])
+    (belief, remained), pairs, starts, likelihood = _expect(
+        _Padded([6]), log_density, log_density, np.array([1.0, 0.0]), np.eye(2)
+    )
+    for found in (belief, remained, pairs, starts, likelihood):
+        assert np.isfinite(found).all()
 
 
 def test_phases_that_differ_only_in_movement_are_told_apart_by_a_higher_order() -> None:

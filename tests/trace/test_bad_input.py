@@ -356,10 +356,13 @@ def test_no_space_left_while_the_tables_are_switched_leaves_the_old_ones(
 
 #: stop for a signal right before the named step of an import
 PAUSED = """
-import sys, time
+import signal, sys, time
 import prophase.trace.staging as staging
 import prophase.trace.workspace as workspace
 from prophase.trace import Workspace, import_trace
+
+# a shell that starts the tests in the background has it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def paused(step):
     def wait(*values, **named):
@@ -457,6 +460,9 @@ CTRL_C = """
 import os, signal, time
 from prophase.cli.main import run
 from prophase.trace.engine import DuckEngine
+
+# a shell that starts the tests in the background has it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def ctrl_c(engine, finished, progress):
     time.sleep(0.02)
