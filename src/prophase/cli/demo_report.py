@@ -36,6 +36,8 @@ def demo_report(found: StudyResult, phases: Finding | None, folder: Path, comman
         limits=[
             "The jobs are synthetic: their shape follows published figures of Alibaba's PAI, but "
             "no number here is about a real cluster.",
+            "Intervals are about this history. Another seed (--seed) makes another history, whose "
+            "saving and waits may lie outside of them.",
             "GPU shares are sized by mean use: a job whose use comes in bursts may be slowed "
             "down beside others although its mean fits.",
             *report.limits,

@@ -27,6 +27,8 @@ from prophase.study.report import Chart
 #: characters of a title that fit into one line; names of rows leave less room
 _TITLE_WIDTH = {"bars": 44, "intervals": 44, "lines": 62, "points": 62}
 
+#: share of the longest bar below which a bar cannot be seen
+_NOTHING = 1e-4
 #: characters of a row's name that fit into one line
 _NAME_WIDTH = 34
 
@@ -58,6 +60,7 @@ def _bars(axes: Axes, chart: Chart) -> None:
     """Draw a group of horizontal bars per row, with whiskers where there is an interval."""
     places = np.arange(len(chart.rows))
     width = 0.78 / len(chart.y)
+    top = max((abs(_number(row.get(name))) for row in chart.rows for name in chart.y), default=0.0)
     for nth, column in enumerate(chart.y):
         at = places + (nth - (len(chart.y) - 1) / 2) * width
         values = [_number(row.get(column)) for row in chart.rows]
@@ -69,7 +72,7 @@ def _bars(axes: Axes, chart: Chart) -> None:
             edge = value if math.isnan(high) else max(value, high)
             if not math.isnan(edge):
                 axes.annotate(
-                    _short_number(value), (edge, place), xytext=(4, 0), fontsize=8.5,
+                    _short_number(value, top), (edge, place), xytext=(4, 0), fontsize=8.5,
                     textcoords="offset points", va="center", color=INK,
                 )  # fmt: skip
     _label_rows(axes, chart)
@@ -167,7 +170,10 @@ def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def _short_number(value: float) -> str:
+def _short_number(value: float, top: float) -> str:
+    """Write the number at a bar; what is nothing beside the longest bar is told as that."""
+    if 0 < abs(value) < _NOTHING * top:
+        return "~0"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 

@@ -60,9 +60,12 @@ def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
         return [Answer(question, NOT_TOLD, why, section)]
     sized = str(results.get("proof", {}).get("resource", "")).lower()
     first = min(used, key=lambda name: (not (sized and name.lower().startswith(sized)), used[name]))
-    others = ", ".join(f"{name} {say_share(used[name])}" for name in used if name != first)
-    text = f"of what jobs asked for is used ({first})" + (f"; {others}" if others else "")
-    return [Answer(question, say_share(used[first]), f"{text}.", section)]
+    resource, _, how = first.partition(", ")
+    text = f"of the {resource} asked for is used" + (f" ({how})." if how else ".")
+    others = "; ".join(f"{name}: {say_share(used[name])}" for name in used if name != first)
+    if others:
+        text += f" {others[:1].upper()}{others[1:]}."
+    return [Answer(question, say_share(used[first]), text, section)]
 
 
 def _change(sized: Mapping[str, Any], results: Results) -> list[Answer]:
@@ -110,7 +113,7 @@ def _waits(proof: Mapping[str, Any]) -> Answer:
     if wait is None:
         why = proof.get("why_no_replay") or "nothing was replayed"
         return Answer(question, NOT_TOLD, _why(why), section)
-    text = f"is how the mean wait of all jobs changes.{_sureness(wait)}"
+    text = f"is the mean wait of all jobs, today and with the advice.{_sureness(wait)}"
     return Answer(question, from_to(wait["today"], wait["advised"]), text, section)
 
 

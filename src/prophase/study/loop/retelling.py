@@ -136,8 +136,9 @@ def _waits(finding: Finding, results: Results) -> Finding:
     if not finding.charts:
         return finding
     chart = finding.charts[0]
-    top = max((row[key] or 0.0 for row in chart.rows for key in chart.y), default=0.0)
-    size, unit = next((step for step in _LENGTHS if top >= 2 * step[0]), _LENGTHS[-1])
+    # in the unit in which the wait of all jobs, the first row, is told elsewhere
+    first = chart.rows[0].get("today") or 0.0
+    size, unit = next((step for step in _LENGTHS if first >= step[0]), _LENGTHS[-1])
     rows = [{**row, **{key: _over(row[key], size) for key in chart.y}} for row in chart.rows]
     classes = any(str(row["of"]).startswith(("short, ", "long, ")) for row in rows)
     told = "Short: under an hour. Low GPU: at most one GPU; high: more." if classes else ""
