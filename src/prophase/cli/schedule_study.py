@@ -14,14 +14,18 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, not_among
 
 if TYPE_CHECKING:
-    from prophase.study.scheduling.comparing import PolicyResult, ScheduleStudy
+    from prophase.study.scheduling.comparing import ScheduleStudy
+    from prophase.study.scheduling.judging import PolicyResult
 
 
 def command(
     path: TraceArgument,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Node list, or in short such as 100x8. [default: the trace's nodes]"),
+        typer.Option(
+            help="Node list, in short such as 100x8, or 90%: as many nodes as the jobs keep that "
+            "busy. [default: the trace's nodes]"
+        ),
     ] = None,
     methods: Annotated[
         str, typer.Option(help="Predictors joined by commas, or 'all' or 'baselines'.")
@@ -61,26 +65,25 @@ def command(
 
     `prophase schedule-study ws --methods all --queue strict --seeds 20 --report schedules`
     """
+    from prophase.cli.made_from import open_trace
     from prophase.plots.report import report_page, write_report
-    from prophase.sim.sweeping.workers import parse_workers
     from prophase.study.machines import machines
     from prophase.study.report import DataUsed
     from prophase.study.scheduling.comparing import require_cluster, schedule_study
     from prophase.study.scheduling.telling import schedule_report
-    from prophase.trace.loading import open_trace
     from prophase.trace.units import parse_share
+    from prophase.workers import parse_workers
 
     names = _names(methods)
     share = parse_share(test_share, name="--test-share")
     with progress_bar() as show:
         show("reading", None)
         trace = open_trace(path, source=source, tables=["jobs", "nodes"])
-        nodes = require_cluster(machines(trace, cluster))
-        jobs, left = trace.jobs, 0
-        if len(jobs) > most_jobs:
-            left = len(jobs) - most_jobs
-            clock = "submit_s" if "submit_s" in jobs else "start_s"
-            jobs = jobs.sort_values(clock).tail(most_jobs)
+        clock = "submit_s" if "submit_s" in trace.jobs else "start_s"
+        jobs = trace.jobs.sort_values(clock).tail(most_jobs)
+        left = len(trace.jobs) - len(jobs)
+        later = jobs.tail(max(1, round(share * len(jobs))))
+        nodes = require_cluster(machines(trace, cluster, replayed=later))
         study = schedule_study(
             jobs,
             nodes,
@@ -135,6 +138,9 @@ def _row(one: PolicyResult, classes: bool) -> dict[str, Any]:
         "p99_wait_s": one.p99_wait_s,
         "change_pct": _ranged(one.change_pct, one.change_pct_low, one.change_pct_high),
         "gain_kept_pct": _ranged(one.kept_pct, one.kept_pct_low, one.kept_pct_high),
+        "p99_change_pct": _ranged(
+            one.p99_change_pct, one.p99_change_pct_low, one.p99_change_pct_high
+        ),
     }
 
 
@@ -142,6 +148,14 @@ def _ranged(value: float, low: float, high: float) -> str:
     if not math.isfinite(value):
         return "-"
     return f"{value:.1f}" + (f" ({low:.1f} to {high:.1f})" if math.isfinite(low) else "")
+
+
+def _here(row: dict[str, Any]) -> str:
+    value, low, high = (
+        math.nan if row[key] is None else row[key]
+        for key in ("ours_pct", "ours_pct_low", "ours_pct_high")
+    )
+    return _ranged(value, low, high) + (" %" if math.isfinite(value) else "")
 
 
 def _remarks(study: ScheduleStudy, left: int) -> list[str]:
@@ -155,9 +169,7 @@ def _remarks(study: ScheduleStudy, left: int) -> list[str]:
         "",
         "NSDI 2022 (PAI):",
         *(
-            f"  {row['finding']}: published {row['published']}, here "
-            f"{'-' if row['ours_pct'] is None else format(row['ours_pct'], '.1f') + ' %'}: "
-            f"{row['says']}"
+            f"  {row['finding']}: published {row['published']}, here {_here(row)}: {row['says']}"
             for row in published_beside(study)
         ),
         "",

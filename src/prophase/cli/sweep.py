@@ -13,10 +13,13 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, storage_error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from prophase.sim import Cluster
-    from prophase.sim.sweeping import SweepResult
+    from prophase.sim.sweeping import SweepPlan, SweepResult
+    from prophase.sim.sweeping.sizings import Sizing
     from prophase.trace.loading import Trace
 
 #: settings whose values are separated by semicolons
@@ -46,6 +49,17 @@ def command(
     queue: Annotated[
         str | None, typer.Option(help="Behind a job that does not fit: e.g. skip,strict,easy.")
     ] = None,
+    sharing: Annotated[
+        str | None,
+        typer.Option(help="Whether jobs share GPUs: on,off (off: a fraction takes a whole one)."),
+    ] = None,
+    sizing: Annotated[
+        str | None,
+        typer.Option(
+            help="What jobs ask for, e.g. asked,default: as the trace says, a sizer's name, an "
+            "advice (.json) or requests (.csv)."
+        ),
+    ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,8 +81,12 @@ def command(
         Path | None, typer.Option(help="TOML file with the same settings; options go first.")
     ] = None,
     measure: Annotated[
-        str, typer.Option(help="Measures: the first ranks, all span the Pareto front.")
-    ] = "mean_wait_s,gpus",
+        str | None,
+        typer.Option(
+            help="Measures: the first ranks, all span the Pareto front. [default: mean_wait_s, "
+            "and gpus where clusters differ, gib_hours.allocated where sizings do]"
+        ),
+    ] = None,
     workers: Annotated[
         str,
         typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
@@ -84,13 +102,16 @@ def command(
     ] = Path("sweep"),
     format: FormatOption = Format.table,
 ) -> None:
-    """Replay a trace under every combination of policies, clusters and loads, and rank them.
+    """Replay a trace under all combinations of policy, sharing, sizing, cluster and load.
 
     Each combination is replayed on the trace as recorded and on --seeds traces whose days are
     drawn from it anew; all combinations meet the same jobs, so differences are paired. Stop it
-    at any time: the same command runs only what is missing.
+    at any time: the same command runs only what is missing. Combinations are ranked, and those
+    on the Pareto front are marked.
 
     Examples:
+
+    `prophase sweep ws --order fifo,shortest --sharing on,off --sizing asked,default`
 
     `prophase sweep ws --order fifo,shortest --cluster 50x8,60x8 --load 0.8,1.0,1.2`
 
@@ -100,8 +121,9 @@ def command(
 
     `prophase sweep ws --plan sweep.toml --workers dask://10.0.0.1:8786`
     """
+    from prophase.sim import Workload
     from prophase.sim.sweeping import SweepPlan, read_plan, run_sweep
-    from prophase.sim.sweeping.workers import parse_workers
+    from prophase.workers import parse_workers
 
     asked: dict[str, Any] = read_plan(plan) if plan else {"policies": {}}
     for name, text in (("order", order), ("place", place), ("queue", queue)):
@@ -118,10 +140,14 @@ def command(
         asked["clusters"] = _items(cluster)
     if load is not None:
         asked["loads"] = [_number(item) for item in _items(load)]
+    for name, text in (("sizings", sizing), ("sharing", sharing)):
+        if text is not None:
+            asked[name] = _items(text)
     asked |= {
         name: value for name, value in (("seeds", seeds), ("block_h", block_h)) if value is not None
     }
-    wanted, measures = SweepPlan(**asked), _items(measure)
+    wanted = SweepPlan(**asked)
+    measures = _items(measure) if measure is not None else _usual_measures(wanted)
     found: dict[str, int] = {}
     with progress_bar() as progress:
         progress("reading the trace", None)
@@ -130,12 +156,14 @@ def command(
             found.update(count=count, total=total, before=found.get("before", count))
             progress(f"{count:,} of {total:,} cells", 100 * count / total)
 
-        workload, own = _opened(path, source, nodes)
+        jobs, own = _opened(path, source, nodes)
+        sizings, said = _sized(jobs, wanted, lambda name: progress(f"sizing jobs: {name}", None))
         try:
             result = run_sweep(
-                workload,
+                Workload.from_jobs(jobs),
                 wanted,
                 own=own,
+                sizings=sizings,
                 folder=out,
                 workers=parse_workers(workers),
                 leave_out_unfit=leave_out_unfit,
@@ -149,17 +177,36 @@ def command(
             raise typer.Exit(1) from None
     ranked = result.ranked(measures)
     _write(result, ranked, measures, out)
-    _report(result, ranked, measures, out, found, wanted.seeds, wanted.block_h, format)
+    _report(result, ranked, measures, out, found, wanted.seeds, wanted.block_h, format, said)
 
 
-def _opened(path: Path, source: str | None, nodes: Path | None) -> tuple[Any, Cluster | None]:
-    from prophase.sim import Cluster, Workload
-    from prophase.trace.loading import open_trace
+def _opened(
+    path: Path, source: str | None, nodes: Path | None
+) -> tuple[pd.DataFrame, Cluster | None]:
+    from prophase.cli.made_from import open_trace
+    from prophase.sim import Cluster
 
     trace: Trace = open_trace(path, source=source)
     table = open_trace(nodes, source=source).nodes if nodes else trace.tables.get("nodes")
-    own = None if table is None else Cluster.from_nodes(table)
-    return Workload.from_jobs(trace.jobs), own
+    return trace.jobs, None if table is None else Cluster.from_nodes(table)
+
+
+def _sized(
+    jobs: pd.DataFrame, plan: SweepPlan, show: Callable[[str], None]
+) -> tuple[dict[str, Sizing], list[str]]:
+    from prophase.sim.sweeping.sizings import ASKED
+
+    if list(plan.sizings) == [ASKED]:
+        return {}, []
+    from prophase.study.sizings import sizings_of
+
+    return sizings_of(jobs, plan.sizings, show=show)
+
+
+def _usual_measures(plan: SweepPlan) -> list[str]:
+    """Return what is of interest by what is varied: waits against what they cost."""
+    costs = ["gpus"] if len(plan.clusters) > 1 or len(plan.sizings) == 1 else []
+    return ["mean_wait_s", *costs, *(["gib_hours.allocated"] if len(plan.sizings) > 1 else [])]
 
 
 def _report(
@@ -171,6 +218,7 @@ def _report(
     seeds: int,
     block_h: float,
     format: Format,
+    said: list[str],
 ) -> None:
     from prophase.sim.sweeping.resampling import broken_up, rough
 
@@ -194,6 +242,7 @@ def _report(
         f"{', '.join(measures)} and better in one.",
         f"{found['count'] - found['before']:,} cells replayed, {found['before']:,} taken from an "
         "earlier run.",
+        *said,
         *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
     ]
     remarks += [rough(result.blocks), broken_up(rows, first, block_h)]

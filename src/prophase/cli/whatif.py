@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,6 +55,13 @@ def command(
         Path | None,
         typer.Option(help="Table of requests by job_id, or by user, task ... (.csv, .parquet)."),
     ] = None,
+    sizing: Annotated[
+        str | None,
+        typer.Option(
+            help="Right-sized memory, kills and retries replayed: sizers such as default, or an "
+            "advice of prophase size --export json."
+        ),
+    ] = None,
     combine: Annotated[
         bool, typer.Option("--combine", help="One more scenario: everything together.")
     ] = False,
@@ -92,6 +100,8 @@ def command(
 
     `prophase whatif ws --add 16xA10 --requests advised.csv --combine --leave-out-unfit`
 
+    `prophase whatif ws --sizing default,advice.json --measure gib_hours.allocated`
+
     `prophase whatif ws --cluster 20x8 --policy shortest --target 'p95 wait < 15 min'`
     """
     from prophase.cli.made_from import open_trace
@@ -106,11 +116,12 @@ def command(
     from prophase.workers import parse_workers
 
     question = _question(add, remove, load, policy, sharing, requests, combine)
+    sizings = [item.strip() for item in sizing.split(",")] if sizing else []
     promise = parse_target(target) if target else None
-    if promise is None and question.is_empty:
+    if promise is None and question.is_empty and not sizings:
         raise ParameterError(
             "nothing to compare with the baseline. Add an option such as --add 4x8, --load 1.3, "
-            "--policy shortest or --target 'p95 wait < 15 min'."
+            "--policy shortest, --sizing default or --target 'p95 wait < 15 min'."
         )
     base: dict[str, Any] = {"order": order, "place": place, "queue": queue, "estimate": estimate}
     base |= other_settings(settings)
@@ -124,7 +135,16 @@ def command(
         trace = open_trace(path, source=source)
         workload = Workload.from_jobs(trace.jobs)
         machines = named_cluster(trace, path, source, nodes, cluster)
+        said: list[str] = []
+        if sizings:
+            from prophase.study.sizings import sizings_of
+
+            sized, said = sizings_of(
+                trace.jobs, sizings, show=lambda name: progress(f"sizing jobs: {name}", None)
+            )
+            question = replace(question, sizings=sized)
         scenarios, remarks = scenarios_of(question, workload, machines, base)
+        remarks += said
         scenarios = ready(scenarios, leave_out_unfit=leave_out_unfit)
 
         def shown(what: str) -> Callable[[int, int], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,12 @@ class Sizing:
         for name in columns:
             digest.update(pd.util.hash_array(self.workload.jobs[name].to_numpy(float)).tobytes())
         return digest.hexdigest()[:16]
+
+
+def highest_of(workload: Workload, policy: Mapping[str, Any]) -> Workload:
+    """Return the workload with the most that each job will ask for under a policy."""
+    ladder = policy.get("ladder")
+    return Sizing(workload, ladder if isinstance(ladder, Ladder) else None).highest()
 
 
 def chosen_sizings(

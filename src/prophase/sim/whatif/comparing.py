@@ -23,6 +23,7 @@ from prophase.sim.sweeping.resampling import (
 )
 from prophase.sim.sweeping.results import more_is_better
 from prophase.sim.sweeping.running import measures_of
+from prophase.sim.sweeping.sizings import highest_of
 from prophase.sim.whatif.scenarios import BASELINE, Scenario
 from prophase.sim.workload import name_some
 from prophase.workers import run_all
@@ -125,7 +126,7 @@ def ready(scenarios: Sequence[Scenario], *, leave_out_unfit: bool = False) -> li
     """Refuse what cannot run, or leave a job that one scenario cannot run out of all."""
     stuck = np.zeros(len(scenarios[0].workload), np.bool_)
     for scenario in scenarios:
-        unfit = unfit_jobs(scenario.workload, scenario.cluster)
+        unfit = unfit_jobs(highest_of(scenario.workload, scenario.policy), scenario.cluster)
         if unfit.any() and not leave_out_unfit:
             ids = scenario.workload.jobs.loc[unfit, "job_id"]
             raise InputError(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from prophase.errors import ParameterError
 from prophase.sim.cluster import Cluster
+from prophase.sim.sweeping.sizings import Sizing
 from prophase.sim.whatif.nodes import add_nodes, remove_nodes
 from prophase.sim.whatif.requests import whole_gpus, with_requests
 from prophase.sim.workload import Workload
@@ -45,6 +46,8 @@ class Question:
         False: the other way round.
     requests : DataFrame, optional
         Requests that replace those of the trace; see ``with_requests``.
+    sizings : mapping
+        Name -> the same jobs with other requests and how they ask again after a kill.
     combine : bool
         One more scenario with everything at once.
     """
@@ -56,12 +59,13 @@ class Question:
     sharing: bool | None = None
     requests: pd.DataFrame | None = None
     requests_name: str = "requests"
+    sizings: Mapping[str, Sizing] = field(default_factory=dict)
     combine: bool = False
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to compare with the baseline."""
-        lists = (self.add, self.remove, self.loads, self.policies)
+        lists = (self.add, self.remove, self.loads, self.policies, self.sizings)
         return not any(lists) and self.sharing is None and self.requests is None
 
 
@@ -112,6 +116,11 @@ def scenarios_of(
             advised = whole_gpus(advised)[0]
         remarks += said
         found.append(replace(start, name=f"requests {name}", workload=advised))
+    for name, one in question.sizings.items():
+        sized = whole_gpus(one.workload)[0] if question.sharing else one.workload
+        found.append(
+            replace(start, name=f"sizing {name}", workload=sized, policy=_climbing(policy, one))
+        )
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
@@ -140,8 +149,19 @@ def policy_of(text: str) -> dict[str, str]:
     return dict(zip(("order", "place", "queue"), parts, strict=False))
 
 
+def _climbing(policy: Mapping[str, Any], sizing: Sizing) -> dict[str, Any]:
+    return {**policy, "ladder": sizing.ladder} if sizing.ladder is not None else dict(policy)
+
+
 def _together(question: Question, given: Workload, start: Scenario) -> Scenario:
-    for what, values in (("load", question.loads), ("policy", question.policies)):
+    sizings = list(question.sizings.values())
+    if sizings and question.requests is not None:
+        raise ParameterError("everything together has room for --requests or --sizing, not both.")
+    for what, values in (
+        ("load", question.loads),
+        ("policy", question.policies),
+        ("sizing", sizings),
+    ):
         if len(values) > 1:
             raise ParameterError(
                 f"everything together has room for one {what}, not for {len(values)}. Ask for "
@@ -152,6 +172,9 @@ def _together(question: Question, given: Workload, start: Scenario) -> Scenario:
         cluster = remove_nodes(cluster, text)
     for text in question.add:
         cluster = add_nodes(cluster, text)[0]
+    if sizings:
+        given = sizings[0].workload
+        workload = given
     if question.sharing is not None:
         workload = given if question.sharing else whole_gpus(given)[0]
     if question.requests is not None:
@@ -159,5 +182,6 @@ def _together(question: Question, given: Workload, start: Scenario) -> Scenario:
         if question.sharing is False:
             workload = whole_gpus(workload)[0]
     policy = {**start.policy, **(policy_of(question.policies[0]) if question.policies else {})}
+    policy = _climbing(policy, sizings[0]) if sizings else policy
     load = question.loads[0] if question.loads else start.load
     return Scenario("all together", workload, cluster, policy, load)

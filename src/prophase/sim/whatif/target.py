@@ -22,6 +22,7 @@ from prophase.sim.sweeping.resampling import (
     require_blocks,
 )
 from prophase.sim.sweeping.sizes import scaled
+from prophase.sim.sweeping.sizings import highest_of
 from prophase.sim.whatif.comparing import drawing
 from prophase.sim.whatif.scenarios import Scenario
 from prophase.workers import run_all
@@ -184,7 +185,7 @@ def _answer(
 def _never(scenario: Scenario, target: Target) -> str:
     """Say why no number of nodes can reach the target, as far as that is known beforehand."""
     largest = scaled(scenario.cluster, _LARGEST * len(scenario.cluster))
-    unfit = unfit_jobs(scenario.workload, largest)
+    unfit = unfit_jobs(highest_of(scenario.workload, scenario.policy), largest)
     if unfit.any():
         kinds = scenario.workload.jobs.loc[unfit]
         return (
@@ -201,12 +202,13 @@ def _search(
     drawn, target = shared
     scenario, draw = drawn[task[0]]
     workload = draw(task[1], scenario.load)
+    most = highest_of(workload, scenario.policy)
     unlucky = float("inf")
 
     @cache
     def value_s(nodes: int) -> tuple[float, bool]:
         cluster = scaled(scenario.cluster, nodes)
-        if unfit_jobs(workload, cluster).any():
+        if unfit_jobs(most, cluster).any():
             return unlucky, False
         schedule = simulate(workload, cluster, seed=task[1], **scenario.policy)
         return target.value_s(schedule), bool((schedule.wait_s <= 0).all())
@@ -215,10 +217,10 @@ def _search(
         return value_s(nodes)[0] < target.limit_s
 
     low, high = 0, len(scenario.cluster)
-    most = high * _LARGEST
+    largest = high * _LARGEST
     while not reaches(high):
         # nobody waits any more and it still is too long, or the search has gone far enough
-        if value_s(high)[1] or high >= most:
+        if value_s(high)[1] or high >= largest:
             return None
         low, high = high, 2 * high
     while low == 0 and high > 1 and reaches(high // 2):
@@ -228,7 +230,7 @@ def _search(
     while missed := [more for more in range(high + 1, high + 1 + _NEXT) if not reaches(more)]:
         low, step = missed[-1], 1
         while not reaches(low + step):
-            if value_s(low + step)[1] or low + step >= most:
+            if value_s(low + step)[1] or low + step >= largest:
                 return None
             step *= 2
         high = _between(low, low + step, reaches)
