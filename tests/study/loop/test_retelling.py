@@ -24,12 +24,29 @@ def test_findings_come_in_the_order_of_questions_and_tables_behind_figures_fold(
 
 def test_advice_is_drawn_for_the_tasks_that_save_most_on_the_history() -> None:
     rows = [
-        {"task": "small", "runs": 20, "now": 4.0, "advice": 1.0, "saving_pct": 75.0, "why": "-"},
-        {"task": "gangs", "runs": 20, "now": 8.0, "advice": 2.0, "saving_pct": 75.0, "why": "-"},
+        {
+            "task": "RUN:A:small",
+            "runs": 20,
+            "now": 4.0,
+            "advice": 1.0,
+            "saving_pct": 75.0,
+            "why": "-",
+        },
+        {
+            "task": "RUN:B:gangs",
+            "runs": 20,
+            "now": 8.0,
+            "advice": 2.0,
+            "saving_pct": 75.0,
+            "why": "-",
+        },
         {"task": "kept", "runs": 2, "now": 8.0, "advice": 8.0, "saving_pct": 0.0, "why": "-"},
     ]
     proof = {
-        "tasks": [{"task": "gangs", "saved_h": 90.0}, {"task": "small", "saved_h": 10.0}],
+        "tasks": [
+            {"task": "RUN:B:gangs", "saved_h": 90.0},
+            {"task": "RUN:A:small", "saved_h": 10.0},
+        ],
         "totals": [{"difference": -100.0, "unit": "GiB h"}],
     }
     sized = {"advised": 2, "tasks": 3, "unit": "GiB"}

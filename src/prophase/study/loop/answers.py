@@ -112,7 +112,8 @@ def _waits(proof: Mapping[str, Any]) -> Answer:
     wait = mean_wait(proof)
     if wait is None:
         why = proof.get("why_no_replay") or "nothing was replayed"
-        return Answer(question, NOT_TOLD, _why(why), section)
+        hint = " Name one: --cluster nodes.csv." if "no cluster" in why else ""
+        return Answer(question, NOT_TOLD, _why(why) + hint, section)
     text = f"is the mean wait of all jobs, today and with the advice.{_sureness(wait)}"
     return Answer(question, from_to(wait["today"], wait["advised"]), text, section)
 

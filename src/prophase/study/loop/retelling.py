@@ -100,12 +100,13 @@ def _change(finding: Finding, results: Results) -> Finding:
     tables = [table, *finding.tables[1:]]
     if not changed:
         return replace(finding, tables=tables)
+    names = _short_names([str(row["task"]) for row in changed[:_SHOWN]])
     drawn = [
-        {"task": row["task"], "asks now": row["now"], "should ask": row["advice"]}
-        for row in changed[:_SHOWN]
+        {"task": name, "asks now": row["now"], "should ask": row["advice"]}
+        for name, row in zip(names, changed[:_SHOWN], strict=True)
     ]
     chart = Chart(
-        "advice", "What tasks ask for, and what they should", "bars", drawn, x="task",
+        "advice", "Requests, today and advised", "bars", drawn, x="task",
         y=["asks now", "should ask"], unit=f"{sized.get('unit', '')} per run",
         caption=f"The {len(drawn)} tasks that save most are shown, the first on top. A run that "
         "needs more gets a second, larger try.",
@@ -119,6 +120,16 @@ def _change(finding: Finding, results: Results) -> Finding:
             "included. The others run too seldom to judge, or ask for about what they use."
         )
     return replace(finding, text=text, tables=tables, charts=[chart])
+
+
+def _short_names(names: list[str]) -> list[str]:
+    """Return the last parts of names such as A:B:C, as few as tell them apart."""
+    parts = [name.split(":") for name in names]
+    for kept in range(1, max(map(len, parts))):
+        short = [":".join(one[-kept:]) for one in parts]
+        if len(set(short)) == len(set(names)):
+            return short
+    return names
 
 
 def _saved(finding: Finding, results: Results) -> Finding:
