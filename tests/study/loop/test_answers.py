@@ -67,6 +67,12 @@ def test_what_the_trace_cannot_tell_is_said_once_with_the_reason() -> None:
     }  # fmt: skip
 
 
+def test_time_limits_that_are_not_used_up_are_no_waste() -> None:
+    told = by_question({"describe": {"used": [{"resource": "run time", "used_pct": 1.0}]}}, {})
+    assert told["Where is the waste?"][0] == NOT_TOLD
+    assert "1.0 % of their time limits" in told["Where is the waste?"][1]
+
+
 def test_an_order_whose_range_holds_zero_says_so() -> None:
     row = {"policy": "shortest, predicted by default", "kind": "order", "of": "all jobs",
            "change_pct": -1.0, "change_pct_low": -16.2, "change_pct_high": 14.2}  # fmt: skip

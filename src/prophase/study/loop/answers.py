@@ -55,6 +55,11 @@ def _why(reason: str) -> str:
 def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
     question, section = "Where is the waste?", "Where the waste is"
     used = {row["resource"]: row["used_pct"] / 100 for row in described.get("used", ())}
+    # what is left of a time limit is idle on no machine
+    limits = used.pop("run time", None)
+    if not used and limits is not None:
+        why = f"Jobs use {say_share(limits)} of their time limits; no more is known of their use."
+        return [Answer(question, NOT_TOLD, why, section)]
     if not used:
         why = "The trace does not say what jobs used of what they asked for."
         return [Answer(question, NOT_TOLD, why, section)]

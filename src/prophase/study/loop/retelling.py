@@ -65,6 +65,8 @@ def retold(findings: Sequence[Finding], results: Results) -> list[Finding]:
 
 
 def _folded(finding: Finding) -> Finding:
+    if finding.title == "What could not be done":
+        return finding
     told = bool(finding.charts or finding.figures)
     if finding.title == "Is the trace sound?":
         told = all(row["severity"] != "error" for row in _rows(finding))
@@ -84,7 +86,11 @@ def _waste(finding: Finding, results: Results) -> Finding:
         )
         for chart in finding.charts
     ]
-    return replace(finding, charts=charts)
+    text = list(finding.text)
+    if any(row["resource"] == "run time" for chart in charts for row in chart.rows):
+        text.append("Run time is held against the time limit: what is left of it costs nothing, "
+                    "but no scheduler can plan with it.")  # fmt: skip
+    return replace(finding, text=text, charts=charts)
 
 
 def _change(finding: Finding, results: Results) -> Finding:
