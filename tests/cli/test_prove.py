@@ -25,7 +25,7 @@ def test_prove_passes_an_advice_and_writes_its_report(
     (tmp_path / "advice.json").write_text(told.stdout)
     shown = prophase_here(
         "prove", tmp_path / "advice.json", "--history", history, "--cluster",
-        tmp_path / "nodes.csv", "--seeds", "2", "--report", tmp_path / "proof",
+        tmp_path / "nodes.csv", "--seeds", "2", "--report", tmp_path / "proof", "--max-oom", "5%",
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
     assert "PASS" in shown.stdout
@@ -33,6 +33,13 @@ def test_prove_passes_an_advice_and_writes_its_report(
     assert {"report.html", "report.md", "report.json"} <= {
         path.name for path in (tmp_path / "proof").iterdir()
     }
+
+
+def test_prove_says_what_too_few_runs_do_not_show(prophase_here: Run, history: Path) -> None:
+    shown = prophase_here("prove", history, "--splits", "3")
+    assert shown.returncode == 1
+    assert "NOT SHOWN: killed among later runs are 0.00%" in shown.stdout
+    assert "more runs would tell" in shown.stdout
 
 
 def test_prove_fails_with_code_1_where_a_limit_is_broken(prophase_here: Run, history: Path) -> None:

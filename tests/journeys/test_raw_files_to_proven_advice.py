@@ -47,6 +47,7 @@ def test_through_the_command_line(prophase_here: Run, raw: Path) -> None:
     proven = prophase_here(
         "prove", raw / "advice.json", "--history", workspace, "--cluster", raw / "nodes.csv",
         "--seeds", str(SEEDS), "--report", workspace / "reports" / "proof", "--format", "json",
+        "--max-oom", "5%",
     )  # fmt: skip
     assert proven.returncode == 0, proven.stderr
     assert json.loads(proven.stdout)["verdict"]["outcome"] == "pass"
