@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.comparison import schedule_beside_theory
 from prophase.trace.synth import make_pai
@@ -15,9 +17,8 @@ def main() -> None:
     workload, cluster = Workload.from_jobs(trace.jobs), Cluster.from_nodes(trace.nodes)
     schedule = simulate(workload, cluster, leave_out_unfit=True)
     found = schedule_beside_theory(schedule)
-    for row in found.rows():
-        print(row)
-    print("\n".join(found.verdict))
+    print(pd.DataFrame(found.rows()).set_index("measure").round(2).to_string())
+    print(*found.verdict, sep="\n")
 
 
 if __name__ == "__main__":

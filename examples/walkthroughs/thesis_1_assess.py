@@ -13,8 +13,9 @@ def main() -> None:
     jobs = make_pipeline().jobs
     some = jobs["parent_id"].drop_duplicates().head(RUNS)
     found = assess(jobs[jobs["parent_id"].isin(some)].reset_index(drop=True))
-    print(found.utilisation)
-    print(found.clusters)
+    whole = found.utilisation[found.utilisation["task"] == "all tasks"]
+    print(whole.round(1).to_string(index=False))
+    print(found.clusters.round(1).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -84,3 +84,39 @@ def test_a_number_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "slurm.conf").write_text("ClusterName=x\nNodeName=n1 CPUs=many\n")
     with pytest.raises(FormatError, match="many"):
         open_trace(tmp_path)
+
+
+PRINTED = """\
+NodeName=g1 Arch=x86_64 CoresPerSocket=16
+   CPUAlloc=8 CPUEfctv=32 CPUTot=32 CPULoad=7.98
+   AvailableFeatures=a100,ib
+   Gres=gpu:a100:2(S:0-1)
+   OS=Linux 5.14.0-362.el9.x86_64 #1 SMP PREEMPT_DYNAMIC
+   RealMemory=256000 AllocMem=32768 FreeMem=180000 Sockets=2 Boards=1
+   State=MIXED ThreadsPerCore=1 TmpDisk=0 Weight=5 Owner=N/A MCS_label=N/A
+   Partitions=gpu,all
+
+NodeName=n1 Arch=x86_64 CoresPerSocket=16
+   CPUAlloc=0 CPUEfctv=32 CPUTot=32 CPULoad=0.01
+   AvailableFeatures=(null)
+   Gres=(null)
+   RealMemory=128000 AllocMem=0 FreeMem=1 Sockets=2 Boards=1
+   Partitions=all
+"""
+
+
+@pytest.mark.parametrize("per_node", ["several lines", "one line"])
+def test_what_scontrol_prints_is_a_list_of_nodes(tmp_path: Path, per_node: str) -> None:
+    text = PRINTED
+    if per_node == "one line":
+        text = text.replace("\n   ", " ").replace("\n\n", "\n")
+    (tmp_path / "nodes.txt").write_text(text)
+    nodes = open_trace(tmp_path / "nodes.txt").nodes.set_index("node_id")
+    assert nodes["cpu_cores"].tolist() == [32, 32]
+    assert nodes["memory_gib"].tolist() == [250, 125]
+    assert nodes["gpus"].tolist() == [2, 0]
+    assert nodes.loc["g1", ["gpu_type", "features", "attr_partitions"]].tolist() == [
+        "a100",
+        "a100|ib",
+        "gpu|all",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,12 +116,14 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 
 def _remarks(found: Advice, path: Path) -> list[str]:
     kept = sum(one.keep for one in found.tasks)
-    saved = sum(one.saved_per_month for one in found.tasks)
+    # without a request today nothing is known to be saved
+    known = [one.saved_per_month for one in found.tasks if not math.isnan(one.saved_per_month)]
+    saves = f"save {sum(known):,.0f} {found.unit} h a month" if known else "have no request today"
     said = [
         f"now and advice in {found.unit}; saved_per_month in {found.unit} h; oom_pct is the share "
         "killed in the trial, with its 90% interval.",
-        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks are advised and save "
-        f"{saved:,.0f} {found.unit} h a month; {kept:,} keep their request.",
+        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks are advised and {saves}; "
+        f"{kept:,} keep their request.",
     ]
     if len(found.tasks) > _MOST_SHOWN:
         said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")

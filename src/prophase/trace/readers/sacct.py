@@ -22,7 +22,12 @@ from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers import slurm_submissions as submissions
 from prophase.trace.readers.sacct_rows import AFTERWARDS, AT_SUBMIT, parsed_rows
-from prophase.trace.readers.slurm_conf import SlurmConf, nodes_table, read_conf
+from prophase.trace.readers.slurm_conf import (
+    SlurmConf,
+    describes_nodes,
+    nodes_table,
+    read_conf,
+)
 from prophase.trace.sheet import MISSING_WORDS, REASON, Sheet
 
 #: columns of dumps without a header, by their number: Open XDMoD's way to call sacct
@@ -47,7 +52,7 @@ _FOLDED = {
 
 def _read(dump: Dump) -> Tables:
     found = dump.find(*READER.patterns)
-    settings = [file for file in found if file.path.suffix == ".conf"]
+    settings = [file for file in found if describes_nodes(file.path)]
     asked = having(found, *submissions.COLUMNS)
     dumps = [file for file in found if file not in [*asked, *settings]]
     conf = read_conf([file.path for file in settings])

@@ -1,5 +1,7 @@
 """The nodes of a Slurm cluster, as ``slurm.conf`` and ``topology.conf`` describe them.
 
+What ``scontrol show node`` prints does as well, in several lines per node or (``-o``) in one.
+
 One node is one row; ``attr_switch`` names its leaf switch (``attr_switch_rank`` counts the
 switches in the order of the file), ``attr_partitions`` the partitions it belongs to,
 ``attr_weight`` its weight. Settings that are no nodes stay text: ``settings``.
@@ -16,7 +18,7 @@ import ibis
 
 from prophase.errors import FormatError
 from prophase.trace.dump import Dump
-from prophase.trace.files import SourceFile
+from prophase.trace.files import SourceFile, first_lines
 
 _MIB_PER_GIB = 1024
 _PAIR = re.compile(r"(\w+)\s*=+\s*(\"[^\"]*\"|\S+)")
@@ -24,6 +26,9 @@ _RANGE = re.compile(r"(.*?)\[([\d,-]+)\](.*)")
 _GPU = re.compile(r"(?:^|,)gpu(?::([^:,(]*[A-Za-z][^:,(]*))?(?::(\d+))?")
 #: words that open a line about things, not a setting of the whole cluster
 _THINGS = ("nodename", "partitionname", "switchname", "frontendname", "downnodes", "nodeset")
+_FEATURES = ("features", "feature", "availablefeatures")
+#: only scontrol counts the CPUs of a node in these words
+_PRINTED = re.compile(r"\bCPUTot=\d")
 _COLUMNS = (
     "node_id cpu_cores memory_gib gpus gpu_type features attr_switch attr_switch_rank "
     "attr_partitions attr_weight"
@@ -47,6 +52,11 @@ class SlurmConf:
         own = self.partitions.get(partition, {}).get("defmempercpu")
         text = own or self.settings.get("defmempercpu")
         return float(text) / _MIB_PER_GIB if text else None
+
+
+def describes_nodes(path: Path) -> bool:
+    """Say whether a file is a configuration, or what ``scontrol show node`` prints."""
+    return path.suffix == ".conf" or first_lines(path, 1)[0].startswith("NodeName=")
 
 
 def read_conf(paths: Sequence[Path]) -> SlurmConf:
@@ -129,12 +139,16 @@ def nodes_table(dump: Dump, found: Sequence[SourceFile], conf: SlurmConf) -> ibi
 def _node(conf: SlurmConf, name: str, switch: str) -> list[object]:
     words = conf.nodes[name]
     gpu = _GPU.search(words.get("gres", ""))
-    features = words.get("features", words.get("feature", ""))
-    homes = [
-        partition
-        for partition, one in conf.partitions.items()
-        if one.get("nodes", "").upper() == "ALL" or name in node_names(one.get("nodes", ""))
-    ]
+    features = next((words[key] for key in _FEATURES if key in words), "")
+    homes = (
+        words["partitions"].split(",")
+        if "partitions" in words
+        else [
+            partition
+            for partition, one in conf.partitions.items()
+            if one.get("nodes", "").upper() == "ALL" or name in node_names(one.get("nodes", ""))
+        ]
+    )
     return [
         name,
         _cpus(words),
@@ -150,7 +164,7 @@ def _node(conf: SlurmConf, name: str, switch: str) -> list[object]:
 
 
 def _cpus(words: dict[str, str]) -> int:
-    stated = words.get("cpus", words.get("procs"))
+    stated = next((words[key] for key in ("cpus", "procs", "cputot") if key in words), None)
     if stated is not None:
         return int(stated)
     sockets = int(words.get("sockets", 0)) or (
@@ -162,6 +176,9 @@ def _cpus(words: dict[str, str]) -> int:
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the words of each line, names in lower case; comments and broken lines mended."""
     text = path.read_text(encoding="utf-8", errors="replace")
+    if _PRINTED.search(text):
+        yield from _printed(text)
+        return
     # a line that ends in a backslash goes on in the next; its number is that of its last part
     waiting = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -176,3 +193,18 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             first, _, rest = bare.strip().partition("=")
             key = first.strip().lower()
             yield number, words if key in _THINGS else {key: rest.strip("= ")}
+
+
+def _printed(text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the words of each node that scontrol printed; there is no comment, but a # in OS."""
+    node: dict[str, str] = {}
+    begins = 1
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("NodeName="):
+            if node:
+                yield begins, node
+            node, begins = {}, number
+        found = {key.lower(): value.strip('"') for key, value in _PAIR.findall(line)}
+        node |= {key: value for key, value in found.items() if value != "(null)"}
+    if node:
+        yield begins, node
