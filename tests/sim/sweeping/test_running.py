@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from prophase.cells import CELLS, open_cells
 from prophase.errors import FormatError, InputError, ParameterError, WorkspaceError
 from prophase.sim import Workload
 from prophase.sim.sweeping import SweepPlan, pareto_front, run_sweep
-from prophase.sim.sweeping.store import CELLS, open_store
 
 PLAN = SweepPlan(["1x4", "1x6"], {"order": ["fifo", "shortest"]}, seeds=3)
 
@@ -85,7 +85,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path):
 
 def test_the_folder_of_other_jobs_or_of_something_else_is_refused(tmp_path: Path):
     run_sweep(trace(), PLAN, folder=tmp_path / "s")
-    with pytest.raises(WorkspaceError, match="other jobs or nodes"):
+    with pytest.raises(WorkspaceError, match="other data"):
         run_sweep(trace(300), PLAN, folder=tmp_path / "s")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
@@ -96,9 +96,9 @@ def test_the_folder_of_other_jobs_or_of_something_else_is_refused(tmp_path: Path
 
 def test_a_folder_in_use_is_refused(tmp_path: Path):
     with (
-        open_store(tmp_path / "s", "hash", {}),
+        open_cells(tmp_path / "s", "sweep", "hash"),
         pytest.raises(WorkspaceError, match="another sweep is writing"),
-        open_store(tmp_path / "s", "hash", {}),
+        open_cells(tmp_path / "s", "sweep", "hash"),
     ):
         pass
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.cells import open_cells
 from prophase.sim.cluster import Cluster
 from prophase.sim.replaying import simulate
 from prophase.sim.rules.ladder import Ladder
@@ -23,7 +24,6 @@ from prophase.sim.sweeping.resampling import Resampler, require_blocks
 from prophase.sim.sweeping.results import SweepResult
 from prophase.sim.sweeping.sizes import cluster_named
 from prophase.sim.sweeping.sizings import ASKED, SHARING, Sizing, chosen_sizings
-from prophase.sim.sweeping.store import open_store
 from prophase.sim.whatif.requests import whole_gpus
 from prophase.sim.workload import Workload
 from prophase.workers import run_all
@@ -97,7 +97,7 @@ def run_sweep(
     marks = {name: one.mark() for name, one in sized.items() if name != ASKED}
     keys = {cell: cell.key(data_hash, marks.get(cell.sizing, "")) for cell in plan.cells()}
     cells = {key: cell for cell, key in keys.items()}
-    with open_store(folder, data_hash, plan.to_dict()) as store:
+    with open_cells(folder, "sweep", data_hash, plan.to_dict()) as store:
         missing = [cell for key, cell in cells.items() if key not in store.finished]
         done = len(cells) - len(missing)
         report = progress or (lambda done, total: None)

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from prophase.cells import CELLS, open_cells
 from prophase.errors import FormatError, ParameterError, WorkspaceError
 from prophase.profile.clusters.features import UsageFeatures, usage_features
 from prophase.profile.clusters.grid import GridPlan, run_grid
-from prophase.profile.clusters.grid.store import CELLS, open_store
 
 SMALL = GridPlan(transforms=["standard", "power"], sizes=[20], min_samples=5)
 MEASURED = ["n_outliers", "n_clusters", "mean_cluster_size", "silhouette", "davies_bouldin"]
@@ -107,7 +107,7 @@ def test_a_folder_of_other_data_or_of_something_else_is_refused(
     plan = GridPlan(["hdbscan"], ["standard"], ["euclidean"], [15])
     run_grid(features, plan, folder=tmp_path / "grid")
     changed = UsageFeatures(features.columns, features.values + 1, {}, ())
-    with pytest.raises(WorkspaceError, match="other jobs or metrics"):
+    with pytest.raises(WorkspaceError, match="other data"):
         run_grid(changed, plan, folder=tmp_path / "grid")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
@@ -122,7 +122,10 @@ def test_a_folder_in_use_and_a_broken_line_are_refused(
     features: UsageFeatures, tmp_path: Path
 ) -> None:
     plan = GridPlan(["hdbscan"], ["standard"], ["euclidean"], [15])
-    with open_store(tmp_path / "grid", "hash"), pytest.raises(WorkspaceError, match="writing"):
+    with (
+        open_cells(tmp_path / "grid", "grid", "hash"),
+        pytest.raises(WorkspaceError, match="writing"),
+    ):
         run_grid(features, plan, folder=tmp_path / "grid")
     run_grid(features, plan, folder=tmp_path / "other")
     with (tmp_path / "other" / CELLS).open("a") as out:

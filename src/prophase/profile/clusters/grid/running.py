@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.cells import open_cells
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.features import Floats, UsageFeatures
 from prophase.profile.clusters.grid.plan import GridCell, GridPlan
-from prophase.profile.clusters.grid.store import open_store
 from prophase.profile.clusters.quality import Silhouettes, davies_bouldin, silhouettes
 from prophase.profile.clusters.transforms import fit_transform
 from prophase.workers import run_all
@@ -53,7 +53,7 @@ def run_grid(
     """
     cells = {cell.key: cell for cell in (plan or GridPlan()).cells()}
     report = progress or (lambda done, total: None)
-    with open_store(folder, content_hash(features)) as store:
+    with open_cells(folder, "grid", content_hash(features)) as store:
         missing = [cell for key, cell in cells.items() if key not in store.finished]
         done = len(cells) - len(missing)
         report(done, len(cells))
