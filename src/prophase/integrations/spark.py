@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 from collections.abc import Sequence
 from itertools import count, islice
 from pathlib import Path
@@ -12,21 +13,32 @@ from typing import Any
 import ibis
 import pandas as pd
 
-from prophase.errors import FormatError, MissingExtraError, StorageError
+from prophase.errors import (
+    FormatError,
+    MissingExtraError,
+    ParameterError,
+    ProphaseError,
+    StorageError,
+)
 from prophase.trace.engine import BadLine, Progress
 
 _BROKEN = "_broken_line"
 _VIEW_NUMBERS = count()
+_CONNECT_S = 15
 
 
 class SparkEngine:
-    """A Spark session: the one of this process, or a local one on all cores."""
+    """A Spark session: the one of this process, that of a master, or a local one on all cores.
+
+    A master's workers read and write the same paths as this process: traces and workspaces lie
+    on storage that all of them see.
+    """
 
     name = "spark"
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, master: str | None = None) -> None:
         self.scratch = scratch
-        self.session = _session()
+        self.session = _session(master)
         self.connection = ibis.pyspark.connect(self.session)
         self._broken: dict[Path, Any] = {}
 
@@ -117,26 +129,30 @@ class SparkEngine:
         return copy
 
 
-def _session() -> Any:
+def _session(master: str | None) -> Any:
     try:
         from pyspark.sql import SparkSession
     except ImportError as cause:
         raise MissingExtraError("The Spark engine", "spark") from cause
-    # without this, Spark asks the host name's address, which a laptop may not reach
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = (
+        SparkSession.builder.appName("prophase")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "8")
+        # a broken line must be seen even when its bad cell is not asked for
+        .config("spark.sql.csv.parser.columnPruning.enabled", "false")
+    )
+    if master is None:
+        # without this, Spark asks the host name's address, which a laptop may not reach
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+        builder = builder.config("spark.driver.host", "127.0.0.1")
+    else:
+        _refuse_silence(master)
+        builder = builder.master(master)
     try:
-        session = (
-            SparkSession.builder.appName("prophase")
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.sql.shuffle.partitions", "8")
-            # a broken line must be seen even when its bad cell is not asked for
-            .config("spark.sql.csv.parser.columnPruning.enabled", "false")
-            .getOrCreate()
-        )
+        session = builder.getOrCreate()
     except Exception as cause:
         raise StorageError(
             f"Spark did not start ({str(cause).splitlines()[0]}). It needs Java 17: "
@@ -144,6 +160,23 @@ def _session() -> Any:
         ) from cause
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _refuse_silence(master: str) -> None:
+    """Refuse an address that nobody answers at: Spark itself would try for a minute."""
+    host, _, port = master.removeprefix("spark://").rpartition(":")
+    if not host or not port.isdigit():
+        raise ParameterError(
+            f"engine {master!r} is not understood. Give the address of a Spark master such as "
+            "spark://10.0.0.1:7077."
+        )
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
+    except OSError as cause:
+        raise ProphaseError(
+            f"no Spark master answers at {master} ({cause}). Start one, or write engine = "
+            '"spark" to run Spark on this machine.'
+        ) from cause
 
 
 def _in_our_words(cause: Exception, where: Path | str) -> Exception:

@@ -204,14 +204,19 @@ def _in_our_words(cause: Exception, where: Path | str) -> BaseException:
 
 
 def open_engine(name: str, scratch: Path) -> Engine:
-    """Return the engine of that name: ``duckdb``, or one an extra brings."""
+    """Return the engine of that name: ``duckdb``, or one an extra brings.
+
+    An engine that runs elsewhere may be named by its address, such as ``spark://host:7077``.
+    """
     if name == "duckdb":
         return DuckEngine(scratch)
     offered = {point.name: point for point in entry_points(group="prophase.engines")}
-    if name not in offered:
+    kind, _, address = name.partition("://")
+    if kind not in offered:
         known = ["duckdb", *offered]
         raise ParameterError(
-            not_among(f"engine {name!r} is unknown.", name, known, heading="Known engines")
+            not_among(f"engine {name!r} is unknown.", kind, known, heading="Known engines")
         )
-    engine: Engine = offered[name].load()(scratch)
+    opened = offered[kind].load()
+    engine: Engine = opened(scratch, name) if address else opened(scratch)
     return engine

@@ -11,6 +11,7 @@ from typing import Any, Self
 from prophase.errors import FormatError, MissingFileError, ParameterError, not_among
 from prophase.study.proof.verdict import Limits
 from prophase.trace.units import parse_share
+from prophase.workers import parse_workers
 
 #: settings that are shares, and may be written as percentages
 _SHARES = (
@@ -44,9 +45,10 @@ class StudyPlan:
     steps : tuple of str
         Some of the steps; all if empty.
     engine : str, optional
-        ``duckdb`` or ``spark``, for the import of raw files.
+        ``duckdb`` or ``spark``, or the address of a Spark master such as ``spark://host:7077``,
+        for the import of raw files.
     workers : str
-        Processes or Dask address for replays.
+        Processes for replays, or the address of a Dask scheduler such as ``dask://host:8786``.
     """
 
     trace: str
@@ -88,6 +90,7 @@ class StudyPlan:
 
     def __post_init__(self) -> None:
         self.limits  # noqa: B018  # refuses limits out of range before any work
+        parse_workers(self.workers)
         for name in ("seeds", "splits", "measure"):
             if getattr(self, name) < 0:
                 raise ParameterError(f"plan: {name} is {getattr(self, name)}: give 0 or more.")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from prophase.dask_cluster import connected
 from prophase.errors import InputError, MissingExtraError, ProphaseError, storage_error
 from prophase.study.loop.cache import StepCache, held_alone, key_of, write_whole
 from prophase.study.loop.checking import check_columns, check_plan
@@ -21,6 +22,7 @@ from prophase.study.report import Report, from_dict, to_dict
 from prophase.trace.files import file_hash
 from prophase.trace.prices import Prices
 from prophase.trace.workspace import Workspace
+from prophase.workers import parse_workers
 
 Done = Literal["done", "kept", "cannot"]
 #: below the folder of a study: report and exports
@@ -236,6 +238,10 @@ def _named(
 
 def _check_files(plan: StudyPlan) -> dict[str, str]:
     """Read what the plan names beside the trace before any work; return what is in it."""
+    if isinstance(address := parse_workers(plan.workers), str):
+        # a wrong address would show only after the first steps
+        with connected(address):
+            pass
     found = {}
     if plan.prices is not None:
         Prices.read(plan.prices)
