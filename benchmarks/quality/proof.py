@@ -66,7 +66,8 @@ def measure(name: str, jobs: pd.DataFrame, gate: float, data_hash: str) -> None:
             f"of {found.told} splits that reach later jobs",
             [float(found.near)],
             data=data_hash[:12],
-            remark=f"{followed}not more than 5 points below at {found.kept}; "
+            remark=f"{followed}within 5 points of the advised jobs alone at "
+            f"{found.near_of_reached}, not more than 5 below of all at {found.kept}; "
             f"{len(found.splits) - found.told} of {len(found.splits)} splits reach no later job; "
             f"errors {min(errors, default=0):.1f} to {max(errors, default=0):.1f} points; "
             f"all later jobs saved {np.mean(saved):.1f} % of their memory, mean over the splits",

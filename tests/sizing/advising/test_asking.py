@@ -49,3 +49,11 @@ def test_the_first_rung_is_exceeded_by_no_more_than_the_risk(risk: float) -> Non
         for _ in range(200)
     ]
     assert np.mean(killed) < 1.3 * risk
+
+
+def test_room_is_added_only_where_it_costs_next_to_nothing() -> None:
+    peaks = np.tile([0.9, 1.0, 1.1], 20)
+    tight, roomy = ladder_of(peaks, 0.05, 8.0, 0.0)[0], ladder_of(peaks, 0.05, 100.0, 0.0)[0]
+    assert tight < 1.2
+    assert roomy == pytest.approx(2 * tight)
+    assert ladder_of(peaks, 0.05, 30.0, 0.0)[0] == pytest.approx(1.5)

@@ -26,6 +26,8 @@ _REMEMBERED = 400
 _RISING = 2.33
 #: how far a rise is drawn on, as a share of the runs that show it, and how far at most
 _DRAWN_ON, _MOST_GROWTH = 0.75, 4.0
+#: room that is added while the first request stays below this share of today's
+_ROOM, _CHEAP = 2.0, 0.05
 
 
 def outlook_of(peaks: Floats) -> Outlook:
@@ -69,7 +71,11 @@ def ladder_of(peaks: Floats, risk: float, now: float, least: float) -> tuple[flo
         No first rung is lower, unless the request is.
     """
     outlook, growth = outlook_of(peaks), growth_to_come(peaks)
-    first = max(growth * outlook.quantile(1.0 - risk), min(least, now) if now > 0 else least)
+    first = growth * outlook.quantile(1.0 - risk)
+    if now > 0:
+        # where requests are far above use, room for peaks to come costs next to nothing
+        first, least = max(first, min(_ROOM * first, _CHEAP * now)), min(least, now)
+    first = max(first, least)
     second = max(first * 1.3, growth * outlook.quantile(1.0 - risk / 10))
     third = max(second * 1.5, now if now > 0 else 0.0)
     return float(first), float(second), float(third)
