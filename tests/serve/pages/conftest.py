@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
+from tests.made_demo import made_demo
 
-from prophase.phase.detect import PhaseDetector
 from prophase.runs.campaign import Campaign
 from prophase.runs.store.records import NewRun
-from prophase.trace.synth import make_containers
-from prophase.trace.workspace import Workspace
 
 CHROMIUM = Path("/usr/bin/chromium")
 _QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking",
@@ -22,18 +19,9 @@ _QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking",
 
 
 @pytest.fixture(scope="session")
-def rich_workspace(made_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workspace of the service's tests, with series, phases, a report and a campaign."""
-    folder = Path(shutil.copytree(made_workspace, tmp_path_factory.mktemp("pages") / "ws"))
-    series = make_containers(6, samples=160, kind="dynamics", random_state=0)
-    usage = series.tables["usage"]
-    Workspace(folder).store_frames(
-        {"usage": usage}, source="synth", source_hash="series", seed=0, replace=True
-    )
-    PhaseDetector("samples", n_phases=3, window=1, random_state=0).fit(usage).save(
-        folder / "models" / "phases.model"
-    )
-    (folder / "reports").mkdir()
+def rich_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the demo leaves behind, with a page of somebody else's and a campaign."""
+    folder = made_demo(tmp_path_factory.mktemp("pages") / "ws")
     (folder / "reports" / "trace.html").write_text(
         "<!doctype html><style>h1{color:navy}</style><h1>Trace</h1>"
         "<script>document.title='ran'</script>",

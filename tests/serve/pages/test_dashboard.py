@@ -23,12 +23,11 @@ PAGES = {
     "/profiles": "What each kind of job uses",
     "/profiles/0": "What its jobs use",
     "/sizing?least=0": "Saved a month",
-    "/sizing/task?name=worker&least=0": "The ladder",
     "/simulator": "What jobs wait for",
     "/phases": "What follows what",
     "/runs": "Registered",
     "/runs/1": "The scenario",
-    "/reports": "trace",
+    "/reports": "an advice put to the proof",
 }
 
 
@@ -120,6 +119,13 @@ def test_a_newcomer_understands_the_overview_asks_about_a_job_and_sees_why(
     expect(answer).to_contain_text("Why:")
     expect(page.get_by_role("heading", name="Everything that was predicted")).to_be_visible()
     assert barriers(page) == []
+    # what the cluster as a whole should do is in the report that the demo wrote
+    page.get_by_role("link", name="Reports").click()
+    # the demo's page lies in two places and is listed once
+    expect(page.get_by_role("region", name="Reports").locator("tbody tr")).to_have_count(2)
+    page.get_by_role("link", name="an advice put to the proof").click()
+    expect(page.get_by_role("link", name="Where is the waste?")).to_be_visible()
+    expect(page.locator("figure svg").first).to_be_visible()
 
 
 def test_the_form_answers_what_was_typed_and_keeps_it(watched: Watched) -> None:
@@ -166,6 +172,7 @@ def test_tasks_are_sorted_by_any_column_and_one_shows_its_ladder(watched: Watche
     page.get_by_role("region", name="Tasks").get_by_role("link").nth(7).click()
     expect(page.get_by_role("heading", name="The ladder")).to_be_visible()
     expect(page.locator("svg .point").nth(5)).to_be_attached()
+    assert barriers(page) == []
 
 
 def test_the_theme_is_chosen_once_for_all_pages(watched: Watched) -> None:

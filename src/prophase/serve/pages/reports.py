@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,11 +72,17 @@ def listed(folder: Path) -> list[Listed]:
         for one in stored_reports(folder)
         if one.page.is_file()
     ]  # fmt: skip
+    told = [one.path for one in found]
     for path in sorted([*folder.glob("*.html"), *(folder / FOLDER).glob("*.html")]):
-        if path.is_file() and not path.is_symlink():
+        if path.is_file() and not path.is_symlink() and not _is_copy(path, told):
             written = _when(path.stat().st_mtime)
             found.append(Listed(path.name, path.stem, "", "note", written, path, None))
     return found
+
+
+def _is_copy(path: Path, told: list[Path]) -> bool:
+    """Say whether a page is one of the reports, put where it is found at once."""
+    return any(filecmp.cmp(path, one, shallow=False) for one in told)
 
 
 def _named(folder: Path, name: str) -> Listed:
