@@ -4,7 +4,8 @@ A workspace with a model of 100,000 finished jobs is served by ``prophase serve`
 this process asks. Requests leave at random (a Poisson process) whether or not earlier ones have
 been answered, and a request's time counts from when it should have left, so that a service that
 stalls cannot hide it. Beside it runs the same load against ``/healthz``, which computes nothing:
-what is left is HTTP and the machine. Then 10,000 finished jobs are reported over several
+what is left is HTTP and the machine. The same load is then offered while pages are prepared and
+models are learnt in the background. Then 10,000 finished jobs are reported over several
 connections while the service is killed (SIGKILL) and started again; every report that was
 confirmed must be there afterwards, once.
 
@@ -51,12 +52,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--workspace", type=Path, help="keep it here, and use it again")
+    parser.add_argument("--only", choices=("predictions", "busy", "reports"))
     options = parser.parse_args()
     with TemporaryDirectory() as scratch:
         folder = options.workspace or Path(scratch) / "ws"
         data = prepared(folder, options.jobs)
-        predictions(folder, options, data)
-        reports(folder, data)
+        if options.only in (None, "predictions"):
+            predictions(folder, options, data)
+        if options.only in (None, "busy"):
+            busy_predictions(folder, options, data)
+        if options.only in (None, "reports"):
+            reports(folder, data)
 
 
 def prepared(folder: Path, wanted: int) -> str:
@@ -161,6 +167,48 @@ def predictions(folder: Path, options: argparse.Namespace, data: str) -> None:
         remark = f"p99 under 25 ms is wanted; {busy}" if share == 99 else busy
         name = f"predict over HTTP at {RATE} requests/s, p{share}"
         record(Measurement(name, "ms", values, "/healthz", base, data, remark))
+
+
+def busy_predictions(folder: Path, options: argparse.Namespace, data: str) -> None:
+    """Offer the load alone, and while pages are prepared and a model is learnt, in turn."""
+    service = Service(folder)
+    quiet, busy = [], []
+
+    def load() -> list[float]:
+        bodies = questions(folder)
+        return asyncio.run(offered(service.port, "POST", "/v1/predict", bodies, options.seconds))
+
+    try:
+        asyncio.run(offered(service.port, "POST", "/v1/predict", questions(folder), 3.0))
+        for _ in range(options.repeats):
+            quiet.append(load())
+            task = asyncio.run(working(service.port))
+            busy.append(load())
+            asyncio.run(Connection(service.port).ask("DELETE", f"/v1/tasks/{task}"))
+            # pages are prepared anew for a table that has changed
+            (folder / "tables.json").touch()
+    finally:
+        service.kill()
+    for share in (50, 99):
+        values, base = (
+            [1e3 * float(np.percentile(one, share)) for one in times] for times in (busy, quiet)
+        )
+        name = f"predict over HTTP at {RATE} requests/s while pages and a task compute, p{share}"
+        others = f"others kept {os.getloadavg()[1]:.0f} processes busy on {os.cpu_count()} cores"
+        record(Measurement(name, "ms", values, "nothing else computes", base, data, others))
+
+
+async def working(port: int) -> str:
+    """Begin long work and ask for the pages that have to be prepared; returns the task."""
+    connection = Connection(port)
+    wanted = json.dumps({"seed": random.randrange(1_000_000)}).encode()
+    _, told = await connection.ask("POST", "/v1/learn", wanted)
+    for page in ("/", "/sizing", "/simulator"):
+        status, _ = await connection.ask("GET", page)
+        if status not in (200, 202):
+            raise SystemExit(f"{page} answered {status}")
+    connection.close()
+    return str(json.loads(told)["id"])
 
 
 def questions(folder: Path) -> list[bytes]:
