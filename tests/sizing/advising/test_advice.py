@@ -94,7 +94,7 @@ def test_a_task_whose_trial_was_killed_too_often_keeps_its_request() -> None:
             "job_id": [f"j{row}" for row in range(count)],
             "task": "bursts",
             "memory_peak_gib": peaks,
-            "request_memory_gib": 100.0,
+            "request_memory_gib": 20.0,
             "duration_s": 60.0,
             "submit_s": 60.0 * np.arange(count),
         }

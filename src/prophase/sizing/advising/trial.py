@@ -67,7 +67,7 @@ class Trial:
                     reserved += hours[place] * requests[place]
             known = upto
         if reserved > 0:
-            self.saving = 1.0 - asked / reserved
+            self.saving = float(1.0 - asked / reserved)
 
     def interval(self) -> tuple[float, float]:
         """Return the Clopper-Pearson interval of the share of kills."""
