@@ -25,3 +25,8 @@ def test_clocks_fall_back_to_start_and_order() -> None:
     assert ends(started)[0] == 15.0
     ordered = pd.DataFrame({"submit_order": [3.0], "duration_s": [5.0]})
     assert arrivals(ordered)[0] == ends(ordered)[0] == 3.0
+
+
+def test_nothing_is_known_of_a_job_before_it_was_submitted() -> None:
+    jobs = pd.DataFrame({"submit_s": [100.0], "start_s": [0.0], "end_s": [5.0]})
+    assert ends(jobs).tolist() == [100.0]

@@ -19,7 +19,6 @@ from prophase.study.loop.plan import StudyPlan
         ({"targets": ("duration",)}, "duration_s"),
         ({"methods": ()}, "methods is empty"),
         ({"resource": "disk"}, "no resource 'disk'"),
-        ({"engine": "sparc"}, "spark"),
         ({"seed": -1}, "seed is -1"),
         ({"test_share": 1.0}, "test_share is 1"),
         ({"risk": 0.0}, "risk is 0"),

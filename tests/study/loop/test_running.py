@@ -222,6 +222,30 @@ def test_nothing_passes_on_data_that_look_wrong(
     assert any("memory-unit" in said for said in found.report.limits)
 
 
+def test_several_systems_in_one_table_are_not_replayed_as_one(
+    plan: StudyPlan, trace: Path, tmp_path: Path
+) -> None:
+    jobs = pd.read_csv(trace)
+    jobs["attr_cluster"] = ["east" if row % 3 else "west" for row in range(len(jobs))]
+    (tmp_path / "two").mkdir()
+    jobs.to_csv(tmp_path / "two" / "jobs.csv", index=False)
+    (tmp_path / "two" / "nodes.csv").write_text("node_id,cpu_cores,memory_gib\nn,8,64\n")
+    both = replace(plan, trace=str(tmp_path / "two"), cluster=None, steps=("schedules",))
+    said = run(both, tmp_path / "ws").cannot["schedules"]
+    assert "the trace mixes 2 that share no nodes (jobs: east" in said
+    assert "--cluster" in said
+
+
+def test_nodes_that_hold_no_job_are_told_and_the_advice_is_proven_without_replay(
+    plan: StudyPlan, trace: Path, tmp_path: Path
+) -> None:
+    pd.read_csv(trace).assign(request_gpus=8).to_csv(trace, index=False)
+    without = replace(plan, cluster="4x0 8c 64g", steps=("schedules", "proof"))
+    found = run(without, tmp_path / "ws")
+    assert "8 GPUs; the largest node has 8 cores, 64 GiB, 0 GPUs" in found.cannot["schedules"]
+    assert found.results["proof"]["replays"] is None
+
+
 def test_prices_change_the_proof_alone(plan: StudyPlan, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text("gib_hour = 0.01\n")
     priced = replace(plan, prices=str(tmp_path / "prices.toml"))

@@ -171,6 +171,8 @@ DEFECTS = [
            "clock-unit", "jobs.submit_s", "error", 2000),
     Defect("time zero for unknown", change("jobs", "start_s", slice(0, 12), lambda _: 0.0),
            "clock-outlier", "jobs.start_s", "warning", 12),
+    Defect("times to come", change("jobs", "end_s", slice(None), lambda x: x + 3e9),
+           "future-time", "jobs.end_s", "error", 2000),
     Defect("still running", change("jobs", "end_s", slice(0, 60), lambda _: np.nan),
            "still-running", "jobs.end_s", "warning", 60),
     Defect("cut at the end", cut_at_the_end, "ends-at-trace-end", "jobs.end_s", "warning", None),

@@ -475,6 +475,17 @@ def test_commas_that_may_stand_for_thousands_are_left_and_remarked(tmp_path: Pat
     ]
 
 
+def test_a_guess_takes_no_times_that_share_no_axis_with_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    rows = [f"j{n},{n},{1_700_000_000 + n},60,{n % 7},{n % 5}" for n in range(40)]
+    path.write_text("id,submit_delta,start,runtime_s,maxmem,rss_mb\n" + "\n".join(rows) + "\n")
+    told = guess_mapping(path)
+    assert "submit_s =" not in told
+    assert 'start_s = { column = "start"' in told
+    assert 'memory_peak_gib = { column = "maxmem"' in told
+    assert 'memory_mean_gib = { column = "rss_mb"' in told
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

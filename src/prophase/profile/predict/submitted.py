@@ -54,6 +54,8 @@ def ends(jobs: pd.DataFrame) -> Floats:
         end = np.where(np.isnan(end), numbers(jobs, begin) + run, end)
     for stand_in in ("submit_s", "submit_order"):
         end = np.where(np.isnan(end), numbers(jobs, stand_in), end)
+    # clocks disagree in real logs; nothing is known of a job before it was submitted
+    end = np.fmax(end, numbers(jobs, "submit_s"))
     return np.where(np.isnan(end), -np.inf, end)
 
 

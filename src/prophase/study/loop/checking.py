@@ -23,7 +23,7 @@ def check_plan(plan: StudyPlan) -> None:
     prophase.errors.ParameterError: plan: there is no queue 'skipp'. Did you mean 'skip'? ...
     """
     usual = StudyPlan(plan.trace)
-    for setting in ("order", "place", "queue", "methods", "targets", "resource", "engine"):
+    for setting in ("order", "place", "queue", "methods", "targets", "resource"):
         value = getattr(plan, setting)
         if value == getattr(usual, setting):
             continue
@@ -77,4 +77,4 @@ def _known(setting: str) -> Iterable[str]:
         return ("default", *METHODS)
     if setting == "targets":
         return (column.name for column in JOBS if column.kind == "number")
-    return ("auto", *PROVABLE) if setting == "resource" else ("duckdb", "spark")
+    return ("auto", *PROVABLE)

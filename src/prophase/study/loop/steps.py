@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from prophase.errors import ParameterError, not_among
+from prophase.errors import InputError, ParameterError, not_among
 from prophase.plain import finite
 from prophase.plural import counted
-from prophase.sim.cluster import Cluster
 from prophase.sizing.advising.advice import Gate, advise, as_rows
 from prophase.sizing.advising.exporting import export
 from prophase.study.loop.work import CannotDo, StepOutcome, Work
@@ -25,6 +24,14 @@ _PROFILED = 10_000
 #: series that phases are looked for in, and samples of each
 _SERIES, _SAMPLES = 8, 1_000
 _SCORES = ("median_ape_pct", "within_20_pct", "within_x2_pct", "r2_log", "coverage_90_pct")
+#: source -> how its histories come to have requests and use
+_MEASURED = {
+    "sacct": "Export them too: sacct --format=ALL --parsable2, with the job steps (no -X)",
+    "nextflow": "Have them traced: trace.fields = 'task_id,hash,process,name,status,submit,start,"
+    "complete,realtime,cpus,memory,%cpu,peak_rss'",
+}
+#: answers that a coverage is told by
+_JUDGED = 30
 ADVICE_FILE = "advice.json"
 NEXT_FILE = "measure-next.yaml"
 
@@ -149,8 +156,12 @@ def predictions_step(work: Work) -> StepOutcome:
             continue
         for method in plan.methods:
             work.show(f"{target}, {method}", None)
-            judged = evaluate(early, late, [method], target=target, online=True,
-                              random_state=plan.seed)  # fmt: skip
+            try:
+                judged = evaluate(early, late, [method], target=target, online=True,
+                                  random_state=plan.seed)  # fmt: skip
+            except InputError as cause:
+                notes.append(f"{target} is not predicted by {method}: {cause}")
+                continue
             scores = judged.methods[method]
             rows.append(
                 {"target": target, "method": method, "jobs": scores["jobs"] - scores["abstained"],
@@ -168,10 +179,21 @@ def predictions_step(work: Work) -> StepOutcome:
         f"Learnt from the {len(early):,} earlier jobs, judged on {len(late):,} later ones, each "
         "answered as of its submission. A method must beat the medians, which learn nothing; the "
         "range of an answer is meant to hold 90 % of outcomes.",
+        *_far_off(rows),
         *notes,
     ]
     finding = Finding("What will a job need?", text, [ResultTable(finite(rows), "Predictions")])
     return StepOutcome(_part(finding, facts), {"rows": finite(rows), "rule": split.rule})
+
+
+def _far_off(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Warn of ranges that held much less than they are meant to."""
+    return [
+        f"The ranges of {row['method']} for {row['target']} held only {held:.0f} % of outcomes "
+        "here: do not plan by them."
+        for row in rows
+        if row["jobs"] >= _JUDGED and (held := row["coverage_90_pct"]) is not None and held < 80
+    ]
 
 
 def sizing_step(work: Work) -> StepOutcome:
@@ -239,7 +261,7 @@ def _resource(work: Work) -> str:
     said = "; ".join(f"for {name} {columns}" for name, columns in lacking.items())
     raise CannotDo(
         f"needs requests and measured use of one resource; the trace lacks {said}. "
-        "Import a history that has them"
+        + _MEASURED.get(work.trace.source, "Import a history that has them")
     )
 
 
@@ -248,6 +270,7 @@ def proof_step(work: Work) -> StepOutcome:
     from prophase.study.proof.given import advice_of
     from prophase.study.proof.proving import prove
     from prophase.study.proof.telling import proof_facts, proof_findings
+    from prophase.workers import parse_workers
 
     plan = work.plan
     if "sizing" not in work.found:
@@ -264,7 +287,7 @@ def proof_step(work: Work) -> StepOutcome:
     proof = prove(
         jobs,
         advice_of(json.loads(work.files[ADVICE_FILE]), name=ADVICE_FILE),
-        work.cluster,
+        None if work.why_none_fits else work.cluster,
         limits=plan.limits,
         prices=plan.prices,
         risk=plan.risk,
@@ -274,6 +297,7 @@ def proof_step(work: Work) -> StepOutcome:
         fails_after=plan.kills_after,
         by=plan.by,
         policy=plan.policy,
+        workers=parse_workers(plan.workers),
         seed=plan.seed,
         show=work.show,
     )
@@ -295,7 +319,8 @@ def schedules_step(work: Work) -> StepOutcome:
     work.need("duration_s", "submit_s|start_s")
     if work.cluster is None:
         raise CannotDo(work.why_no_cluster)
-    _refuse_too_small(work, work.cluster)
+    if work.why_none_fits:
+        raise CannotDo(work.why_none_fits)
     study = schedule_study(
         work.jobs, work.cluster, [m for m in plan.methods if m != "global-median"],
         seeds=plan.seeds, by=plan.by, policy={"queue": plan.queue, "place": plan.place},
@@ -304,15 +329,6 @@ def schedules_step(work: Work) -> StepOutcome:
     report = Report("schedules", question="", answer=sentence(study),
                     findings=schedule_findings(study))  # fmt: skip
     return StepOutcome(report, study.to_dict())
-
-
-def _refuse_too_small(work: Work, cluster: Cluster) -> None:
-    """Say which resource the nodes lack if they say nothing of what the jobs ask for."""
-    if cluster.gpus == 0 and work.column("request_gpus") and (work.jobs["request_gpus"] > 0).all():
-        raise CannotDo(
-            "needs nodes with GPUs: every job asks for some and the list of nodes has none. Name "
-            "one that tells how many each node has, such as --cluster '250x8'"
-        )
 
 
 def phases_step(work: Work) -> StepOutcome:

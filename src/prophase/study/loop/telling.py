@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from prophase.plural import counted
+from prophase.sizing.resources import RESOURCES
 from prophase.study.loop.answers import answers
 from prophase.study.loop.importing import import_notes
 from prophase.study.loop.plan import StudyPlan
@@ -21,6 +22,9 @@ from prophase.study.report import (
     ResultTable,
     Step,
 )
+
+#: checks of lint that doubt a unit
+_UNITS = ("fraction-as-percent", "percent-as-fraction", "core-unit", "memory-unit")
 
 
 def study_report(
@@ -76,8 +80,8 @@ def _answer(reports: Mapping[str, Report], work: Work) -> str:
     if errors := len(_errors(work)):
         said.insert(
             0,
-            f"The data look wrong in {counted(errors, 'place')} (see the limits): believe nothing "
-            "of this before that is mended.",
+            f"The data look wrong in {counted(errors, 'place')} (see the limits): mend that before "
+            "believing the rest.",
         )
     return " ".join(one for one in said if one)
 
@@ -125,9 +129,17 @@ def _limits(plan: StudyPlan, work: Work, cannot: Mapping[str, str]) -> list[str]
 
 
 def _errors(work: Work) -> list[Mapping[str, Any]]:
-    """Return what lint calls an error: all numbers after it are as wrong as the data."""
-    findings = work.found.get("lint", {}).get("findings", [])
-    return [one for one in findings if one["severity"] == "error"]
+    """Return what makes all numbers after it as wrong as the data are.
+
+    That is what lint calls an error, and a unit it doubts of what was sized.
+    """
+    what = RESOURCES.get(work.found.get("sizing", {}).get("resource", ""))
+    sized = [f"jobs.{one}" for one in (what.request_column, what.use_column)] if what else []
+    return [
+        one
+        for one in work.found.get("lint", {}).get("findings", [])
+        if one["severity"] == "error" or (one["check"] in _UNITS and one["where"] in sized)
+    ]
 
 
 def _unsound(one: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from prophase.errors import InputError
 from prophase.sim.cluster import Cluster
+from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, CPU, GPUS, MEMORY
 from prophase.study.loop.plan import StudyPlan
 from prophase.study.machines import machines
 from prophase.study.report import Report
@@ -95,6 +96,27 @@ class Work:
             return {}
         counts = jobs[column].astype(str).value_counts()
         return {} if len(counts) < 2 else {str(name): int(n) for name, n in counts.items()}
+
+    @cached_property
+    def why_none_fits(self) -> str:
+        """What the nodes lack if not one job fits on any of them; empty if some do."""
+        from prophase.sim.sweeping.checking import unfit_jobs
+        from prophase.sim.workload import Workload
+
+        if self.cluster is None:
+            return ""
+        workload = Workload.from_jobs(self.jobs)
+        if not unfit_jobs(workload, self.cluster).all():
+            return ""
+        least = workload.asks[:, [ASK_CPU, ASK_MEMORY, ASK_GPUS]].min(axis=0) / (1000, 1024, 1)
+        most = self.cluster.matrix[:, [CPU, MEMORY, GPUS]].max(axis=0) / (1000, 1024, 1)
+        most = [f"{one:,.4g}" if one < 1e6 else "any" for one in most]
+        return (
+            "needs nodes that hold these jobs: none fits on any. The smallest requests are "
+            f"{least[0]:,.4g} cores, {least[1]:,.4g} GiB, {least[2]:,.4g} GPUs; the largest node "
+            f"has {most[0]} cores, {most[1]} GiB, {most[2]} GPUs. Name the right nodes, such as "
+            "--cluster nodes.csv or --cluster '20x8 V100 96c 512g'"
+        )
 
     @property
     def why_no_cluster(self) -> str:

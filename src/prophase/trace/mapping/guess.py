@@ -163,7 +163,7 @@ def _section(
     table: str, looks: Sequence[ColumnLook], separator: str, names: Sequence[str]
 ) -> tuple[str, str]:
     """Return the lines of one table, and its clock."""
-    matches = match_columns(table, looks)
+    matches = _on_one_clock(match_columns(table, looks))
     used = {match.look.name for match in matches}
     left = [look for look in looks if look.name not in used]
     dropped = [look for look in left if _row_number(look)]
@@ -194,6 +194,17 @@ def _section(
     if status is not None:
         lines += ["", "[jobs.status]", *map(_status_line, status.common)]
     return "\n".join(lines), _clock(matches)
+
+
+def _on_one_clock(matches: Sequence[Match]) -> list[Match]:
+    """Leave out times with a zero of their own where others are dates: they share no axis."""
+    clocks = [match for match in matches if match.target.name in CLOCK_COLUMNS]
+    dated = [match for match in clocks if _is_dated(match)]
+    return [match for match in matches if not dated or match not in clocks or match in dated]
+
+
+def _is_dated(match: Match) -> bool:
+    return "1970" in match.why or (match.unit or "").startswith("datetime")
 
 
 def _line(match: Match) -> str:

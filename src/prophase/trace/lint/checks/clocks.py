@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,6 +17,7 @@ _CLOCKS = ("submit_s", "start_s", "end_s")
 _SURELY_NOT_SECONDS = 1e11
 _DECADE_S = 10 * 365.25 * 86400
 _DAY_S = 86400.0
+_YEAR_2001 = 1e9
 #: share of running jobs that starts to bend statistics of run time
 _CENSORED = 0.01
 
@@ -104,6 +106,34 @@ def clock_outlier(subject: Subject) -> Iterator[Finding]:
                 f"{{n}} times ({{share}}) are more than {reach / _DECADE_S * 10:,.0f} years away "
                 "from the rest: a clock jump, or 0 and the like written for 'unknown'.",
                 "Set them to missing; they stretch the trace's span and empty every rate.",
+                of=int(known.sum()),
+            )
+
+
+@check("future-time", "jobs")
+def future_time(subject: Subject) -> Iterator[Finding]:
+    """Times that have not come yet."""
+    latest = time.time() + _DAY_S
+    for column in _CLOCKS:
+        times = numbers(subject.jobs, column)
+        known = ~np.isnan(times)
+        if not known.any():
+            continue
+        # a clock with a zero of its own has no now, unless its times look like those since 1970
+        dated = subject.clock != "relative" or np.median(times[known]) > _YEAR_2001
+        if not dated:
+            continue
+        ahead = (times > latest) & (times <= _SURELY_NOT_SECONDS)
+        if ahead.any():
+            yield spot(
+                "error" if ahead.sum() > 0.5 * known.sum() else "warning",
+                "jobs",
+                column,
+                subject.jobs,
+                ahead,
+                "{n} times ({share} of those known) lie in the future: a wrong clock or unit, "
+                "a planned time, or a placeholder for 'not ended'.",
+                "Correct the clock or the unit, or set such times to missing.",
                 of=int(known.sum()),
             )
 
