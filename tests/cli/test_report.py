@@ -57,3 +57,18 @@ def test_what_is_asked_wrongly_is_explained(prophase_here, workspace, arguments,
 def test_a_workspace_without_reports_says_what_to_do(prophase_here, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "No reports yet. Next: prophase study empty" in prophase_here("report", "empty").stdout
+
+
+def test_a_folder_of_results_is_drawn_anew_by_one_command(prophase_here, tmp_path):
+    from prophase.plots.report import write_report
+    from prophase.study.report import Report
+
+    page = write_report(Report("Sizing", question="How much?"), tmp_path / "results" / "one")
+    page.unlink()
+    done = prophase_here("report", tmp_path / "results", "--redraw")
+    assert done.returncode == 0, done.stderr
+    assert "1 result written anew" in done.stdout
+    assert page.exists()
+    empty = prophase_here("report", tmp_path / "results" / "one" / "figures", "--redraw")
+    assert empty.returncode != 0
+    assert "no report.json" in empty.stderr

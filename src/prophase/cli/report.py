@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, say
+from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, say
 from prophase.errors import InputError, ParameterError, not_among
+from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.study.report import Report
@@ -24,11 +25,19 @@ def command(
         Path | None,
         typer.Option(help="Write page, Markdown, JSON and figures anew into this folder."),
     ] = None,
+    redraw: Annotated[
+        bool,
+        typer.Option(
+            "--redraw",
+            help="Write all pages, tables and figures below the folder anew: reports and sweeps.",
+        ),
+    ] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """List the reports of a workspace, or show one of them.
+    """List the reports of a workspace, show one of them, or draw a folder of results anew.
 
-    A report is kept as data, so that it can be shown and drawn again in every format.
+    A report is kept as data, so that it can be shown and drawn again in every format; a sweep
+    is ranked and drawn from its cells. Neither needs the trace.
 
     Examples:
 
@@ -37,7 +46,14 @@ def command(
     `prophase report ws study --format markdown > study.md`
 
     `prophase report report.json --out again`
+
+    `prophase report results --redraw`
     """
+    if redraw:
+        if name is not None or out is not None:
+            raise ParameterError("--redraw writes all results of a folder where they are.")
+        _redraw(path, format)
+        return
     if path.is_dir() and name is None:
         if out is not None:
             raise ParameterError("--out writes one report: name it.")
@@ -59,6 +75,26 @@ def command(
         remarks=_remarks(report),
         page=lambda: report_page(report),
     )
+
+
+def _redraw(folder: Path, format: Format) -> None:
+    from prophase.plots.redrawing import redraw
+
+    with progress_bar() as show:
+        found = redraw(folder, show=lambda path: show(f"drawing {path.name}", None))
+    if not found:
+        raise InputError(
+            f"{folder}: holds no report.json and no finished sweep, at any depth. Write some with "
+            "--report of a command, prophase study or prophase sweep."
+        )
+    rows = [one.to_dict() for one in found]
+    damaged = sum(bool(one.problem) for one in found)
+    said = [f"{counted(len(found) - damaged, 'result')} written anew."]
+    if damaged:
+        said.append(f"{counted(damaged, 'result')} could not be read and stayed as they are.")
+    emit(rows, format, remarks=said)
+    if damaged:
+        raise typer.Exit(1)
 
 
 def _list(workspace: Path, format: Format) -> None:

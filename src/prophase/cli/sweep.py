@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    as_typed,
+    emit,
+    finite,
+    progress_bar,
+    say,
+    typed_command,
+)
 from prophase.cli.trace_options import SourceOption, TraceArgument
-from prophase.errors import ParameterError, storage_error
+from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,8 +130,11 @@ def command(
 
     `prophase sweep ws --plan sweep.toml --workers dask://10.0.0.1:8786`
     """
+    from prophase.plots.sweep import write_sweep
     from prophase.sim import Workload
     from prophase.sim.sweeping import SweepPlan, read_plan, run_sweep
+    from prophase.sim.sweeping.reading import KeptSweep, keep_sweep
+    from prophase.study.sweeps import usual_measures
     from prophase.workers import parse_workers
 
     asked: dict[str, Any] = read_plan(plan) if plan else {"policies": {}}
@@ -147,7 +159,7 @@ def command(
         name: value for name, value in (("seeds", seeds), ("block_h", block_h)) if value is not None
     }
     wanted = SweepPlan(**asked)
-    measures = _items(measure) if measure is not None else _usual_measures(wanted)
+    measures = _items(measure) if measure is not None else usual_measures(wanted)
     found: dict[str, int] = {}
     with progress_bar() as progress:
         progress("reading the trace", None)
@@ -175,8 +187,9 @@ def command(
                 f"in {as_typed(out)}; the same command runs the rest."
             )
             raise typer.Exit(1) from None
-    ranked = result.ranked(measures)
-    _write(result, ranked, measures, out)
+    kept = KeptSweep(result, wanted, measures, said, str(path), typed_command())
+    ranked = write_sweep(kept, out)
+    keep_sweep(kept, out)
     _report(result, ranked, measures, out, found, wanted.seeds, wanted.block_h, format, said)
 
 
@@ -201,12 +214,6 @@ def _sized(
     from prophase.study.sizings import sizings_of
 
     return sizings_of(jobs, plan.sizings, show=show)
-
-
-def _usual_measures(plan: SweepPlan) -> list[str]:
-    """Return what is of interest by what is varied: waits against what they cost."""
-    costs = ["gpus"] if len(plan.clusters) > 1 or len(plan.sizings) == 1 else []
-    return ["mean_wait_s", *costs, *(["gib_hours.allocated"] if len(plan.sizings) > 1 else [])]
 
 
 def _report(
@@ -246,7 +253,7 @@ def _report(
         *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
     ]
     remarks += [rough(result.blocks), broken_up(rows, first, block_h)]
-    remarks.append(f"Tables and figure: {as_typed(out)}")
+    remarks.append(f"Tables, figure and report: {as_typed(out)}")
     document = {
         "axes": list(result.axes),
         "measures": measures,
@@ -264,21 +271,6 @@ def _report(
         document=finite(document),
         remarks=[remark for remark in remarks if remark],
     )
-
-
-def _write(result: SweepResult, ranked: pd.DataFrame, measures: list[str], out: Path) -> None:
-    """Write tables as CSV and Parquet, and the figure if there are two measures to draw."""
-    try:
-        for name, table in (("results", ranked), ("cells", result.cells)):
-            table.to_csv(out / f"{name}.csv", index=False)
-            table.to_parquet(out / f"{name}.parquet", index=False)
-    except OSError as cause:
-        raise storage_error(cause, out) from cause
-    if len(measures) > 1:
-        from prophase.plots.pareto import pareto_figure
-        from prophase.plots.style import save
-
-        save(pareto_figure(ranked, result.axes, measures), out, "pareto")
 
 
 def _items(text: str) -> list[str]:

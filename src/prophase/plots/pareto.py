@@ -11,10 +11,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from prophase.errors import ParameterError
-from prophase.plots.style import COLOURS, HEIGHT_IN, INK, MUTED, WIDTH_IN, count_axis, styled
+from prophase.plots.style import COLOURS, HEIGHT_IN, INK, MUTED, PAPER, WIDTH_IN, count_axis, styled
 
-#: panels side by side, and labels that fit beside points
-_ACROSS, _LABELS = 2, 6
+#: panels side by side, names that fit into a corner, and groups that colours tell apart
+_ACROSS, _LABELS, _TOLD = 2, 6, len(COLOURS)
+_HOURS = {"gib": "GiB", "gpu": "GPU", "core": "core"}
 
 
 def pareto_figure(
@@ -41,7 +42,8 @@ def pareto_figure(
     # colours tell the policies apart; where only the cluster varies they tell clusters apart
     coloured = [name for name in varied if name != "cluster"] or varied
     groups = _words(ranked, coloured)
-    colours = {word: COLOURS[i % len(COLOURS)] for i, word in enumerate(sorted(set(groups)))}
+    known = sorted(set(groups))
+    colours = {word: COLOURS[i] for i, word in enumerate(known)} if len(known) <= _TOLD else {}
     with styled():
         figure = Figure(figsize=(WIDTH_IN * (0.6 + 0.4 * across), 0.4 + HEIGHT_IN * down))
         FigureCanvasAgg(figure)
@@ -53,7 +55,7 @@ def pareto_figure(
             _paint(panel, part, up, right, colours)
             if len(loads) > 1:
                 panel.set_title(f"load x {load:g}")
-        if 1 < len(colours) <= len(COLOURS):
+        if len(colours) > 1:
             handles, words = figure.axes[0].get_legend_handles_labels()
             kept = dict(zip(words, handles, strict=True))
             figure.legend(
@@ -66,45 +68,65 @@ def pareto_figure(
 
 
 def _paint(panel: Axes, part: pd.DataFrame, up: str, right: str, colours: dict[str, str]) -> None:
-    # bars of policies on the same cluster stand side by side
-    step = 0.012 * float(part[right].max() - part[right].min())
+    step = _step(part, right) if colours else 0.0
     middle = (len(colours) - 1) / 2
     shift = {word: step * (place - middle) for place, word in enumerate(colours)}
-    for word, rows in part.groupby("_group", sort=True):
+    shifts = part["_group"].map(lambda word: shift.get(word, 0.0))
+    # too many to tell apart by colour: the front stands out from the rest
+    shades = part["_group"].map(colours) if colours else part["front"].map(
+        {True: COLOURS[0], False: MUTED}
+    )  # fmt: skip
+    for word, rows in part.groupby("_group" if colours else "front", sort=True):
         panel.errorbar(
-            rows[right] + shift[str(word)],
+            rows[right] + shifts[rows.index],
             rows[up],
             yerr=_bars(rows, up),
             xerr=_bars(rows, right),
-            fmt="o",
-            markersize=5,
+            fmt="none",
             elinewidth=1,
-            alpha=0.85,
-            color=colours[str(word)],
-            label=str(word),
+            alpha=0.35,
+            ecolor=shades[rows.index[0]],
         )
+        panel.plot(
+            rows[right] + shifts[rows.index], rows[up], "o", markersize=6,
+            color=shades[rows.index[0]], label=str(word),
+        )  # fmt: skip
     front = part[part["front"]].sort_values([right, up])
-    at = front[right] + front["_group"].map(shift)
-    panel.plot(at, front[up], color=MUTED, linewidth=1, linestyle="--", zorder=1)
-    near_the_edge = part[right].max() - 0.3 * (part[right].max() - part[right].min())
-    for place, word, height in list(zip(at, front["_word"], front[up], strict=True))[:_LABELS]:
-        left = place > near_the_edge
-        panel.annotate(
-            str(word),
-            (place, height),
-            xytext=(-7 if left else 7, 12 if left else 7),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            fontsize=8,
-            color=INK,
-        )
+    panel.plot(
+        front[right] + shifts[front.index], front[up],
+        color=MUTED, linewidth=1, linestyle="--", zorder=1,
+    )  # fmt: skip
     panel.set_xlabel(_label(right))
     panel.set_ylabel(_label(up))
     panel.margins(x=0.08, y=0.12)
     if (part[[name for name in (f"{up}_low", up) if name in part]].min() >= 0).all():
         panel.set_ylim(bottom=0)
+    _number_front(panel, front, front[right] + shifts[front.index], up)
     for axis in (panel.xaxis, panel.yaxis):
         count_axis(axis)
+
+
+def _step(part: pd.DataFrame, right: str) -> float:
+    """Return how far policies with the very same value stand apart; 0 where values differ."""
+    together = part[right].nunique() < len(part) and _bars(part, right) is None
+    return 0.012 * float(part[right].max() - part[right].min()) if together else 0.0
+
+
+def _number_front(panel: Axes, front: pd.DataFrame, at: pd.Series, up: str) -> None:
+    """Put numbers at the combinations that nothing beats, and their names in a corner."""
+    named = front.head(_LABELS)
+    for number, row in enumerate(named.index, 1):
+        panel.annotate(
+            str(number), (at[row], named.loc[row, up]), xytext=(0, 7),
+            textcoords="offset points", ha="center", fontsize=9, fontweight="bold", color=INK,
+        )  # fmt: skip
+    words = [f"{number}  {word}" for number, word in enumerate(named["_word"], 1) if word]
+    if words:
+        panel.text(
+            0.98, 0.97, "\n".join(["no other beats:", *words]), transform=panel.transAxes,
+            ha="right", va="top", fontsize=8, color=INK,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "alpha": 0.8},
+        )  # fmt: skip
 
 
 def _bars(rows: pd.DataFrame, measure: str) -> np.ndarray | None:
@@ -124,6 +146,9 @@ def _words(ranked: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 
 def _label(measure: str) -> str:
+    if "_hours." in measure:
+        unit, _, which = measure.partition("_hours.")
+        return f"{which.replace('_', ' ')} [{_HOURS.get(unit, unit)} h]"
     name, _, unit = measure.rpartition("_")
     units = {"s": "s", "pct": "%", "gib": "GiB"}
     words = f"{name} [{units[unit]}]" if unit in units else measure

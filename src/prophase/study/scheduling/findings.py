@@ -40,7 +40,7 @@ def published_beside(study: ScheduleStudy) -> list[dict[str, Any]]:
             "ours_pct": -shared if math.isfinite(shared) else None,
             "ours_pct_low": None,
             "ours_pct_high": None,
-            "says": _says(-shared, math.nan) if shared else "nobody asks for a part of a GPU",
+            "says": _says(-shared, math.nan, math.nan) if shared else "nobody asks for a part of a GPU",
         }
     )
     return rows
@@ -65,13 +65,11 @@ def _row(
         "ours_pct": value,
         "ours_pct_low": low if math.isfinite(low) else None,
         "ours_pct_high": high if math.isfinite(high) else None,
-        "says": "hardly anybody waits here" if idle else _says(value, high),
+        "says": "hardly anybody waits here" if idle else _says(value, low, high),
     }
 
 
-def _says(value: float, high: float) -> str:
+def _says(value: float, low: float, high: float) -> str:
     if value >= 0:
-        return "contradicted here: no gain"
-    if math.isfinite(high) and high >= 0:
-        return "same direction, not certain"
-    return "same direction"
+        return "no gain here, not certain" if low < 0 else "contradicted here: no gain"
+    return "same direction, not certain" if high >= 0 else "same direction"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from prophase.study.report import (
     Chart,
@@ -31,7 +33,7 @@ def schedule_report(study: ScheduleStudy, *, data: DataUsed, command: str = "") 
         ),
         answer=sentence(study),
         verdict="good" if best is not None and best.kept_pct > 0 else "note",
-        facts=[] if best is None else [_kept(best), _change(best)],
+        facts=[] if best is None else [_kept(best), _change(best), _change_of_p99(best)],
         data=[data],
         method=[
             f"Predictors learnt from the {study.learnt_jobs:,} earlier jobs; each later job was "
@@ -50,7 +52,7 @@ def schedule_report(study: ScheduleStudy, *, data: DataUsed, command: str = "") 
             "more than 100 %.",
         ],
         apply=[
-            Step("Try other loads and clusters:", "prophase sweep HISTORY --loads 0.8,1,1.2"),
+            Step("Try other loads and clusters:", "prophase sweep HISTORY --load 0.8,1,1.2"),
             Step("Ask for a prediction of a job:", "prophase ask job.yaml --history HISTORY"),
         ],
         reproduce=Reproduction(command, {"replays and predictors": study.settings["seed"]},
@@ -80,7 +82,8 @@ def sentence(study: ScheduleStudy) -> str:
         f"Ordering by predicted run times ({best.policy.removeprefix('shortest, predicted by ')}) "
         f"keeps {best.kept_pct:.0f} %{span} of the oracle's gain: the mean completion time goes "
         f"from {fifo.mean_jct_s:,.0f} to {best.mean_jct_s:,.0f} s, with true run times to "
-        f"{oracle.mean_jct_s:,.0f} s."
+        f"{oracle.mean_jct_s:,.0f} s. The wait that one job in a hundred exceeds goes from "
+        f"{fifo.p99_wait_s:,.0f} to {best.p99_wait_s:,.0f} s."
     )
 
 
@@ -96,6 +99,7 @@ def schedule_findings(study: ScheduleStudy) -> list[Finding]:
     overall = [one.to_dict() for one in study.overall]
     classes = [one.to_dict() for one in study.results if one.of != "all jobs"]
     kept = [row for row in overall if row["kept_pct"] is not None and row["policy"] != FIFO]
+    tail = [row for row in overall if row["p99_change_pct"] is not None]
     charts = [
         Chart("kept-gain", "Gain of knowing all run times that is kept", "intervals", kept,
               x="policy", y=["kept_pct"], unit="gain kept, %", reference=100.0),
@@ -104,11 +108,18 @@ def schedule_findings(study: ScheduleStudy) -> list[Finding]:
         Chart("completion", "Mean completion time by policy", "bars", overall, x="policy",
               y=["mean_jct_s"], unit="s")
     )  # fmt: skip
+    if tail:
+        charts.append(
+            Chart("tail", "Wait that one job in a hundred exceeds, against fifo", "intervals", tail,
+                  x="policy", y=["p99_change_pct"], unit="change, %", reference=0.0)
+        )  # fmt: skip
     found = [
         Finding(
             "Every policy on the same jobs", [sentence(study)],
-            [ResultTable(overall, "Times in seconds; changes against fifo, 95 % intervals"),
-             ResultTable(classes, "The same per class of jobs")],
+            [ResultTable([_shown(row, ()) for row in overall],
+                         "Times in seconds; changes against fifo, 95 % intervals"),
+             ResultTable([_shown(row, ("of", "jobs")) for row in classes],
+                         "The same per class of jobs")],
             charts,
         ),
         Finding(
@@ -123,9 +134,24 @@ def schedule_findings(study: ScheduleStudy) -> list[Finding]:
     return found
 
 
+def _shown(row: dict[str, Any], more: Sequence[str]) -> dict[str, Any]:
+    """Return what a table has room for, what matters most first."""
+    parts = [name for name in row if name.startswith(("change_pct", "kept_pct"))]
+    tail = [name for name in row if name.startswith(("p99_change_pct", "p99_kept_pct"))]
+    names = ["policy", *more, "mean_jct_s", *parts, "mean_wait_s", "p99_wait_s", *tail]
+    return {name: row[name] for name in names}
+
+
+def _change_of_p99(best: PolicyResult) -> Measure:
+    low, high = _pair(best.p99_change_pct_low, best.p99_change_pct_high)
+    value = best.p99_change_pct
+    return Measure("p99 wait against fifo", value if math.isfinite(value) else None, "%", low, high)
+
+
 def _kept(best: PolicyResult) -> Measure:
     low, high = _pair(best.kept_pct_low, best.kept_pct_high)
-    return Measure("of the oracle's gain kept", best.kept_pct, "%", low, high)
+    value = best.kept_pct if math.isfinite(best.kept_pct) else None
+    return Measure("of the oracle's gain kept", value, "%", low, high)
 
 
 def _change(best: PolicyResult) -> Measure:
