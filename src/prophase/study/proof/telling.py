@@ -133,6 +133,8 @@ def _kept(proof: Proof) -> Finding | None:
             "split": one.split, "learnt_jobs": one.learnt_jobs, "later_jobs": one.later_jobs,
             "reached_jobs": one.reached_jobs, "predicted_pct": one.predicted_pct,
             "held_out_pct": one.held_out_pct, "error_points": one.error_points,
+            "predicted_of_reached_pct": one.predicted_of_reached_pct,
+            "held_out_of_reached_pct": one.held_out_of_reached_pct,
             "oom_pct": one.oom_pct,
         }
         for one in proof.splits.splits
@@ -156,7 +158,11 @@ def _kept(proof: Proof) -> Finding | None:
         x_title="predicted saving, %",
         caption="On the diagonal the promise was kept; below it less was saved than promised.",
     )  # fmt: skip
-    table = ResultTable(rows, "Time-ordered splits; percentages of what later jobs reserve")
+    table = ResultTable(
+        rows,
+        "Time-ordered splits; percentages of what later jobs reserve, and of what those with an "
+        "advice reserve",
+    )
     return Finding("Were predictions kept?", text, [table], [chart] if proof.splits.told else [])
 
 
