@@ -16,7 +16,7 @@ MOST_S = 0.25
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Processor time of every step of every event loop; no other process can lengthen it."""
     found: list[float] = []
-    run = asyncio.Handle._run  # type: ignore[attr-defined]
+    run = asyncio.Handle._run
 
     def timed(handle: asyncio.Handle) -> None:
         began = time.thread_time()

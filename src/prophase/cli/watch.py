@@ -72,8 +72,7 @@ def command(
 
     `prophase watch ws --undo 3`
     """
-    from prophase.profile.drift.in_workspace import profiles_to_watch, publish, watch_folder
-    from prophase.profile.drift.watcher import Watcher
+    from prophase.profile.drift.in_workspace import begin_watching, publish, watch_folder
     from prophase.trace.workspace import Workspace
 
     if undo is not None and (finished is not None or restart):
@@ -98,12 +97,8 @@ def command(
             _refuse_other_settings(watcher, settings)
         else:
             show("learning what is usual", None)
-            Watcher(**settings).refuse_short(workspace.read("jobs"))
-            profiler = None
-            if not no_profiles:
-                profiler, told = profiles_to_watch(workspace)
-                remarks += told
-            watcher = folder.start(settings, profiler)
+            watcher, told = begin_watching(workspace, folder, settings, profiles=not no_profiles)
+            remarks += told
         if finished is not None:
             show("reading the finished jobs", None)
             remarks += _taken(folder, watcher, finished, source)
@@ -113,9 +108,9 @@ def command(
                 lambda done, all_: show(f"watching {all_:,} jobs", 100 * done / max(all_, 1)),
             )
         publish(workspace, watcher)
-    log = folder.log()
+    log = folder.log.lines()
     if figures is not None:
-        standing = folder.standing()
+        standing = folder.log.standing()
         remarks.append(_drawn(watcher, [one for one in log if one["step"] in standing], figures))
     _show(watcher, folder, log, format, remarks)
 
@@ -177,7 +172,7 @@ def _show(
 
     document = told_watch(watcher, folder, remarks)
     scopes, waiting = watcher.table(), document["waiting_jobs"]
-    standing = folder.standing()
+    standing = folder.log.standing()
     if format is not Format.table:
         emit([_scope_row(one) for one in scopes], format, document=document)
         return

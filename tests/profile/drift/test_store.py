@@ -36,8 +36,8 @@ def test_a_run_that_is_killed_and_goes_on_ends_as_one_that_was_not(
     folder.go_on(folder.load())
     state = "state.model"
     assert (folder.folder / state).read_bytes() == (whole.folder / state).read_bytes()
-    told = [{**one, "logged_at": ""} for one in folder.log()]
-    assert told == [{**one, "logged_at": ""} for one in whole.log()]
+    told = [{**one, "logged_at": ""} for one in folder.log.lines()]
+    assert told == [{**one, "logged_at": ""} for one in whole.log.lines()]
 
 
 def test_jobs_that_are_given_twice_count_once(watched, tmp_path: Path) -> None:
@@ -58,13 +58,13 @@ def test_undo_restores_the_very_bytes_and_later_steps_get_new_numbers(
 ) -> None:
     whole, watcher, jobs = watched
     folder = copied(whole, tmp_path / "watch")
-    steps = folder.standing()
+    steps = folder.log.standing()
     first = steps[0]
     assert folder.undo(first) == steps
     kept = (folder.folder / f"before-{first:04d}.model").read_bytes()
     assert (folder.folder / "state.model").read_bytes() == kept
-    assert folder.standing() == []
-    assert folder.log()[-1]["undoes"] == steps
+    assert folder.log.standing() == []
+    assert folder.log.lines()[-1]["undoes"] == steps
     restored = folder.load()
     numbers = {one.profile for one in restored.profiler_.profiles_}
     assert numbers == {one.profile for one in watcher.profiler_.profiles_} - {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,25 @@ def watch_folder(workspace: Workspace) -> WatchFolder:
     history = workspace.read("jobs")
     assert entry is not None
     return WatchFolder(workspace.folder / WATCH, history, entry.table_hash)
+
+
+def begin_watching(
+    workspace: Workspace,
+    folder: WatchFolder,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    profiles: bool = True,
+) -> tuple[Watcher, list[str]]:
+    """Let a new watcher learn what is usual in a workspace; returns it, and what to remark.
+
+    Parameters
+    ----------
+    profiles : bool, default=True
+        Watch profiles beside predictions, if the jobs record what they use.
+    """
+    Watcher(**(settings or {})).refuse_short(workspace.read("jobs"))
+    profiler, remarks = profiles_to_watch(workspace) if profiles else (None, [])
+    return folder.start(settings, profiler), remarks
 
 
 def profiles_to_watch(workspace: Workspace) -> tuple[WorkloadProfiler | None, list[str]]:
@@ -43,16 +63,18 @@ def told_watch(
     watcher: Watcher, folder: WatchFolder, remarks: list[str] | None = None
 ) -> dict[str, Any]:
     """Return how right predictions and profiles are, and what was done about it."""
-    scopes, standing = watcher.table(), folder.standing()
+    scopes, standing = watcher.table(), folder.log.standing()
     told: dict[str, Any] = finite(
         {
             "target": watcher.target,
             "method": watcher.method_,
+            "seed": watcher.random_state,
+            "data_hash": watcher.records_.data_hash,
             "watched_jobs": watcher.watched_,
             "waiting_jobs": len(folder.given()) - watcher.watched_,
             "state": scopes[0]["state"],
             "scopes": scopes,
-            "steps": [{**one, "stands": one["step"] in standing} for one in folder.log()],
+            "steps": [{**one, "stands": one["step"] in standing} for one in folder.log.lines()],
             "remarks": remarks or [],
         }
     )

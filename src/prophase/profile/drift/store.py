@@ -11,11 +11,9 @@ a run that was killed goes on where the state stands.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,6 +34,7 @@ from prophase.plural import counted
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.drift.records import in_time_order
 from prophase.profile.drift.step import Step
+from prophase.profile.drift.step_log import StepLog
 from prophase.profile.drift.watcher import STRIDE, Watcher
 from prophase.profile.predict.packing import Packer, Unpacker
 
@@ -71,6 +70,7 @@ class WatchFolder:
     def __init__(self, folder: Path | str, history: pd.DataFrame, history_hash: str) -> None:
         self.folder = Path(folder)
         self.history_hash = history_hash
+        self.log = StepLog(self.folder / "steps.jsonl")
         self._history = history
 
     @property
@@ -95,7 +95,7 @@ class WatchFolder:
         """Remove everything that was watched."""
         for path in (*self.folder.glob("*.model"), *self._batches()):
             path.unlink(missing_ok=True)
-        (self.folder / "steps.jsonl").unlink(missing_ok=True)
+        self.log.clear()
 
     def take(self, finished: pd.DataFrame) -> Taken:
         """Keep further finished jobs; those that were given before are left out by their job_id."""
@@ -129,10 +129,10 @@ class WatchFolder:
     def load(self) -> Watcher:
         """Return the watcher as it stands; jobs that still wait are not watched yet."""
         watcher = self._read(self._state)
-        logged = self.log()
+        logged = self.log.lines()
         numbers = {entry["step"] for entry in logged}
         # a run killed between the state and the log left its last steps out
-        self._append([one.to_dict() for one in watcher.steps_ if one.step not in numbers])
+        self.log.add([one for one in watcher.steps_ if one.step not in numbers])
         used = [number for entry in logged for number in entry.get("new", ())]
         watcher.next_step_ = max([watcher.next_step_ - 1, *numbers]) + 1
         watcher.next_profile_ = max([watcher.next_profile_ - 1, *used]) + 1
@@ -153,7 +153,7 @@ class WatchFolder:
             done = watcher.watched_ - begun
             if steps or watcher.watched_ - saved >= _CHECKPOINT or done == total:
                 self._write(watcher, self._state)
-                self._append([one.to_dict() for one in steps])
+                self.log.add(steps)
                 saved = watcher.watched_
             made.extend(steps)
             progress(done, total)
@@ -172,7 +172,7 @@ class WatchFolder:
         Steps after it built on it and are undone as well. The change it answered counts as
         the new usual. Jobs watched since then wait to be watched again.
         """
-        standing = self.standing()
+        standing = self.log.standing()
         if step not in standing:
             known = ", ".join(map(str, standing)) or "none"
             raise ParameterError(f"there is no step {step} to undo. Steps that stand: {known}.")
@@ -187,33 +187,8 @@ class WatchFolder:
         except OSError as cause:
             raise storage_error(cause, self._state) from cause
         undone = [number for number in standing if number >= step]
-        number = max(entry["step"] for entry in self.log()) + 1
-        watched = self._read(self._state).watched_
-        self._append([{"step": number, "kind": "undo", "undoes": undone, "jobs": watched}])
+        self.log.undone(undone, jobs=self._read(self._state).watched_)
         return undone
-
-    def log(self) -> list[dict[str, Any]]:
-        """Return every line of the log."""
-        path = self.folder / "steps.jsonl"
-        if not path.is_file():
-            return []
-        lines = path.read_text("utf-8").splitlines()
-        try:
-            return [json.loads(line) for line in lines if line.strip()]
-        except json.JSONDecodeError as cause:
-            raise WorkspaceError(
-                f"{path}: a line is not JSON ({cause}). Restore the file, or remove that line."
-            ) from cause
-
-    def standing(self) -> list[int]:
-        """Return the steps that were taken and not undone."""
-        found: list[int] = []
-        for entry in self.log():
-            if entry["kind"] == "undo":
-                found = [one for one in found if one not in entry["undoes"]]
-            else:
-                found.append(entry["step"])
-        return found
 
     @property
     def _state(self) -> Path:
@@ -274,20 +249,6 @@ class WatchFolder:
                 f"{source}: cannot be put together again: {cause}. Start anew with --restart."
             ) from cause
 
-    def _append(self, entries: list[dict[str, Any]]) -> None:
-        if not entries:
-            return
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        lines = [json.dumps({**_plain(one), "logged_at": now}) + "\n" for one in entries]
-        path = self.folder / "steps.jsonl"
-        try:
-            with path.open("a", encoding="utf-8") as out:
-                out.write("".join(lines))
-                out.flush()
-                os.fsync(out.fileno())
-        except OSError as cause:
-            raise storage_error(cause, path) from cause
-
 
 def _with_ids(jobs: pd.DataFrame, what: str) -> pd.DataFrame:
     if "job_id" not in jobs:
@@ -298,14 +259,3 @@ def _with_ids(jobs: pd.DataFrame, what: str) -> pd.DataFrame:
         lacking = int(jobs["job_id"].isna().sum())
         raise InputError(f"{what}: {counted(lacking, 'row has', 'rows have')} no job_id.")
     return jobs
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold: what is not a number is null."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value

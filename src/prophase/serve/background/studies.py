@@ -127,12 +127,11 @@ def watch_reported(
     import pandas as pd
 
     from prophase.profile.drift.in_workspace import (
-        profiles_to_watch,
+        begin_watching,
         publish,
         told_watch,
         watch_folder,
     )
-    from prophase.profile.drift.watcher import Watcher
     from prophase.serve.feedback.store import FeedbackStore
     from prophase.trace.workspace import Workspace
 
@@ -144,9 +143,7 @@ def watch_reported(
             watcher = watched.load()
         else:
             progress("learning what is usual", None)
-            Watcher().refuse_short(workspace.read("jobs"))
-            profiler, remarks = profiles_to_watch(workspace)
-            watcher = watched.start({}, profiler)
+            watcher, remarks = begin_watching(workspace, watched)
         reported = [job for _, job in FeedbackStore(folder).since(0)]
         if reported:
             table = pd.DataFrame(reported).reindex(columns=_columns(reported, watcher))

@@ -1,0 +1,77 @@
+"""The log of a watcher: every step and every undo, one line each, only ever added to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prophase.errors import WorkspaceError, storage_error
+from prophase.plain import finite
+from prophase.profile.drift.step import Step
+
+
+class StepLog:
+    """Steps in a file of JSON lines.
+
+    Examples
+    --------
+    >>> log = StepLog(getfixture("tmp_path") / "steps.jsonl")
+    >>> log.undone([2], jobs=50)
+    >>> log.lines()[0]["undoes"], log.standing()
+    ([2], [])
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return every line of the log."""
+        if not self.path.is_file():
+            return []
+        lines = self.path.read_text("utf-8").splitlines()
+        try:
+            return [json.loads(line) for line in lines if line.strip()]
+        except json.JSONDecodeError as cause:
+            raise WorkspaceError(
+                f"{self.path}: a line is not JSON ({cause}). Restore the file, or remove that line."
+            ) from cause
+
+    def standing(self) -> list[int]:
+        """Return the steps that were taken and not undone."""
+        found: list[int] = []
+        for entry in self.lines():
+            if entry["kind"] == "undo":
+                found = [one for one in found if one not in entry["undoes"]]
+            else:
+                found.append(entry["step"])
+        return found
+
+    def add(self, steps: Sequence[Step]) -> None:
+        """Add steps; they are on the disk when this returns."""
+        self._append([one.to_dict() for one in steps])
+
+    def undone(self, steps: Sequence[int], *, jobs: int) -> None:
+        """Note that steps were taken back to where so many jobs were watched."""
+        number = max((entry["step"] for entry in self.lines()), default=0) + 1
+        self._append([{"step": number, "kind": "undo", "undoes": list(steps), "jobs": jobs}])
+
+    def clear(self) -> None:
+        """Remove the log."""
+        self.path.unlink(missing_ok=True)
+
+    def _append(self, entries: Sequence[dict[str, Any]]) -> None:
+        if not entries:
+            return
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        lines = [json.dumps({**finite(one), "logged_at": now}) + "\n" for one in entries]
+        try:
+            with self.path.open("a", encoding="utf-8") as out:
+                out.write("".join(lines))
+                out.flush()
+                os.fsync(out.fileno())
+        except OSError as cause:
+            raise storage_error(cause, self.path) from cause
