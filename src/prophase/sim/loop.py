@@ -14,8 +14,9 @@ from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.shapes import shapes_of
 from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
 
-#: scores that trees over nodes may take, 8 bytes each; rarer shapes look at every node
-_TREE_CELLS = 8_000_000
+#: scores that trees over nodes may take, 8 bytes each; rarer shapes look at every node. Memory
+#: is touched only for shapes that are asked for: 2,500 shapes on 1,650 nodes take 80 MB
+_TREE_CELLS = 64_000_000
 
 
 def run_loop(
@@ -101,8 +102,8 @@ def grow_forest(
 ) -> list[Any]:
     """Return what ``best_node`` keeps: scores, trees, the state of each shape, a change log.
 
-    The commonest shapes get a tree each, the commonest gangs a row that counts room, as many as
-    fit into memory.
+    The shapes that ask for most nodes get a tree each, the gangs among them a row that counts
+    room, as many as fit into memory.
     """
     kinds = len(shapes)
     per_shape = np.bincount(shape_of, minlength=kinds)
@@ -111,7 +112,8 @@ def grow_forest(
     state[:, QUEUE_SIZE] = 0
     width = _power_of_two(machines)
     most = _TREE_CELLS // (2 * width) if trees and not lots else 0
-    common = np.argsort(-per_shape, kind="stable")
+    # every instance of a gang asks for a node
+    common = np.argsort(-per_shape * shapes[:, ASK_INSTANCES], kind="stable")
     gangs = common[shapes[common, ASK_INSTANCES] > 1][:most]
     kept = min(kinds, most)
     tree_of = np.full((kinds, ROOM + 1), SCAN, np.int64)
