@@ -9,22 +9,18 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from prophase.errors import InputError, MissingColumnError, ModelFileError, ParameterError
-from prophase.modelfile import load_model, save_model
+from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.phase.choosing import Progress, Trial, check_choice, choose
 from prophase.phase.expanding import Split
 from prophase.phase.forecast import NextPhase, learn_next
-from prophase.phase.labellers import LABELLERS, NO_PHASE, Labeller
+from prophase.phase.labellers import NO_PHASE, Labeller
 from prophase.phase.labellers.boltzmann import HIDDEN
 from prophase.phase.novelty import Familiar, remember
 from prophase.phase.prototypes import Prototypes, prototypes_of
 from prophase.phase.series import Floats, Ints, Series, SeriesSet, series_of
 from prophase.phase.stays import phase_statistics, stay_lengths, stays_of, transition_table
 from prophase.phase.stream import PhaseStream
-
-KIND = "phase.detector"
 
 
 class PhaseDetector:
@@ -214,97 +210,17 @@ class PhaseDetector:
 
     def save(self, path: Path | str) -> str:
         """Write the model to one file, which `load` reads, and return its checksum."""
-        self._require_fit()
-        arrays: dict[str, NDArray[Any]] = {
-            f"labeller.{name}": value for name, value in self.labeller_.arrays().items()
-        }
-        for number, split in enumerate(self.splits_):
-            arrays[f"split.{number}.centres"] = split.centres
-            arrays[f"split.{number}.seen"] = split.familiar.seen
-        arrays |= {
-            "mean": self.mean_,
-            "scale": self.scale_,
-            "seen": self.familiar_.seen,
-            "pairs": self.next_.pairs,
-            "transitions": self.transitions_,
-        }
-        meta = {
-            "labeller": self.labeller,
-            "n_phases": self.n_phases,
-            "window": self.window,
-            "hidden": self.hidden,
-            "step_s": self.step_s,
-            "gap_s": self.gap_s_,
-            "limit": self.familiar_.limit,
-            "n_phases_now": self.n_phases_,
-            "splits": [
-                {"phase": s.phase, "first": s.first, "limit": s.familiar.limit}
-                for s in self.splits_
-            ],
-            "trials": [one.row() for one in self.trials_],
-            "statistics": _records(self.statistics_),
-            "lengths": _records(self.lengths_),
-            "prototypes": self.prototypes_said_,
-            "notes": list(self.notes_),
-        }
-        return save_model(
-            path,
-            kind=KIND,
-            meta=meta,
-            arrays=arrays,
-            columns=self.metrics_,
-            data_hash=self.data_hash_,
-            seed=self.random_state,
-        )
+        from prophase.phase.saving import save_detector
 
-    @classmethod
-    def load(cls, path: Path | str) -> Self:
+        self._require_fit()
+        return save_detector(self, path)
+
+    @staticmethod
+    def load(path: Path | str) -> PhaseDetector:
         """Return the model in a file; refuse one that is damaged or of another kind."""
-        held = load_model(path, KIND)
-        meta, arrays = held.meta, held.arrays
-        try:
-            found = cls(
-                meta["labeller"],
-                n_phases=meta["n_phases"],
-                window=meta["window"],
-                hidden=meta.get("hidden", HIDDEN),
-                metrics=held.columns,
-                step_s=meta["step_s"],
-                gap_s=meta["gap_s"],
-                random_state=held.seed or 0,
-            )
-            own = {
-                name.removeprefix("labeller."): value
-                for name, value in arrays.items()
-                if name.startswith("labeller.")
-            }
-            found.labeller_ = LABELLERS[meta["labeller"]][0].from_arrays(own)
-            found.metrics_ = held.columns
-            found.mean_, found.scale_ = arrays["mean"], arrays["scale"]
-            found.gap_s_ = meta["gap_s"]
-            found.familiar_ = Familiar(arrays["seen"], meta["limit"])
-            found.splits_ = tuple(
-                Split(
-                    one["phase"],
-                    one["first"],
-                    arrays[f"split.{number}.centres"],
-                    Familiar(arrays[f"split.{number}.seen"], one["limit"]),
-                )
-                for number, one in enumerate(meta["splits"])
-            )
-            found.n_phases_ = meta["n_phases_now"]
-            found.next_ = NextPhase(arrays["pairs"], found.n_phases_)
-            found.transitions_ = arrays["transitions"]
-            found.trials_ = tuple(_trial(row) for row in meta["trials"])
-            found.statistics_ = pd.DataFrame(meta["statistics"])
-            found.lengths_ = pd.DataFrame(meta["lengths"])
-            found.prototypes_said_ = meta["prototypes"]
-            found.notes_, found.data_hash_ = tuple(meta["notes"]), held.data_hash
-        except (KeyError, TypeError, ValueError) as cause:
-            raise ModelFileError(
-                f"{path}: the phases in it cannot be understood ({cause!r}). Learn them anew."
-            ) from cause
-        return found
+        from prophase.phase.saving import load_detector
+
+        return load_detector(path)
 
     def extend_description(self, found: SeriesSet) -> None:
         """Learn how further series move between phases, beside what is known."""
@@ -369,24 +285,3 @@ def _without_constants(found: SeriesSet) -> SeriesSet:
     kept = tuple(name for name, yes in zip(found.metrics, varies, strict=True) if yes)
     note = f"{', '.join(constant)} never change and were left out."
     return SeriesSet(series, kept, found.step_s, found.gap_s, (*found.notes, note), found.refused)
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows for JSON, which knows no NaN."""
-    return [
-        {str(key): None if pd.isna(value) else value for key, value in row.items()}
-        for row in table.to_dict("records")
-    ]
-
-
-def _trial(row: dict[str, Any]) -> Trial:
-    return Trial(
-        row["labeller"],
-        row["phases"],
-        row["window"],
-        np.nan if row["bits"] is None else row["bits"],
-        np.nan if row["changes_per_1000"] is None else row["changes_per_1000"],
-        row["stability"],
-        () if row["unseen_bits"] is None else (row["unseen_bits"],),
-        row.get("hidden"),
-    )
