@@ -29,6 +29,13 @@ def test_a_replay_reports_waits_and_writes_one_row_per_job(prophase_here, dump, 
     assert list(table["wait_s"]) == [0.0, 90.0]
 
 
+def test_a_cluster_may_be_a_list_of_nodes(prophase_here, dump, tmp_path):
+    (tmp_path / "nodes.csv").write_text("node_id,cpu_cores,memory_gib,gpus\nn1,8,64,1\n")
+    done = prophase_here("simulate", dump, "--cluster", tmp_path / "nodes.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["mean_wait_s"] == 45.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

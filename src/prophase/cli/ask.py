@@ -16,7 +16,7 @@ from prophase.cli.learnt_model import (
     target_names,
 )
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
-from prophase.errors import ParameterError
+from prophase.cli.trace_options import named_values
 
 if TYPE_CHECKING:
     from prophase.profile.advice.advice import Advice
@@ -84,12 +84,7 @@ def _corrected(job: Submission, pairs: list[str]) -> Submission:
     from prophase.profile.submission import Submission
     from prophase.profile.submission.fields import from_fields
 
-    fields = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise ParameterError(f"--set {pair!r}: write it as NAME=VALUE, such as user=ann.")
-        fields[name] = value
+    fields = named_values(pairs, "--set")
     if not fields:
         return job
     said = from_fields(fields, form=job.form, where="--set")

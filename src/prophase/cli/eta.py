@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +20,7 @@ from prophase.cli.replay_options import (
     named_cluster,
     other_settings,
 )
+from prophase.cli.trace_options import TraceArgument
 from prophase.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
+    path: TraceArgument,
     job: Annotated[str | None, typer.Option(help="Id of a waiting job.")] = None,
     gpus: Annotated[
         float | None, typer.Option(min=0, help="Instead: GPUs of a job submitted now.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.trace_options import SourceOption as SourceOption
+from prophase.cli.trace_options import named_values
 from prophase.errors import ParameterError, not_among
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ NodesOption = Annotated[
 ClusterOption = Annotated[
     str | None,
     typer.Option(
-        help="Cluster in short: nodes x GPUs, then GPU type, cores (c) and GiB of memory (g) "
-        "per node, e.g. '50x8 V100 96c 512g, 20x2 T4'."
+        help="A node list, or in short: nodes x GPUs, then GPU type, cores (c) and GiB of memory "
+        "(g) per node, e.g. '50x8 V100 96c 512g, 20x2 T4'."
     ),
 ]
 OrderOption = Annotated[
@@ -77,11 +78,13 @@ def named_cluster(
     from prophase.cli.made_from import open_trace
     from prophase.sim import Cluster
     from prophase.sim.answers import cluster_of
+    from prophase.study.machines import machines
 
     if cluster is None and nodes is not None:
         reader = "sacct" if nodes.suffix == ".conf" else source
         return Cluster.from_nodes(open_trace(nodes, source=reader).nodes)
-    return cluster_of(trace, cluster, where=str(path))
+    found = machines(trace, cluster)
+    return cluster_of(trace, None, where=str(path)) if found is None else found
 
 
 def replay_settings(
@@ -111,7 +114,7 @@ def other_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
     from prophase.sim import simulate
 
     known = [name for name in inspect.signature(simulate).parameters if name not in _TAKEN]
-    found = named_values(pairs, "--set")
+    found = typed_values(pairs, "--set")
     for name in found:
         if name not in known:
             said = f"--set {name}: simulate() has no setting {name!r}."
@@ -119,13 +122,10 @@ def other_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
     return found
 
 
-def named_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any]:
+def typed_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any]:
     """Read NAME=VALUE: numbers, true and false, lists as in TOML, else text."""
     found: dict[str, Any] = {}
-    for pair in pairs or ():
-        name, equals, text = pair.partition("=")
-        if not equals or not name:
-            raise ParameterError(f"{option} {pair}: write NAME=VALUE.")
+    for name, text in named_values(pairs, option).items():
         try:
             found[name] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:

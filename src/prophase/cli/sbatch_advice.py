@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, say
+from prophase.cli.trace_options import named_values
 from prophase.errors import (
     InputError,
     MissingFileError,
@@ -158,13 +159,7 @@ def _job(
         columns["user"] = getpass.getuser()
     if "workload" in known and program:
         columns.setdefault("workload", program)
-    said = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise ParameterError(f"--set {pair!r}: write it as NAME=VALUE, such as user=ann.")
-        said[name] = value
-    more = from_fields(said, form=found.form, where="--set")
+    more = from_fields(named_values(pairs, "--set"), form=found.form, where="--set")
     return Submission({**columns, **more.columns}, found.form, (*found.notes, *more.notes))
 
 

@@ -22,8 +22,8 @@ from prophase.cli.replay_options import (
     SourceOption,
     given_rules,
     named_cluster,
-    named_values,
     replay_settings,
+    typed_values,
 )
 from prophase.cli.rule_options import (
     BackfillOption,
@@ -48,6 +48,7 @@ from prophase.cli.schedule_output import (
     print_classes,
     write_table,
 )
+from prophase.cli.trace_options import TraceArgument
 from prophase.errors import InputError, ParameterError
 from prophase.plural import counted
 
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
+    path: TraceArgument,
     source: SourceOption = None,
     nodes: NodesOption = None,
     cluster: ClusterOption = None,
@@ -219,7 +220,7 @@ def command(
                         quotas=quotas,
                         shares=shares,
                         half_life_s=None if half_life == "0" else half_life,
-                        order_options=named_values(order_option, "--order-option") or None,
+                        order_options=typed_values(order_option, "--order-option") or None,
                     ),
                 ),
             )

@@ -21,8 +21,8 @@ ReaderOption = Annotated[
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace tables of that name.")]
 
 
-def named_values(pairs: Iterable[str] | None) -> dict[str, str]:
-    """Return the values of ``--option NAME=VALUE``, by name.
+def named_values(pairs: Iterable[str] | None, option: str = "--option") -> dict[str, str]:
+    """Return the values of an option that takes NAME=VALUE, by name.
 
     Examples
     --------
@@ -33,6 +33,6 @@ def named_values(pairs: Iterable[str] | None) -> dict[str, str]:
     for pair in pairs or ():
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise ParameterError(f"--option {pair!r}: write it as NAME=VALUE.")
+            raise ParameterError(f"{option} {pair!r}: write it as NAME=VALUE.")
         found[name] = value
     return found

@@ -23,6 +23,7 @@ from prophase.cli.replay_options import (
     named_cluster,
     replay_settings,
 )
+from prophase.cli.trace_options import TraceArgument
 from prophase.errors import InputError, ParameterError, storage_error
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _COLUMNS = (
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
+    path: TraceArgument,
     source: SourceOption = None,
     nodes: NodesOption = None,
     cluster: ClusterOption = None,

@@ -31,6 +31,7 @@ from prophase.cli.replay_options import (
     named_cluster,
     other_settings,
 )
+from prophase.cli.trace_options import TraceArgument
 from prophase.errors import ParameterError, storage_error
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")],
+    path: TraceArgument,
     source: SourceOption = None,
     nodes: NodesOption = None,
     cluster: ClusterOption = None,

@@ -135,7 +135,7 @@ def _from_prometheus(
     from prophase.integrations.prometheus import follow_prometheus
     from prophase.phase.watching import Watch
 
-    queries = named_values(query)
+    queries = named_values(query, "--query")
     lacking = [metric for metric in detector.metrics_ if metric not in queries]
     if lacking:
         raise ParameterError(
