@@ -44,7 +44,7 @@ def test_json_holds_findings_what_was_checked_and_the_hash(prophase_here, dump):
     said = prophase_here("lint", dump, "--inputs", "duration_s", "--format", "json")
     assert said.returncode == 1
     report = json.loads(said.stdout)
-    assert set(report) == {"findings", "checked", "data_hash"}
+    assert set(report) == {"findings", "checked", "data_hash", "version"}
     assert report["checked"]["tables"] == {"jobs": 80}
     finding = report["findings"][0]
     assert set(finding) == {"check", "severity", "table", "column", "rows", "share", "where",
