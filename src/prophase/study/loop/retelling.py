@@ -171,8 +171,8 @@ def _policies(finding: Finding, results: Results) -> Finding:
         return finding
     text = [
         *finding.text,
-        f"These are the {study.get('jobs', fifo.get('jobs', 0)):,} later jobs, on the same nodes, which "
-        f"are empty at first: with first come, first served they wait "
+        f"These are the {study.get('jobs', fifo.get('jobs', 0)):,} later jobs, on the same nodes, "
+        f"which are empty at first: with first come, first served they wait "
         f"{say_seconds(fifo['mean_wait_s'])} on average. A range that holds zero says that this "
         "trace is too short to tell the difference; true run times are what no scheduler knows.",
     ]
