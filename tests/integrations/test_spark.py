@@ -10,8 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from prophase.errors import BadRowsError, FanOutError
+from prophase.errors import BadRowsError, FanOutError, ParameterError, ProphaseError
+from prophase.study.loop.plan import read_plan
+from prophase.study.loop.running import run_study
 from prophase.trace import Workspace, import_trace
+from prophase.trace.engine import open_engine
+from prophase.trace.synth import make_pai
 
 pytestmark = pytest.mark.spark
 
@@ -75,3 +79,42 @@ def test_a_fan_out_is_refused_on_spark_too(pai_dump: Path, tmp_path: Path) -> No
 def test_the_real_philly_trace_is_equal_on_both(shared_data: Path, tmp_path: Path) -> None:
     frames = both("philly", shared_data / "philly", tmp_path)
     pd.testing.assert_frame_equal(frames["duckdb"], frames["spark"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_study_with_spark_and_dask_gives_the_numbers_of_one_process(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    jobs = make_pai(jobs=250, days=3, random_state=0).jobs
+    jobs.to_csv(tmp_path / "jobs.csv", index=False)
+    plan = """
+        trace = "jobs.csv"
+        cluster = "30x8 V100 96c 512g"
+        steps = ["lint", "describe", "sizing", "proof", "schedules", "next"]
+        methods = ["backoff-median"]
+        seeds = 2
+        splits = 2
+    """
+    (tmp_path / "here.toml").write_text(plan)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", protocol="tcp://"
+    ) as cluster:
+        address = cluster.scheduler_address.replace("tcp://", "dask://")
+        spread = f'engine = "spark"\nworkers = "{address}"\n'
+        (tmp_path / "there.toml").write_text(spread + plan)
+        found = {
+            name: run_study(read_plan(tmp_path / f"{name}.toml"), out=tmp_path / name)
+            for name in ("here", "there")
+        }
+    assert found["there"].cannot == found["here"].cannot
+    assert "schedules" in found["here"].results
+    for step, numbers in found["here"].results.items():
+        assert found["there"].results[step] == numbers, step
+
+
+def test_a_spark_master_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ProphaseError, match=r"no Spark master answers at spark://127\.0\.0\.1:9"):
+        open_engine("spark://127.0.0.1:9", tmp_path)
+    with pytest.raises(ParameterError, match="such as spark://"):
+        open_engine("spark://nowhere", tmp_path)
+    with pytest.raises(ParameterError, match="'sparks://a:1' is unknown"):
+        open_engine("sparks://a:1", tmp_path)
