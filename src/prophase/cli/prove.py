@@ -225,6 +225,9 @@ def _rows(proof: Proof) -> list[dict[str, Any]]:
         "change": None, "range_95": _range(100 * proof.oom.low, 100 * proof.oom.high),
     }  # fmt: skip
     rows.append(oom)
+    if proof.resource == "memory":
+        rows.append({"measure": "retries", "today": None, "advised": proof.retries,
+                     "change": None, "range_95": "-"})  # fmt: skip
     if proof.replays is not None:
         for one in proof.replays.changes:
             rows.append(

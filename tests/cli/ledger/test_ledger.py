@@ -40,6 +40,25 @@ def test_an_advice_is_kept_settled_and_shown(prophase_here: Run, tmp_path: Path)
     assert "add up exactly" in shown.stdout
 
 
+def test_an_advice_that_lost_money_is_named_with_what_it_lost(
+    prophase_here: Run, tmp_path: Path
+) -> None:
+    history = write(tmp_path / "before.csv", ["a,align,0,3600,16,2,completed"])
+    after = write(
+        tmp_path / "after.csv",
+        ["b,align,100,3600,15,2,completed", "c,align,200,3600,15,15,oom"],
+    )
+    advice, book = tmp_path / "advice.json", tmp_path / "ledger.db"
+    advice.write_text('{"tasks": [{"task": "align", "advice": 15, "saving_pct": 6}]}')
+    prices = tmp_path / "prices.toml"
+    prices.write_text('currency = "EUR"\ngib_hour = 0.5\n')
+    prophase_here("ledger", "add", advice, "--history", history, "--ledger", book)
+    shown = prophase_here("ledger", "settle", after, "--ledger", book, "--prices", prices)
+    said = " ".join(shown.stdout.split())
+    assert "Advice 1 lost more than it saved: advice.json (-14.00 GiB h, -7.00 EUR)" in said
+    assert "Advice 1 lost with: align (-14.00 GiB h, -7.00 EUR)" in said
+
+
 def test_a_missing_ledger_says_how_to_begin_one(prophase_here: Run, tmp_path: Path) -> None:
     shown = prophase_here("ledger", "show", tmp_path / "none.db")
     assert shown.returncode == 2

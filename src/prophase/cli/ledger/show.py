@@ -10,7 +10,7 @@ import typer
 from prophase.cli.output import Format, FormatOption, emit
 
 if TYPE_CHECKING:
-    from prophase.study.ledger.balance import Balance
+    from prophase.study.ledger.balance import Account, Balance
     from prophase.study.ledger.book import Ledger
 
 
@@ -68,7 +68,16 @@ def _remarks(found: Balance) -> list[str]:
         "count as lost; kept_pct is saved over predicted."
     ]
     for one in found.advices:
-        named = ", ".join(task.name for task in one.losers[:5])
+        price = found.price.get(one.advice.resource, 0.0)
+
+        def told(account: Account, unit: str = one.advice.unit, price: float = price) -> str:
+            row = account.row(price)
+            money = f", {row['saved_cost']:,.2f} {found.currency}".rstrip() if price else ""
+            return f"{account.name} ({row['saved_h']:,.2f} {unit} h{money})"
+
+        if one.total.saved < 0:
+            said.append(f"Advice {one.advice.id} lost more than it saved: {told(one.total)}.")
+        named = ", ".join(told(task) for task in one.losers[:5])
         if named:
             more = f" and {len(one.losers) - 5} more" if len(one.losers) > 5 else ""
             said.append(f"Advice {one.advice.id} lost with: {named}{more}.")
