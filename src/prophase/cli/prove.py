@@ -270,7 +270,7 @@ def _remarks(proof: Proof, cluster: str | None) -> list[str]:
         more = f"; and {len(kept) - 3} more" if len(kept) > 3 else ""
         said.append(f"Nothing is advised for this history: {'; '.join(kept[:3])}{more}.")
     said += [
-        f"Keep today's request, {why}: {counted(count, 'job')}."
+        f"Follow no advice, {why}: {counted(count, 'job')}."
         for why, count in proof.left_out.items()
     ]
     return [*said, "", proof.verdict.sentence()]

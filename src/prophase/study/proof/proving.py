@@ -259,7 +259,7 @@ def prove(
         unit=advice.unit,
         jobs=len(subject.today),
         advised_jobs=int(follows.sum()),
-        left_out={**subject.left_out, **subject.today.left_out},
+        left_out=_left_out(subject),
         totals=totals,
         oom=oom,
         oom_today=_oom_today(subject.today.jobs, resource),
@@ -339,6 +339,14 @@ def _by_task(
         for task, members in rows.items()
     ]
     return sorted(found, key=lambda one: -one.saved_h)
+
+
+def _left_out(subject: Subject) -> dict[str, int]:
+    """Say why jobs follow no advice, or are in no replay at all; each reason once."""
+    never = dict(subject.today.left_out)
+    if "no run time" in subject.left_out:
+        never.pop("no duration_s", None)
+    return {**subject.left_out, **never}
 
 
 def _kept_tasks(subject: Subject, advice: GivenAdvice) -> dict[str, str]:

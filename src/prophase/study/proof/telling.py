@@ -239,7 +239,8 @@ def _limits(proof: Proof) -> list[str]:
             f"{', '.join(proof.unknown_tasks[:20])}."
         )
     said += [
-        f"{counted(count, 'job')} left as today: {why}." for why, count in proof.left_out.items()
+        f"{counted(count, 'job')} can follow no advice: {why}."
+        for why, count in proof.left_out.items()
     ]
     return said
 
