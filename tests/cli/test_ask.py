@@ -160,6 +160,11 @@ def test_node_types_are_ranked_for_a_job_a_profile_and_all(prophase_here, ws: Pa
     done = prophase_here("nodes", "ws", "--profile", "0", "--enough", "5")
     assert done.returncode == 0, done.stderr
     assert "of profile" in done.stdout
+    done = prophase_here("nodes", "ws", "--profiles", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["affinity"]
+    assert {row["node_type"] for row in rows} == {"T4", "V100"}
+    assert {"duration_median_s", "relative_duration", "jobs", "enough"} <= set(rows[0])
     (ws / "models" / "profiles.model").unlink()
     done = prophase_here("nodes", "ws", "--profile", "0")
     assert done.returncode == 2
@@ -177,7 +182,7 @@ def test_node_types_are_ranked_for_a_job_a_profile_and_all(prophase_here, ws: Pa
         (("ask", "job.yaml", "--history", "ws", "--target", ","), 2, "names none"),
         (("learn", "ws", "--out", "."), 2, "is a folder"),
         (("learn", "job.yaml"), 2, "is not a workspace"),
-        (("nodes", "ws", "--job", "job.yaml", "--profile", "1"), 2, "two questions"),
+        (("nodes", "ws", "--job", "job.yaml", "--profile", "1"), 2, "different questions"),
         (("evaluate", "ws", "--figures", "f", "--per", "colour"), 1, "--per colour"),
     ],
 )

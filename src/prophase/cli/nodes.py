@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from prophase.cli.output import Format, FormatOption, emit, finite
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 from prophase.plural import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def command(
@@ -21,6 +24,10 @@ def command(
     profile: Annotated[
         int | None, typer.Option(help="Rank for jobs of this profile of the workspace.")
     ] = None,
+    profiles: Annotated[
+        bool,
+        typer.Option("--profiles", help="One row per profile of the workspace and node type."),
+    ] = False,
     column: Annotated[
         str | None, typer.Option(help="Column with the node type. [default: the first there is]")
     ] = None,
@@ -38,6 +45,8 @@ def command(
     `prophase nodes ws --job job.yaml`
 
     `prophase nodes ws --profile 8 --column after_gpu_type`
+
+    `prophase nodes ws --profiles`
     """
     from prophase.cli.made_from import open_trace
     from prophase.profile.advice.node_types import (
@@ -46,9 +55,14 @@ def command(
         rank_node_types,
     )
 
-    if job is not None and profile is not None:
-        raise ParameterError("--job and --profile are two questions. Ask one of them.")
+    if (job is not None) + (profile is not None) + profiles > 1:
+        raise ParameterError(
+            "--job, --profile and --profiles are different questions. Ask one of them."
+        )
     history = open_trace(path, source=source, tables=["jobs"]).jobs
+    if profiles:
+        _affinity(path, history, column, enough, format)
+        return
     if job is not None:
         from prophase.profile.submission import read_submissions
 
@@ -78,3 +92,27 @@ def command(
         document={"alike": alike, "node_types": told},
         remarks=remarks,
     )
+
+
+def _affinity(
+    path: Path, history: pd.DataFrame, column: str | None, enough: int, format: Format
+) -> None:
+    """Show use and duration of every profile on every type of node."""
+    from prophase.cli.profile.places import open_profiles
+    from prophase.profile.clusters.affinity import node_type_affinity
+
+    profiler = open_profiles(path)
+    table = node_type_affinity(history, profiler.predict(history), column=column, enough=enough)
+    names = {one.profile: one.name for one in profiler.profiles_}
+    rows = [
+        {**finite(row), "profile": names.get(row["profile"], str(row["profile"]))}
+        for row in table.to_dict("records")
+    ]
+    thin = sum(not row["enough"] for row in rows)
+    remarks = [
+        "relative_duration: median on that type over the median of the profile; below 1 is faster "
+        "than usual. Jobs choose their nodes, so this is association, not cause.",
+    ]
+    if thin:
+        remarks.append(f"{counted(thin, 'row')} with fewer than {enough} jobs: too few to tell.")
+    emit(rows, format, document={"affinity": rows}, remarks=remarks)

@@ -39,3 +39,17 @@ def test_a_history_without_peaks_of_the_target_says_why_there_is_no_range(
     found = first_run(few, {"task": "new", "request_memory_gib": 16.0})
     assert found.peak != found.peak
     assert found.why
+
+
+def test_runs_count_as_known_once_they_have_ended(pipeline_jobs: pd.DataFrame) -> None:
+    at_once = pipeline_jobs.assign(submit_s=0.0, start_s=0.0, end_s=pipeline_jobs["duration_s"])
+    curve = first_run(at_once, {"task": "new"}, by=["task"]).curve
+    assert [one.runs_known for one in curve] == [0]
+
+
+def test_jobs_are_told_apart_by_what_recurs(pipeline_jobs: pd.DataFrame) -> None:
+    users = pipeline_jobs.assign(user=pipeline_jobs["task"], task="worker")
+    found = first_run(users, {"user": "zoe", "task": "worker"}, by=["user", "task"])
+    assert found.kind == ("user", "task")
+    assert found.task == "zoe/worker"
+    assert found.runs_known == 0

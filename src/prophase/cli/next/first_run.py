@@ -22,6 +22,13 @@ def command(
         str | None, typer.Option(help="Share of runs that may be killed at their first request.")
     ] = None,
     resource: Annotated[str, typer.Option(help="What is sized: memory, cpu, gpu.")] = "memory",
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that runs of the same thing share, joined by commas. [default: task, "
+            "group,task or user,task, whichever sizes best]"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the predictions.")] = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
@@ -46,6 +53,7 @@ def command(
         show("sizing it, and the history's own first runs", None)
         found = first_run(
             jobs, asked, resource=resource, seed=seed,
+            by=[name.strip() for name in by.split(",")] if by else (),
             risk=None if risk is None else share_of(risk, "--risk"),
         )  # fmt: skip
     rows: list[dict[str, Any]] = [
@@ -67,7 +75,8 @@ def command(
         + (f"; {found.runs_known:,} runs of it are known." if found.runs_known else
            "; no run of it is known."),
         _range(document),
-        "The table: first request over what was needed (median, 80 % range), by runs known then.",
+        "The table: first request over what was needed (median, 80 % range), by how many runs of "
+        f"the same {' and '.join(found.kind)} had ended by then.",
     ]  # fmt: skip
     emit([finite(row) for row in rows], format, document=document, remarks=remarks)
 

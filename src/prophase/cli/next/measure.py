@@ -21,7 +21,10 @@ def command(
     ] = None,
     keys: Annotated[
         str | None,
-        typer.Option(help="Columns that tell kinds apart, joined by commas. [default: the task]"),
+        typer.Option(
+            help="Columns that tell kinds apart, joined by commas. [default: task, group,task or "
+            "user,task, whichever sizes best]"
+        ),
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="Kinds of job to measure.")] = 10,
     dates: Annotated[
@@ -49,6 +52,7 @@ def command(
     """
     from prophase.cli.made_from import open_trace
     from prophase.study.measuring.next_runs import next_runs, registration
+    from prophase.study.proof.choosing import choose_kinds
 
     chosen = [one.strip() for one in keys.split(",")] if keys else []
     if pipeline is not None:
@@ -58,6 +62,10 @@ def command(
     with progress_bar() as show:
         show("reading", None)
         jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+        if not chosen:
+            show("finding out which jobs are runs of the same thing", None)
+            kinds = choose_kinds(jobs, seed=seed)
+            chosen = list(kinds) if len(kinds) > 1 and set(kinds) <= set(jobs.columns) else []
         show("asking for every kind of job", None)
         found = next_runs(jobs, keys=chosen, count=count, random_state=seed)
     text = registration(found, dates or date.today().isoformat())

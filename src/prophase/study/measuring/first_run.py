@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping
+from bisect import bisect_right, insort
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from prophase.sizing.replaying.replay import Replayed, replay
 from prophase.sizing.replaying.tasks import known_before, task_runs
 from prophase.sizing.resources import RESOURCES
 from prophase.sizing.sizer import Outcome, known_number
+from prophase.study.proof.choosing import choose_kinds
+from prophase.study.proof.naming import with_kinds
 
 #: runs of a job that are known, from which each line of the curve begins
 AFTER = (0, 1, 3, 10)
@@ -58,6 +60,8 @@ class FirstRun:
     duration_high_s: float
     why: str
     curve: list[AfterRuns]
+    #: columns that runs of the same thing share
+    kind: tuple[str, ...] = ("task",)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON knows it."""
@@ -71,6 +75,7 @@ def first_run(
     *,
     resource: str = "memory",
     risk: float | None = None,
+    by: Sequence[str] = (),
     seed: int = 0,
 ) -> FirstRun:
     """Return what a job should ask for in its first run.
@@ -85,6 +90,9 @@ def first_run(
         What is sized.
     risk : float, optional
         Share of runs that may be killed; without it kills are weighed against waste.
+    by : sequence of str
+        Columns that runs of the same thing share; without them what advice works best for:
+        task, group and task, or user and task.
 
     Examples
     --------
@@ -97,11 +105,16 @@ def first_run(
     (0, True, [0, 1, 3, 10])
     """
     what = RESOURCES[resource]
-    runs = task_runs(history, track="strict", resource=resource)
+    kind = tuple(by) or choose_kinds(history, resource=resource, seed=seed)
+    runs = task_runs(with_kinds(history, kind, resource), track="strict", resource=resource)
     asked = pd.DataFrame([dict(job)])
     if "job_id" not in asked:
         asked["job_id"] = "first"
-    (task,), (features,) = known_before(asked, "strict", what)
+    named = with_kinds(
+        asked.assign(**{name: "-" for name in kind if name not in asked and name != "task"}),
+        kind, resource,
+    )  # fmt: skip
+    (task,), (features,) = known_before(named, "strict", what)
     sizer = make_online_sizer("default", risk)
     ended = sorted(runs.runs, key=lambda run: run.end_s)
     sizer.learn(
@@ -125,25 +138,27 @@ def first_run(
         task, what.unit, seen, tuple(float(rung) for rung in ladder),
         use["value"] * factor, use["low"] * factor, use["high"] * factor,
         run_time["value"], run_time["low"], run_time["high"], str(use["reason"]),
-        cold_start(replay(runs, make_online_sizer("default", risk), protocol="timeline")),
+        cold_start(replay(runs, make_online_sizer("default", risk), protocol="timeline")), kind,
     )  # fmt: skip
 
 
 def cold_start(replayed: Replayed) -> list[AfterRuns]:
     """Return how sizes narrow with the runs that are known of a job, over a whole history.
 
-    Runs known of a job are those that had ended when it was decided, at least the order of
-    decisions; each run counts once, in the line of the runs that were known.
+    Runs known of a job are those that had ended when it was decided; each run counts once, in
+    the line of the runs that were known.
     """
-    seen: Counter[str] = Counter()
+    ends: dict[str, list[float]] = {}
     held: dict[int, list[tuple[float, bool, float, float]]] = {start: [] for start in AFTER}
     for one in replayed.decisions:
-        start = max(number for number in AFTER if number <= seen[one.run.task])
+        before = ends.setdefault(one.run.task, [])
+        known = bisect_right(before, one.run.start_s)
+        start = max(number for number in AFTER if number <= known)
         users = (one.run.request - one.run.peak) * one.run.runtime_h
         held[start].append(
             (one.asked[0] / one.run.peak, len(one.asked) > 1 or one.unfit, one.waste(), users)
         )
-        seen[one.run.task] += 1
+        insort(before, one.run.end_s)
     return [_after(start, rows) for start, rows in held.items() if rows]
 
 
