@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
+from prophase.errors import StorageError
+
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
@@ -42,3 +44,32 @@ def test_study_without_a_workspace_or_with_an_unknown_step_says_what_to_type(
     shown = prophase_here("study", trace, "--steps", "prof")
     assert shown.returncode == 2
     assert "proof" in shown.stderr
+
+
+def test_study_writes_a_plan_with_every_setting_that_runs(
+    prophase_here: Run, trace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "plans").mkdir()
+    plan = tmp_path / "plans" / "plan.toml"
+    written = prophase_here("study", trace.name, "--steps", "lint", "--write-plan", plan)
+    assert written.returncode == 0, written.stderr
+    assert "min_saving = 0.2" in plan.read_text()
+    shown = prophase_here("study", plan, "--out", tmp_path / "ws")
+    assert shown.returncode == 0, shown.stderr
+    again = prophase_here("study", trace.name, "--write-plan", plan)
+    assert "is there already" in again.stderr
+
+
+def test_a_report_that_finds_no_space_says_that_the_steps_are_kept(
+    prophase_here: Run, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prophase.plots import report
+
+    def full(*_: object) -> None:
+        raise StorageError("report.html: no space left on the device. Free some space.")
+
+    monkeypatch.setattr(report, "write_report", full)
+    shown = prophase_here("study", trace, "--steps", "lint", "--out", tmp_path / "ws")
+    assert shown.returncode == 1
+    assert "step report (the last) failed: report.html: no space left" in shown.stderr
+    assert "Finished steps are kept: import, lint." in shown.stderr

@@ -18,7 +18,7 @@ from prophase.cli.output import (
     typed_command,
 )
 from prophase.cli.trace_options import SourceOption
-from prophase.errors import InputError
+from prophase.errors import InputError, StorageError
 from prophase.trace.units import parse_share
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ def command(
         str | None, typer.Option(help="Share of damaged rows to leave out. [default: 1%]")
     ] = None,
     source: SourceOption = None,
+    write_plan: Annotated[
+        Path | None, typer.Option(help="Write the plan with every setting there, and stop.")
+    ] = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Run the whole loop: import, lint, describe, profiles, predictions, sizing, proof, report.
@@ -89,10 +92,12 @@ def command(
 
     `prophase study jobs.csv --map mapping.toml`
 
+    `prophase study ws --write-plan plan.toml`
+
     `prophase study plan.toml`
     """
     from prophase.plots.report import report_page, write_report
-    from prophase.study.loop.running import Watching, run_study
+    from prophase.study.loop.running import StepFailedError, Watching, run_study
 
     plan = _plan(path).changed(
         source=source,
@@ -109,12 +114,19 @@ def command(
         workers=workers,
         seed=seed,
     )
+    if write_plan is not None:
+        _write_plan(plan, write_plan)
+        return
     with progress_bar() as show:
         found = run_study(
             plan, out=out, command=typed_command(), watching=Watching(_begin, _end, show)
         )
         show("writing the report", None)
-        page = write_report(found.report, found.folder)
+        try:
+            page = write_report(found.report, found.folder)
+        except StorageError as cause:
+            finished = [one.name for one in found.steps if one.state != "cannot"]
+            raise StepFailedError("report", "the last", cause, finished) from cause
     emit(
         _rows(found),
         format,
@@ -138,6 +150,22 @@ def _plan(path: Path | None) -> StudyPlan:
                 "prophase study trace.csv"
             )
     return StudyPlan(str(path))
+
+
+def _write_plan(plan: StudyPlan, path: Path) -> None:
+    from prophase.disk import write_whole
+    from prophase.study.loop.plan import plan_text
+
+    if path.exists():
+        raise InputError(f"{path}: is there already. Name another file, or remove it.")
+    # paths of a plan are relative to its file
+    beside = {
+        name: str(Path(value).resolve())
+        for name in ("trace", "prices", "cluster")
+        if (value := getattr(plan, name)) is not None and Path(value).exists()
+    }
+    write_whole(path, plan_text(plan.changed(**beside)))
+    say(f"Wrote {path}. Next: prophase study {as_typed(path)}")
 
 
 def _begin(number: int, total: int, step: StudyStep) -> None:

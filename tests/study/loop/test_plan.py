@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import FormatError, MissingFileError, ParameterError
-from prophase.study.loop.plan import StudyPlan, plan_of, read_plan
+from prophase.study.loop.plan import StudyPlan, plan_of, plan_text, read_plan
 from prophase.study.loop.steps import steps_named
 
 
@@ -66,3 +66,12 @@ def test_a_missing_plan_and_unknown_steps_are_refused(tmp_path: Path) -> None:
 
 def test_steps_come_in_their_order_with_what_they_read() -> None:
     assert [one.name for one in steps_named(["proof", "lint"])] == ["lint", "sizing", "proof"]
+
+
+def test_a_plan_that_is_written_reads_back_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text("")
+    plan = StudyPlan(str(tmp_path / "ws"), kind=("user", "task"), options={"map": "m.toml"})
+    (tmp_path / "plan.toml").write_text(plan_text(plan))
+    assert read_plan(tmp_path / "plan.toml") == plan.changed(
+        options={"map": str(tmp_path / "m.toml")}
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -119,6 +120,43 @@ class StudyPlan:
         return replace(self, **{name: value for name, value in values.items() if value is not None})
 
 
+#: setting -> table of a plan file that a reader looks for it in; others stand at the top
+_PLACES = {
+    **dict.fromkeys(("source", "options", "keep", "max_bad", "engine"), "import"),
+    **dict.fromkeys(("max_oom", "min_saving", "max_longer_wait"), "limits"),
+    **dict.fromkeys(("methods", "targets", "test_share"), "predict"),
+    **dict.fromkeys(("resource", "kind", "risk", "min_runs", "advise_above"), "size"),
+    **dict.fromkeys(("order", "place", "queue", "by", "seeds", "splits", "kills_after"), "replay"),
+    "measure": "next",
+}
+
+
+def plan_text(plan: StudyPlan) -> str:
+    """Return a plan as the file that :func:`read_plan` reads, with every setting.
+
+    Examples
+    --------
+    >>> print(plan_text(StudyPlan("ws")).splitlines()[0])
+    trace = "ws"
+    """
+    tables: dict[str, list[str]] = {"": [], **{name: [] for name in _TABLES}}
+    for name, value in plan.to_dict().items():
+        unset = value is None or value == {}
+        line = f"# {name} =" if unset else f"{name} = {_written(value)}"
+        tables[_PLACES.get(name, "")].append(line)
+    parts = ["\n".join(tables.pop(""))]
+    parts += ["\n".join([f"[{name}]", *lines]) for name, lines in tables.items() if lines]
+    return "\n\n".join(parts) + "\n"
+
+
+def _written(value: Any) -> str:
+    """Return a value as TOML writes it."""
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items())
+        return f"{{ {inner} }}"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def read_plan(path: str | Path) -> StudyPlan:
     """Read a plan file.
 
@@ -185,7 +223,12 @@ def _value(key: str, value: Any, name: str, folder: Path) -> Any:
     if key == "options":
         if not isinstance(value, Mapping):
             raise FormatError(f"{where} is {value!r}, but is a table of names and values.")
-        return {str(inner): str(one) for inner, one in value.items()}
+        texts = {str(inner): str(one) for inner, one in value.items()}
+        # a mapping lies beside the plan, as the trace does
+        return {
+            inner: str(folder / one) if (folder / one).is_file() else one
+            for inner, one in texts.items()
+        }
     if key == "workers":
         return str(value)
     if not isinstance(value, str):
