@@ -78,7 +78,8 @@ def reproduction_report(
             title,
             [f"{counted(len(chosen), 'statement')}: {_MEANING[verdict]}."],
             [ResultTable([_row(claim) for claim in chosen])],
-            _charts(verdict, chosen),
+            # what nobody can judge yet is not put side by side
+            [] if verdict == "needs data" else _charts(verdict, chosen),
         )
         for verdict, title in _TITLE.items()
         if (chosen := [claim for claim in claims if claim.verdict == verdict])
@@ -110,7 +111,7 @@ def reproduction_report(
         valid_for=["the source's own data, as far as they are public"]
         if real
         else [f"{source.stand_in}: statements in kind, and arithmetic of printed tables"],
-        not_valid_for=[] if real else ["the source's own data: set PROPHASE_DATA or pass --data"],
+        not_valid_for=[] if real else [_own_data(source)],
         limits=[
             "A number that comes out again is not thereby right: the reasons name where a method "
             "leaks or a unit is off.",
@@ -118,6 +119,11 @@ def reproduction_report(
         apply=[_get(source)] if source.fetch and counts.get("needs data") else [],
         reproduce=Reproduction(command, seeds or {}),
     )
+
+
+def _own_data(source: Source) -> str:
+    how = "set PROPHASE_DATA or pass --data" if source.folders else "they are not public"
+    return f"the source's own data: {how}"
 
 
 def _get(source: Source) -> Step:
