@@ -5,7 +5,7 @@ Noted while the command runs, and written beside its result by :func:`prophase.c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
@@ -52,11 +52,12 @@ def open_trace(
     source: str | None = None,
     options: Mapping[str, str] | None = None,
     tables: Sequence[str] | None = None,
+    columns: Collection[str] | None = None,
 ) -> Trace:
     """Return what :func:`prophase.trace.loading.open_trace` returns, and note its hash."""
     from prophase.trace import loading
 
-    trace = loading.open_trace(path, source=source, options=options, tables=tables)
+    trace = loading.open_trace(path, source=source, options=options, tables=tables, columns=columns)
     note_data(trace.data_hash)
     return trace
 

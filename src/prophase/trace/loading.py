@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,6 +53,7 @@ def open_trace(
     keep: Sequence[str] = (),
     max_bad: float = 0.01,
     tables: Sequence[str] | None = None,
+    columns: Collection[str] | None = None,
 ) -> Trace:
     """Return the tables at ``path``: a workspace, a dump of ``source``, or one we recognise.
 
@@ -63,6 +64,9 @@ def open_trace(
         recognised by their columns.
     tables : sequence of str, optional
         Load only these tables.
+    columns : collection of str, optional
+        Load only these columns of a workspace's tables, as far as they have them: a table of
+        millions of jobs takes 0.4 GiB a million with all of them.
     """
     folder = Path(path)
     if source is None and Workspace.is_at(folder):
@@ -74,7 +78,13 @@ def open_trace(
                 f"--workspace {folder}"
             )
         first = held.get("jobs") or next(iter(held.values()))
-        frames = {n: workspace.read(n) for n in held if tables is None or n in tables}
+        frames = {
+            name: workspace.read(
+                name, None if columns is None else [c for c in entry.columns if c in columns]
+            )
+            for name, entry in held.items()
+            if tables is None or name in tables
+        }
         return Trace(frames, first.source, first.source_hash, first.clock)
     reader = reader_named(source) if source else guess_reader(folder)
     with TemporaryDirectory(prefix="prophase-") as scratch:

@@ -101,7 +101,7 @@ def _run(
     workers: str,
 ) -> tuple[pd.DataFrame, list[str]]:
     from prophase.cli.made_from import open_trace
-    from prophase.profile.clusters.features import usage_features
+    from prophase.profile.clusters.features import USAGE_METRICS, usage_features
     from prophase.profile.clusters.grid import GridPlan, run_grid
     from prophase.profile.clusters.selecting import ended_jobs
     from prophase.workers import parse_workers
@@ -109,7 +109,9 @@ def _run(
     share = parse_workers(workers)
     with progress_bar() as progress:
         progress("reading the trace", None)
-        kept = ended_jobs(open_trace(path, source=source, tables=["jobs"]).jobs)
+        asked = ["job_id", "instances", *USAGE_METRICS.values()]
+        trace = open_trace(path, source=source, tables=["jobs"], columns=asked)
+        kept = ended_jobs(trace.jobs)
         notes, jobs = list(kept.notes), kept.jobs
         if sample is not None and sample < len(jobs):
             notes.append(f"A sample of {sample:,} of {len(jobs):,} jobs.")
