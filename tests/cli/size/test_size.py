@@ -108,3 +108,11 @@ def test_watch_answers_line_by_line_and_survives_nonsense(
     assert answers[2] == {"task": "ALIGN", "learnt": 1}
     assert answers[3]["request_gib"] > 5
     assert (tmp_path / "outcomes.jsonl").read_text().count("\n") == 1
+
+
+def test_a_history_without_requests_gets_sizes_but_no_savings(prophase_here, trace: Path) -> None:
+    pd.read_csv(trace).drop(columns=["memory"]).to_csv(trace, index=False)
+    done = prophase_here("size", trace)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 tasks are advised and have no request today" in done.stdout
+    assert "nan" not in done.stdout
