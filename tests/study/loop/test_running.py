@@ -173,6 +173,17 @@ def test_a_defect_names_the_steps_that_give_a_report_without_it(
         run(plan, tmp_path / "ws")
 
 
+def test_a_defect_in_the_report_leaves_all_steps_kept(
+    plan: StudyPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("jobs")
+
+    monkeypatch.setattr(running, "study_report", broken)
+    with pytest.raises(StepFailedError, match=r"step report \(the last\).* kept: import, lint"):
+        run(replace(plan, steps=("lint",)), tmp_path / "ws")
+
+
 def test_two_studies_in_one_folder_do_not_mix(plan: StudyPlan, tmp_path: Path) -> None:
     with (
         held_alone(tmp_path / "ws"),

@@ -152,7 +152,9 @@ def run_study(
         watch.end(first)
         work = Work(plan, found.workspace, watch.show, folder=place / REPORT)
         steps, reports = _all_steps(chosen, work, cache, extra, [first], watch)
-        report = study_report(plan, reports, work, command=command)
+        finished = [one.name for one in steps if one.state != "cannot"]
+        with _named("report", "the last", finished):
+            report = study_report(plan, reports, work, command=command)
         return StudyResult(
             report, steps, work.found, work.workspace, work.folder, plan, work.trace.data_hash
         )
