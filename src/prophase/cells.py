@@ -10,11 +10,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any
 
 from prophase import __version__
+from prophase.disk import held_by_one, write_whole
 from prophase.errors import FormatError, WorkspaceError, storage_error
 
 CELLS, _LOCK = "cells.jsonl", ".lock"
@@ -72,7 +72,12 @@ def open_cells(
         yield CellStore(None)
         return
     about = folder / f"{kind}.json"
-    with _locked(folder, about, kind):
+    busy = (
+        f"{folder}: another {kind} is writing there. Wait for it, or choose another folder with "
+        "--out."
+    )
+    _refuse_others(folder, about, kind)
+    with held_by_one(folder / _LOCK, WorkspaceError(busy)):
         try:
             _claim(about, kind, {"data_hash": data_hash, "version": __version__}, plan)
             store = CellStore(folder)
@@ -82,28 +87,13 @@ def open_cells(
         yield store
 
 
-@contextmanager
-def _locked(folder: Path, about: Path, kind: str) -> Iterator[None]:
+def _refuse_others(folder: Path, about: Path, kind: str) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _refuse_others(folder, about, kind)
-        lock = (folder / _LOCK).open("w")
+        held = sorted(one.name for one in folder.iterdir()) if folder.exists() else []
     except OSError as cause:
         raise storage_error(cause, folder) from cause
-    with lock:
-        try:
-            flock(lock, LOCK_EX | LOCK_NB)
-        except BlockingIOError as cause:
-            raise WorkspaceError(
-                f"{folder}: another {kind} is writing there. Wait for it, or choose another "
-                "folder with --out."
-            ) from cause
-        yield
-
-
-def _refuse_others(folder: Path, about: Path, kind: str) -> None:
-    ours = (_LOCK, _part(about).name)
-    held = sorted(one.name for one in folder.iterdir() if one.name not in ours)
+    # what a process that was killed at the very beginning may leave
+    held = [name for name in held if name != _LOCK and not name.startswith(f".{about.name}")]
     if held and about.name not in held:
         raise WorkspaceError(
             f"{folder}: is not the folder of a {kind} (it holds {held[0]}). Choose a new folder "
@@ -127,13 +117,7 @@ def _claim(path: Path, kind: str, about: Mapping[str, str], plan: Mapping[str, A
                 f"{path.parent}: holds a {kind} of {what}. Choose another folder with --out, or "
                 "delete this one."
             )
-    part = _part(path)
-    part.write_text(json.dumps({**about, "plan": plan or {}}, indent=2), encoding="utf-8")
-    part.replace(path)
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f"{path.name}.part")
+    write_whole(path, json.dumps({**about, "plan": plan or {}}, indent=2))
 
 
 def _finished(path: Path, kind: str) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase import __version__
+from prophase.disk import write_whole
 from prophase.errors import ModelFileError, ParameterError, storage_error
 
 FORMAT = "prophase-model"
@@ -162,7 +162,7 @@ def save_model(
             "Learn a smaller one: fewer trees, fewer kept samples, float32 arrays."
         )
     content = _zip_bytes({_MANIFEST: _json_bytes(manifest), **dict(sorted(members.items()))})
-    _replace(target, content)
+    write_whole(target, content)
     return content[-64:].decode()
 
 
@@ -297,21 +297,6 @@ def _zip_bytes(members: Mapping[str, bytes], *, seal: bool = True) -> bytes:
     sealed[-64:] = digest
     sealed.release()
     return buffer.getvalue()
-
-
-def _replace(target: Path, content: bytes) -> None:
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        part.replace(target)
-    except OSError as cause:
-        raise storage_error(cause, target) from cause
-    finally:
-        part.unlink(missing_ok=True)
 
 
 # loading

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -27,6 +26,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from prophase import __version__
+from prophase.disk import held_by_one
 from prophase.errors import WorkspaceError, not_among, storage_error
 from prophase.plural import counted
 from prophase.trace.files import file_hash
@@ -42,7 +42,7 @@ _PARQUET_END = b"PAR1"
 _DEFAULT_SETTINGS = """\
 # Settings of this Prophase workspace.
 engine = "duckdb"   # or "spark", with: pip install "prophase[spark]"
-seed = 0            # every random step starts from here
+seed = 0            # of synthetic traces that are made here
 """
 
 
@@ -273,21 +273,12 @@ class Workspace:
     def writing(self) -> Iterator[Path]:
         """Hold the workspace for one writer and return its cache folder."""
         cache = self.folder / ".cache"
-        try:
-            new = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
-            self.folder.mkdir(parents=True, exist_ok=True)
-            cache.mkdir(exist_ok=True)
-            handle = (cache / "lock").open("w")
-        except OSError as cause:
-            raise storage_error(cause, self.folder) from cause
-        with handle:
-            try:
-                flock(handle, LOCK_EX | LOCK_NB)
-            except BlockingIOError as cause:
-                raise WorkspaceError(
-                    f"{self.folder}: another command is writing to this workspace. "
-                    "Wait until it has finished."
-                ) from cause
+        new = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
+        busy = (
+            f"{self.folder}: another command is writing to this workspace. Wait until it has "
+            "finished."
+        )
+        with held_by_one(cache / "lock", WorkspaceError(busy)):
             try:
                 yield cache
             finally:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.disk import write_whole
 from prophase.errors import (
     InputError,
     MissingColumnError,
@@ -180,12 +181,7 @@ class WatchFolder:
         if not source.is_file():
             raise WorkspaceError(f"{source}: is missing, so step {step} cannot be undone.")
         load_model(source, kind=KIND)
-        part = self._state.with_name(f".{self._state.name}.{os.getpid()}.part")
-        try:
-            part.write_bytes(source.read_bytes())
-            part.replace(self._state)
-        except OSError as cause:
-            raise storage_error(cause, self._state) from cause
+        write_whole(self._state, source.read_bytes())
         undone = [number for number in standing if number >= step]
         self.log.undone(undone, jobs=self._read(self._state).watched_)
         return undone

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any
 
 from prophase import __version__
-from prophase.errors import WorkspaceError, storage_error
+from prophase.disk import held_by_one, write_whole
+from prophase.errors import WorkspaceError
 
 #: results of another layout are not used again
 _LAYOUT = 2
@@ -60,38 +59,16 @@ class StepCache:
         return self.folder / f"{step}-{key[:16]}.json"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there as a whole or, after a crash, as it was before."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as cause:
-        raise storage_error(cause, path) from cause
-
-
 @contextmanager
 def held_alone(place: Path) -> Iterator[Path]:
     """Hold the folder of a study for one process; yield the folder of finished steps."""
     folder = place / ".cache" / "study"
     new = [one for one in (folder, *folder.parents) if not one.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / "lock").open("w")
-    except OSError as cause:
-        raise storage_error(cause, place) from cause
-    with handle:
-        try:
-            flock(handle, LOCK_EX | LOCK_NB)
-        except BlockingIOError as cause:
-            raise WorkspaceError(
-                f"{place}: another study is at work in this folder. Wait until it has finished, "
-                "or give this one a folder of its own with --out."
-            ) from cause
+    busy = (
+        f"{place}: another study is at work in this folder. Wait until it has finished, or give "
+        "this one a folder of its own with --out."
+    )
+    with held_by_one(folder / "lock", WorkspaceError(busy)):
         try:
             yield folder
         finally:

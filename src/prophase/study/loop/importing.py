@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from prophase.disk import write_whole
 from prophase.errors import (
     BadRowsError,
     MissingFileError,
@@ -16,7 +17,7 @@ from prophase.errors import (
     WorkspaceError,
     storage_error,
 )
-from prophase.study.loop.cache import key_of, write_whole
+from prophase.study.loop.cache import key_of
 from prophase.study.loop.plan import StudyPlan
 from prophase.study.loop.work import Show
 from prophase.trace.files import file_hash, files_below

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prophase.dask_cluster import connected
+from prophase.disk import write_whole
 from prophase.errors import InputError, MissingExtraError, ProphaseError, storage_error
-from prophase.study.loop.cache import StepCache, held_alone, key_of, write_whole
+from prophase.study.loop.cache import StepCache, held_alone, key_of
 from prophase.study.loop.checking import check_columns, check_plan
 from prophase.study.loop.importing import imported, place_of
 from prophase.study.loop.plan import StudyPlan

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Literal
 
-from prophase.errors import FetchError, StorageError, storage_error
+from prophase.disk import held_by_one, write_whole
+from prophase.errors import FetchError, StorageError
 from prophase.trace.fetch.catalogue import PublicTrace, RemoteFile
 from prophase.trace.fetch.download import Patience, download, read_text, refuse_other_schemes
 from prophase.trace.files import file_hash
@@ -240,27 +240,10 @@ def _write_record(folder: Path, trace: PublicTrace, record: dict[str, str]) -> N
         f"# last fetched {today}; check with: sha256sum -c {RECORD}",
     ]
     lines = [f"{digest}  {name}" for name, digest in sorted(record.items())]
-    part = folder / f".{RECORD}.part"
-    try:
-        part.write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
-        part.replace(folder / RECORD)
-    except OSError as cause:
-        raise storage_error(cause, folder) from cause
+    write_whole(folder / RECORD, "\n".join([*head, *lines]) + "\n")
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path) -> AbstractContextManager[None]:
     """Hold the folder, so that two fetches do not write into the same part."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / ".fetching").open("w")
-    except OSError as cause:
-        raise storage_error(cause, folder) from cause
-    with handle:
-        try:
-            flock(handle, LOCK_EX | LOCK_NB)
-        except BlockingIOError as cause:
-            raise FetchError(
-                f"{folder}: another fetch is writing here. Wait until it has finished."
-            ) from cause
-        yield
+    busy = f"{folder}: another fetch is writing here. Wait until it has finished."
+    return held_by_one(folder / ".fetching", FetchError(busy))
