@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prophase.cli.demo_data import Size
     from prophase.study.loop.running import StepDone, StudyResult
     from prophase.study.loop.steps import StudyStep
-    from prophase.study.report import Finding, Report
+    from prophase.study.report import Answer, Finding, Report
 
 #: the report, where a newcomer finds it
 PAGE = "report.html"
@@ -71,7 +71,7 @@ def command(
         found, report = make_demo(folder, QUICK if quick else FULL, seed, show)
     page = folder / PAGE
     emit(
-        [{"question": one.question, "answer": one.value} for one in report.answers],
+        [{"question": one.question, "answer": _in_short(one)} for one in report.answers],
         format,
         document=finite(
             {
@@ -80,7 +80,7 @@ def command(
                 **found.to_dict(),
             }
         ),
-        remarks=_closing(report, page, folder),
+        remarks=_closing(found, page, folder),
         page=lambda: report_page(report),
     )
     if serve:
@@ -162,11 +162,19 @@ def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -
     learn_models(folder, targets, method="backoff-median", seed=seed, show=show)
 
 
-def _closing(report: Report, page: Path, folder: Path) -> list[str]:
+def _in_short(one: Answer) -> str:
+    """Return an answer with the first sentence about it."""
+    first = one.text.partition(". ")[0].partition("; ")[0]
+    return f"{one.value} {first}".strip().rstrip(".")
+
+
+def _closing(found: StudyResult, page: Path, folder: Path) -> list[str]:
     """Return the verdict and the next commands."""
+    from prophase.cli.demo_report import limits_held
+
     here = as_typed(folder)
     return [
-        report.answer,
+        limits_held(found),
         "",
         f"Report: {page} (open it in a browser)",
         "",

@@ -60,19 +60,28 @@ def _answer(found: StudyResult) -> str:
     ]
     wait = mean_wait(proof)
     if wait is not None:
-        said.append(
-            f"The mean wait would have gone from {from_to(wait['today'], wait['advised'])}."
-        )
+        low, high = wait.get("change_low"), wait.get("change_high")
+        span = "" if low is None or high is None else f" (change: {from_to(low, high)})"
+        change = from_to(wait["today"], wait["advised"])
+        said.append(f"The mean wait would have gone from {change}{span}.")
     short, of = second_tries(proof)
-    said.append(f"{with_range(short)} of {of} need a second try.")
-    failed = [check["words"] for check in proof["verdict"]["checks"] if not check["holds"]]
-    limits = f"at least {_percent(proof['limits']['min_saving'])} saved, at most " \
-        f"{_percent(proof['limits']['max_oom'])} second tries"  # fmt: skip
-    if failed:
-        said.append(f"The limits ({limits}) do not all hold: {'; '.join(failed)}.")
-    else:
-        said.append(f"The limits hold: {limits}. Ranges are 95 % intervals.")
+    said.append(f"{with_range(short)} of {of} need a second try. {limits_held(found)}")
     return " ".join(said)
+
+
+def limits_held(found: StudyResult) -> str:
+    """Say whether the advice keeps to the limits of the demo."""
+    proof = found.results.get("proof")
+    if not proof:
+        return "No advice was put to the proof."
+    limits = (
+        f"at least {_percent(proof['limits']['min_saving'])} saved, at most "
+        f"{_percent(proof['limits']['max_oom'])} second tries"
+    )
+    failed = [check["words"] for check in proof["verdict"]["checks"] if not check["holds"]]
+    if failed:
+        return f"The limits ({limits}) do not all hold: {'; '.join(failed)}."
+    return f"The limits hold: {limits}. Ranges are 95 % intervals."
 
 
 def _steps(found: StudyResult, folder: Path) -> list[Step]:

@@ -108,7 +108,7 @@ def second_tries(proof: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
 def _risk(proof: Mapping[str, Any]) -> Answer:
     short, of = second_tries(proof)
     allowed = say_share((proof.get("limits") or {}).get("max_oom"))
-    text = f"of {of} need a second try with more. Allowed: {allowed}."
+    text = f"of {of} need a second try. Allowed: {allowed}."
     return Answer("What does it risk?", with_range(short), text, "Were predictions kept?")
 
 
@@ -119,7 +119,7 @@ def _waits(proof: Mapping[str, Any]) -> Answer:
         why = proof.get("why_no_replay") or "nothing was replayed"
         hint = " Name one: --cluster nodes.csv." if "no cluster" in why else ""
         return Answer(question, NOT_TOLD, _why(why) + hint, section)
-    text = f"is the mean wait of all jobs, today and with the advice.{_sureness(wait)}"
+    text = f"mean wait of all jobs, today and with the advice.{_sureness(wait)}"
     return Answer(question, from_to(wait["today"], wait["advised"]), text, section)
 
 
