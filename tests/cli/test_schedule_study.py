@@ -38,3 +38,19 @@ def test_schedule_study_asks_for_a_cluster_and_refuses_unknown_predictors(
     shown = prophase_here("schedule-study", path, "--methods", "userr-median")
     assert shown.returncode == 2
     assert "user-median" in shown.stderr
+
+
+def test_a_trace_without_a_clock_and_a_cluster_by_its_load(
+    prophase_here: Run, tmp_path: Path
+) -> None:
+    path = trace(tmp_path)
+    shown = prophase_here(
+        "schedule-study", path, "--cluster", "90%", "--methods", "user-median", "--seeds", "0"
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "response ratio, predicted by user-median" in shown.stdout
+    timeless = tmp_path / "timeless.csv"
+    timeless.write_text("job_id,user,duration_s,request_gpus\nj1,a,60,1\nj2,b,60,1\n")
+    shown = prophase_here("schedule-study", timeless, "--cluster", "1x2")
+    assert shown.returncode == 1
+    assert "submit_s" in shown.stderr

@@ -11,7 +11,7 @@ import typer
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, typed_command
 from prophase.cli.replay_options import QueueOption, SetOption, other_settings
 from prophase.cli.trace_options import SourceOption, TraceArgument
-from prophase.errors import ParameterError, not_among
+from prophase.errors import MissingColumnError, ParameterError, not_among
 
 if TYPE_CHECKING:
     from prophase.study.scheduling.comparing import ScheduleStudy
@@ -79,7 +79,12 @@ def command(
     with progress_bar() as show:
         show("reading", None)
         trace = open_trace(path, source=source, tables=["jobs", "nodes"])
-        clock = "submit_s" if "submit_s" in trace.jobs else "start_s"
+        clock = next((c for c in ("submit_s", "start_s") if c in trace.jobs), None)
+        if clock is None:
+            raise MissingColumnError(
+                f"{path}: says neither when jobs were submitted (submit_s) nor when they started "
+                "(start_s): there is no queue to replay."
+            )
         jobs = trace.jobs.sort_values(clock).tail(most_jobs)
         left = len(trace.jobs) - len(jobs)
         later = jobs.tail(max(1, round(share * len(jobs))))
