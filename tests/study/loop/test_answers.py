@@ -80,3 +80,9 @@ def test_an_order_whose_range_holds_zero_says_so() -> None:
     value, text = told["Would another queue order help?"]
     assert value == "-1.0 % (-16.2 to 14.2)"
     assert "this trace cannot tell" in text
+
+
+def test_where_nobody_waits_no_order_helps() -> None:
+    row = {"policy": "fifo", "kind": "order", "of": "all jobs", "mean_wait_s": 0.0}
+    told = by_question({"schedules": {"jobs": 900, "policies": [row]}}, {})
+    assert told["Would another queue order help?"][0] == "no"

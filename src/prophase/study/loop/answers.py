@@ -169,6 +169,10 @@ def _sure(proof: Mapping[str, Any]) -> Answer:
 def _order(study: Mapping[str, Any], results: Results) -> list[Answer]:
     question, section = "Would another queue order help?", "Every policy on the same jobs"
     rows = [row for row in study["policies"] if row["of"] == _ALL and row["kind"] == "order"]
+    fifo = next((row for row in rows if row["policy"] == "fifo"), None)
+    if fifo is not None and fifo["mean_wait_s"] < 1:
+        text = f"The {study['jobs']:,} later jobs find room at once, whatever the order."
+        return [Answer(question, "no", text, section)]
     guessed = next((row for row in rows if "predicted by" in row["policy"]), None)
     if guessed is None or guessed.get("change_pct") is None:
         return [Answer(question, NOT_TOLD, "No predictor could answer on this trace.", section)]

@@ -169,6 +169,8 @@ def _policies(finding: Finding, results: Results) -> Finding:
     fifo = next((row for row in _rows(finding) if row["policy"] == "fifo"), None)
     if not rows or fifo is None:
         return finding
+    if all(row["change_pct"] == 0 for row in rows):
+        return replace(finding, charts=[])
     text = [
         *finding.text,
         f"These are the {study.get('jobs', fifo.get('jobs', 0)):,} later jobs, on the same nodes, "
