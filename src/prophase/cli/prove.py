@@ -23,8 +23,8 @@ from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.sizing.advising.advice import Gate
+    from prophase.study.proof.found import Proof
     from prophase.study.proof.given import GivenAdvice
-    from prophase.study.proof.proving import Proof
     from prophase.study.report import Report
     from prophase.trace.loading import Trace
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from prophase.study.machines import machines
     from prophase.study.measuring.first_run import FirstRun, first_run
     from prophase.study.measuring.next_runs import NextRuns, next_runs
+    from prophase.study.proof.found import Proof
     from prophase.study.proof.given import GivenAdvice, read_advice
-    from prophase.study.proof.proving import Proof, prove
+    from prophase.study.proof.proving import prove
     from prophase.study.proof.verdict import Limits
     from prophase.study.scheduling.comparing import ScheduleStudy, schedule_study
 
@@ -25,7 +26,7 @@ _HOMES = {
     "Ledger": "ledger.book",
     "Limits": "proof.verdict",
     "NextRuns": "measuring.next_runs",
-    "Proof": "proof.proving",
+    "Proof": "proof.found",
     "ScheduleStudy": "scheduling.comparing",
     "StudyPlan": "loop.plan",
     "StudyResult": "loop.running",

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from prophase.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from prophase.study.proof.found import Proof
     from prophase.study.proof.given import GivenAdvice, read_advice
-    from prophase.study.proof.proving import Proof, prove
+    from prophase.study.proof.proving import prove
     from prophase.study.proof.splits import forward_splits
     from prophase.study.proof.telling import proof_report
     from prophase.study.proof.verdict import Limits
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "GivenAdvice": "given",
     "Limits": "verdict",
-    "Proof": "proving",
+    "Proof": "found",
     "forward_splits": "splits",
     "proof_report": "telling",
     "prove": "proving",

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from prophase.plural import counted
+from prophase.study.proof.found import Proof
 from prophase.study.proof.intervals import Estimate
-from prophase.study.proof.proving import Proof
 from prophase.study.report import (
     Chart,
     DataUsed,
