@@ -1,20 +1,25 @@
-"""How import, clustering grids, sweeps and tuning grow with the number of rows.
+"""How import, clustering grids, sweeps, tuning and a whole study grow with the number of rows.
 
-One row per part and size: processor seconds per million rows (all threads and processes), which
-stays level where growth is linear; wall time and memory in the remark. The part ``engines`` runs
-one study with DuckDB in this process and with Spark and two Dask workers, and compares every
-number.
+Each part and size runs in a process of its own: processor seconds per million rows (all threads),
+which stay level where growth is linear, with the peak of its memory in the remark. Traces are
+synthetic PAI (30 days of a million jobs; longer ones are that month again and again). The part
+``engines`` runs one study with DuckDB in this process and with Spark and two Dask workers, and
+compares every number.
 
-    python benchmarks/speed/scale.py [--part import,grid,sweep,tuning,fleet,engines] [--most N]
+    python benchmarks/speed/scale.py [--part import,grid,...] [--most N] [--folder KEPT]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,9 +29,177 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from record import Measurement, record
+from record import ROOT, Measurement, record
 
 MILLION = 1_000_000
+DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
+#: what is timed, and a remark made of its result
+Timed = tuple[Callable[[], Any], Callable[[Any], str]]
+
+
+def import_part(folder: Path, rows: int) -> Timed:
+    from prophase.trace import Workspace, import_trace
+
+    path = folder / f"jobs-{rows}.csv"
+    duckdb.connect().execute(
+        f"""copy (select 'j' || i as job_id, 'u' || (i * 7919 % 1300) as "user",
+        't' || (i * 104729 % 200) as task, 2.0 * i as submit_s,
+        60.0 + (i * 7919 % 7200) as duration_s, 4.0 as request_cpu_cores,
+        16.0 as request_memory_gib, 2.0 + (i * 31 % 50) / 10.0 as memory_peak_gib,
+        1.0 as request_gpus, 'completed' as status from range({rows}) t(i))
+        to '{path}' (header)"""
+    )
+    home = Workspace.create(folder / f"imported-{rows}")
+    size = path.stat().st_size / 2**20
+    return lambda: import_trace("csv", path, home), lambda _: f"{size:,.0f} MiB of text"
+
+
+def grid_part(folder: Path, rows: int) -> Timed:
+    """Measure what ``prophase profile grid --sample 10000`` does: read, draw, cluster."""
+    from prophase.profile.clusters.features import USAGE_METRICS, usage_features
+    from prophase.profile.clusters.grid import GridPlan, run_grid
+    from prophase.profile.clusters.selecting import ended_jobs
+    from prophase.trace.loading import open_trace
+
+    home = pai(folder, rows)
+
+    def work() -> pd.DataFrame:
+        asked = ["instances", *USAGE_METRICS.values()]
+        jobs = ended_jobs(open_trace(home, tables=["jobs"], columns=asked).jobs).jobs
+        few = jobs.sample(10_000, random_state=0).reset_index(drop=True)
+        features = usage_features(few, leaking=False)
+        return run_grid(features, GridPlan(["hdbscan"], ["standard"], ["euclidean"], [100, 400]))
+
+    return work, lambda cells: f"{len(cells)} cells of hdbscan on 10,000 jobs drawn at random"
+
+
+def sweep_part(folder: Path, rows: int) -> Timed:
+    """Measure four replays (two orders, as recorded and drawn anew) of PAI-like jobs."""
+    from prophase.sim import Cluster, Workload
+    from prophase.sim.sweeping import SweepPlan, run_sweep
+    from prophase.trace.loading import open_trace
+
+    trace = open_trace(pai(folder, rows), tables=["jobs", "nodes"])
+    own = Cluster.from_nodes(trace.nodes)
+    workload = Workload.from_jobs(trace.jobs)
+    plan = SweepPlan(["own"], policies={"order": ("fifo", "shortest")}, seeds=1)
+    return (
+        lambda: run_sweep(workload, plan, own=own, leave_out_unfit=True),
+        lambda found: f"{len(found.cells)} replays on {len(own):,} nodes, {own.gpus:,} GPUs",
+    )
+
+
+def simple_part(folder: Path, rows: int) -> Timed:
+    """Measure one replay of one-GPU jobs: as fast as a replay gets."""
+    from prophase.sim import Cluster, Workload, simulate
+
+    at = np.arange(rows)
+    jobs = pd.DataFrame({"job_id": at.astype(str), "submit_s": 2.0 * at})
+    jobs["duration_s"], jobs["request_gpus"] = 60.0 + at * 7919 % 7200, 1.0
+    workload, cluster = Workload.from_jobs(jobs), Cluster.uniform(250, 8)
+    simulate(workload.without(at >= 100, "warm up"), cluster)
+    return lambda: simulate(workload, cluster).metrics(), lambda _: "2,000 GPUs, all measures"
+
+
+def tuning_part(folder: Path, rows: int) -> Timed:
+    """Measure learning the default predictor of run times and judging it as of submission."""
+    from prophase.profile.predict.evaluation import evaluate
+    from prophase.trace.loading import open_trace
+    from prophase.trace.split import split_by_time
+
+    jobs = open_trace(pai(folder, rows), tables=["jobs"]).jobs
+    split = split_by_time(jobs, test_share=0.25)
+    early, late = jobs.iloc[split.train], jobs.iloc[split.test]
+    return (
+        lambda: evaluate(early, late, ["default"], online=True),
+        lambda found: f"{found.train_jobs:,} jobs learnt, {found.test_jobs:,} foretold",
+    )
+
+
+def study_part(folder: Path, rows: int) -> Timed:
+    from prophase.study.loop.plan import StudyPlan
+    from prophase.study.loop.running import StepDone, Watching, run_study
+
+    home, told, last = pai(folder, rows), list[str](), [used_s()]
+
+    def end(done: StepDone) -> None:
+        now = used_s()
+        told.append(f"{done.name} {now - last[0]:.1f} s, peak {peak_gib():.2f} GiB")
+        last[0] = now
+        # from here on the peak is that of the next step
+        Path("/proc/self/clear_refs").write_text("5")
+
+    return (
+        lambda: run_study(StudyPlan(str(home), seeds=2), watching=Watching(end=end)),
+        lambda found: f"two seeds, the latest {found.plan.most_jobs:,} jobs: " + "; ".join(told),
+    )
+
+
+def fleet_part(folder: Path, rows: int) -> Timed:
+    """Measure a replay of PAI-like jobs on 100,000 GPUs, as many jobs a day as fill them."""
+    from prophase.sim import Cluster, Workload, simulate
+    from prophase.trace.loading import open_trace
+    from prophase.trace.synth import make_cluster
+
+    trace = open_trace(pai(folder, rows), tables=["jobs", "nodes"])
+    own = Cluster.from_nodes(trace.nodes)
+    fleet = Cluster.from_nodes(make_cluster("pai", scale=100_000 / 6_742).nodes)
+    jobs = trace.jobs
+    # the same jobs come as much faster as the fleet is larger
+    jobs["submit_s"] *= own.gpus / fleet.gpus
+    workload = Workload.from_jobs(jobs)
+    days = float(np.ptp(workload.submit_s)) / 86400
+
+    def tell(found: dict[str, Any]) -> str:
+        return (
+            f"{len(fleet):,} nodes, {fleet.gpus:,} GPUs, {days:.1f} days, GPUs "
+            f"{found['gpu_utilisation_pct']:.0f} % used, mean wait {found['mean_wait_s']:.0f} s"
+        )
+
+    simulate(workload.without(np.arange(len(workload)) >= 100, "warm up"), own)
+    return lambda: simulate(
+        workload, fleet, place="best_fit", queue="skip", leave_out_unfit=True
+    ).metrics(), tell
+
+
+#: part -> what it is called, how it is measured, the sizes it is measured at
+PARTS: dict[str, tuple[str, Callable[[Path, int], Timed], tuple[int, ...]]] = {
+    "import": ("import csv", import_part, (100_000, MILLION, 10 * MILLION)),
+    "grid": ("grid on a sample", grid_part, (100_000, MILLION)),
+    "sweep": ("sweep, PAI-like jobs", sweep_part, (100_000, 300_000)),
+    "simple": ("replay, one-GPU jobs", simple_part, (100_000, MILLION, 10 * MILLION)),
+    "tuning": ("default predictor", tuning_part, (100_000, 300_000)),
+    "study": ("study", study_part, (100_000, MILLION)),
+    "fleet": ("replay on 100,000 GPUs", fleet_part, (30_000,)),
+}
+
+
+def pai(folder: Path, rows: int) -> Path:
+    """Return a workspace of PAI-like jobs: a month, and for more than a million that again."""
+    from prophase.trace import Workspace
+    from prophase.trace.synth import make_pai
+
+    home = folder / f"pai-{rows}"
+    if Workspace.is_at(home):
+        return home
+    if rows <= MILLION:
+        made = make_pai(jobs=rows, days=30.0, random_state=0)
+        Workspace.create(home).store_frames(made.tables, source="synth", source_hash=str(rows))
+        return home
+    month, parts = Workspace(pai(folder, MILLION)), folder / "parts"
+    parts.mkdir(exist_ok=True)
+    later = ", ".join(f"{c} + k * 2592000 as {c}" for c in ("submit_s", "start_s", "end_s"))
+    duckdb.connect(config={"memory_limit": "2GB", "threads": 1}).execute(
+        f"""copy (select * replace (job_id || '-' || k as job_id, {later})
+        from '{month.path_of("jobs")}', range({rows // MILLION}) t(k))
+        to '{parts / "jobs.parquet"}' (compression zstd)"""
+    )
+    nodes = parts / "nodes.parquet"
+    nodes.write_bytes(month.path_of("nodes").read_bytes())
+    Workspace.create(home).store(
+        {"jobs": parts / "jobs.parquet", "nodes": nodes}, source="synth", source_hash=str(rows)
+    )
+    return home
 
 
 def used_s() -> float:
@@ -36,179 +209,101 @@ def used_s() -> float:
 
 
 def peak_gib() -> float:
-    """Return the largest memory this process has held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    """Return the largest memory of this process; ru_maxrss would be that of its parent."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
 
 
-def measured(name: str, rows: int, work: Callable[[], Any], remark: str = "") -> Any:
+def measure_here(part: str, folder: Path, rows: int) -> None:
+    """Measure in this process and print what was found, for the parent to read."""
+    work, tell = PARTS[part][1](folder, rows)
     began, clock = used_s(), time.perf_counter()
-    result = work()
-    took, wall = used_s() - began, time.perf_counter() - clock
-    said = f"{took:.1f} processor s, {wall:.1f} s wall, peak {peak_gib():.2f} GiB; {remark}"
+    found = work()
+    took, wall, peak = used_s() - began, time.perf_counter() - clock, peak_gib()
+    print(json.dumps({"s": took, "wall": wall, "peak": peak, "remark": tell(found)}))
+
+
+def measure(part: str, folder: Path, rows: int) -> None:
+    pai(folder, rows)
+    called = [sys.executable, __file__, "--here", "--part", part, "--most", str(rows)]
+    done = subprocess.run(
+        [*called, "--folder", str(folder)], capture_output=True, text=True, check=False
+    )
+    name = f"{PARTS[part][0]}, {rows:,} rows"
+    if done.returncode:
+        print(f"{name}: failed. {done.stderr[-2000:]}", file=sys.stderr)
+        return
+    found = json.loads(done.stdout.splitlines()[-1])
     record(
         Measurement(
-            f"{name}, {rows:,} rows", "processor s per million rows", [took / rows * MILLION],
-            remark=said.rstrip("; "),
+            name, "processor s per million rows", [found["s"] / rows * MILLION],
+            remark=f"{found['s']:.1f} processor s, {found['wall']:.1f} s wall, peak "
+            f"{found['peak']:.2f} GiB; {found['remark']}",
         )
     )  # fmt: skip
-    return result
 
 
-def write_jobs(path: Path, rows: int) -> None:
-    """Write a job list in our columns, a job every two seconds."""
-    duckdb.connect().execute(
-        f"""copy (select 'j' || i as job_id, 'u' || (i * 7919 % 1300) as "user",
-        't' || (i * 104729 % 200) as task, 2.0 * i as submit_s,
-        60.0 + (i * 7919 % 7200) as duration_s, 4.0 as request_cpu_cores,
-        16.0 as request_memory_gib, 2.0 + (i * 31 % 50) / 10.0 as memory_peak_gib,
-        1.0 as request_gpus, 'completed' as status from range({rows}) t(i))
-        to '{path}' (header)"""
-    )
-
-
-def import_part(most: int) -> None:
-    from prophase.trace import Workspace, import_trace
-
-    for rows in sizes(100_000, most):
-        with TemporaryDirectory() as scratch:
-            path = Path(scratch) / "jobs.csv"
-            write_jobs(path, rows)
-            size = path.stat().st_size / 2**20
-            home = Workspace.create(Path(scratch) / "ws")
-            measured(
-                "import csv", rows,
-                lambda path=path, home=home: import_trace("csv", path, home),
-                f"{size:,.0f} MiB of text",
-            )  # fmt: skip
-
-
-def grid_part(most: int) -> None:
-    from prophase.profile.clusters.features import UsageFeatures
-    from prophase.profile.clusters.grid.plan import GridPlan
-    from prophase.profile.clusters.grid.running import run_grid
-
-    plan = GridPlan(["hdbscan"], ["standard"], ["euclidean"], [100, 400])
-    for rows in sizes(10_000, min(most, 100_000)):
-        rng = np.random.default_rng(0)
-        values = rng.normal(0, 1, (rows, 6)) + 8 * rng.integers(0, 6, (rows, 1))
-        features = UsageFeatures(tuple(f"m{i}" for i in range(6)), values, {}, ())
-        measured("grid, 2 cells of hdbscan", rows, lambda f=features: run_grid(f, plan))
-
-
-def sweep_part(most: int) -> None:
-    from prophase.sim import Workload
-    from prophase.sim.sweeping.plan import SweepPlan
-    from prophase.sim.sweeping.running import run_sweep
-
-    for rows in sizes(100_000, min(most, MILLION)):
-        at = np.arange(rows)
-        jobs = pd.DataFrame({"job_id": at.astype(str), "submit_s": 2.0 * at})
-        jobs["duration_s"] = 60.0 + at * 7919 % 7200
-        jobs["request_gpus"] = 1.0
-        workload = Workload.from_jobs(jobs)
-        plan = SweepPlan(["250x8"], policies={"order": ("fifo", "shortest")}, seeds=1)
-        count = len(list(plan.cells()))
-        measured(
-            f"sweep, {count} replays", rows, lambda w=workload, p=plan: run_sweep(w, p)
-        )  # fmt: skip
-
-
-def tuning_part(most: int) -> None:
-    from prophase.profile.predict.evaluation import evaluate
-
-    for rows in sizes(10_000, min(most, 100_000)):
-        at = np.arange(rows)
-        jobs = pd.DataFrame({"job_id": at.astype(str), "submit_s": 60.0 * at})
-        jobs["user"] = "u" + pd.Series(at * 7919 % 300).astype(str)
-        jobs["task"] = "t" + pd.Series(at * 104729 % 50).astype(str)
-        jobs["duration_s"] = 60.0 + (at * 7919 % 300) * 10 + at % 50
-        jobs["end_s"] = jobs["submit_s"] + jobs["duration_s"]
-        cut = int(0.75 * rows)
-        measured(
-            "learning and judging the default predictor", rows,
-            lambda j=jobs, c=cut: evaluate(j[:c], j[c:], ["default"], online=True),
-        )  # fmt: skip
-
-
-def fleet_part(most: int) -> None:
-    from prophase.sim import Cluster, Workload, simulate
-
-    rows = 200_000
-    for nodes in (125, 1_250, 12_500):
-        at = np.arange(rows)
-        # as many arrivals as keep the fleet nearly full, whatever its size
-        jobs = pd.DataFrame({"job_id": at.astype(str), "submit_s": at * 3660.0 / (8 * nodes)})
-        jobs["duration_s"] = 60.0 + at * 7919 % 7200
-        jobs["request_gpus"] = 1.0
-        workload, cluster = Workload.from_jobs(jobs), Cluster.uniform(nodes, 8)
-        simulate(workload.without(at >= 100, "warm up"), cluster)
-        measured(
-            f"replay on {8 * nodes:,} GPUs", rows,
-            lambda w=workload, c=cluster: simulate(w, c).metrics(),
-            "with all measures",
-        )  # fmt: skip
-
-
-def engines_part(most: int) -> None:
+def engines(folder: Path) -> None:
+    """Run a study with DuckDB here, and with Spark and two Dask workers; compare the numbers."""
     from distributed import LocalCluster
 
     from prophase.study.loop.plan import StudyPlan
     from prophase.study.loop.running import run_study
 
-    with TemporaryDirectory() as scratch, LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="tcp://"
-    ) as cluster:  # fmt: skip
-        path = Path(scratch) / "jobs.csv"
-        write_jobs(path, 3_000)
-        steps = ("lint", "describe", "sizing", "proof", "schedules", "next")
-        plain = StudyPlan(
-            str(path), cluster="50x8 V100", steps=steps, seeds=2, splits=3,
-            methods=("backoff-median", "user-median"),
-        )  # fmt: skip
-        address = "dask://" + cluster.scheduler_address.removeprefix("tcp://")
-        spread = plain.changed(engine="spark", workers=address)
-        began = time.perf_counter()
-        here = run_study(plain, out=Path(scratch) / "here")
-        middle = time.perf_counter()
-        there = run_study(spread, out=Path(scratch) / "there")
-        ended = time.perf_counter()
-    different = [name for name in here.results if here.results[name] != there.results[name]]
-    record(
-        Measurement(
-            "steps of a study whose numbers differ with Spark and Dask", "steps",
-            [float(len(different))],
-            remark=f"of {len(here.results)}: {', '.join(here.results)}; {middle - began:.0f} s "
-            f"with DuckDB here, {ended - middle:.0f} s with Spark and two Dask workers"
-            + (f"; different: {', '.join(different)}" if different else ""),
-        )
-    )  # fmt: skip
-
-
-def sizes(first: int, most: int) -> list[int]:
-    found = []
-    while first <= most:
-        found.append(first)
-        first *= 10
-    return found
-
-
-PARTS = {
-    "import": import_part,
-    "grid": grid_part,
-    "sweep": sweep_part,
-    "tuning": tuning_part,
-    "fleet": fleet_part,
-    "engines": engines_part,
-}
+    traces: dict[str, tuple[Path, str | None]] = {}
+    if (DATA / "pai").is_dir():
+        traces["real PAI"] = (DATA / "pai", None)
+    raw = folder / "raw"
+    if not raw.is_dir():
+        make = ["synth", "pai", "--jobs", "85000", "--days", "10", "--raw", str(raw)]
+        subprocess.run([str(Path(sys.executable).parent / "prophase"), *make], check=True)
+    traces["synthetic PAI"] = (raw, "pai2020")
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", protocol="tcp://"
+    ) as cluster:
+        for name, (path, source) in traces.items():
+            plain = StudyPlan(
+                str(path), source=source, cluster="180x8 V100 96c 512g", seeds=2, splits=3,
+                methods=("backoff-median",), most_jobs=3_000,
+            )  # fmt: skip
+            spread = plain.changed(engine="spark", workers=cluster.scheduler_address)
+            sides, seconds = [], []
+            for place, plan in (("here", plain), ("there", spread)):
+                began = time.perf_counter()
+                sides.append(run_study(plan, out=folder / f"{name}-{place}").results)
+                seconds.append(time.perf_counter() - began)
+            here, there = sides
+            different = [n for n in {**here, **there} if here.get(n) != there.get(n)]
+            record(
+                Measurement(
+                    f"steps of a study of {name} whose numbers differ with Spark and Dask",
+                    "steps", [float(len(different))],
+                    remark=f"of {len(here)}: {', '.join(here)}; {seconds[0]:.0f} s with DuckDB "
+                    f"here, {seconds[1]:.0f} s with Spark and two Dask workers"
+                    + (f"; different: {', '.join(different)}" if different else ""),
+                )
+            )  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", default=",".join(PARTS))
+    parser.add_argument("--part", default=",".join([*PARTS, "engines"]))
     parser.add_argument("--most", type=int, default=10 * MILLION)
+    parser.add_argument("--least", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="keep traces here for another call")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    for part in asked.part.split(","):
-        PARTS[part](asked.most)
+    if asked.here:
+        measure_here(asked.part, asked.folder, asked.most)
+        return
+    with nullcontext(asked.folder) if asked.folder else TemporaryDirectory() as folder:
+        for part in asked.part.split(","):
+            if part == "engines":
+                engines(Path(folder))
+                continue
+            for rows in PARTS[part][2]:
+                if asked.least <= rows <= asked.most:
+                    measure(part, Path(folder), rows)
 
 
 if __name__ == "__main__":
