@@ -56,6 +56,23 @@ def test_through_the_command_line(prophase_here: Run, raw: Path) -> None:
     assert kept.returncode == 0, kept.stderr
 
 
+def test_through_one_command_with_the_same_saving(prophase_here: Run, raw: Path) -> None:
+    studied = prophase_here(
+        "study", raw / "jobs.csv", "--cluster", raw / "nodes.csv", "--seeds", str(SEEDS),
+        "--steps", "lint,sizing,proof", "--out", raw / "study", "--format", "json",
+    )  # fmt: skip
+    assert studied.returncode == 0, studied.stderr
+    found = json.loads(studied.stdout)
+    assert not found["cannot"]
+    workspace = imported(prophase_here, raw)
+    typed = prophase_here(
+        "prove", workspace, "--cluster", raw / "nodes.csv", "--seeds", str(SEEDS),
+        "--format", "json",
+    )  # fmt: skip
+    assert found["results"]["proof"]["saving"] == json.loads(typed.stdout)["saving"]
+    assert (raw / "study" / "reports" / "study" / "report.html").stat().st_size > 10_000
+
+
 def test_through_http_with_the_same_result(prophase_here: Run, raw: Path) -> None:
     workspace = imported(prophase_here, raw)
     with TestClient(create_app(workspace)) as client:
