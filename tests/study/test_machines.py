@@ -14,9 +14,13 @@ def test_a_cluster_is_as_large_as_the_jobs_keep_busy() -> None:
     at = np.arange(300)
     jobs = pd.DataFrame({"job_id": at.astype(str), "submit_s": 860.0 * at, "duration_s": 1500.0})
     jobs["request_gpus"] = 0.5
-    work = float((jobs["duration_s"] * jobs["request_gpus"]).sum())
-    found = cluster_at(jobs.assign(request_gpus=16.0), 0.5)
-    assert found.gpus >= 32 * work / float(np.ptp(jobs["submit_s"])) / 0.5
+    wide = jobs.assign(request_gpus=16.0)
+    offered = 16 * 1500.0 / 860.0
+    assert offered / 0.5 - 8 <= cluster_at(wide, 0.5).gpus <= offered / 0.5 + 8
+    assert cluster_at(wide, 0.9).gpus < cluster_at(wide, 0.5).gpus
+    # one job that outlasts the trace needs no more than it takes while others come
+    longer = wide.assign(duration_s=wide["duration_s"].where(at > 0, 1e9))
+    assert cluster_at(longer, 0.9).gpus <= cluster_at(wide, 0.9).gpus + 24
     assert machines(Trace({}, "csv", ""), "90%") is None
     cores = cluster_at(jobs.drop(columns="request_gpus").assign(request_cpu_cores=96.0), 0.9)
     assert isinstance(cores, Cluster)

@@ -69,13 +69,14 @@ def cluster_at(jobs: pd.DataFrame, utilisation: float) -> Cluster:
     Parameters
     ----------
     utilisation : float
-        Share of the GPUs, or cores, in use over the time of the trace, such as 0.9.
+        Share of the GPUs, or cores, in use from the first to the last submission if nobody had
+        to wait, such as 0.9.
 
     Examples
     --------
     >>> jobs = pd.DataFrame({"job_id": list("abc"), "submit_s": [0.0, 50, 100], "duration_s": 90.0})
-    >>> cluster_at(jobs.assign(request_gpus=8.0), 0.9).gpus
-    24
+    >>> cluster_at(jobs.assign(request_gpus=8.0), 0.7).gpus
+    16
     """
     if not 0 < utilisation <= 10:
         raise ParameterError(
@@ -95,7 +96,9 @@ def cluster_at(jobs: pd.DataFrame, utilisation: float) -> Cluster:
     span = float(np.ptp(workload.submit_s))
     if not span > 0:
         raise InputError("all jobs come at once: their load over time is unknown. Name a cluster.")
-    nodes = max(1, math.ceil(float(per_job @ workload.duration_s) / span / utilisation / each))
+    # what runs on after the last submission keeps nobody waiting
+    seen_s = np.minimum(workload.duration_s, workload.submit_s.max() - workload.submit_s)
+    nodes = max(1, math.ceil(float(per_job @ seen_s) / span / utilisation / each))
     return (
         Cluster.uniform(nodes, _GPUS)
         if (gpus > 0).any()
