@@ -73,3 +73,17 @@ def test_a_report_that_finds_no_space_says_that_the_steps_are_kept(
     assert shown.returncode == 1
     assert "step report (the last) failed: report.html: no space left" in shown.stderr
     assert "Finished steps are kept: import, lint." in shown.stderr
+
+
+def test_an_interrupted_study_says_that_it_goes_on(
+    prophase_here: Run, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prophase.study.loop import running
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "run_study", interrupted)
+    shown = prophase_here("study", trace)
+    assert shown.returncode == 130
+    assert "the same command goes on from here" in shown.stderr

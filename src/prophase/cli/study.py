@@ -118,9 +118,13 @@ def command(
         _write_plan(plan, write_plan)
         return
     with progress_bar() as show:
-        found = run_study(
-            plan, out=out, command=typed_command(), watching=Watching(_begin, _end, show)
-        )
+        try:
+            found = run_study(
+                plan, out=out, command=typed_command(), watching=Watching(_begin, _end, show)
+            )
+        except KeyboardInterrupt:
+            say("Interrupted. Finished steps are kept; the same command goes on from here.")
+            raise typer.Exit(130) from None
         show("writing the report", None)
         try:
             page = write_report(found.report, found.folder)
