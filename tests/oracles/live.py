@@ -7,24 +7,12 @@ attempts, speeds from who lies on which GPU, plans from copies of the nodes.
 from __future__ import annotations
 
 import copy
-import importlib.util
 import math
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from tests.oracles import live_orders as orders
+from tests.oracles import live_plan as plans
 
-def _sibling(name: str) -> ModuleType:
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"oracle_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-plans, orders = _sibling("live_plan"), _sibling("live_orders")
 basic, fits, visible, amount = plans.basic, plans.fits, plans.visible, orders.amount
 INF = math.inf
 

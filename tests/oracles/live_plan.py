@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import math
-from pathlib import Path
 from typing import Any
 
-_SPEC = importlib.util.spec_from_file_location(
-    "replay_oracle_of_live", Path(__file__).with_name("replay.py")
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-basic = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(basic)
+from tests.oracles import replay as basic
 
 INF = math.inf
 #: stands in for a node that is away: nothing fits on it

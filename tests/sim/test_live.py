@@ -1,32 +1,14 @@
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.oracles import live as twin
+from tests.oracles import scenarios as s
 
 from prophase.sim import simulate
 from prophase.sim.absences import find_absences
 from prophase.sim.attempts import OUTCOMES
-
-
-def _load(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "oracles" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_oracle", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-twin = _load("live")
-s = _load("scenarios")
 
 
 def places(attempts, row, instances):

@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
+from tests.oracles import scenarios as s
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
@@ -21,19 +19,6 @@ from prophase.sim.rules.outages import Failures
 from prophase.sim.rules.preemption import Preemption
 from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, ASK_MEMORY, ASK_MILLI
 
-
-def _load(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "oracles" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{name}_of_living", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-s = _load("scenarios")
 PUSHING = (s.queue, s.preemption, s.any_order)
 PLANNING = (s.planning, s.any_order)
 OTHERS = (s.ladder, s.quotas, s.outages, s.scaling)

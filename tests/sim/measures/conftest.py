@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.oracles import fragmentation
 
 from prophase.sim import Cluster, Schedule, Workload
 from prophase.sim.attempts import Attempts
@@ -20,13 +19,7 @@ Make = Callable[..., Schedule]
 
 @pytest.fixture(scope="session")
 def fragmentation_oracle() -> ModuleType:
-    path = Path(__file__).parents[2] / "oracles" / "fragmentation.py"
-    spec = importlib.util.spec_from_file_location("fragmentation_oracle", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return fragmentation
 
 
 @pytest.fixture(scope="session")

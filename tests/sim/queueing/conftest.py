@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.oracles import single_queue
 
 
 @pytest.fixture(scope="session")
 def queue_oracle() -> ModuleType:
-    path = Path(__file__).parents[2] / "oracles" / "single_queue.py"
-    spec = importlib.util.spec_from_file_location("single_queue_oracle", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return single_queue

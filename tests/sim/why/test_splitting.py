@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -9,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles import reasons
 
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.attempts import FINISHED, PREEMPTED, Attempts
@@ -25,13 +24,7 @@ CODES = {
 
 @pytest.fixture(scope="session")
 def oracle() -> ModuleType:
-    path = Path(__file__).parents[2] / "oracles" / "reasons.py"
-    spec = importlib.util.spec_from_file_location("reasons_oracle", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return reasons
 
 
 def table(**columns: object) -> pd.DataFrame:
