@@ -40,7 +40,11 @@ def connected(address: str) -> Iterator[Any]:
         _refuse_other_versions(client, address)
         try:
             yield client
-        except (distributed.KilledWorker, CancelledError, distributed.comm.CommClosedError) as cause:
+        except (
+            distributed.KilledWorker,
+            CancelledError,
+            distributed.comm.CommClosedError,
+        ) as cause:
             raise lost(address) from cause
 
 
