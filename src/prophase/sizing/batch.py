@@ -77,13 +77,14 @@ class Sizer:
         """Return one row per job: the request at the 1st, 2nd, 3rd ... attempt."""
         if not hasattr(self, "sizer_"):
             raise InputError("this sizer has learnt nothing yet. Call fit(jobs) first.")
-        names, told = known_before(jobs, self.track, RESOURCES[self.resource])
+        what = RESOURCES[self.resource]
+        names, told = known_before(jobs, self.track, what)
         ladders = np.empty((len(names), self.tries))
         for row, (task, features) in enumerate(zip(names, told, strict=True)):
-            asked = self.sizer_.predict(task, features)
+            asked = what.allocatable(self.sizer_.predict(task, features))
             for attempt in range(self.tries):
                 ladders[row, attempt] = asked
                 if attempt + 1 < self.tries:
                     more = self.sizer_.retry(task, features, attempt + 2, asked)
-                    asked = more if more > asked else 2.0 * asked
+                    asked = what.allocatable(more if more > asked else 2.0 * asked)
         return ladders

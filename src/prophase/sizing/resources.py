@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +25,26 @@ class Resource:
     stand_in: str = ""
     #: no advice begins below it, unless the user asks for less
     least: float = 0.0
+    #: more than this is given in whole numbers only
+    whole_above: float = math.inf
+    #: whoever asks for too little is killed and asks again, and is not just slower
+    kills: bool = True
+
+    def allocatable(self, amount: Any) -> Any:
+        """Return what is held by whoever asks for an amount, or for each of an array.
+
+        Examples
+        --------
+        >>> RESOURCES["gpu"].allocatable(np.array([0.4, 1.0, 1.2])).tolist()
+        [0.4, 1.0, 2.0]
+        """
+        if math.isinf(self.whole_above):
+            return amount
+        return np.where(amount > self.whole_above, np.ceil(amount - 1e-9), amount)[()]
 
     def requested(self, jobs: pd.DataFrame) -> Any:
-        """Return the requests of all jobs; NaN where none was made."""
-        values = _numbers(jobs, self.request_column) * self.request_factor
+        """Return what the requests of all jobs hold; NaN where none was made."""
+        values = self.allocatable(_numbers(jobs, self.request_column) * self.request_factor)
         return np.where(values > 0, values, np.nan)
 
     def used(self, jobs: pd.DataFrame) -> Any:
@@ -55,12 +72,16 @@ RESOURCES = {
         Resource("memory", "GiB", "request_memory_gib", "memory_peak_gib", least=SMALLEST_GIB),
         Resource(
             "cpu", "cores", "request_cpu_cores", "cpu_peak_cores", stand_in="cpu_mean_cores",
-            least=0.05,
+            least=0.05, kills=False,
         ),
         Resource(
             "gpu-memory", "GiB", "attr_gpu_memory_gib", "gpu_memory_peak_gib", least=SMALLEST_GIB
         ),
-        Resource("gpu", "GPUs", "request_gpus", "gpu_util_mean_pct", use_factor=0.01, least=0.05),
+        # a share of one GPU can be given, 1.2 of them are two
+        Resource(
+            "gpu", "GPUs", "request_gpus", "gpu_util_mean_pct", use_factor=0.01, least=0.05,
+            whole_above=1.0, kills=False,
+        ),
         Resource(
             "time", "h", "time_limit_s", "duration_s",
             request_factor=1 / 3600, use_factor=1 / 3600, least=1 / 60,

@@ -69,6 +69,14 @@ def test_a_lower_gate_advises_more(jobs: pd.DataFrame) -> None:
     assert sum(one.keep for one in strict.tasks) > sum(one.keep for one in loose.tasks)
 
 
+def test_every_instance_of_a_gang_saves(jobs: pd.DataFrame) -> None:
+    alone, gangs = advise(jobs).of("ALIGN"), advise(jobs.assign(instances=3)).of("ALIGN")
+    assert alone is not None
+    assert gangs is not None
+    assert gangs.saved_per_month == pytest.approx(3 * alone.saved_per_month)
+    assert gangs.saving == pytest.approx(alone.saving)
+
+
 def test_a_task_that_kept_growing_keeps_its_request_and_says_that_it_grows() -> None:
     count = 60
     jobs = pd.DataFrame(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from prophase.sizing.advising.asking import growth_to_come, ladder_of
 from prophase.sizing.least_waste.sizer import LeastWaste
 from prophase.sizing.resources import RESOURCES
 
-LEAST = RESOURCES["memory"].least
+MEMORY = RESOURCES["memory"]
+LEAST, ANY = MEMORY.least, replace(MEMORY, least=0.0)
 
 
 def test_no_first_request_is_below_the_floor_that_the_online_sizer_has() -> None:
@@ -17,12 +19,14 @@ def test_no_first_request_is_below_the_floor_that_the_online_sizer_has() -> None
     sizer = LeastWaste()
     for peak in tiny:
         sizer.observe("t", {"request_gib": 8.0}, float(peak), 1.0, False)
-    assert ladder_of(tiny, 0.01, 8.0, LEAST)[0] == sizer.predict("t", {"request_gib": 8.0}) == LEAST
+    assert (
+        ladder_of(tiny, 0.01, 8.0, MEMORY)[0] == sizer.predict("t", {"request_gib": 8.0}) == LEAST
+    )
 
 
 def test_who_asks_for_less_than_the_floor_is_not_told_to_ask_for_more() -> None:
-    assert ladder_of(np.full(50, 0.003), 0.01, 0.05, LEAST)[0] == 0.05
-    assert ladder_of(np.full(50, 0.003), 0.01, math.nan, LEAST)[0] == LEAST
+    assert ladder_of(np.full(50, 0.003), 0.01, 0.05, MEMORY)[0] == 0.05
+    assert ladder_of(np.full(50, 0.003), 0.01, math.nan, MEMORY)[0] == LEAST
 
 
 def test_rising_peaks_are_drawn_on_and_steady_or_falling_ones_are_not() -> None:
@@ -44,7 +48,7 @@ def test_the_first_rung_is_exceeded_by_no_more_than_the_risk(risk: float) -> Non
     rng = np.random.default_rng(2)
     killed = [
         np.mean(
-            rng.lognormal(0.0, 0.4, 200) > ladder_of(rng.lognormal(0.0, 0.4, 60), risk, 50, 0)[0]
+            rng.lognormal(0.0, 0.4, 200) > ladder_of(rng.lognormal(0.0, 0.4, 60), risk, 50, ANY)[0]
         )
         for _ in range(200)
     ]
@@ -53,7 +57,14 @@ def test_the_first_rung_is_exceeded_by_no_more_than_the_risk(risk: float) -> Non
 
 def test_room_is_added_only_where_it_costs_next_to_nothing() -> None:
     peaks = np.tile([0.9, 1.0, 1.1], 20)
-    tight, roomy = ladder_of(peaks, 0.05, 8.0, 0.0)[0], ladder_of(peaks, 0.05, 100.0, 0.0)[0]
+    tight, roomy = ladder_of(peaks, 0.05, 8.0, ANY)[0], ladder_of(peaks, 0.05, 100.0, ANY)[0]
     assert tight < 1.2
     assert roomy == pytest.approx(2 * tight)
-    assert ladder_of(peaks, 0.05, 30.0, 0.0)[0] == pytest.approx(1.5)
+    assert ladder_of(peaks, 0.05, 30.0, ANY)[0] == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("use", "rungs"), [(0.4, (0.4, 0.52, 8.0)), (0.9, (0.9, 2.0, 8.0)), (1.2, (2.0, 3.0, 8.0))]
+)
+def test_gpus_above_one_are_advised_in_whole_numbers(use: float, rungs: tuple[float, ...]) -> None:
+    assert ladder_of(np.full(50, use), 0.02, 8.0, RESOURCES["gpu"]) == pytest.approx(rungs)

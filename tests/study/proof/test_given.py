@@ -9,7 +9,7 @@ import pytest
 from prophase.errors import FormatError, MissingFileError
 from prophase.sizing.advising.advice import Gate, advise
 from prophase.sizing.advising.exporting import export
-from prophase.study.proof.given import GivenAdvice, read_advice
+from prophase.study.proof.given import GivenAdvice, advice_of, read_advice
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
@@ -33,6 +33,12 @@ def test_the_dictionary_of_an_advice_is_an_advice_again(tmp_path: Path) -> None:
     first = read_advice(path)
     path.write_text(json.dumps(first.to_dict()))
     assert read_advice(path).tasks == first.tasks
+
+
+def test_gpus_are_read_as_what_can_be_given() -> None:
+    asked = {"task": "a", "ladder": [0.4, 1.2, 2]}
+    assert advice_of({"resource": "gpu", "tasks": [asked]}).tasks["a"].ladder == (0.4, 2.0, 2.0)
+    assert advice_of({"resource": "cpu", "tasks": [asked]}).tasks["a"].ladder == (0.4, 1.2, 2.0)
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,32 @@ def test_gpu_advice_is_replayed_as_other_requests(pipeline_jobs: pd.DataFrame) -
     assert [one.name for one in proof.totals] == ["GPU-hours", "memory-hours", "core-hours"]
 
 
+def test_what_is_promised_of_gpus_is_what_whole_gpus_save() -> None:
+    at = np.arange(240)
+    rng = np.random.default_rng(0)
+    asked = np.array([1.0, 2.0, 4.0, 8.0])[at % 4]
+    jobs = pd.DataFrame(
+        {
+            "job_id": at.astype(str),
+            "task": np.array(["one", "two", "four", "eight"])[at % 4],
+            "submit_s": 600.0 * at,
+            "duration_s": 500.0,
+            "request_gpus": asked,
+            # up to 0.4, 0.8, 1.6 and 3.2 GPUs, of which the last two are 2 and 4
+            "gpu_util_mean_pct": 100 * asked * rng.uniform(0.3, 0.4, len(at)),
+            "instances": 1 + at % 3,
+        }
+    )
+    proof = prove(jobs, resource="gpu", gate=LOW, seeds=0)
+    assert proof.predicted == pytest.approx(proof.saving.value, abs=0.01)
+    assert proof.saving.value == pytest.approx(0.52, abs=0.01)
+    assert proof.splits is not None
+    assert proof.splits.near == proof.splits.told == 10
+    # nobody is killed for too few GPUs, so the promise counts no second attempt either
+    risky = prove(jobs, resource="gpu", risk=0.3, gate=Gate(least_saving=0.2), seeds=0, splits=0)
+    assert risky.predicted == pytest.approx(risky.saving.value, abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [

@@ -128,8 +128,11 @@ def _remarks(found: Advice, path: Path) -> list[str]:
     if len(found.tasks) > _MOST_SHOWN:
         said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")
     said += [f"Left out, {reason}: {count:,} jobs." for reason, count in found.left_out.items()]
-    lower = "--min-saving 20%" if kept == len(found.tasks) else "--export nextflow"
-    return [*said, f"Next: prophase size {as_typed(path)} {lower}"]
+    memory = found.resource == "memory"
+    what = "" if memory else f" --resource {found.resource}"
+    form = "nextflow" if memory else "json"
+    then = "--min-saving 20%" if kept == len(found.tasks) else f"--export {form}"
+    return [*said, f"Next: prophase size {as_typed(path)}{what} {then}"]
 
 
 def _explained(found: Advice, task: str, figure: Path | None, format: Format) -> None:

@@ -169,12 +169,13 @@ def _advise_one(
 ) -> TaskAdvice:
     runs = sorted(runs, key=lambda run: run.end_s)
     peaks = np.array([run.peak for run in runs])
-    hours = np.array([max(run.runtime_h, 1e-5) for run in runs])
+    # each instance of a gang holds what the row asks for
+    hours = np.array([run.instances * max(run.runtime_h, 1e-5) for run in runs])
     requests = np.array([run.request for run in runs])
     known = requests[np.isfinite(requests)]
     now = float(np.median(known)) if len(known) else math.nan
-    ladder = ladder_of(peaks, risk, now, what.least)
-    trial = Trial(gate.fewest_runs, risk, what.least)
+    ladder = ladder_of(peaks, risk, now, what)
+    trial = Trial(gate.fewest_runs, risk, what)
     if len(runs) >= gate.fewest_runs:
         trial.run(peaks, hours, requests, now, ladder)
     reserved = float(np.nansum(requests * hours))

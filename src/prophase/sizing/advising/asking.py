@@ -16,6 +16,7 @@ from scipy.stats import rankdata
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.least_waste.settings import Settings
 from prophase.sizing.least_waste.views import tailed
+from prophase.sizing.resources import Resource
 
 #: peaks as they were and a chance of 1 in (runs + 1) of more: shares of runs then come out right
 _AS_SEEN = Settings(tail=1.0, smoothed_from=sys.maxsize)
@@ -58,8 +59,10 @@ def growth_to_come(peaks: Floats) -> float:
     return min(math.exp(max(slope, 0.0) * _DRAWN_ON * runs), _MOST_GROWTH)
 
 
-def ladder_of(peaks: Floats, risk: float, now: float, least: float) -> tuple[float, ...]:
+def ladder_of(peaks: Floats, risk: float, now: float, what: Resource) -> tuple[float, ...]:
     """Return the rungs: one exceeded with the risk, a rarer one, and the request.
+
+    Each is an amount that can be given.
 
     Parameters
     ----------
@@ -67,15 +70,16 @@ def ladder_of(peaks: Floats, risk: float, now: float, least: float) -> tuple[flo
         In the order in which the runs ended; all above 0.
     now : float
         Request of today; NaN if there is none.
-    least : float
-        No first rung is lower, unless the request is.
+    what : Resource
+        No first rung is below its least, unless the request is.
     """
+    least = what.least
     outlook, growth = outlook_of(peaks), growth_to_come(peaks)
     first = growth * outlook.quantile(1.0 - risk)
     if now > 0:
         # where requests are far above use, room for peaks to come costs next to nothing
         first, least = max(first, min(_ROOM * first, _CHEAP * now)), min(least, now)
-    first = max(first, least)
-    second = max(first * 1.3, growth * outlook.quantile(1.0 - risk / 10))
-    third = max(second * 1.5, now if now > 0 else 0.0)
+    first = what.allocatable(max(first, least))
+    second = what.allocatable(max(first * 1.3, growth * outlook.quantile(1.0 - risk / 10)))
+    third = what.allocatable(max(second * 1.5, now if now > 0 else 0.0))
     return float(first), float(second), float(third)

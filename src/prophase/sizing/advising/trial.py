@@ -9,6 +9,7 @@ from scipy.stats import beta
 
 from prophase.sizing.advising.asking import ladder_of
 from prophase.sizing.least_waste.ladder import Floats
+from prophase.sizing.resources import Resource
 
 #: advice is made anew whenever the history has grown by this factor
 _GROWTH = 1.25
@@ -29,8 +30,8 @@ class Trial:
         Runs before the first advice; half of the past if that is less.
     """
 
-    def __init__(self, fewest: int, risk: float, least: float) -> None:
-        self.fewest, self.risk, self.least = fewest, risk, least
+    def __init__(self, fewest: int, risk: float, what: Resource) -> None:
+        self.fewest, self.risk, self.what = fewest, risk, what
         self.count = self.kills = 0
         self.saving = math.nan
 
@@ -57,12 +58,14 @@ class Trial:
         asked = reserved = 0.0
         while known < len(peaks):
             upto = min(len(peaks), max(known + 1, int(known * _GROWTH)))
-            rungs = ladder_of(peaks[:known], self.risk, now, self.least)
+            rungs = ladder_of(peaks[:known], self.risk, now, self.what)
             for place in range(known, upto):
                 self.count += 1
                 self.kills += int(rungs[0] < peaks[place])
                 if place >= middle and requests[place] > 0:
-                    attempts = max(_attempts(one, peaks[place]) for one in (rungs, ladder))
+                    attempts = 1
+                    if self.what.kills:
+                        attempts = max(_attempts(one, peaks[place]) for one in (rungs, ladder))
                     asked += hours[place] * _asked(ladder, attempts, peaks[place])
                     reserved += hours[place] * requests[place]
             known = upto

@@ -95,12 +95,14 @@ def replay(
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(not_among(f"protocol {protocol!r} is unknown.", protocol, PROTOCOLS))
+    given: Callable[[float], float] = float
     if isinstance(runs, TaskRuns):
         node = runs.largest_request if node is None else node
+        given = runs.resource.allocatable
     listed = runs.runs if isinstance(runs, TaskRuns) else list(runs)
     if node is None:
         node = max(run.request if run.request > 0 else run.peak for run in listed)
-    keeper = _Keeper(sizer, node)
+    keeper = _Keeper(sizer, node, given)
     decisions: list[Decision] = []
     steps = _online(listed) if protocol == "online" else _timeline(listed)
     for run, ended in steps:
@@ -133,8 +135,8 @@ def _timeline(runs: list[TaskRun]) -> Iterator[tuple[TaskRun, bool]]:
 class _Keeper:
     """Asks a sizer, holds its answers against the peaks, and clocks it."""
 
-    def __init__(self, sizer: OnlineSizer, node: float) -> None:
-        self.sizer, self.node = sizer, node
+    def __init__(self, sizer: OnlineSizer, node: float, given: Callable[[float], float]) -> None:
+        self.sizer, self.node, self.given = sizer, node, given
         self.predict_s = self.observe_s = 0.0
         self.killed: dict[int, list[float]] = {}
 
@@ -171,4 +173,4 @@ class _Keeper:
         """Keep an answer on the node, and above what was just killed."""
         if not math.isfinite(answer) or answer <= last:
             answer = self.node if last == 0.0 else 2.0 * last
-        return min(max(answer, 1e-6), self.node)
+        return min(max(self.given(answer), 1e-6), self.node)

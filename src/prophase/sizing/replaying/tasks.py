@@ -46,6 +46,8 @@ class TaskRun:
     start_s: float
     end_s: float
     job_id: str = ""
+    #: of a gang: how many hold the request at once
+    instances: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -108,11 +110,13 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
     order = [int(i) for i in np.argsort(submit, kind="stable") if usable[i]]
     names, told = known_before(jobs, track, what)
     posts = _posts(jobs)
+    instances = np.fmax(_numbers(jobs, "instances"), 1.0)
     identities = jobs["job_id"].astype(str).tolist() if "job_id" in jobs else [""] * len(jobs)
     runs = [
         TaskRun(
             names[i], told[i], posts[i], float(peak[i]), float(runtime_h[i]), float(request[i]),
             float(submit[i]), float(start[i]), float(end[i]), identities[i],
+            float(instances[i]),
         )
         for i in order
     ]  # fmt: skip

@@ -121,14 +121,14 @@ def first_run(
         Outcome(run.task, {**run.features, "post": run.post}, run.peak, run.runtime_h)
         for run in ended
     )
-    ladder = [sizer.predict(task, features)]
+    ladder = [what.allocatable(sizer.predict(task, features))]
     own = known_number(features, "request_gib")
     if own:
         # nobody asks for more than the user does, before a kill shows that more is needed
         ladder[0] = min(ladder[0], own)
     for attempt in range(2, _TRIES + 1):
         more = sizer.retry(task, features, attempt, ladder[-1])
-        ladder.append(more if more > ladder[-1] else 2 * ladder[-1])
+        ladder.append(what.allocatable(more if more > ladder[-1] else 2 * ladder[-1]))
     seen = sum(run.task == task for run in runs.runs)
     use, run_time = (
         _foretold(history, asked, name, seed) for name in (what.use_column, "duration_s")

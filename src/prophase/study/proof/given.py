@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -61,6 +61,13 @@ class GivenAdvice:
                 f"{self.name}: is an advice for {self.resource}, which a replay cannot change. "
                 f"What can be proven: {', '.join(PROVABLE)}."
             )
+        # whoever wrote 1.2 GPUs gets two, so that is what is replayed, settled and compared
+        given = RESOURCES[self.resource].allocatable
+        tasks = {
+            name: replace(one, ladder=tuple(float(given(rung)) for rung in one.ladder))
+            for name, one in self.tasks.items()
+        }
+        object.__setattr__(self, "tasks", tasks)
 
     @property
     def changed(self) -> dict[str, GivenTask]:
