@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from tests.cli.conftest import Run, prophase_here
 
 from prophase.serve.app import create_app
+from prophase.trace.workspace import Workspace
 
 __all__ = ["prophase_here"]
-#: settings of both ways
-CLUSTER, SEEDS = "1x0 8c 64g", 2
+#: of every proof
+SEEDS = 2
 
 
 @pytest.fixture
@@ -74,22 +76,30 @@ def test_through_one_command_with_the_same_saving(prophase_here: Run, raw: Path)
 
 
 def test_through_http_with_the_same_result(prophase_here: Run, raw: Path) -> None:
-    workspace = imported(prophase_here, raw)
-    with TestClient(create_app(workspace)) as client:
+    sent = Workspace.create(raw / "sent").folder
+    with TestClient(create_app(sent)) as client:
 
-        def asked(route: str, wanted: dict[str, object]) -> dict[str, object]:
-            task = client.post(f"/v1/{route}?wait=50", json=wanted).json()
+        def asked(route: str, **body: Any) -> dict[str, Any]:
+            task = client.post(f"/v1/{route}", **body).json()
             while task["state"] in ("waiting", "running"):
                 task = client.get(f"/v1/tasks/{task['id']}?wait=50").json()
             assert task["state"] == "done", task["error"]
-            found: dict[str, object] = task["result"]
+            found: dict[str, Any] = task["result"]
             return found
 
-        advice = asked("size", {})
-        proof = asked("prove", {"advice": advice, "cluster": CLUSTER, "seeds": SEEDS})
+        def imported_file(name: str) -> dict[str, Any]:
+            return asked(f"import?name={name}", content=(raw / name).read_bytes())
+
+        jobs = imported_file("jobs.csv")
+        assert jobs["tables"]["jobs"]["kept"] == 160
+        assert "peak_mem_gb" in jobs["mapping"]
+        assert imported_file("nodes.csv")["tables"]["nodes"]["kept"] == 1
+        advice = asked("size", json={})
+        proof = asked("prove", json={"advice": advice, "seeds": SEEDS})
     typed = prophase_here(
-        "prove", workspace, "--cluster", CLUSTER, "--seeds", str(SEEDS), "--format", "json"
-    )
+        "prove", imported(prophase_here, raw), "--cluster", raw / "nodes.csv",
+        "--seeds", str(SEEDS), "--format", "json",
+    )  # fmt: skip
     told = json.loads(typed.stdout)
     assert proof["verdict"] == told["verdict"]
     assert proof["saving"] == told["saving"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,6 +26,7 @@ from prophase.serve.library import Library
 from prophase.serve.metrics import Metrics
 from prophase.serve.settings import Settings
 from prophase.serve.tokens import TokenStore
+from prophase.trace.places import UPLOADS
 
 #: modules of serve/api with a router below /v1, in the order of the documentation
 SUBJECTS = (
@@ -39,6 +41,7 @@ SUBJECTS = (
     "runs",
     "reports",
     "workspace",
+    "imports",
 )
 
 
@@ -94,6 +97,8 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     )
     app.state.settings = chosen
     app.state.library = library
+    # whoever was to read them has ended with the service before
+    shutil.rmtree(library.workspace.folder / UPLOADS, ignore_errors=True)
     app.state.tasks = Tasks(library.workspace.folder, at_once=chosen.tasks_at_once)
     app.state.tokens = TokenStore(library.workspace.folder)
     app.state.metrics = Metrics()

@@ -21,3 +21,5 @@ WATCH = Path("watch")
 SERVICE = Path("service")
 #: finished jobs that were reported to the service
 REPORTED = SERVICE / "feedback.sqlite"
+#: files that were sent to the service and are not read yet
+UPLOADS = SERVICE / "uploads"

@@ -98,9 +98,11 @@ class Starter:
 
     async def begin(self, kind: str, wanted: BaseModel) -> dict[str, Any]:
         """Start it and answer as :func:`begin` does; refuse if there are no jobs."""
-        if "jobs" not in self._held.tables:
-            name = self._held.workspace.folder.name
-            raise Problem(409, f"{name}: has no jobs yet. Import some with: prophase import")
+        workspace = self._held.workspace
+        # what was imported a moment ago may not be loaded yet, and tasks read the files anew
+        if "jobs" not in self._held.tables and "jobs" not in workspace.tables:
+            name = workspace.folder.name
+            raise Problem(409, f"{name}: has no jobs yet. Import some: POST /v1/import")
         arguments = wanted.model_dump()
         return await begin(self._tasks, kind, arguments, self._who, self._response, self._wait)
 

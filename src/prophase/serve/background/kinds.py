@@ -19,6 +19,7 @@ Work = Callable[[Path, Mapping[str, Any], Progress], dict[str, Any]]
 
 #: kind -> module:function, imported only in the process that does the work
 KINDS = {
+    "import": "prophase.serve.background.importing:import_upload",
     "learn": "prophase.serve.background.learning:learn_anew",
     "simulate": "prophase.serve.background.studies:simulate_trace",
     "whatif": "prophase.serve.background.studies:compare_changes",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from prophase.study.loop.cache import key_of
 from prophase.study.loop.plan import StudyPlan
 from prophase.study.loop.work import Show
 from prophase.trace.files import file_hash, files_below
+from prophase.trace.recognising import telling_mapping, unsure_of
 from prophase.trace.workspace import Workspace
 
 #: below a workspace: results of steps
@@ -29,8 +28,8 @@ CACHE = Path(".cache", "study")
 MAPPING = "mapping.toml"
 #: how tables that a study imported are marked, so that it may replace them
 _COMMAND = "prophase study"
-#: a table with none of these says nothing that a study could use
-_TELLING = re.compile(r"^(submit_s|start_s|end_s|duration_s|time_s|request_.*|.*_(peak|mean)_.*)$")
+#: tables that a study can do something with
+_TABLES = ("jobs", "usage")
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def import_notes(workspace: Path) -> list[str]:
                 said.append(f"Import: {rows:,} rows of {name} {verb}: {reason}.")
     mapping = workspace / MAPPING
     if mapping.is_file():
-        unsure = _unsure(mapping.read_text(encoding="utf-8"))
+        unsure = unsure_of(mapping.read_text(encoding="utf-8"))
         said.append(
             f"The meaning of columns was guessed from their names ({mapping})"
             + (f"; unsure: {'; '.join(unsure)}" if unsure else "")
@@ -116,25 +115,7 @@ def _with_reader(plan: StudyPlan, place: Path) -> StudyPlan:
 
 def _guessed(plan: StudyPlan, place: Path) -> StudyPlan:
     """Write a mapping from the names of columns; one that the user has corrected stays."""
-    from prophase.trace.mapping.guess import guess_mapping
-
-    path = Path(plan.trace)
-    text = guess_mapping(path)
-    found = tomllib.loads(text)
-    named = {
-        column
-        for table in ("jobs", "usage")
-        for column, source in found.get(table, {}).get("columns", {}).items()
-        if not (isinstance(source, dict) and "constant" in source)
-    }
-    if not any(_TELLING.match(column) for column in named):
-        raise ParameterError(
-            f"{path}: no reader recognises these files, and the names of their columns do not "
-            "tell what they are. Say which column is which: "
-            f"prophase import csv {path} --guess > {MAPPING}, complete it, then "
-            f"prophase study {path} --map {MAPPING}. "
-            "For a known source with other names: --source (prophase import list)."
-        )
+    text = telling_mapping(Path(plan.trace), _TABLES)
     mapping, before = place / MAPPING, place / CACHE / f"{MAPPING}.guess"
     try:
         ours = (
@@ -146,15 +127,6 @@ def _guessed(plan: StudyPlan, place: Path) -> StudyPlan:
         for target in (before, mapping):
             write_whole(target, text)
     return replace(plan, source="csv", options={**plan.options, "map": str(mapping)})
-
-
-def _unsure(text: str) -> list[str]:
-    """Return the guesses that a mapping marks as unsure."""
-    return [
-        f"{found['target']} ({found['why'].strip()})"
-        for line in text.splitlines()
-        if (found := re.match(r"(?P<target>\w+) = .*# unsure: (?P<why>.*)", line))
-    ]
 
 
 def _filled(plan: StudyPlan, folder: Path, show: Show) -> bool:
