@@ -11,7 +11,7 @@ from prophase.cli.demo_data import Size
 SMALL = Size(
     2_000, 2.0, 1.0, 4, 100,
     {"seeds": 2, "splits": 2, "targets": ("duration_s",), "methods": ("backoff-median",),
-     "steps": ("lint", "describe", "predictions", "sizing", "proof")},
+     "steps": ("lint", "describe", "profiles", "predictions", "sizing", "proof")},
 )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ from tests.made_demo import SMALL
 
 from prophase import __version__
 from prophase.cli import demo_data
+from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.study.report import read_report, stored_reports
+from prophase.trace.places import PROFILES
 
 
 def test_the_demo_ends_with_a_report_that_stands_alone_and_a_workspace_to_serve(
@@ -21,7 +23,7 @@ def test_the_demo_ends_with_a_report_that_stands_alone_and_a_workspace_to_serve(
     answer = json.loads(done.stdout)
     assert answer["cannot"] == {}
     assert answer["results"]["lint"]["counts"]["error"] == 0
-    assert "9/9" in done.stderr, "every step says where it is and why it matters"
+    assert "10/10" in done.stderr, "every step says where it is and why it matters"
     page = (tmp_path / "d" / "report.html").read_text(encoding="utf-8")
     for title in (
         "Where is the waste?", "What should change?", "What does it save?", "What does it risk?",
@@ -34,6 +36,9 @@ def test_the_demo_ends_with_a_report_that_stands_alone_and_a_workspace_to_serve(
     told = f"<dd>{answer['data_hash']}</dd>", f"prophase {__version__}", "<dt>seed</dt>"
     assert all(words in page for words in told), "data hash, version and seed are on the page"
     _tells_what_the_json_tells(page, answer)
+    kinds = WorkloadProfiler.load(tmp_path / "d" / PROFILES).profiles_
+    told = {one["profile"]: one["jobs"] for one in answer["results"]["profiles"]["profiles"]}
+    assert told == {one.profile: one.n for one in kinds if not one.outliers}, "as on the dashboard"
     (held,) = stored_reports(tmp_path / "d")
     report = read_report(held.json)
     assert report.reproduce is not None

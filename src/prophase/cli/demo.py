@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,8 +39,6 @@ _PLAN = {"resource": "gpu", "advise_above": 0.2, "max_oom": 0.05, "min_saving": 
 
 #: makes a history whose days are alike; with some others one huge job fills the first days
 _SEED = 3
-#: jobs that profiles are learnt from: enough for a demo, in seconds
-_PROFILED = 1_000
 
 
 def command(
@@ -102,6 +101,10 @@ def make_demo(
         "and a few containers"
     )
     usage = make_tables(folder, size, seed, typed_command())
+    with suppress(MissingExtraError):
+        # kept before the study, so that its report and the dashboard tell of the same profiles;
+        # the study says what is missing
+        _learn_profiles(folder, seed, show)
     found = _study(folder, size, seed, total, show)
     say(f"{total - 2}/{total}  phases: what containers do now tells what they do next")
     phases: Finding | None = None
@@ -146,18 +149,22 @@ def _study(
     return run_study(plan, watching=Watching(begin, end, show), command=typed_command())
 
 
-def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -> None:
-    """Leave the models that ``ask`` and the dashboard answer from."""
-    from prophase.profile.clusters import WorkloadProfiler
-    from prophase.study.learning import learn_models
+def _learn_profiles(folder: Path, seed: int, show: Callable[[str, float | None], None]) -> None:
+    """Keep the usual profiles of the jobs, unless the workspace has some of these jobs."""
+    from prophase.profile.clusters.usual import kept_profiles, usual_profiles
     from prophase.trace.places import PROFILES
     from prophase.trace.workspace import Workspace
 
     show("learning profiles", None)
     jobs = Workspace(folder).read("jobs")
-    done = jobs[jobs["status"] == "completed"]
-    sample = done.sample(min(len(done), _PROFILED), random_state=seed)
-    WorkloadProfiler(random_state=seed).fit(sample).save(folder / PROFILES)
+    if kept_profiles(folder / PROFILES, jobs) is None:
+        usual_profiles(jobs, random_state=seed).save(folder / PROFILES)
+
+
+def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -> None:
+    """Leave the models that ``ask`` and the dashboard answer from."""
+    from prophase.study.learning import learn_models
+
     targets = ["duration_s", "memory_peak_gib"]
     learn_models(folder, targets, method="backoff-median", seed=seed, show=show)
 

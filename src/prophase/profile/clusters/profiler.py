@@ -176,15 +176,9 @@ class WorkloadProfiler:
         as unfinished ones, are left out. Any other table is assigned by use.
         """
         self._require_fit()
-        places = pd.Index(_ids(jobs)).get_indexer(pd.Index(self.job_ids_))
-        if (places >= 0).all():
-            held = jobs.iloc[places].reset_index(drop=True)
-            known = [name for name in self.columns_ if name in held and held[name].notna().any()]
-            same = len(known) == len(self.columns_) and (
-                content_hash(usage_features(held, columns=self.columns_)) == self.data_hash_
-            )
-            if same:
-                return Recognised(held, self.labels_, self.strength_, self.scores_, True)
+        held = self._jobs_of_fit(jobs)
+        if held is not None:
+            return Recognised(held, self.labels_, self.strength_, self.scores_, True)
         found = self.assign(jobs)
         scores = silhouettes(
             self.transform_(_filled(jobs, self.columns_)),
@@ -195,6 +189,23 @@ class WorkloadProfiler:
         )
         whole = jobs.reset_index(drop=True)
         return Recognised(whole, found.labels, found.strength, scores, False)
+
+    def learnt_from(self, jobs: pd.DataFrame) -> bool:
+        """Tell whether a table holds the very jobs of the fit, with the same use."""
+        self._require_fit()
+        return self._jobs_of_fit(jobs) is not None
+
+    def _jobs_of_fit(self, jobs: pd.DataFrame) -> pd.DataFrame | None:
+        """Return the jobs of the fit, in their order; None if the table lacks or changed some."""
+        known = pd.Index(_ids(jobs))
+        places = known.get_indexer(pd.Index(self.job_ids_)) if known.is_unique else None
+        if places is None or not (places >= 0).all():
+            return None
+        held = jobs.iloc[places].reset_index(drop=True)
+        if not all(name in held and held[name].notna().any() for name in self.columns_):
+            return None
+        same = content_hash(usage_features(held, columns=self.columns_)) == self.data_hash_
+        return held if same else None
 
     def profile(self, number: int | str) -> Profile:
         """Return one profile by its number or name; ``outliers`` is -1."""

@@ -14,7 +14,7 @@ from prophase.disk import held_by_one, write_whole
 from prophase.errors import WorkspaceError
 
 #: results of another layout are not used again
-_LAYOUT = 2
+_LAYOUT = 3
 
 
 def key_of(step: str, inputs: Mapping[str, Any]) -> str:

@@ -16,11 +16,12 @@ from prophase.study.loop.cache import StepCache, held_alone, key_of
 from prophase.study.loop.checking import check_columns, check_plan
 from prophase.study.loop.importing import imported, place_of
 from prophase.study.loop.plan import StudyPlan
-from prophase.study.loop.steps import STEPS, StudyStep, as_json, steps_named
+from prophase.study.loop.steps import STEPS, StudyStep, steps_named
 from prophase.study.loop.telling import study_report
-from prophase.study.loop.work import Work
+from prophase.study.loop.work import Work, as_json
 from prophase.study.report import Report, from_dict, to_dict
 from prophase.trace.files import file_hash
+from prophase.trace.places import PROFILES
 from prophase.trace.prices import Prices
 from prophase.trace.workspace import Workspace
 from prophase.workers import parse_workers
@@ -147,6 +148,8 @@ def run_study(
             place = place_of(plan, out)
             cache = StepCache(held.enter_context(held_alone(place)))
             found = imported(plan, place, watch.show)
+            if (profiles := found.workspace / PROFILES).is_file():
+                extra["profiles"] = file_hash(profiles)
             if "jobs" in (tables := Workspace(found.workspace).tables):
                 check_columns(plan, tables["jobs"].columns)
         first = StepDone("import", "done" if found.fresh else "kept", time.monotonic() - began)

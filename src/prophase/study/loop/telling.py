@@ -7,11 +7,12 @@ from typing import Any
 
 from prophase.plural import counted
 from prophase.sizing.resources import RESOURCES
+from prophase.study.loop.advising import ADVICE_FILE
 from prophase.study.loop.answers import answers
 from prophase.study.loop.importing import import_notes
 from prophase.study.loop.plan import StudyPlan
+from prophase.study.loop.predicting import NEXT_FILE
 from prophase.study.loop.retelling import retold
-from prophase.study.loop.steps import ADVICE_FILE, NEXT_FILE
 from prophase.study.loop.work import Work
 from prophase.study.report import (
     DataUsed,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +13,12 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.plain import finite
 from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, CPU, GPUS, MEMORY
 from prophase.study.loop.plan import StudyPlan
 from prophase.study.machines import machines
-from prophase.study.report import Report
+from prophase.study.report import Finding, Measure, Report
 from prophase.trace.describe.part import has_values
 from prophase.trace.loading import Trace, open_trace
 
@@ -38,6 +40,16 @@ class StepOutcome:
     result: dict[str, Any]
     #: name -> text of files that go beside the report
     files: Mapping[str, str] = field(default_factory=dict)
+
+
+def part(finding: Finding, facts: Iterable[Measure] = ()) -> Report:
+    """Return the part of a report that holds one finding."""
+    return Report(finding.title, question="", facts=list(facts), findings=[finding])
+
+
+def as_json(value: Any) -> Any:
+    """Return a result as JSON gives it back, so that fresh and kept ones are the same."""
+    return json.loads(json.dumps(finite(value), allow_nan=False, default=str))
 
 
 @dataclass
