@@ -61,7 +61,7 @@ def _empty(file: Path) -> None:
 
 
 def _binary(file: Path) -> None:
-    file.write_bytes(b"PAR1" + bytes(range(256)) * 8)
+    file.write_bytes(b"\x7fELF" + bytes(range(256)) * 8)
 
 
 def _header_alone(file: Path) -> None:

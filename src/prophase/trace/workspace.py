@@ -274,6 +274,10 @@ class Workspace:
         """Hold the workspace for one writer and return its cache folder."""
         cache = self.folder / ".cache"
         new = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as cause:
+            raise storage_error(cause, self.folder) from cause
         busy = (
             f"{self.folder}: another command is writing to this workspace. Wait until it has "
             "finished."
