@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from prophase.profile.clusters.generators.partition import KMeans
+from prophase.profile.clusters.generators.rules import Rules, rules_of_column
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.selecting import ended_jobs
 from prophase.profile.clusters.usual import usual_profiles
@@ -15,14 +16,14 @@ from prophase.trace.synth import make_pai
 from prophase.trace.workspace import Workspace
 
 
-def told(folder: Path) -> tuple[str, dict[int, int]]:
+def told(folder: Path) -> tuple[str, dict[int | str, int]]:
     """Return how the step went, and the jobs of each profile that it tells of."""
     found = run_study(StudyPlan(str(folder), seed=2, steps=("profiles",)))
     rows = found.results["profiles"]["profiles"]
     return found.steps[-1].state, {one["profile"]: one["jobs"] for one in rows}
 
 
-def sizes(profiler: WorkloadProfiler) -> dict[int, int]:
+def sizes(profiler: WorkloadProfiler) -> dict[int | str, int]:
     return {one.profile: one.n for one in profiler.profiles_ if not one.outliers}
 
 
@@ -43,3 +44,15 @@ def test_a_study_tells_of_the_profiles_that_the_workspace_answers_from(tmp_path:
     other = jobs.assign(cpu_mean_cores=jobs["cpu_mean_cores"] + 1)
     WorkloadProfiler(KMeans(clusters=3)).fit(ended_jobs(other).jobs).save(folder / PROFILES)
     assert told(folder) == ("done", sizes(usual)), "profiles of other jobs do not count"
+
+
+def test_profiles_with_names_are_told_by_them(tmp_path: Path) -> None:
+    folder = tmp_path / "ws"
+    made = make_pai(200, days=1.0, random_state=0)
+    workspace = Workspace.create(folder)
+    workspace.store_frames(made.tables, source="synth", source_hash=made.data_hash)
+    jobs = ended_jobs(workspace.read("jobs")).jobs
+    (folder / PROFILES).parent.mkdir(exist_ok=True)
+    rules = Rules(rules_of_column(jobs, "workload"))
+    WorkloadProfiler(rules).fit(jobs).save(folder / PROFILES)
+    assert set(told(folder)[1]) <= set(jobs["workload"].dropna())

@@ -78,16 +78,20 @@ def profiles_step(work: Work) -> StepOutcome:
     profiler = kept or usual_profiles(work.jobs, random_state=work.plan.seed)
     kinds = [one for one in profiler.profiles_ if not one.outliers]
     rows = [
-        {"profile": one.profile, "jobs": one.n, "share_pct": 100 * one.share,
-         "what": one.sentence().split("; ", 1)[-1]}
+        {
+            "profile": one.profile if one.name == str(one.profile) else one.name,
+            "jobs": one.n,
+            "share_pct": 100 * one.share,
+            "what": one.sentence().split("; ", 1)[-1],
+        }
         for one in sorted(kinds, key=lambda one: -one.n)
-    ]  # fmt: skip
+    ]
     learnt_from = len(profiler.labels_)
     alone = 1 - sum(one.n for one in kinds) / learnt_from
     text = [
         f"{counted(len(rows), 'kind')} of job, learnt from {counted(learnt_from, 'job')}: jobs "
-        f"that use resources alike make a profile. {100 * alone:.0f} % of these jobs are like too "
-        "few others to be of any."
+        f"that use resources alike make a profile. {100 * alone:.0f} % of these are like too few "
+        "others to be of a kind."
     ]
     table = ResultTable(rows[:_SHOWN], "Profiles, largest first")
     facts = [Measure("profiles of use", len(rows))]
