@@ -37,7 +37,7 @@ def upload(folder: Path, text: str, **chosen: Any) -> dict[str, Any]:
 def test_a_known_source_is_recognised_and_its_rows_are_counted(folder: Path) -> None:
     told = upload(folder, PHILLY)
     assert told["tables"]["jobs"]["kept"] == 1
-    assert told["mapping"] is None
+    assert (told["path"], told["mapping"]) == ("jobs.csv", None)
     assert Workspace(folder).tables["jobs"].command == "POST /v1/import"
 
 

@@ -41,9 +41,8 @@ def _imported(
             max_bad=arguments["max_bad"], mode=arguments["mode"], command="POST /v1/import",
             progress=progress,
         )  # fmt: skip
-        said = report.to_dict()
-        said["mapping"], said["unsure"] = mapping, unsure_of(mapping or "")
-        return said
+        used = {"path": path.name, "mapping": mapping, "unsure": unsure_of(mapping or "")}
+        return report.to_dict() | used
 
     source, mapping = arguments["source"], arguments["mapping"]
     if mapping is not None:
