@@ -42,7 +42,7 @@ def record(measurement: Measurement) -> None:
         "spread": max(measurement.values) - min(measurement.values),
         "ratio": measurement.ratio,
         "commit": _commit(),
-        "command": " ".join(["python", *sys.argv]),
+        "command": _command(),
         "hardware": f"{_processor()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -55,6 +55,12 @@ def record(measurement: Measurement) -> None:
     path = RESULTS / f"{Path(sys.argv[0]).stem}.jsonl"
     with path.open("a", encoding="utf-8") as out:
         out.write(json.dumps(row) + "\n")
+
+
+def _command() -> str:
+    """Return what was typed, with paths that lie on this machine alone cut to their last part."""
+    typed = [word.removeprefix(f"{ROOT}/") for word in sys.argv]
+    return " ".join(["python", *(Path(w).name if w.startswith("/") else w for w in typed)])
 
 
 def _commit() -> str:
