@@ -18,22 +18,27 @@ _TELLING = re.compile(
 )
 
 
-def recognise(path: Path) -> tuple[str, str | None]:
+def recognise(path: Path, tables: Sequence[str]) -> tuple[str, str | None]:
     """Return the source of raw files, and a mapping in TOML if they are in words of their own.
+
+    Parameters
+    ----------
+    tables : sequence of str
+        Names of tables; a mapping must tell something of one of them.
 
     Examples
     --------
     >>> jobs = getfixture("tmp_path") / "jobs.csv"
     >>> jobs.write_text("id,runtime (s),mem_req_gb\\n1,60,8\\n2,70,8\\n")
     40
-    >>> source, mapping = recognise(jobs)
+    >>> source, mapping = recognise(jobs, ["jobs"])
     >>> source, "duration_s" in mapping
     ('csv', True)
     """
     try:
         return guess_reader(path).name, None
     except ParameterError:
-        return "csv", telling_mapping(path, ("jobs", "usage", "nodes"))
+        return "csv", telling_mapping(path, tables)
 
 
 def telling_mapping(path: Path, tables: Sequence[str]) -> str:

@@ -29,6 +29,7 @@ def _imported(
 ) -> dict[str, Any]:
     from prophase.trace.importing import import_trace
     from prophase.trace.recognising import recognise, telling_mapping, unsure_of
+    from prophase.trace.schema import SCHEMAS
     from prophase.trace.workspace import Workspace
 
     def read(source: str, mapping: str | None) -> dict[str, Any]:
@@ -49,11 +50,11 @@ def _imported(
         return read(source or "csv", mapping)
     if source is not None:
         return read(source, None)
-    source, mapping = recognise(path)
+    source, mapping = recognise(path, [*SCHEMAS])
     try:
         return read(source, mapping)
     except BadRowsError:
         # our names, but times or amounts written in a form that only a mapping tells
         if source != "csv" or mapping is not None:
             raise
-        return read(source, telling_mapping(path, ("jobs", "usage", "nodes")))
+        return read(source, telling_mapping(path, [*SCHEMAS]))

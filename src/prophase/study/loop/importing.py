@@ -19,7 +19,7 @@ from prophase.study.loop.cache import key_of
 from prophase.study.loop.plan import StudyPlan
 from prophase.study.loop.work import Show
 from prophase.trace.files import file_hash, files_below
-from prophase.trace.recognising import telling_mapping, unsure_of
+from prophase.trace.recognising import recognise, telling_mapping, unsure_of
 from prophase.trace.workspace import Workspace
 
 #: below a workspace: results of steps
@@ -68,7 +68,7 @@ def imported(plan: StudyPlan, place: Path, show: Show) -> Imported:
         if plan.source != "csv" or "map" in plan.options:
             raise
         try:
-            guessed = _guessed(plan, place)
+            guessed = _mapped(plan, place, telling_mapping(path, _TABLES))
         except ParameterError:
             guessed = plan
         if guessed is plan:
@@ -101,21 +101,16 @@ def _is_workspace(plan: StudyPlan) -> bool:
 
 def _with_reader(plan: StudyPlan, place: Path) -> StudyPlan:
     """Name the reader; files that none knows are read by a mapping that is guessed."""
-    from prophase.trace.reader import guess_reader
-
     if "map" in plan.options:
         return replace(plan, source=plan.source or "csv")
     if plan.source is not None:
         return plan
-    try:
-        return replace(plan, source=guess_reader(Path(plan.trace)).name)
-    except ParameterError:
-        return _guessed(plan, place)
+    source, mapping = recognise(Path(plan.trace), _TABLES)
+    return replace(plan, source=source) if mapping is None else _mapped(plan, place, mapping)
 
 
-def _guessed(plan: StudyPlan, place: Path) -> StudyPlan:
+def _mapped(plan: StudyPlan, place: Path, text: str) -> StudyPlan:
     """Write a mapping from the names of columns; one that the user has corrected stays."""
-    text = telling_mapping(Path(plan.trace), _TABLES)
     mapping, before = place / MAPPING, place / CACHE / f"{MAPPING}.guess"
     try:
         ours = (
