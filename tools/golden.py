@@ -33,10 +33,22 @@ from typing import Any
 HOUSE = Path(__file__).parent.parent / "tests" / "golden" / "house"
 #: rows of a list that are kept; of the others their count and sums
 ROWS = 50
+#: differences that are shown of each file, if there are several files
+SHOWN = 15
 DIGITS = 9
 TOLERANCE = 1e-6
 #: what a run would change although nothing else did
-VARYING = {"version", "took_s", "seconds", "elapsed_s", "made", "host"}
+VARYING = {
+    "version",
+    "made",
+    "host",
+    "cpu_s",
+    "seconds",
+    "fit_seconds",
+    "predict_seconds",
+    "observe_ms",
+    "predict_ms",
+}
 NOW = re.compile(r"\b20(?:2[5-9]|[3-9]\d)-\d\d-\d\d(?:[T ][\d:.]+(?:Z|\+00:00)?)?")
 
 
@@ -52,12 +64,27 @@ def main() -> int:
         record(wanted.only, wanted.into)
         return 0
     differing, texts = compare(wanted.only)
-    print("\n".join(differing + (texts if wanted.texts else [])))
+    print("\n".join(_listed(differing) + (texts if wanted.texts else [])))
     print(f"{len(differing)} differences, {len(texts)} in the words of sentences (--texts).")
     return int(bool(differing))
 
 
 _AS_IT_IS = argparse.RawDescriptionHelpFormatter
+
+
+def _listed(differing: list[str]) -> list[str]:
+    """Return the differences, of each file the first few."""
+    by_file: dict[str, list[str]] = {}
+    for line in differing:
+        by_file.setdefault(line.partition(":")[0], []).append(line)
+    if len(by_file) == 1:
+        return differing
+    shown = []
+    for file, lines in by_file.items():
+        shown += lines[:SHOWN]
+        if len(lines) > SHOWN:
+            shown.append(f"{file}: ... {len(lines) - SHOWN} more; --only {file} shows all")
+    return shown
 
 
 def record(only: str, into: Path) -> None:
@@ -103,7 +130,7 @@ class Allowed:
 
     def renamed(self, name: str, found: dict[str, Any]) -> dict[str, Any]:
         """Return recorded leaves under the names of today."""
-        rules = [rule for rule in self.paths if fnmatch(name, rule.get("file", "*"))]
+        rules = [rule for rule in self.paths if fits(name, rule.get("file", "*"))]
         today = {}
         for place, value in found.items():
             place = "/".join(self.keys.get(key, key) for key in place.split("/"))
@@ -114,9 +141,14 @@ class Allowed:
 
     def ignores(self, name: str, place: str) -> bool:
         return any(
-            fnmatch(name, rule.get("file", "*")) and re.search(rule["path"], place)
+            fits(name, rule.get("file", "*")) and re.search(rule["path"], place)
             for rule in self.ignored
         )
+
+
+def fits(name: str, patterns: str) -> bool:
+    """Tell whether a name fits one of the shell patterns, which are joined by commas."""
+    return any(fnmatch(name, pattern) for pattern in patterns.split(","))
 
 
 def leaves(value: Any, place: str = "") -> dict[str, Any]:
@@ -157,10 +189,9 @@ def _short(value: Any) -> str:
 
 def answers(only: str) -> Iterator[tuple[str, Any]]:
     """Yield the name of everything that is wanted, and what it answers today."""
-    patterns = only.split(",")
 
     def wanted(name: str) -> bool:
-        return any(fnmatch(name, pattern) for pattern in patterns)
+        return fits(name, only)
 
     with tempfile.TemporaryDirectory(prefix="golden-") as folder, _quiet():
         stages = Stages(Path(folder).resolve())

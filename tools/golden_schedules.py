@@ -119,7 +119,10 @@ def _jobs(rng: np.random.Generator) -> pd.DataFrame:
             "request_gpus": rng.choice([0.0, 0.25, 0.5, 1.0, 2.0, 4.0], count),
             "request_cpu_cores": rng.integers(0, 9, count).astype(float),
             "request_memory_gib": memory,
-            "memory_peak_gib": memory * rng.choice([0.3, 0.8, 1.0, 1.5, 3.0], count),
+            # small enough for three instances after the last climb
+            "memory_peak_gib": np.minimum(
+                memory * rng.choice([0.3, 0.8, 1.0, 1.5, 3.0], count), 20
+            ),
             "instances": rng.choice([1.0, 1.0, 1.0, 2.0, 3.0], count),
             "priority": rng.integers(0, 4, count).astype(float),
             "key": rng.integers(0, 5, count).astype(float),
