@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from prophase.sim.kernels import replay as kernel
+from prophase.sim.kernels import static_loop as kernel
 
 NODES, GPUS = 1200, 8
 
@@ -36,16 +36,16 @@ def peak_mib() -> float:
 @contextmanager
 def kernel_seconds() -> Iterator[list[float]]:
     """Collect the CPU seconds of each pass through the compiled event loop."""
-    compiled, seconds = kernel.replay, []
+    compiled, seconds = kernel.static_loop, []
 
     def timed(*arguments: Any) -> None:
         seconds.append(cpu_seconds(lambda: compiled(*arguments)))
 
-    kernel.replay = timed
+    kernel.static_loop = timed
     try:
         yield seconds
     finally:
-        kernel.replay = compiled
+        kernel.static_loop = compiled
 
 
 def mixed_jobs(count: int, load: float = 1.0, seed: int = 0) -> pd.DataFrame:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from prophase.cli.demo import make_demo
-from prophase.cli.demo_data import Size
+from prophase.cli.demo_data import DemoSize
 
-SMALL = Size(
+SMALL = DemoSize(
     2_000, 2.0, 1.0, 4, 100,
     {"seeds": 2, "splits": 2, "targets": ("duration_s",), "methods": ("backoff-median",),
      "steps": ("lint", "describe", "profiles", "predictions", "sizing", "proof")},

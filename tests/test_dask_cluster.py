@@ -31,7 +31,7 @@ def address() -> Iterator[Any]:
         pytest.MonkeyPatch.context() as patch,
     ):
         # workers that died have time to come back on a busy machine
-        patch.setattr("prophase.dask_cluster._CONNECT_S", 40)
+        patch.setattr("prophase.workers._CONNECT_S", 40)
         yield parse_workers(cluster.scheduler_address)
 
 
@@ -48,7 +48,7 @@ def test_an_error_on_a_dask_worker_reaches_the_caller(address: str) -> None:
 def test_workers_of_another_version_are_refused(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prophase.dask_cluster.__version__", "99.0")
+    monkeypatch.setattr("prophase.workers.__version__", "99.0")
     with pytest.raises(ProphaseError, match=r"has Prophase [\d.]+, here is 99\.0"):
         list(run_all(pow, 2, [1], workers=address))
 
@@ -101,13 +101,13 @@ def test_nobody_waits_for_workers_that_are_all_gone(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_dask_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prophase.dask_cluster._CONNECT_S", 0.2)
+    monkeypatch.setattr("prophase.workers._CONNECT_S", 0.2)
     with pytest.raises(ProphaseError, match=r"no Dask scheduler answers at dask://127.0.0.1:9"):
         list(run_all(pow, 2, [1], workers="dask://127.0.0.1:9"))
 
 
 def test_a_dask_scheduler_without_workers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prophase.dask_cluster._CONNECT_S", 2.0)
+    monkeypatch.setattr("prophase.workers._CONNECT_S", 2.0)
     said = r"has no workers\. Start some with: dask worker"
     with (
         distributed.LocalCluster(

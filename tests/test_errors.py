@@ -7,18 +7,18 @@ import pandas as pd
 import pytest
 
 from prophase.errors import ProphaseError, not_among
+from prophase.papers.findings.finding_catalogue import published_findings
+from prophase.papers.openb.protocol import simulate_openb
 from prophase.sim.policies import named
-from prophase.sim.presets.openb import simulate_openb
-from prophase.sim.queueing.facade import model_named
+from prophase.sim.queueing.models import model_named
 from prophase.trace.engine import open_engine
 from prophase.trace.fetch.catalogue import public_trace
-from prophase.trace.findings.finding_out import find_out
-from prophase.trace.loading import Trace
 from prophase.trace.mapping.column_mapping import read_mapping
 from prophase.trace.reader import reader_named
-from prophase.trace.rules import keep_rules
+from prophase.trace.row_rules import keep_rules
 from prophase.trace.sample import sample_jobs
 from prophase.trace.synth.generator import check_choice, generator_named
+from prophase.trace.trace_tables import Trace
 from prophase.trace.units import factor_to
 
 NOTHING = Trace({}, "csv", "")
@@ -58,7 +58,7 @@ def with_mapping(text: str) -> Callable[[Path], object]:
         lambda _: model_named("zzzzzz"),
         lambda folder: open_engine("zzzzzz", folder),
         lambda _: public_trace("zzzzzz"),
-        lambda _: find_out(NOTHING, only=["zzzzzz"]),
+        lambda _: published_findings(NOTHING, only=["zzzzzz"]),
         lambda _: reader_named("zzzzzz"),
         lambda _: keep_rules(["zzzzzz"]),
         lambda _: sample_jobs(pd.DataFrame({"user": ["a"]}), by="zzzzzz"),

@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from prophase.cli.main import app
 from prophase.trace.reader import all_readers
-from prophase.trace.rules import KEEP_RULES
+from prophase.trace.row_rules import KEEP_RULES
 from prophase.trace.schema import SCHEMAS
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"

@@ -22,13 +22,14 @@ from typing import Any
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.profile.classify import ProfileClassifier, compare_classifiers
+from prophase.profile.classify.classifier import ProfileClassifier
+from prophase.profile.classify.classifier_comparison import compare_classifiers
 from prophase.profile.classify.methods import BASELINE, METHODS
-from prophase.profile.clusters import WorkloadProfiler
-from prophase.profile.predict import evaluate
-from prophase.trace.loading import open_trace
+from prophase.profile.clusters.profiler import WorkloadProfiler
+from prophase.profile.predict.evaluation import evaluate
 from prophase.trace.split import split_by_time
-from prophase.trace.synth import make_pai
+from prophase.trace.synth.pai import make_pai
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))

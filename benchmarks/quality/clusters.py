@@ -19,24 +19,20 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from prophase.papers.grid.statistics import compare_with_table_iv
 from prophase.profile.clusters.clusterability import hopkins
-from prophase.profile.clusters.comparing import compare_generators, leaking_effect
-from prophase.profile.clusters.features import usage_features
 from prophase.profile.clusters.fixed_labels import fixed_label_silhouettes
-from prophase.profile.clusters.generators import (
-    Autoencoder,
-    Hdbscan,
-    KMeans,
-    Optics,
-    Rule,
-    Rules,
-    SemiSupervised,
-)
-from prophase.profile.clusters.grid import compare_with_table_iv
+from prophase.profile.clusters.generator_comparison import compare_generators, leaking_effect
+from prophase.profile.clusters.generators.autoencoder import Autoencoder
+from prophase.profile.clusters.generators.density import Hdbscan, Optics
+from prophase.profile.clusters.generators.k_means import KMeans
+from prophase.profile.clusters.generators.rules import Rule, Rules
+from prophase.profile.clusters.generators.semi_supervised import SemiSupervised
 from prophase.profile.clusters.profiler import WorkloadProfiler, default_generator
 from prophase.profile.clusters.transforms import PAPER_TRANSFORMS, fit_transform
-from prophase.trace.loading import open_trace
-from prophase.trace.synth import make_pai
+from prophase.profile.clusters.usage_metrics import usage_features
+from prophase.trace.synth.pai import make_pai
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))

@@ -19,14 +19,14 @@ from pathlib import Path
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.plots.assess.learning import learning_figure
+from prophase.plots.learning_curves import learning_figure
 from prophase.plots.style import save
 from prophase.sizing import OnlineSizer, make_online_sizer
-from prophase.sizing.assess.learning_curve import curve_since, learning_curve
-from prophase.sizing.replaying.replay import Decision, replay
-from prophase.sizing.replaying.tasks import TaskRuns, task_runs
-from prophase.trace.loading import open_trace
-from prophase.trace.synth import make_pipeline
+from prophase.sizing.replays.learning_curve import curve_since, learning_curve
+from prophase.sizing.replays.replay import SizedRun, replay
+from prophase.sizing.replays.task_runs import TaskRuns, task_runs
+from prophase.trace.synth.pipeline import make_pipeline
+from prophase.trace.trace_tables import open_trace
 from quality.thesis import told_runs
 from record import ROOT, Measurement, record
 
@@ -47,7 +47,7 @@ def cold_start(figures: Path | None) -> None:
     runs = {name: task_runs(open_trace(DATA / "nextflow" / name).jobs) for name in TRACES}
     curves = {}
     for name, make in SIZERS.items():
-        decisions: list[Decision] = []
+        decisions: list[SizedRun] = []
         for trace, of_trace in runs.items():
             for one in replay(of_trace, make()).decisions:
                 # tasks of different workflows are different tasks

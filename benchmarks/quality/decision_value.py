@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.profile.predict import evaluate
+from prophase.profile.predict.evaluation import evaluate
 from prophase.sim import Cluster, Workload, simulate
-from prophase.trace.loading import open_trace
 from prophase.trace.split import split_by_time
-from prophase.trace.synth import make_pai
+from prophase.trace.synth.pai import make_pai
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))

@@ -26,10 +26,11 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.profile.drift import Step, Watcher
-from prophase.profile.predict.submitted import arrivals, outcomes
-from prophase.trace.loading import open_trace
-from prophase.trace.synth import make_pai
+from prophase.profile.drift.step_log import WatchStep
+from prophase.profile.drift.watcher import Watcher
+from prophase.profile.predict.submit_columns import arrivals, outcomes
+from prophase.trace.synth.pai import make_pai
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
@@ -96,13 +97,13 @@ def quiet_stream(name: str, jobs: int, seed: int) -> pd.DataFrame:
 
 def watched(
     jobs: pd.DataFrame, profiler: WorkloadProfiler | None, method: str, *, act: bool = True
-) -> tuple[Watcher, list[Step]]:
+) -> tuple[Watcher, list[WatchStep]]:
     watcher = Watcher(method=method, act=act).fit(jobs[:HISTORY], profiler)
     return watcher, watcher.update(jobs[HISTORY:])
 
 
 @cache
-def watched_quiet(name: str, jobs: int, seed: int, method: str) -> tuple[Watcher, list[Step]]:
+def watched_quiet(name: str, jobs: int, seed: int, method: str) -> tuple[Watcher, list[WatchStep]]:
     return watched(quiet_stream(name, jobs, seed), profiles_of(name, jobs, seed), method, act=False)
 
 

@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from prophase.errors import InputError
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.forecast import Coverage, calibrate, measure_coverage, recorded_jobs
-from prophase.trace.loading import open_trace
+from prophase.sim.forecast.back_test import Coverage, calibrate, measure_coverage
+from prophase.sim.forecast.queue_state import recorded_jobs
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))

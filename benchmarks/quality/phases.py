@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.phase.agreement import adjusted_rand_index
-from prophase.phase.detect import PhaseDetector
+from prophase.phase.detector import PhaseDetector
 from prophase.phase.labellers import LABELLERS
-from prophase.trace.synth import make_containers
+from prophase.phase.labelling_scores import adjusted_rand_index
+from prophase.trace.synth.containers import make_containers
 from record import Measurement, record
 
 NAMES = {"levels": "levels", "both": "levels and dynamics", "dynamics": "dynamics only"}

@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.phase.detect import PhaseDetector
-from prophase.phase.foresight import score_forecasts
-from prophase.trace.loading import open_trace
+from prophase.phase.detector import PhaseDetector
+from prophase.phase.next_phase import score_forecasts
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))

@@ -24,13 +24,13 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.errors import ProphaseError
-from prophase.profile.predict import evaluate
-from prophase.profile.predict.measures import measure
+from prophase.profile.predict.error_measures import measure
+from prophase.profile.predict.evaluation import evaluate
 from prophase.profile.predict.methods import BASELINES, METHODS
-from prophase.profile.predict.submitted import outcomes
-from prophase.profile.predict.yes_no import yes_no_measures
-from prophase.trace.loading import open_trace
+from prophase.profile.predict.submit_columns import outcomes
+from prophase.profile.predict.yes_no_target import yes_no_measures
 from prophase.trace.split import split_by_job, split_by_time
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))

@@ -19,10 +19,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import pandas as pd
 
-from prophase.sizing.advising.advice import Gate
-from prophase.study.proof.hours import subject_of
-from prophase.study.proof.splits import forward_splits
-from prophase.trace.loading import open_trace
+from prophase.sizing.recommender import Gate
+from prophase.study.proof.backtest import forward_splits
+from prophase.study.proof.reserved_hours import subject_of
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))

@@ -19,8 +19,9 @@ from pathlib import Path
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.phase.scale import Comparison, Fleet, compare, divided, fleet_of, frontier
-from prophase.trace.loading import open_trace
+from prophase.autoscale.fleet import Fleet, fleet_of
+from prophase.autoscale.policy_comparison import PolicyComparison, compare, divided, frontier
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
@@ -104,8 +105,8 @@ def _recorded(rows: pd.DataFrame, case: Case, policies: list[str] | None) -> Non
         )
 
 
-def _draw(found: Comparison, folder: Path) -> None:
-    from prophase.plots.scaling import allocation_figure, frontier_figure
+def _draw(found: PolicyComparison, folder: Path) -> None:
+    from prophase.plots.autoscale import allocation_figure, frontier_figure
     from prophase.plots.style import save
 
     save(frontier_figure(frontier(found), found), folder, "frontier", formats=("png",))

@@ -16,10 +16,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.study.machines import machines
-from prophase.study.scheduling.comparing import schedule_study
+from prophase.study.cluster import machines
+from prophase.study.scheduling.comparison import schedule_study
 from prophase.study.scheduling.policies import FIFO, ORACLE
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))

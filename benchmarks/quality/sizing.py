@@ -22,12 +22,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.sizing import compare, make_online_sizer, replay, task_runs
-from prophase.sizing.replaying.curves import cold_start_curve
-from prophase.sizing.replaying.replay import Replayed
-from prophase.sizing.replaying.tasks import TaskRun
-from prophase.sizing.replaying.warm import warm_split
+from prophase.sizing.replays.comparison import warm_split
+from prophase.sizing.replays.learning_curve import cold_start_curve
+from prophase.sizing.replays.replay import Replayed
+from prophase.sizing.replays.task_runs import TaskRun
 from prophase.sizing.sizer import Outcome
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
@@ -146,7 +146,7 @@ def by_risk(jobs: dict[str, Any], figures: Path | None) -> None:
             )
         )  # fmt: skip
     if figures is not None:
-        from prophase.plots.sizing.curves import frontier
+        from prophase.plots.sizing import frontier
         from prophase.plots.style import save
 
         krr = {trace: rows[0] for trace, rows in found[None].items()}
@@ -177,7 +177,7 @@ def cold(jobs: dict[str, Any], figures: Path | None) -> None:
             )
         )  # fmt: skip
     if figures is not None:
-        from prophase.plots.sizing.curves import cold_start
+        from prophase.plots.sizing import cold_start
         from prophase.plots.style import save
 
         save(cold_start(curves), figures, "cold-start")

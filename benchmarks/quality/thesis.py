@@ -17,13 +17,13 @@ from statistics import median
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from prophase.papers.thesis import published_tables as published
+from prophase.papers.thesis.experiments import on_unseen_scenarios, run_experiments
 from prophase.sizing import make_online_sizer
-from prophase.sizing.replaying.replay import replay
-from prophase.sizing.replaying.tasks import TaskRuns, task_runs
-from prophase.sizing.thesis import published
-from prophase.sizing.thesis.binning import Binning, improvement
-from prophase.sizing.thesis.experiments import on_unseen_scenarios, run_experiments
-from prophase.trace.synth import make_pipeline
+from prophase.sizing.bins.binning import Binning, improvement
+from prophase.sizing.replays.replay import replay
+from prophase.sizing.replays.task_runs import TaskRuns, task_runs
+from prophase.trace.synth.pipeline import make_pipeline
 from record import Measurement, record
 
 THREE_BINS = {"heavy task 1": (10.0, 60.0, 350.0), "heavy task 2": (20.0, 70.0, 200.0)}

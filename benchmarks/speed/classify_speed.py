@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.profile.classify import ProfileClassifier
-from prophase.trace.synth import make_pai
+from prophase.profile.classify.classifier import ProfileClassifier
+from prophase.trace.synth.pai import make_pai
 from record import Measurement, record
 
 LIMIT_MS = 10.0

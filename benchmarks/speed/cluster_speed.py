@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.profile.clusters.features import usage_features
 from prophase.profile.clusters.transforms import fit_transform
-from prophase.trace.synth import make_pai
+from prophase.profile.clusters.usage_metrics import usage_features
+from prophase.trace.synth.pai import make_pai
 from record import Measurement, record
 
 SIZE = 300

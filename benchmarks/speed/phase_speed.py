@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.phase.crbm import CRBM, windows_of
-from prophase.phase.labellers import BoltzmannMeans
+from prophase.phase.labellers.boltzmann import BoltzmannMeans
 from record import Measurement, record
 
 METRICS, HIDDEN, HISTORY, PHASES = 8, 10, 3, 5

@@ -22,8 +22,8 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.profile import JobModel, ask, learn
-from prophase.trace.loading import open_trace
-from prophase.trace.synth import make_pai
+from prophase.trace.synth.pai import make_pai
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
@@ -79,7 +79,7 @@ def real_jobs() -> tuple[pd.DataFrame, str]:
 
 def bare(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return what is known of jobs when they are submitted."""
-    from prophase.profile.predict.submitted import submitted
+    from prophase.profile.predict.submit_columns import submitted
 
     return submitted(jobs).reset_index(drop=True)
 

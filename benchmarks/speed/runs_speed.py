@@ -25,7 +25,7 @@ from postgres import new_database, postgres_programs, running_postgres
 from prophase.runs.states import BRANCHES
 from prophase.runs.store.database import Database
 from prophase.runs.store.records import NewRun
-from prophase.runs.store.runs import RunStore
+from prophase.runs.store.run_store import RunStore
 from prophase.runs.store.tables import CLAIMS, HISTORY
 from prophase.runs.usage import run_logged
 from record import Measurement, record
@@ -163,7 +163,9 @@ def measure_logger() -> None:
         out = Path(folder) / "usage.jsonl"
         sleeping = [sys.executable, "-S", "-c", "import time; time.sleep(10)"]
         began = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", "import prophase.runs.usage.measured"], check=True)
+        subprocess.run(
+            [sys.executable, "-c", "import prophase.runs.usage.measured_command"], check=True
+        )
         middle = resource.getrusage(resource.RUSAGE_CHILDREN)
         idle = run_logged(sleeping, out)
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)

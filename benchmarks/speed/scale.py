@@ -56,10 +56,11 @@ def import_part(folder: Path, rows: int) -> Timed:
 
 def grid_part(folder: Path, rows: int) -> Timed:
     """Measure what ``prophase profile grid --sample 10000`` does: read, draw, cluster."""
-    from prophase.profile.clusters.features import USAGE_METRICS, usage_features
-    from prophase.profile.clusters.grid import GridPlan, run_grid
-    from prophase.profile.clusters.selecting import ended_jobs
-    from prophase.trace.loading import open_trace
+    from prophase.papers.grid.cell_runs import run_grid
+    from prophase.papers.grid.plan import GridPlan
+    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.usage_metrics import USAGE_METRICS, usage_features
+    from prophase.trace.trace_tables import open_trace
 
     home = pai(folder, rows)
 
@@ -76,8 +77,9 @@ def grid_part(folder: Path, rows: int) -> Timed:
 def sweep_part(folder: Path, rows: int) -> Timed:
     """Measure four replays (two orders, as recorded and drawn anew) of PAI-like jobs."""
     from prophase.sim import Cluster, Workload
-    from prophase.sim.sweeping import SweepPlan, run_sweep
-    from prophase.trace.loading import open_trace
+    from prophase.sim.sweep.plan import SweepPlan
+    from prophase.sim.sweep.runner import run_sweep
+    from prophase.trace.trace_tables import open_trace
 
     trace = open_trace(pai(folder, rows), tables=["jobs", "nodes"])
     own = Cluster.from_nodes(trace.nodes)
@@ -104,8 +106,8 @@ def simple_part(folder: Path, rows: int) -> Timed:
 def tuning_part(folder: Path, rows: int) -> Timed:
     """Measure learning the default predictor of run times and judging it as of submission."""
     from prophase.profile.predict.evaluation import evaluate
-    from prophase.trace.loading import open_trace
     from prophase.trace.split import split_by_time
+    from prophase.trace.trace_tables import open_trace
 
     jobs = open_trace(pai(folder, rows), tables=["jobs"]).jobs
     split = split_by_time(jobs, test_share=0.25)
@@ -117,8 +119,8 @@ def tuning_part(folder: Path, rows: int) -> Timed:
 
 
 def study_part(folder: Path, rows: int) -> Timed:
-    from prophase.study.loop.plan import StudyPlan
-    from prophase.study.loop.running import StepDone, Watching, run_study
+    from prophase.study.pipeline import StepDone, Watching, run_study
+    from prophase.study.plan import StudyPlan
 
     home, told, last = pai(folder, rows), list[str](), [used_s()]
 
@@ -138,8 +140,8 @@ def study_part(folder: Path, rows: int) -> Timed:
 def fleet_part(folder: Path, rows: int) -> Timed:
     """Measure a replay of PAI-like jobs on 100,000 GPUs, as many jobs a day as fill them."""
     from prophase.sim import Cluster, Workload, simulate
-    from prophase.trace.loading import open_trace
-    from prophase.trace.synth import make_cluster
+    from prophase.trace.synth.cluster import make_cluster
+    from prophase.trace.trace_tables import open_trace
 
     trace = open_trace(pai(folder, rows), tables=["jobs", "nodes"])
     own = Cluster.from_nodes(trace.nodes)
@@ -177,7 +179,7 @@ PARTS: dict[str, tuple[str, Callable[[Path, int], Timed], tuple[int, ...]]] = {
 def pai(folder: Path, rows: int) -> Path:
     """Return a workspace of PAI-like jobs: a month, and for more than a million that again."""
     from prophase.trace import Workspace
-    from prophase.trace.synth import make_pai
+    from prophase.trace.synth.pai import make_pai
 
     home = folder / f"pai-{rows}"
     if Workspace.is_at(home):
@@ -247,8 +249,8 @@ def engines(folder: Path) -> None:
     """Run a study with DuckDB here, and with Spark and two Dask workers; compare the numbers."""
     from distributed import LocalCluster
 
-    from prophase.study.loop.plan import StudyPlan
-    from prophase.study.loop.running import run_study
+    from prophase.study.pipeline import run_study
+    from prophase.study.plan import StudyPlan
 
     traces: dict[str, tuple[Path, str | None]] = {}
     if (DATA / "pai").is_dir():

@@ -35,11 +35,11 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.profile.predict.job_model import learn
-from prophase.profile.predict.submitted import submitted
-from prophase.trace.loading import open_trace
-from prophase.trace.places import PREDICTIONS
-from prophase.trace.synth import make_pai
+from prophase.profile.predict.submit_columns import submitted
+from prophase.trace.synth.pai import make_pai
+from prophase.trace.trace_tables import open_trace
 from prophase.trace.workspace import Workspace
+from prophase.trace.workspace_paths import PREDICTIONS
 from record import ROOT, Measurement, record
 
 DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))

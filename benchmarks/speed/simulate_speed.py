@@ -25,12 +25,12 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from baselines import ciw_waits, heap_waits, simpy_waits
+from prophase.papers.openb.protocol import POLICIES, arrival_order, simulate_openb
+from prophase.papers.pai_sim.simulator import simulate_pai
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.loop import run_loop
 from prophase.sim.place.best_fit import best_fit
-from prophase.sim.presets.openb import POLICIES, arrival_order, simulate_openb
-from prophase.sim.presets.pai import simulate_pai
-from prophase.trace.loading import open_trace
+from prophase.sim.static_loop import run_static_loop
+from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 from replays import GPUS, NODES, cpu_seconds, kernel_seconds, mixed_jobs
 
@@ -140,7 +140,7 @@ def growth(largest: int) -> None:
         workload = Workload.from_jobs(mixed_jobs(size, load=0.95))
         arrays = (workload.submit_s, workload.duration_s, workload.asks, np.arange(size))
         with kernel_seconds() as inside:
-            whole = cpu_seconds(lambda: run_loop(*arrays, cluster.matrix, best_fit))  # noqa: B023
+            whole = cpu_seconds(lambda: run_static_loop(*arrays, cluster.matrix, best_fit))  # noqa: B023
         per_job = 1e9 / (size * math.log2(size))
         data = f"{size:,} jobs, {NODES:,} x {GPUS} GPUs, load 0.95"
         named = f"growth, {size:,} jobs"

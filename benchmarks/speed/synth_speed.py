@@ -19,9 +19,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from prophase.trace.synth import make_containers, make_pai, make_pipeline, write_raw
 from prophase.trace.synth import pai_world as world
-from prophase.trace.synth.pai_profiles import PROFILES
+from prophase.trace.synth.containers import make_containers
+from prophase.trace.synth.pai import make_pai
+from prophase.trace.synth.pai_raw_tables import write_raw
+from prophase.trace.synth.pai_world import PROFILES
+from prophase.trace.synth.pipeline import make_pipeline
 from record import Measurement, record
 
 LOOP_JOBS = 20_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prophase.phase.ai4dl import AI4DL
-from prophase.trace.synth import make_containers
+from prophase.papers.ai4dl.model import AI4DL
+from prophase.trace.synth.containers import make_containers
 
 CONTAINERS, SAMPLES = 6, 150
 

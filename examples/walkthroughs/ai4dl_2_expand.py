@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from prophase.phase.detect import PhaseDetector
-from prophase.phase.expanding import expand
+from prophase.phase.detector import PhaseDetector
+from prophase.phase.phase_expansion import expand
 
 SAMPLES = 300
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.comparison import schedule_beside_theory
-from prophase.trace.synth import make_pai
+from prophase.sim.theory_comparison import schedule_beside_theory
+from prophase.trace.synth.pai import make_pai
 
 JOBS = 400
 

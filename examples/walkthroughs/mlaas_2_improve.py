@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.why import why
-from prophase.trace.synth import make_pai
+from prophase.sim.why.explanation import why
+from prophase.trace.synth.pai import make_pai
 
 JOBS = 400
 RULES = (("fifo", "best_fit"), ("shortest", "best_fit"), ("fifo", "reserve_and_pack"))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from prophase.profile.clusters import WorkloadProfiler
-from prophase.profile.clusters.comparing import hopkins_by_transform
-from prophase.profile.clusters.features import usage_features
-from prophase.trace.synth import make_pai
+from prophase.profile.clusters.generator_comparison import hopkins_by_transform
+from prophase.profile.clusters.profiler import WorkloadProfiler
+from prophase.profile.clusters.usage_metrics import usage_features
+from prophase.trace.synth.pai import make_pai
 
 JOBS = 400
 

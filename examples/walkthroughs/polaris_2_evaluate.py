@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prophase.profile.predict.evaluation import evaluate
 from prophase.trace.split import split_by_time
-from prophase.trace.synth import make_pai
+from prophase.trace.synth.pai import make_pai
 
 JOBS = 600
 #: a profile's mean, as in the paper, beside look-ups that need no profile

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prophase.sizing.assess import assess
-from prophase.trace.synth import make_pipeline
+from prophase.sizing.assess.assessment import assess
+from prophase.trace.synth.pipeline import make_pipeline
 
 RUNS = 60
 

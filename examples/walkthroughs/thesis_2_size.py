@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prophase.sizing import advise, compare
-from prophase.trace.synth import make_pipeline
+from prophase.sizing import compare, recommend
+from prophase.trace.synth.pipeline import make_pipeline
 
 RUNS = 25
 SIZERS = ("default", "maximum", "request")
@@ -16,7 +16,7 @@ def main() -> None:
     jobs = jobs[jobs["parent_id"].isin(some)].reset_index(drop=True)
     for row in compare(jobs, SIZERS)["sizers"]:
         print({key: row[key] for key in list(row)[:5]})
-    for task in advise(jobs, risk=0.01).tasks[:5]:
+    for task in recommend(jobs, risk=0.01).tasks[:5]:
         print(f"{task.task}: now {task.now:.0f} GiB, advised {task.ladder[0]:.1f}; {task.why}")
 
 

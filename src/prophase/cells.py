@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase import __version__
-from prophase.disk import held_by_one, write_whole
+from prophase.atomic_files import held_by_one, write_whole
 from prophase.errors import FormatError, WorkspaceError, storage_error
 
 CELLS, _LOCK = "cells.jsonl", ".lock"

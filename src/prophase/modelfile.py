@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase import __version__
-from prophase.disk import write_whole
+from prophase.atomic_files import write_whole
 from prophase.errors import ModelFileError, ParameterError, storage_error
 
 FORMAT = "prophase-model"

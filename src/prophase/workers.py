@@ -9,14 +9,22 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_end
 from typing import Any, TypeVar
 
-from prophase.dask_cluster import PREFIX, connected, lost
+from prophase import __version__
 from prophase.errors import ParameterError, ProphaseError
+from prophase.lazy_imports import optional
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
@@ -180,3 +188,66 @@ def _on_dask(
             )
         finally:
             executor.shutdown(wait=False)
+
+
+PREFIX = "dask://"
+_CONNECT_S = 15
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Return a client of the scheduler at ``dask://host:port``, which has workers like us.
+
+    Refused are a scheduler that does not answer or has no workers, and workers without Prophase
+    or with another version of it, whose numbers could differ.
+    """
+    distributed = optional("distributed", "running on a Dask cluster", "dask")
+    try:
+        client = distributed.Client("tcp://" + address.removeprefix(PREFIX), timeout=_CONNECT_S)
+    except (OSError, ValueError) as cause:
+        raise ProphaseError(
+            f"no Dask scheduler answers at {address}. Start one with: dask scheduler"
+        ) from cause
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_CONNECT_S)
+        except TimeoutError as cause:
+            raise ProphaseError(
+                f"the Dask scheduler at {address} has no workers. Start some with: "
+                f"dask worker {address.removeprefix(PREFIX)}"
+            ) from cause
+        _refuse_other_versions(client, address)
+        try:
+            yield client
+        except (
+            distributed.KilledWorker,
+            CancelledError,
+            distributed.comm.CommClosedError,
+        ) as cause:
+            raise lost(address) from cause
+
+
+def lost(address: str) -> ProphaseError:
+    """Return what is said when a cluster's workers are gone and nobody takes their work over."""
+    return ProphaseError(
+        f"the Dask cluster at {address} lost workers and what they had to do; perhaps their "
+        "memory ran out. Start them again, with fewer threads or more memory each; what was "
+        "finished is kept where a folder or workspace was named."
+    )
+
+
+def _refuse_other_versions(client: Any, address: str) -> None:
+    def version() -> str | None:
+        try:
+            import prophase
+        except ImportError:
+            return None
+        return str(prophase.__version__)
+
+    for worker, found in client.run(version).items():
+        if found != __version__:
+            has = "no Prophase" if found is None else f"Prophase {found}"
+            raise ProphaseError(
+                f"the worker {worker} of the Dask cluster at {address} has {has}, here is "
+                f"{__version__}: numbers could differ. Install the same version there."
+            )

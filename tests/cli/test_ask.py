@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.profile.clusters.generators.naming import generator_named
+from prophase.profile.clusters.generators.generator_names import generator_named
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.trace.workspace import Workspace
 

@@ -10,8 +10,9 @@ from tests.made_demo import SMALL
 from prophase import __version__
 from prophase.cli import demo_data
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.study.report import read_report, stored_reports
-from prophase.trace.places import PROFILES
+from prophase.study.report.document import read_report
+from prophase.study.report.stored import stored_reports
+from prophase.trace.workspace_paths import PROFILES
 
 
 def test_the_demo_ends_with_a_report_that_stands_alone_and_a_workspace_to_serve(

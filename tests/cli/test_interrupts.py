@@ -5,7 +5,7 @@ import sys
 
 IN_A_DESTRUCTOR = """
 import signal, time
-from prophase.cli.interrupts import interrupts_passed_on
+from prophase.cli.main import interrupts_passed_on
 
 # a shell that starts the tests in the background has it ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from prophase import __version__
-from prophase.cli import made_from
+from prophase.cli import provenance as made_from
 from prophase.cli.main import COMMANDS, app
 from prophase.trace.workspace import Workspace
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from prophase.plots.report import write_report
-from prophase.study.report import Measure, Report, Reproduction
+from prophase.plots.report.writing import write_report
+from prophase.study.report.parts import Measure, Reproduction
+from prophase.study.report.report import Report
 
 
 @pytest.fixture
@@ -60,8 +61,8 @@ def test_a_workspace_without_reports_says_what_to_do(prophase_here, tmp_path):
 
 
 def test_a_folder_of_results_is_drawn_anew_by_one_command(prophase_here, tmp_path):
-    from prophase.plots.report import write_report
-    from prophase.study.report import Report
+    from prophase.plots.report.writing import write_report
+    from prophase.study.report.report import Report
 
     page = write_report(Report("Sizing", question="How much?"), tmp_path / "results" / "one")
     page.unlink()

@@ -81,8 +81,9 @@ def test_every_job_of_the_recorded_pai_runs_comes_out(prophase_here, shared_data
 @pytest.fixture
 def quick_thesis(monkeypatch):
     """Leave out all models but two per task; the whole takes minutes."""
+    from prophase.papers.thesis import experiments
+    from prophase.papers.thesis import reproduction as reproducing
     from prophase.sizing.assess import assessment
-    from prophase.sizing.thesis import experiments, reproducing
 
     def one_model(jobs, binnings, **options):
         made = experiments.run_experiments(
@@ -138,7 +139,7 @@ def test_without_data_a_stand_in_is_used_and_the_report_says_so(
 @pytest.mark.data
 def test_data_are_found_through_the_environment(prophase_here, shared_data, monkeypatch):
     monkeypatch.setenv("PROPHASE_DATA", str(shared_data))
-    monkeypatch.setattr("prophase.study.reproducing.mlaas.replay_rows", lambda trace: [])
+    monkeypatch.setattr("prophase.papers.mlaas.replay_rows", lambda trace: [])
     done = prophase_here("reproduce", "mlaas", "-f", "json")
     found = json.loads(done.stdout)
     assert found["data"] == "real"
@@ -150,7 +151,7 @@ def test_data_are_found_through_the_environment(prophase_here, shared_data, monk
 @pytest.fixture
 def two_sources(monkeypatch):
     """Leave out all sources but one that is quick and one that fails; count the runs."""
-    from prophase.cli import reproduce_sources
+    from prophase.cli import reproductions as reproduce_sources
     from prophase.errors import InputError
 
     monkeypatch.delenv("PROPHASE_DATA", raising=False)
@@ -198,7 +199,7 @@ def test_the_commands_beside_tables_and_figures_exist():
     import typer
 
     from prophase.cli.main import app
-    from prophase.study.reproducing import CONTENTS
+    from prophase.papers.sources import CONTENTS
 
     root = typer.main.get_command(app)
     for pieces in CONTENTS.values():

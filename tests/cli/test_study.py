@@ -78,7 +78,7 @@ def test_a_report_that_finds_no_space_says_that_the_steps_are_kept(
 def test_an_interrupted_study_says_that_it_goes_on(
     prophase_here: Run, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prophase.study.loop import running
+    from prophase.study import pipeline as running
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -18,9 +18,9 @@ from airflow_server import running_airflow
 
 from prophase.errors import ExecutorError
 from prophase.integrations.airflow.executor import AirflowExecutor
-from prophase.runs.executor import Assignment, Check, Executor, make_executor
+from prophase.runs._yaml_file import YamlFile
+from prophase.runs.executor import Assignment, Executor, ExecutorCheck, make_executor
 from prophase.runs.pipeline import pipeline_of
-from prophase.runs.yamlfile import YamlFile
 
 PIPELINE = """
 name: contract
@@ -99,7 +99,7 @@ def until_end(check, job: Assignment):
         time.sleep(0.05)
 
 
-def executed(executor: Executor, job: Assignment) -> tuple[Assignment, Check]:
+def executed(executor: Executor, job: Assignment) -> tuple[Assignment, ExecutorCheck]:
     job = replace(job, run_id=executor.execute(job))
     return job, until_end(executor.check_execute, job)
 

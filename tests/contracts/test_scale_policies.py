@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from tests.phase.scale.fleets import plateaus
 
-from prophase.phase.scale import POLICIES, Fleet, Hysteresis, measure
-from prophase.phase.scale.catalogue import LEARNT
+from prophase.autoscale.allocation_measures import measure
+from prophase.autoscale.fleet import Fleet
+from prophase.autoscale.policy import Hysteresis
+from prophase.autoscale.policy_catalogue import LEARNT, POLICIES
 
 PLAIN = Hysteresis()
 

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from prophase import __version__
-from prophase.serve.submit.policy import Policy
-from prophase.study.submitting.settings import request_settings
+from prophase.serve.submit.policy import SubmitPolicy
+from prophase.study.workspace_models import request_settings
 
 ROOT = Path(__file__).parent.parent.parent
 CHART = ROOT / "deploy" / "helm" / "prophase"
@@ -87,13 +87,13 @@ def test_no_pod_ever_waits_for_prophase() -> None:
 
 def test_the_settings_are_a_policy_that_the_service_understands() -> None:
     text = _one(_rendered(), "ConfigMap")["data"]["prophase.toml"]
-    policy = Policy.of(tomllib.loads(text))
+    policy = SubmitPolicy.of(tomllib.loads(text))
     assert (policy.rules.mode, policy.token) == ("dry-run", False)
     assert request_settings(tomllib.loads(text))[0] == 0.01
     more = _rendered(
         "--set-json", 'settings.submit.namespaces={"exp-*": {"mode": "set", "only_labelled": true}}'
     )
-    policy = Policy.of(tomllib.loads(_one(more, "ConfigMap")["data"]["prophase.toml"]))
+    policy = SubmitPolicy.of(tomllib.loads(_one(more, "ConfigMap")["data"]["prophase.toml"]))
     assert policy.rules_for("exp-1", {"prophase.dev/mode": "set"}).mode == "set"
 
 

@@ -19,9 +19,9 @@ from prophase.profile.predict.job_model import learn
 from prophase.serve.app import create_app
 from prophase.serve.settings import Settings
 from prophase.serve.tokens import TokenStore
-from prophase.sizing.advising.requests import learn_requests
-from prophase.trace.places import PREDICTIONS, REQUESTS
+from prophase.sizing.recommendation_file import learn_recommendations
 from prophase.trace.workspace import Workspace
+from prophase.trace.workspace_paths import PREDICTIONS, REQUESTS
 
 SCRIPT = Path(__file__).parent.parent.parent / "deploy" / "slurm" / "job_submit.lua"
 POLICY = '[submit]\nmode = "set"\nbudget_ms = 10000\nresources = ["memory", "time"]\n'
@@ -46,7 +46,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     workspace = Workspace.create(folder / "ws")
     workspace.store_frames({"jobs": jobs}, source="csv", source_hash="h", seed=0)
     learn(jobs, method="backoff-median").save(workspace.folder / PREDICTIONS)
-    learn_requests(jobs).save(workspace.folder / REQUESTS)
+    learn_recommendations(jobs).save(workspace.folder / REQUESTS)
     (workspace.folder / "prophase.toml").write_text(POLICY, encoding="utf-8")
     token = folder / "token"
     token.write_text(TokenStore(workspace.folder).add("slurm", "read") + "\n", encoding="utf-8")

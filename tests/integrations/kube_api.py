@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlparse
 
 from kubernetes import client
 
-from prophase.runs.usage.orders import Order
+from prophase.runs.usage.measurement_order import Order
 
 KINDS = {"jobs": "V1Job", "pods": "V1Pod", "configmaps": "V1ConfigMap"}
 _PATH = re.compile(
@@ -242,7 +242,12 @@ class KubeApi:
                 part: str(folder / part) for part in ("samples", "result", "stdout", "stderr")
             }
             (folder / "order").write_text(json.dumps(asdict(Order(**order))))
-            module = [sys.executable, "-m", "prophase.runs.usage.measured", str(folder / "order")]
+            module = [
+                sys.executable,
+                "-m",
+                "prophase.runs.usage.measured_command",
+                str(folder / "order"),
+            ]
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             with self.changed:
                 if self.stopped:

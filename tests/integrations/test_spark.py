@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from prophase.errors import BadRowsError, FanOutError, ParameterError, ProphaseError
-from prophase.study.loop.plan import read_plan
-from prophase.study.loop.running import run_study
+from prophase.study.pipeline import run_study
+from prophase.study.plan import read_plan
 from prophase.trace import Workspace, import_trace
 from prophase.trace.engine import open_engine
-from prophase.trace.synth import make_pai
+from prophase.trace.synth.pai import make_pai
 
 pytestmark = pytest.mark.spark
 

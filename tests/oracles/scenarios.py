@@ -14,11 +14,11 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from prophase.sim import Cluster, Workload
-from prophase.sim.rules.autoscaling import Autoscaler
 from prophase.sim.rules.backfill import Backfill
-from prophase.sim.rules.ladder import Ladder
+from prophase.sim.rules.node_availability import Autoscaler
 from prophase.sim.rules.preemption import Preemption
-from prophase.sim.rules.sharing import Sharing, Speeds
+from prophase.sim.rules.retry_ladder import Ladder
+from prophase.sim.rules.speed_and_sharing import Sharing, Speeds
 
 USERS, QUEUES, KINDS, TYPES = ("ann", "bob", "cyd"), ("p", "q"), ("x", "y"), ("A", "B")
 #: no two sums of these are alike, so that usage over share ties only where nobody used anything

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from tests.phase.made_series import steps, usage_of
 
-from prophase.phase.detect import PhaseDetector
+from prophase.phase.detector import PhaseDetector
 
 
 @pytest.fixture(scope="session")

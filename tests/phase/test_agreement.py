@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prophase.phase.agreement import adjusted_rand_index
+from prophase.phase.labelling_scores import adjusted_rand_index
 
 
 def test_labels_at_random_agree_no_better_than_chance() -> None:

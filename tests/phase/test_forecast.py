@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prophase.phase.forecast import learn_next
+from prophase.phase.next_phase import learn_next
 
 
 def cycle(times: int, length: int = 10) -> np.ndarray:

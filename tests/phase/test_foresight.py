@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prophase.phase.forecast import learn_next
-from prophase.phase.foresight import in_words, score_forecasts
+from prophase.phase.next_phase import in_words, learn_next, score_forecasts
 
 
 def cycle(times: int, length: int = 10) -> np.ndarray:

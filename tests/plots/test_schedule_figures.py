@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from matplotlib import _pylab_helpers
 
-from prophase.plots.gantt import gantt
 from prophase.plots.page import render
 from prophase.plots.schedule_figures import schedule_figures, write_schedule_figures
+from prophase.plots.schedule_gantt import gantt
 from prophase.plots.schedule_page import schedule_page
 from prophase.sim import Cluster, Schedule, Workload, simulate
 

@@ -16,7 +16,7 @@ from prophase.plots.style import save
 from prophase.plots.trace_figures import trace_figures, write_figures
 from prophase.plots.trace_page import trace_page
 from prophase.trace import Trace
-from prophase.trace.describe import Description, describe
+from prophase.trace.describe.description import Description, describe
 
 
 def jobs(count: int = 600) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pytest
 from prophase.plots.page import render
 from prophase.plots.validation import validation_figures, validation_page
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.validation import Validation, validate, without_outcomes
+from prophase.sim.validation.wait_validation import Validation, validate, without_outcomes
 
 
 @pytest.fixture

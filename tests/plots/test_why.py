@@ -6,7 +6,7 @@ import pandas as pd
 from prophase.plots.page import render
 from prophase.plots.why import figures, why_page
 from prophase.sim import Cluster, Workload
-from prophase.sim.why import why
+from prophase.sim.why.explanation import why
 
 
 def answer(queue: str = "strict", cluster: str = "2x4 V100, 1x4"):

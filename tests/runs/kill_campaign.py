@@ -23,7 +23,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from prophase.runs.campaign import Campaign
-from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, Check
+from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
 from prophase.runs.local.executor import LocalExecutor
 from prophase.runs.states import NEXT_STATE, RunState
 from prophase.runs.usage.process_tree import all_pids
@@ -73,29 +73,29 @@ class PaperExecutor:
             os.close(os.open(self.folder / name, os.O_CREAT | os.O_EXCL))
         return name
 
-    def _look(self, name: str | None) -> Check:
+    def _look(self, name: str | None) -> ExecutorCheck:
         begun = (self.folder / str(name)).stat().st_mtime
         return SUCCEEDED if time.time() - begun > 0.03 else RUNNING
 
     def deploy(self, job: Assignment) -> str:
         return self._begin(f"{job.new_dag_id}--{job.id}")
 
-    def check_deploy(self, job: Assignment) -> Check:
+    def check_deploy(self, job: Assignment) -> ExecutorCheck:
         return self._look(job.dag_id)
 
     def execute(self, job: Assignment) -> str:
         return self._begin(job.new_run_id)
 
-    def check_execute(self, job: Assignment) -> Check:
+    def check_execute(self, job: Assignment) -> ExecutorCheck:
         return self._look(job.run_id)
 
     def profile(self, job: Assignment) -> str:
         return self._begin(job.new_profiling_id)
 
-    def check_profile(self, job: Assignment) -> Check:
+    def check_profile(self, job: Assignment) -> ExecutorCheck:
         rows = [{"task": t, "attempt": 1, "status": "completed"} for t in job.pipeline.tasks]
         look = self._look(job.profiling_id)
-        return Check("succeeded", task_rows=rows) if look is SUCCEEDED else look
+        return ExecutorCheck("succeeded", task_rows=rows) if look is SUCCEEDED else look
 
     def allocate(self, allocations: Mapping[str, Mapping[str, float]]) -> None: ...
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from prophase.errors import FormatError, MissingFileError
+from prophase.runs._yaml_file import YamlFile
 from prophase.runs.pipeline import pipeline_of, read_pipeline
-from prophase.runs.yamlfile import YamlFile
 
 GOOD = """
 name: demand

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import ExecutorError, ParameterError, RefusedError
-from prophase.runs.answers import list_runs, reset_runs, show_run
 from prophase.runs.campaign import Campaign
-from prophase.runs.executor import RUNNING, Assignment, Check
-from prophase.runs.noop import NoopExecutor
-from prophase.runs.profiling import profile_of, profile_run
+from prophase.runs.executor import RUNNING, Assignment, ExecutorCheck, NoopExecutor
+from prophase.runs.measured_rows import profile_of, profile_run
 from prophase.runs.states import RunState
+from prophase.runs.status import list_runs, reset_runs, show_run
 from prophase.runs.worker import Worker
 
 PIPELINE = """
@@ -78,7 +77,7 @@ def test_a_run_that_was_executed_is_profiled_on_demand_and_one_before_that_is_re
 class Gathering(NoopExecutor):
     """Is never done with gathering."""
 
-    def check_profile(self, job: Assignment) -> Check:
+    def check_profile(self, job: Assignment) -> ExecutorCheck:
         return RUNNING
 
 

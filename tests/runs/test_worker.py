@@ -9,9 +9,8 @@ from sqlalchemy import update
 
 from prophase.errors import ExecutorError
 from prophase.runs.campaign import Campaign
-from prophase.runs.executor import RUNNING, Check
+from prophase.runs.executor import RUNNING, ExecutorCheck, NoopExecutor
 from prophase.runs.maintainer import maintain
-from prophase.runs.noop import NoopExecutor
 from prophase.runs.states import BRANCHES, RunState
 from prophase.runs.store.tables import CLAIMS
 from prophase.runs.worker import Worker
@@ -33,7 +32,7 @@ class Scripted(NoopExecutor):
         self.repaired: list[int] = []
         self.crash_after: str | None = None
         self.break_at: str | None = None
-        self.answer: dict[str, Check] = {}
+        self.answer: dict[str, ExecutorCheck] = {}
 
     def __getattribute__(self, name: str):
         found = super().__getattribute__(name)
@@ -130,7 +129,7 @@ def test_a_check_that_breaks_changes_nothing_and_one_that_says_failed_stops(camp
     waiting = BRANCHES[where].takes
     assert waiting in campaign.store.counts()
     executor.break_at = None
-    executor.answer[where] = Check("failed", "it burnt")
+    executor.answer[where] = ExecutorCheck("failed", "it burnt")
     worker.work()
     assert campaign.store.run(1).notes == "it burnt"
     assert campaign.store.run(1).state.failed

@@ -41,13 +41,13 @@ def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace nobody may change: synthetic jobs, profiles, predictions, a classifier."""
     from tests.phase.made_series import steps, usage_of
 
-    from prophase.phase.detect import PhaseDetector
+    from prophase.phase.detector import PhaseDetector
+    from prophase.profile.clusters.ended_jobs import ended_jobs
     from prophase.profile.clusters.profiler import WorkloadProfiler
-    from prophase.profile.clusters.selecting import ended_jobs
-    from prophase.study.learning import learn_models
-    from prophase.trace.places import PROFILES
-    from prophase.trace.synth import make_pai
+    from prophase.study.workspace_models import learn_models
+    from prophase.trace.synth.pai import make_pai
     from prophase.trace.workspace import Workspace
+    from prophase.trace.workspace_paths import PROFILES
 
     folder = tmp_path_factory.mktemp("served") / "ws"
     made = make_pai(jobs=JOBS, days=DAYS, random_state=0)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 
-from prophase.serve.background.kinds import result_of
+from prophase.serve.background.task_kinds import result_of
 from prophase.trace.workspace import Workspace
 
 Ask = Callable[..., Any]
@@ -47,7 +47,7 @@ def job_file(folder: Path, job: dict[str, Any]) -> Path:
 @pytest.fixture
 def job(workspace: Path) -> dict[str, Any]:
     """A job as it was submitted."""
-    from prophase.profile.predict.submitted import submitted
+    from prophase.profile.predict.submit_columns import submitted
 
     row = submitted(Workspace(workspace).read("jobs")).iloc[-1].dropna()
     return {str(name): value for name, value in row.items()}
@@ -70,7 +70,7 @@ def test_ask_for_some_targets(
 
 
 def test_predict_many(client: TestClient, cli: Ask, workspace: Path, tmp_path: Path) -> None:
-    from prophase.profile.predict.submitted import submitted
+    from prophase.profile.predict.submit_columns import submitted
 
     table = Workspace(workspace).read("jobs")
     jobs = submitted(table).head(12).assign(job_id=table["job_id"])

@@ -16,10 +16,10 @@ from fastapi.testclient import TestClient
 from tests.serve.conftest import Run, Serve
 
 from prophase.errors import StorageError
+from prophase.profile.clusters.ended_jobs import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.profile.clusters.selecting import ended_jobs
 from prophase.serve.feedback.store import FeedbackStore
-from prophase.serve.library import Library
+from prophase.serve.loaded_workspace import WorkspaceCache
 from prophase.trace.workspace import Workspace
 
 JOB = {"job_id": "n1", "user": "newcomer", "gpus": 1, "duration_s": "1h", "status": "completed"}
@@ -94,7 +94,7 @@ def test_predictions_learn_from_reports_and_still_do_after_a_restart(
 
 
 def test_a_report_of_a_job_that_the_history_has_is_not_learnt_twice(workspace: Path) -> None:
-    library = Library(workspace)
+    library = WorkspaceCache(workspace)
     row = Workspace(workspace).read("jobs").dropna(subset=["duration_s"]).iloc[0]
     library.feedback.add([{"job_id": str(row["job_id"]), "duration_s": 5.0}], "ci")
     before = len(library.now.model.predictors["duration_s"].history_)

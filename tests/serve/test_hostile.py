@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prophase.profile.submission.fields import ALIASES
+from prophase.profile.submission.submission import ALIASES
 from prophase.serve.app import create_app
 from prophase.serve.settings import Settings
 from prophase.trace.schema import JOBS
@@ -117,8 +117,8 @@ def test_no_file_upsets_the_readers(
     """Readers refuse in our words, or read; they write nothing and run nothing."""
     from prophase.errors import ProphaseError
     from prophase.profile.predict.job_model import JobModel
-    from prophase.profile.submission import read_submissions
-    from prophase.trace.loading import open_trace
+    from prophase.profile.submission.job_file import read_submissions
+    from prophase.trace.trace_tables import open_trace
 
     inside = tmp_path / "inside"
     inside.mkdir()

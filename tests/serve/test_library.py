@@ -10,9 +10,9 @@ from fastapi.testclient import TestClient
 from tests.serve.conftest import Serve
 
 from prophase.profile.predict.job_model import learn
-from prophase.serve.library import Library
-from prophase.trace.places import CLASSIFIER, PREDICTIONS, PROFILES
+from prophase.serve.loaded_workspace import WorkspaceCache
 from prophase.trace.workspace import Workspace
+from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES
 
 ASKED = {"jobs": [{"user": "u1", "gpus": 1}], "targets": ["duration_s"]}
 
@@ -50,7 +50,7 @@ def test_no_request_is_dropped_while_models_are_reloaded(
     reloads = []
 
     def reload_often() -> None:
-        library: Library = client.app.state.library  # type: ignore[attr-defined]
+        library: WorkspaceCache = client.app.state.library  # type: ignore[attr-defined]
         while not over.is_set():
             reloads.append(library.reload(force=True))
 

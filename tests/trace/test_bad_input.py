@@ -20,15 +20,9 @@ import pyarrow
 import pytest
 
 from prophase.errors import BadRowsError, ProphaseError, StorageError, WorkspaceError
-from prophase.trace import (
-    Reader,
-    Workspace,
-    check_jobs,
-    import_trace,
-    importing,
-    open_trace,
-    staging,
-)
+from prophase.trace import Reader, Workspace, check_jobs, import_trace, open_trace
+from prophase.trace import import_pipeline as importing
+from prophase.trace import staged_tables as staging
 from prophase.trace.dump import Dump
 from prophase.trace.reader import Tables, reader_named
 
@@ -358,7 +352,7 @@ def test_no_space_left_while_the_tables_are_switched_leaves_the_old_ones(
 #: stop for a signal right before the named step of an import
 PAUSED = """
 import signal, sys, time
-import prophase.trace.staging as staging
+import prophase.trace.staged_tables as staging
 import prophase.trace.workspace as workspace
 from prophase.trace import Workspace, import_trace
 

@@ -11,7 +11,6 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
-from prophase.trace.loading import open_trace
 from prophase.trace.split import (
     SEEDED_SPLITS,
     Split,
@@ -21,6 +20,7 @@ from prophase.trace.split import (
     split_by_user,
     time_folds,
 )
+from prophase.trace.trace_tables import open_trace
 
 
 def a_trace(seed: int, rows: int = 200) -> pd.DataFrame:

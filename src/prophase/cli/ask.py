@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.learnt_model import (
+from prophase.cli.model_options import (
     HistoryOption,
     MethodOption,
     ModelOption,
@@ -19,8 +19,8 @@ from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
 from prophase.cli.trace_options import named_values
 
 if TYPE_CHECKING:
-    from prophase.profile.advice.advice import Advice
-    from prophase.profile.submission import Submission
+    from prophase.profile.job_forecast.forecast import JobForecast
+    from prophase.profile.submission.submission import Submission
 
 
 def command(
@@ -58,8 +58,8 @@ def command(
 
     `prophase ask job.json --model ws/models/predictions.model --format json`
     """
-    from prophase.profile.advice.asking import ask
-    from prophase.profile.submission import read_submissions
+    from prophase.profile.job_forecast.forecast_builder import ask
+    from prophase.profile.submission.job_file import read_submissions
 
     jobs = [_corrected(job, set_ or []) for job in read_submissions(path)]
     learnt = model_for(history, model, targets=target_names(target), method=method, seed=seed)
@@ -81,8 +81,7 @@ def command(
 
 def _corrected(job: Submission, pairs: list[str]) -> Submission:
     """Return the job with the columns of ``--set``."""
-    from prophase.profile.submission import Submission
-    from prophase.profile.submission.fields import from_fields
+    from prophase.profile.submission.submission import Submission, from_fields
 
     fields = named_values(pairs, "--set")
     if not fields:
@@ -91,7 +90,7 @@ def _corrected(job: Submission, pairs: list[str]) -> Submission:
     return Submission({**job.columns, **said.columns}, job.form, (*job.notes, *said.notes))
 
 
-def _rows(advice: Advice) -> list[dict[str, Any]]:
+def _rows(advice: JobForecast) -> list[dict[str, Any]]:
     return [
         {
             "job": advice.name,

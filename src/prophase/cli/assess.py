@@ -11,7 +11,7 @@ from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, pr
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 if TYPE_CHECKING:
-    from prophase.sizing.assess import Assessment
+    from prophase.sizing.assess.assessment import Assessment
 
 #: columns of the table, as far as they are there, and their headings
 _SHOWN = {
@@ -64,8 +64,8 @@ def command(
 
     `prophase assess ws --task predict_demand --format json`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.sizing.assess import assess
+    from prophase.cli.provenance import open_trace
+    from prophase.sizing.assess.assessment import assess
     from prophase.trace.prices import Prices
 
     priced = Prices.read(prices) if prices is not None else None
@@ -81,7 +81,7 @@ def command(
         )
         written: list[str] = []
         if figures is not None:
-            from prophase.plots.assess.writing import write_assessment
+            from prophase.plots.assessment import write_assessment
 
             show("drawing", None)
             written = write_assessment(found, jobs, figures)

@@ -25,10 +25,11 @@ from prophase.errors import MissingExtraError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prophase.cli.demo_data import Size
-    from prophase.study.loop.running import StepDone, StudyResult
-    from prophase.study.loop.steps import StudyStep
-    from prophase.study.report import Answer, Finding, Report
+    from prophase.cli.demo_data import DemoSize
+    from prophase.study.pipeline import StepDone, StudyResult
+    from prophase.study.report.parts import Answer
+    from prophase.study.report.report import Finding, Report
+    from prophase.study.steps.registry import StudyStep
 
 #: the report, where a newcomer finds it
 PAGE = "report.html"
@@ -64,7 +65,7 @@ def command(
     `prophase demo --serve`, and open the address it prints.
     """
     from prophase.cli.demo_data import FULL, QUICK
-    from prophase.plots.report import report_page
+    from prophase.plots.report.page import report_page
 
     with progress_bar() as show:
         found, report = make_demo(folder, QUICK if quick else FULL, seed, show)
@@ -87,12 +88,12 @@ def command(
 
 
 def make_demo(
-    folder: Path, size: Size, seed: int, show: Callable[[str, float | None], None]
+    folder: Path, size: DemoSize, seed: int, show: Callable[[str, float | None], None]
 ) -> tuple[StudyResult, Report]:
     """Fill a workspace with all that the demo shows: tables, models, advice and reports."""
     from prophase.cli.demo_data import make_tables, refuse_other_tables
     from prophase.cli.demo_report import demo_report
-    from prophase.plots.report import write_report
+    from prophase.plots.report.writing import write_report
 
     refuse_other_tables(folder)
     total = _FIRST + len(size.plan["steps"]) + _LAST
@@ -109,7 +110,7 @@ def make_demo(
     say(f"{total - 2}/{total}  phases: what containers do now tells what they do next")
     phases: Finding | None = None
     try:
-        from prophase.cli.demo_phases import phase_finding
+        from prophase.cli.demo_report import phase_finding
 
         phases = phase_finding(usage, folder, seed)
     except MissingExtraError as cause:
@@ -131,10 +132,10 @@ def _serve(folder: Path) -> None:
 
 
 def _study(
-    folder: Path, size: Size, seed: int, total: int, show: Callable[[str, float | None], None]
+    folder: Path, size: DemoSize, seed: int, total: int, show: Callable[[str, float | None], None]
 ) -> StudyResult:
-    from prophase.study.loop.plan import StudyPlan
-    from prophase.study.loop.running import Watching, run_study
+    from prophase.study.pipeline import Watching, run_study
+    from prophase.study.plan import StudyPlan
 
     def begin(number: int, of: int, step: StudyStep) -> None:
         # the first step is the import, and these tables are there already
@@ -151,19 +152,19 @@ def _study(
 
 def _learn_profiles(folder: Path, seed: int, show: Callable[[str, float | None], None]) -> None:
     """Keep the usual profiles of the jobs, unless the workspace has some of these jobs."""
-    from prophase.profile.clusters.usual import kept_profiles, usual_profiles
-    from prophase.trace.places import PROFILES
+    from prophase.profile.clusters.default_profiles import default_profiles, kept_profiles
     from prophase.trace.workspace import Workspace
+    from prophase.trace.workspace_paths import PROFILES
 
     show("learning profiles", None)
     jobs = Workspace(folder).read("jobs")
     if kept_profiles(folder / PROFILES, jobs) is None:
-        usual_profiles(jobs, random_state=seed).save(folder / PROFILES)
+        default_profiles(jobs, random_state=seed).save(folder / PROFILES)
 
 
 def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -> None:
     """Leave the models that ``ask`` and the dashboard answer from."""
-    from prophase.study.learning import learn_models
+    from prophase.study.workspace_models import learn_models
 
     targets = ["duration_s", "memory_peak_gib"]
     learn_models(folder, targets, method="backoff-median", seed=seed, show=show)

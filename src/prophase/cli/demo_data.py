@@ -17,7 +17,7 @@ SOURCE = "demo"
 
 
 @dataclass(frozen=True)
-class Size:
+class DemoSize:
     """How much the demo makes and how long it looks at it."""
 
     jobs: int
@@ -33,7 +33,7 @@ class Size:
 #: of the study; phases are looked at by the demo itself, which draws them
 _STEPS = ("lint", "describe", "profiles", "predictions", "sizing", "proof", "schedules")
 _METHODS = ("default", "backoff-median", "global-median")
-FULL = Size(
+FULL = DemoSize(
     15_000,
     8.0,
     1.0,
@@ -41,7 +41,7 @@ FULL = Size(
     400,
     {"seeds": 10, "splits": 6, "methods": _METHODS, "steps": (*_STEPS, "next")},
 )
-QUICK = Size(
+QUICK = DemoSize(
     5_000,
     3.0,
     1.0,
@@ -71,9 +71,11 @@ def refuse_other_tables(folder: Path) -> None:
             )
 
 
-def make_tables(folder: Path, size: Size, seed: int, command: str) -> pd.DataFrame:
+def make_tables(folder: Path, size: DemoSize, seed: int, command: str) -> pd.DataFrame:
     """Fill the workspace and return the usage table."""
-    from prophase.trace.synth import make_containers, make_pai, tables_to_store
+    from prophase.trace.synth.containers import make_containers
+    from prophase.trace.synth.generator import tables_to_store
+    from prophase.trace.synth.pai import make_pai
     from prophase.trace.workspace import Workspace
 
     trace = make_pai(size.jobs, days=size.days, utilisation=size.utilisation, random_state=seed)

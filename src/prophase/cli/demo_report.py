@@ -8,10 +8,16 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from prophase.cli.output import as_typed
+from prophase.plural import counted
+from prophase.trace.workspace_paths import PHASES
 
 if TYPE_CHECKING:
-    from prophase.study.loop.running import StudyResult
-    from prophase.study.report import Finding, Report, Step
+    import pandas as pd
+
+    from prophase.study.pipeline import StudyResult
+    from prophase.study.report.parts import Step
+    from prophase.study.report.report import Finding, Report
+
 
 #: findings that are left to the study's own report: a newcomer asks for them last
 _LEFT_OUT = ("Task by task", "Beside the NSDI 2022 study of PAI", "How good the predictions are",
@@ -20,7 +26,7 @@ _LEFT_OUT = ("Task by task", "Beside the NSDI 2022 study of PAI", "How good the 
 
 def demo_report(found: StudyResult, phases: Finding | None, folder: Path, command: str) -> Report:
     """Return the study's report as a story, with steps to the user's own data."""
-    from prophase.study.loop.retelling import in_order
+    from prophase.study.study_findings import in_order
 
     report = found.report
     known = [*report.findings, *([phases] if phases is not None else [])]
@@ -49,7 +55,7 @@ def demo_report(found: StudyResult, phases: Finding | None, folder: Path, comman
 
 def _answer(found: StudyResult) -> str:
     """Say in a few sentences what the advice would do, and whether it may be applied."""
-    from prophase.study.loop.answers import from_to, mean_wait, second_tries, with_range
+    from prophase.study.study_answers import from_to, mean_wait, second_tries, with_range
 
     proof = found.results.get("proof")
     if not proof:
@@ -86,7 +92,7 @@ def limits_held(found: StudyResult) -> str:
 
 def _steps(found: StudyResult, folder: Path) -> list[Step]:
     """Return what to type next: own data, the dashboard, the advice."""
-    from prophase.study.report import Step
+    from prophase.study.report.parts import Step
 
     place = as_typed(folder)
     proof: dict[str, Any] = found.results.get("proof", {})
@@ -104,3 +110,41 @@ def _steps(found: StudyResult, folder: Path) -> list[Step]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:g} %"
+
+
+#: two services with three phases each
+_PHASES, _WINDOW = 6, 5
+
+
+def phase_finding(usage: pd.DataFrame, folder: Path, seed: int) -> Finding:
+    """Find the phases of the containers, keep the model, and tell of one container."""
+    from prophase.phase.detector import PhaseDetector
+    from prophase.plain import finite
+    from prophase.plots.phase_series import plot_series_with_phases
+    from prophase.study.report.parts import ResultTable
+    from prophase.study.report.report import Finding
+
+    detector = PhaseDetector(n_phases=_PHASES, window=_WINDOW, random_state=seed).fit(usage)
+    target = folder / PHASES
+    target.parent.mkdir(parents=True, exist_ok=True)
+    detector.save(target)
+    labelled = detector.label(usage)
+    first = str(usage["series_id"].iloc[0])
+    one = usage[usage["series_id"] == first]
+    phases = labelled.loc[labelled["series_id"] == first, "phase"].to_numpy(int)
+    metrics = [name for name in detector.metrics_ if name in one]
+    figure = plot_series_with_phases(one[metrics].to_numpy(float)[: len(phases)], phases,
+                                     names=metrics)  # fmt: skip
+    told = ["phase", "metric", "share_pct", "mean", "q05", "q95"]
+    rows = finite(detector.statistics_[told].to_dict("records"))
+    containers = usage["series_id"].nunique()
+    return Finding(
+        "What jobs do while they run",
+        [
+            f"{counted(containers, 'container')} go through {detector.n_phases_} phases that come "
+            "back. A phase tells what is used now and what comes next, so that an allocation can "
+            "change before the use does.",
+        ],
+        [ResultTable(rows, "What is used in each phase", folded=True)],
+        figures=[("phases", f"Container {first}: its phases above what it uses.", figure)],
+    )

@@ -23,7 +23,7 @@ from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.plots.page import Page
-    from prophase.trace.describe import Description
+    from prophase.trace.describe.description import Description
 
 
 def command(
@@ -59,8 +59,8 @@ def command(
 
     `prophase describe ws --format json | jq .service_laws.fits[0]`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.trace.describe import describe
+    from prophase.cli.provenance import open_trace
+    from prophase.trace.describe.description import describe
     from prophase.trace.describe.words import parse_seconds
 
     short_below_s = parse_seconds(short_below, name="--short-below")
@@ -96,12 +96,12 @@ def _print(found: Description, format: Format, path: Path) -> None:
     if format is Format.csv:
         emit(list(_flat(found.to_dict())), format)
         return
-    from prophase.trace.describe.story import tell
+    from prophase.trace.describe.chapters import chapters_of
 
     tables = ", ".join(f"{name} {rows:,}" for name, rows in found.tables.items())
     typer.echo(f"{found.source}: {tables} rows; data {found.data_hash[:12]}")
     silent = []
-    for chapter in tell(found):
+    for chapter in chapters_of(found):
         if chapter.silent:
             silent.append(f"{chapter.title}: not computable: {chapter.silent}.")
             continue

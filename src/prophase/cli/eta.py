@@ -24,8 +24,9 @@ from prophase.cli.trace_options import TraceArgument
 from prophase.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
-    from prophase.sim.forecast import Coverage, StartForecast
-    from prophase.trace.loading import Trace
+    from prophase.sim.forecast.back_test import Coverage
+    from prophase.sim.forecast.start_forecast import StartForecast
+    from prophase.trace.trace_tables import Trace
 
 
 def command(
@@ -81,9 +82,9 @@ def command(
 
     `prophase eta ws --gpus 4 --user ann --limit 8h --cluster 100x8`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.sim.forecast import calibrate, forecast_start
-    from prophase.sim.forecast.starting import last_event_s
+    from prophase.cli.provenance import open_trace
+    from prophase.sim.forecast.back_test import calibrate
+    from prophase.sim.forecast.start_forecast import forecast_start, last_event_s
     from prophase.trace.describe.words import parse_seconds
 
     asked = {

@@ -118,7 +118,7 @@ def command(
         **drawn,
     }
     if mlflow is not None:
-        from prophase.integrations.mlflow import log_evaluation
+        from prophase.integrations.mlflow.evaluation_runs import log_evaluation
 
         run_id = log_evaluation(finite(document), mlflow, command=typed_command())
         remarks.append(f"Logged to MLflow as run {run_id} of the experiment prophase.")
@@ -148,7 +148,7 @@ def _sides(
     source: str | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, str, list[str]]:
     """Return the jobs to learn from and to be judged on, and how they were told apart."""
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
     from prophase.trace.split import SEEDED_SPLITS, split_by_time
     from prophase.trace.units import parse_share
 
@@ -200,8 +200,8 @@ def _group_column(jobs: pd.DataFrame, per: str | None) -> str:
 
 def _draw(found: Evaluation, judged: pd.DataFrame, folder: Path, named: str) -> dict[str, Any]:
     """Write the figures of Fig. 5 and return their numbers, with words about the worst groups."""
-    from prophase.plots.predictions.figures import write_error_figures
-    from prophase.profile.predict.submitted import outcomes
+    from prophase.plots.prediction_errors import write_error_figures
+    from prophase.profile.predict.submit_columns import outcomes
 
     first, answers = next(iter(found.answers.items()))
     jobs = judged.loc[answers.index]

@@ -12,7 +12,7 @@ from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.trace.fetch.catalogue import PublicTrace, RemoteFile
-    from prophase.trace.fetch.fetching import FetchReport
+    from prophase.trace.fetch.fetched_trace import FetchReport
 
 
 def command(
@@ -48,7 +48,7 @@ def command(
     `prophase fetch google2011 --only 'task_events/part-0000?-of-00500.csv.gz'`
     """
     from prophase.trace.fetch import catalogue
-    from prophase.trace.fetch.fetching import fetch
+    from prophase.trace.fetch.fetched_trace import fetch
 
     if source == "list":
         emit([_overview(trace) for trace in catalogue.all_public_traces().values()], format)
@@ -104,7 +104,7 @@ def _plan(trace: PublicTrace, folder: Path, only: list[str], format: Format) -> 
 
 
 def _rows(report: FetchReport) -> list[dict[str, Any]]:
-    from prophase.trace.fetch.fetching import VOUCHERS
+    from prophase.trace.fetch.fetched_trace import VOUCHERS
 
     return [
         {

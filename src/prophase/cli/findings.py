@@ -11,7 +11,7 @@ from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 if TYPE_CHECKING:
-    from prophase.trace.findings import Finding
+    from prophase.papers.findings.finding import PublishedFinding
 
 
 def command(
@@ -35,15 +35,14 @@ def command(
 
     `prophase findings ws --format csv > findings.csv`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.trace.findings import find_out
-    from prophase.trace.findings.finding_out import STUDY
+    from prophase.cli.provenance import open_trace
+    from prophase.papers.findings.finding_catalogue import STUDY, published_findings
 
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
         progress("computing", None)
-        found = find_out(trace, only=only or ())
+        found = published_findings(trace, only=only or ())
     if format is not Format.table:
         document = {
             "source": trace.source,
@@ -69,7 +68,7 @@ def command(
     typer.echo(f"\n{counted} of {len(figures)} numbers could be computed for this trace.")
 
 
-def _rows(finding: Finding) -> list[dict[str, Any]]:
+def _rows(finding: PublishedFinding) -> list[dict[str, Any]]:
     return [
         {
             "finding": finding.key,
@@ -83,7 +82,7 @@ def _rows(finding: Finding) -> list[dict[str, Any]]:
     ]
 
 
-def _document(finding: Finding) -> dict[str, Any]:
+def _document(finding: PublishedFinding) -> dict[str, Any]:
     document = asdict(finding)
     for figure, shown in zip(finding.figures, document["figures"], strict=True):
         shown["published"] = list(figure.published)

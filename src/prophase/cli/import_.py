@@ -25,7 +25,7 @@ from prophase.cli.trace_options import ReaderOption, ReplaceOption, named_values
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.trace.staging import ImportReport
+    from prophase.trace.staged_tables import ImportReport
 
 
 def command(
@@ -82,9 +82,9 @@ def command(
 
     `prophase import prometheus --url http://localhost:9090 --last 14d --workspace ws`
     """
-    from prophase.trace.files import files_below
-    from prophase.trace.importing import import_trace
+    from prophase.trace.import_pipeline import import_trace
     from prophase.trace.reader import reader_named
+    from prophase.trace.source_files import files_below
     from prophase.trace.units import parse_share
     from prophase.trace.workspace import Workspace
 
@@ -154,8 +154,9 @@ def _gathered(
     """Write what a Prometheus server knows into the folder, and return what to say of it."""
     import time
 
-    from prophase.integrations.prometheus import Prometheus, gather
-    from prophase.integrations.prometheus.labels import Labels
+    from prophase.integrations.prometheus.client import Prometheus
+    from prophase.integrations.prometheus.cluster_tables import gather
+    from prophase.integrations.prometheus.label_names import LabelNames
     from prophase.profile.submission.quantities import seconds
 
     spans = {"--last": seconds(last), "--step": seconds(step)}
@@ -170,7 +171,7 @@ def _gathered(
             start_s=now - (spans["--last"] or 0),
             end_s=now,
             step_s=spans["--step"] or 0,
-            labels=Labels.of(options),
+            labels=LabelNames.of(options),
             progress=progress,
         ).notes
     )

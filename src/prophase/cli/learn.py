@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from prophase.cli.learnt_model import MethodOption, target_names
+from prophase.cli.model_options import MethodOption, target_names
 from prophase.cli.output import (
     Format,
     FormatOption,
@@ -56,8 +56,8 @@ def command(
 
     `prophase learn ws --mlflow sqlite:///mlflow.db --register ours`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.study.learning import learn_models, learn_predictions
+    from prophase.cli.provenance import open_trace
+    from prophase.study.workspace_models import learn_models, learn_predictions
     from prophase.trace.workspace import Workspace
 
     if out is None and not Workspace.is_at(path):
@@ -97,6 +97,6 @@ def _registered(kept: Path, uri: str | None, name: str) -> str | None:
     """Register the model in MLflow, if asked to, and return what it is called there."""
     if uri is None:
         return None
-    from prophase.integrations.mlflow import register_bundle
+    from prophase.integrations.mlflow.registered_models import register_bundle
 
     return register_bundle(kept, uri, name, command=typed_command()).uri

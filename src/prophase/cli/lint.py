@@ -19,7 +19,7 @@ from prophase.cli.trace_options import (
 from prophase.plural import counted
 
 if TYPE_CHECKING:
-    from prophase.trace.lint import Finding, LintReport
+    from prophase.trace.lint.lint_report import LintFinding, LintReport
 
 _WIDTH = 100
 _INDENT = " " * 9
@@ -52,7 +52,7 @@ def command(
 
     `prophase lint train.csv --source philly --test test.csv --inputs user,queue,request_gpus`
     """
-    from prophase.trace.lint import lint
+    from prophase.trace.lint.linter import lint
 
     report = lint(
         path,
@@ -82,8 +82,8 @@ def as_text(report: LintReport, path: Path) -> Iterator[str]:
     yield _next_step(report, path)
 
 
-def _paragraph(finding: Finding, name_width: int) -> Iterator[str]:
-    from prophase.trace.lint.finding import percentage
+def _paragraph(finding: LintFinding, name_width: int) -> Iterator[str]:
+    from prophase.trace.lint.lint_report import percentage
 
     count = f"{counted(finding.rows, 'row')} ({percentage(finding.share)})" if finding.rows else ""
     head = f"{finding.severity:<7}  {finding.check:<{name_width}}  {finding.place}  {count}"
@@ -106,7 +106,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _summary(report: LintReport) -> str:
-    from prophase.trace.lint.finding import SEVERITIES
+    from prophase.trace.lint.lint_report import SEVERITIES
 
     checked = report.checked
     what = [f"{counted(rows, 'row')} of {name}" for name, rows in checked["tables"].items()]

@@ -31,7 +31,7 @@ def command(
     `prophase log --every 1s --out train.csv -- python train.py --epochs 3`
     """
     from prophase.runs.pipeline import seconds
-    from prophase.runs.usage.logging import run_logged
+    from prophase.runs.usage.usage_log import run_logged
 
     every_s = seconds(every)
     sys.stdout.flush()

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 
 from prophase import __version__
-from prophase.cli.interrupts import interrupts_passed_on
-from prophase.cli.made_from import add_commands
+from prophase.cli.provenance import add_commands
 from prophase.errors import ProphaseError
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
 
 app = typer.Typer(
     name="prophase",
@@ -130,3 +138,27 @@ def _spelt_out(arguments: list[str]) -> tuple[list[str], bool]:
     if "--json" in ours:
         ours = [*ours, "--format", "json"]
     return [word for word in ours if word not in ("--debug", "--json")] + theirs, debug
+
+
+#: long enough for the destructor and its hook to end
+_SOON_S = 0.01
+
+
+@contextmanager
+def interrupts_passed_on() -> Iterator[None]:
+    """Interrupt again what Ctrl-C hit inside a destructor, where Python only remarks on it."""
+    before = sys.unraisablehook
+
+    def hook(about: UnraisableHookArgs) -> None:
+        if not issubclass(about.exc_type, KeyboardInterrupt):
+            before(about)
+            return
+        again = threading.Timer(_SOON_S, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before

@@ -48,8 +48,8 @@ def command(
 
     `prophase nodes ws --profiles`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.profile.advice.node_types import (
+    from prophase.cli.provenance import open_trace
+    from prophase.profile.job_forecast.node_type_ranking import (
         jobs_of_profile,
         rank_for_job,
         rank_node_types,
@@ -64,14 +64,14 @@ def command(
         _affinity(path, history, column, enough, format)
         return
     if job is not None:
-        from prophase.profile.submission import read_submissions
+        from prophase.profile.submission.job_file import read_submissions
 
         asked = read_submissions(job)[0]
         rows, alike = rank_for_job(history, dict(asked.columns), column=column, enough=enough)
     else:
         chosen, alike = (history, f"all {len(history):,} jobs")
         if profile is not None:
-            from prophase.cli.profile.places import open_profiles
+            from prophase.cli.profile.options import open_profiles
 
             chosen, alike = jobs_of_profile(open_profiles(path), history, profile)
         rows = rank_node_types(chosen, column=column, enough=enough)
@@ -98,8 +98,8 @@ def _affinity(
     path: Path, history: pd.DataFrame, column: str | None, enough: int, format: Format
 ) -> None:
     """Show use and duration of every profile on every type of node."""
-    from prophase.cli.profile.places import open_profiles
-    from prophase.profile.clusters.affinity import node_type_affinity
+    from prophase.cli.profile.options import open_profiles
+    from prophase.profile.clusters.node_affinity import node_type_affinity
 
     profiler = open_profiles(path)
     table = node_type_affinity(history, profiler.predict(history), column=column, enough=enough)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.made_from import with_noted_origin
+from prophase.cli.provenance import with_recorded_provenance
 from prophase.plain import finite as finite
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ def emit(
     makes the page of a result that has one of its own; any other gets a plain one.
     """
     if format in (Format.json, Format.yaml):
-        whole: Any = with_noted_origin(document) if document is not None else list(rows)
+        whole: Any = with_recorded_provenance(document) if document is not None else list(rows)
         text = json.dumps(whole, indent=2, default=plain, allow_nan=False)
         typer.echo(text if format is Format.json else _yaml(text))
     elif format in (Format.html, Format.markdown):
         from prophase.cli.result_page import page_text, plain_page
 
-        whole = None if document is None else with_noted_origin(document)
+        whole = None if document is None else with_recorded_provenance(document)
         shown = page() if page is not None else plain_page(rows, whole, remarks)
         typer.echo(page_text(shown, markdown=format is Format.markdown), nl=False)
     elif format is Format.csv:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.learnt_model import (
+from prophase.cli.model_options import (
     HistoryOption,
     MethodOption,
     ModelOption,
@@ -48,7 +48,7 @@ def command(
 
     `prophase predict new.csv --history ws --target duration_s,memory_peak_gib --out answers.csv`
     """
-    from prophase.profile.predict.rows import as_rows, predicted
+    from prophase.profile.predict.prediction_rows import as_rows, predicted
 
     jobs = jobs_at(path, source)
     wanted = target_names(target)

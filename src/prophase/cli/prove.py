@@ -22,11 +22,11 @@ from prophase.errors import InputError
 from prophase.plural import counted
 
 if TYPE_CHECKING:
-    from prophase.sizing.advising.advice import Gate
-    from prophase.study.proof.found import Proof
-    from prophase.study.proof.given import GivenAdvice
-    from prophase.study.report import Report
-    from prophase.trace.loading import Trace
+    from prophase.sizing.recommender import Gate
+    from prophase.study.proof.candidate import Candidate
+    from prophase.study.proof.proof import Proof
+    from prophase.study.report.report import Report
+    from prophase.trace.trace_tables import Trace
 
 HistoryOption = Annotated[
     Path | None,
@@ -124,10 +124,11 @@ def command(
 
     `prophase prove ws --risk 0.5% --cluster '20x0 64c 512g' --prices prices.toml --report proof`
     """
-    from prophase.plots.report import report_page, write_report
-    from prophase.sizing.advising.advice import Gate
-    from prophase.study.machines import machines
-    from prophase.study.proof.proving import prove
+    from prophase.plots.report.page import report_page
+    from prophase.plots.report.writing import write_report
+    from prophase.sizing.recommender import Gate
+    from prophase.study.cluster import machines
+    from prophase.study.proof.prover import prove
     from prophase.study.proof.verdict import Limits
     from prophase.workers import parse_workers
 
@@ -176,17 +177,17 @@ def command(
 
 def _subject(
     advice: Path, history: Path | None, source: str | None
-) -> tuple[GivenAdvice | None, Trace, Path]:
+) -> tuple[Candidate | None, Trace, Path]:
     """Return the advice, if it is one, and the history it is proven on."""
-    from prophase.cli.made_from import open_trace
-    from prophase.study.proof.given import read_advice
+    from prophase.cli.provenance import open_trace
+    from prophase.study.proof.candidate import read_candidate
     from prophase.trace.workspace import Workspace
 
     given, where = None, advice
     if history is not None and history != advice:
-        given, where = read_advice(advice), history
+        given, where = read_candidate(advice), history
     elif advice.suffix == ".json" or not advice.exists():
-        given, where = read_advice(advice), Path()
+        given, where = read_candidate(advice), Path()
         if not Workspace.is_at(where):
             raise InputError(
                 f"{advice} is an advice; name the history to prove it on: --history WORKSPACE "
@@ -198,7 +199,7 @@ def _subject(
 def _kind(
     text: str | None, trace: Trace, gate: Gate, resource: str, seed: int
 ) -> tuple[str, ...] | None:
-    from prophase.study.proof.choosing import choose_kinds
+    from prophase.study.proof.kinds import choose_kinds
 
     if text is None:
         return None
@@ -243,7 +244,7 @@ def _rows(proof: Proof) -> list[dict[str, Any]]:
 
 
 def _remarks(proof: Proof, cluster: str | None) -> list[str]:
-    from prophase.study.proof.proving import NO_CLUSTER
+    from prophase.study.proof.prover import NO_CLUSTER
 
     said = [
         f"{proof.advised_jobs:,} of {proof.jobs:,} jobs follow the advice; "
@@ -277,8 +278,8 @@ def _remarks(proof: Proof, cluster: str | None) -> list[str]:
 
 
 def _told(proof: Proof, trace: Trace, where: Path, advice: Path) -> Report:
-    from prophase.study.proof.telling import proof_report
-    from prophase.study.report import DataUsed
+    from prophase.study.proof.report import proof_report
+    from prophase.study.report.parts import DataUsed
 
     data = DataUsed(str(where), len(trace.jobs), trace.data_hash, dropped=proof.left_out)
     return proof_report(proof, data=data, command=typed_command(), advice_file=str(advice))

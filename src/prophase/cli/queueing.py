@@ -13,7 +13,9 @@ from prophase.errors import ParameterError, not_among
 from prophase.plural import counted
 
 if TYPE_CHECKING:
-    from prophase.sim.queueing import JobClass, LossAnswer, QueueAnswer
+    from prophase.sim.queueing.mmc import LossAnswer
+    from prophase.sim.queueing.priorities import JobClass
+    from prophase.sim.queueing.queue_answer import QueueAnswer
 
 T = TypeVar("T")
 #: models beside those of one queue
@@ -99,7 +101,7 @@ def command(
 
     `prophase queueing trace philly.csv.gz --servers 600`
     """
-    from prophase.sim.queueing import MODELS
+    from prophase.sim.queueing.models import MODELS
 
     if model == "list":
         titles = {name: one.title for name, one in MODELS.items()} | _MORE
@@ -140,7 +142,9 @@ def _one_queue(
     over: Sequence[str],
     format: Format,
 ) -> None:
-    from prophase.sim.queueing import MODELS, QueueAnswer, answer, parse_target
+    from prophase.sim.queueing.models import MODELS, answer
+    from prophase.sim.queueing.parsing import parse_service_target
+    from prophase.sim.queueing.queue_answer import QueueAnswer
     from prophase.trace.describe.words import parse_seconds
 
     times = [parse_seconds(text, name="--over") for text in over]
@@ -158,13 +162,13 @@ def _one_queue(
     remarks = [f"{one.valid[0].upper()}{one.valid[1:]} ({one.method})." for one in answers]
     remarks.append("Assumes: " + "; ".join(answers[0].assumptions) + ".")
     if target:
-        remarks.insert(0, f"The least servers with {parse_target(target).words()}.")
+        remarks.insert(0, f"The least servers with {parse_service_target(target).words()}.")
     document = {"model": model, "target": target, "answers": documents}
     emit(rows, format, document=document, remarks=remarks)
 
 
 def _row(answer: QueueAnswer | LossAnswer) -> dict[str, Any]:
-    from prophase.sim.queueing import LossAnswer
+    from prophase.sim.queueing.mmc import LossAnswer
 
     row: dict[str, Any] = {"model": answer.model, "method": answer.method}
     row |= {"servers": int(answer.servers), "utilisation": answer.utilisation}
@@ -179,7 +183,7 @@ def _row(answer: QueueAnswer | LossAnswer) -> dict[str, Any]:
 def _priorities(
     classes: list[JobClass], servers: int, preemptive: bool, method: str | None, format: Format
 ) -> None:
-    from prophase.sim.queueing import priorities
+    from prophase.sim.queueing.priorities import priorities
 
     found = priorities(classes, servers, preemptive=preemptive, method=method or "whitt")
     rows = [
@@ -204,7 +208,7 @@ def _priorities(
 def _gangs(classes: list[JobClass], servers: int, seed: int, format: Format) -> None:
     from dataclasses import asdict
 
-    from prophase.sim.queueing import balanced_split, server_filling, stability_limit
+    from prophase.sim.queueing.gangs import balanced_split, server_filling, stability_limit
 
     limit = stability_limit(classes, servers, random_state=seed)
     split = balanced_split(classes, servers)
@@ -239,9 +243,10 @@ def _gangs(classes: list[JobClass], servers: int, seed: int, format: Format) -> 
 def _staffing(
     arrivals: str | None, service: str | None, target: str | None, format: Format
 ) -> None:
-    from prophase.sim.queueing import parse_target, square_root_staffing
+    from prophase.sim.queueing.parsing import parse_service_target
+    from prophase.sim.queueing.staffing import square_root_staffing
 
-    wanted = parse_target(_given(target, '--target "P(wait > 0 s) < 20%"'))
+    wanted = parse_service_target(_given(target, '--target "P(wait > 0 s) < 20%"'))
     if wanted.kind != "tail" or wanted.at != 0:
         raise ParameterError(
             "the square-root rule aims at the share of jobs that wait at all: "
@@ -257,8 +262,8 @@ def _staffing(
 def _trace(
     path: Path | None, source: str | None, servers: int, resource: str, seed: int, format: Format
 ) -> None:
-    from prophase.cli.made_from import open_trace
-    from prophase.sim.queueing import customers_of, trace_theory
+    from prophase.cli.provenance import open_trace
+    from prophase.sim.queueing.trace_theory import customers_of, trace_theory
 
     if path is None:
         raise ParameterError("trace needs a path: a workspace, or a file or folder of a trace.")
@@ -286,7 +291,7 @@ def _trace(
 
 
 def _classes(texts: list[str] | None) -> list[JobClass]:
-    from prophase.sim.queueing.wording import parse_class
+    from prophase.sim.queueing.parsing import parse_class
 
     if not texts:
         raise ParameterError(
@@ -296,7 +301,7 @@ def _classes(texts: list[str] | None) -> list[JobClass]:
 
 
 def _rate(text: str | None) -> float:
-    from prophase.sim.queueing.wording import parse_rate
+    from prophase.sim.queueing.parsing import parse_rate
 
     return parse_rate(_given(text, "--arrivals 45/s"), name="--arrivals")
 

@@ -13,7 +13,7 @@ from prophase.errors import InputError, ParameterError, not_among
 from prophase.plural import counted
 
 if TYPE_CHECKING:
-    from prophase.study.report import Report
+    from prophase.study.report.report import Report
 
 
 def command(
@@ -59,14 +59,14 @@ def command(
             raise ParameterError("--out writes one report: name it.")
         _list(path, format)
         return
-    from prophase.study.report import read_report, to_dict
+    from prophase.study.report.document import read_report, to_dict
 
     report = read_report(path if name is None else _found(path, name))
     if out is not None:
-        from prophase.plots.report import write_report
+        from prophase.plots.report.writing import write_report
 
         say(f"Wrote {write_report(report, out)}.")
-    from prophase.plots.report import report_page
+    from prophase.plots.report.page import report_page
 
     emit(
         [{"what": fact.name, "found": fact.text()} for fact in report.facts],
@@ -78,7 +78,7 @@ def command(
 
 
 def _redraw(folder: Path, format: Format) -> None:
-    from prophase.plots.redrawing import redraw
+    from prophase.plots.result_folder import redraw
 
     with progress_bar() as show:
         found = redraw(folder, show=lambda path: show(f"drawing {path.name}", None))
@@ -98,7 +98,7 @@ def _redraw(folder: Path, format: Format) -> None:
 
 
 def _list(workspace: Path, format: Format) -> None:
-    from prophase.study.report import stored_reports
+    from prophase.study.report.stored import stored_reports
 
     rows = [
         {
@@ -116,7 +116,7 @@ def _list(workspace: Path, format: Format) -> None:
 
 
 def _found(workspace: Path, name: str) -> Path:
-    from prophase.study.report import stored_reports
+    from prophase.study.report.stored import stored_reports
 
     if not workspace.is_dir():
         raise InputError(f"{workspace}: is no workspace. Name a folder, or a report.json alone.")

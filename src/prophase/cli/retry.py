@@ -11,7 +11,7 @@ from prophase.cli.output import say
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.runs.retry import Try
+    from prophase.runs.retried_command import Try
 
 
 def command(
@@ -47,16 +47,16 @@ def command(
 
     `prophase retry --advice advice.json --task convert --log tries.jsonl -- ./convert big.csv`
     """
-    from prophase.runs.advice import of_task, read_advice
-    from prophase.runs.ladder import ladder
+    from prophase.runs.next_attempt import ladder
     from prophase.runs.pipeline import gibibytes
-    from prophase.runs.retry import retry
+    from prophase.runs.recommended_ladders import of_task, read_recommended_ladders
+    from prophase.runs.retried_command import retry
 
     rungs = [gibibytes(part) for part in advised.split(",")] if advised else []
     if advice is not None and advised:
         raise ParameterError("Pass --advised or --advice, not both.")
     if advice is not None:
-        rungs = of_task(read_advice(advice), task, str(advice))
+        rungs = of_task(read_recommended_ladders(advice), task, str(advice))
     most_gib = gibibytes(most) if most else _machine_gib()
     lift = ladder(
         advised=rungs,

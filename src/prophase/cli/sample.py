@@ -41,7 +41,7 @@ def command(
 
     `prophase sample ws --by user`
     """
-    from prophase.trace.files import combined_hash
+    from prophase.trace.source_files import combined_hash
     from prophase.trace.workspace import Workspace
 
     sample, frames, origin = _draw(path, source, by, size, seed, wanted=out is not None)
@@ -72,7 +72,7 @@ def _draw(
     path: Path, source: str | None, by: str, size: int | None, seed: int, *, wanted: bool
 ) -> tuple[Sample, dict[str, pd.DataFrame], dict[str, str]]:
     """Return the sample, the tables it leaves, and where they came from."""
-    from prophase.cli.made_from import note_data, open_trace
+    from prophase.cli.provenance import note_data, open_trace
     from prophase.errors import MissingColumnError, not_among
     from prophase.trace.sample import draw_sample, take_rows
     from prophase.trace.workspace import Workspace

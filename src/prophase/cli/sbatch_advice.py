@@ -18,7 +18,7 @@ from prophase.errors import (
 )
 
 if TYPE_CHECKING:
-    from prophase.study.submitting import Counsellor
+    from prophase.study.submission.job_recommender import JobRecommender
 
 
 def command(
@@ -50,8 +50,8 @@ def command(
 
     `prophase sbatch-advice train.sbatch --history ws --apply --attempt 2`
     """
-    from prophase.profile.submission.slurm import is_script, script_options
-    from prophase.study.submitting.slurm import advised_options, command_of, rewritten
+    from prophase.profile.submission.slurm_script import is_script, script_options
+    from prophase.study.submission.sbatch import command_of, recommended_options, rewritten
 
     text = _text(script)
     if not is_script(text):
@@ -59,7 +59,7 @@ def command(
     counsellor = _counsellor(history)
     program = command_of(text)
     counsel = counsellor.counsel(_job(script, text, program, counsellor, set_ or []))
-    advised, stay = advised_options(counsel, script_options(text, str(script)), attempt=attempt)
+    advised, stay = recommended_options(counsel, script_options(text, str(script)), attempt=attempt)
     copy = None
     if apply or out is not None:
         copy = _write(script, out, rewritten(text, advised)) if advised else None
@@ -111,16 +111,16 @@ def _text(script: Path) -> str:
         raise storage_error(cause, script) from cause
 
 
-def _counsellor(history: Path) -> Counsellor:
+def _counsellor(history: Path) -> JobRecommender:
     """Return who gives counsel: from kept models where they are of the workspace's jobs."""
-    from prophase.cli.learnt_model import classifier_for, model_for
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.model_options import classifier_for, model_for
+    from prophase.cli.provenance import open_trace
     from prophase.errors import ModelFileError
-    from prophase.sizing.advising.requests import Requests, learn_requests
-    from prophase.study.submitting import Counsellor
-    from prophase.study.submitting.settings import request_settings
-    from prophase.trace.places import REQUESTS
+    from prophase.sizing.recommendation_file import Recommendations, learn_recommendations
+    from prophase.study.submission.job_recommender import JobRecommender
+    from prophase.study.workspace_models import request_settings
     from prophase.trace.workspace import Workspace
+    from prophase.trace.workspace_paths import REQUESTS
 
     if not Workspace.is_at(history):
         raise WorkspaceError(f"{history}: is not a workspace. Import finished jobs into one first.")
@@ -128,7 +128,7 @@ def _counsellor(history: Path) -> Counsellor:
     kept = None
     if (history / REQUESTS).is_file():
         try:
-            kept = Requests.load(history / REQUESTS)
+            kept = Recommendations.load(history / REQUESTS)
         except ModelFileError as error:
             say(str(error))
     held = Workspace(history).tables.get("jobs")
@@ -136,21 +136,20 @@ def _counsellor(history: Path) -> Counsellor:
         risk, gate = request_settings(Workspace(history).settings)
         with progress_bar() as show:
             trace = open_trace(history, tables=["jobs"])
-            kept = learn_requests(
+            kept = learn_recommendations(
                 trace.jobs, risk=risk, gate=gate, progress=lambda step: show(step, None)
             )
-    return Counsellor(model, classifier_for(history, None), kept)
+    return JobRecommender(model, classifier_for(history, None), kept)
 
 
 def _job(
-    script: Path, text: str, program: str | None, counsellor: Counsellor, pairs: list[str]
+    script: Path, text: str, program: str | None, counsellor: JobRecommender, pairs: list[str]
 ) -> Any:
     """Return the job of a script; what it leaves out is what Slurm would fill in."""
     import getpass
 
-    from prophase.profile.submission.fields import from_fields
-    from prophase.profile.submission.slurm import from_script
-    from prophase.profile.submission.submission import Submission
+    from prophase.profile.submission.slurm_script import from_script
+    from prophase.profile.submission.submission import Submission, from_fields
 
     found = from_script(text, str(script))
     columns = {"name": script.name, **found.columns}
@@ -165,7 +164,7 @@ def _job(
 
 def _write(script: Path, out: Path | None, text: str) -> Path:
     """Write the copy; a file that is not such a copy is never overwritten."""
-    from prophase.study.submitting.slurm import MARK
+    from prophase.study.submission.sbatch import MARK
 
     copy = out or script.with_name(f"{script.stem}.advised{script.suffix}")
     try:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
-from prophase.cli.phase.places import read_usage
+from prophase.cli.phase.options import read_usage
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.phase.scale import Comparison, Fleet
+    from prophase.autoscale.fleet import Fleet
+    from prophase.autoscale.policy_comparison import PolicyComparison
 
 _SHOWN = (
     "policy",
@@ -82,7 +83,8 @@ def command(
 
     `prophase scale ws --policies priced,phase-relative --max-resizes 20 --figures out`
     """
-    from prophase.phase.scale import Penalties, compare
+    from prophase.autoscale.allocation_measures import Penalties
+    from prophase.autoscale.policy_comparison import compare
     from prophase.trace.units import parse_share
 
     share = parse_share(target, name="--target")
@@ -112,7 +114,7 @@ def command(
 
 
 def _named(text: str) -> list[str]:
-    from prophase.phase.scale.catalogue import available
+    from prophase.autoscale.policy_catalogue import available
 
     words = [word.strip() for word in text.split(",") if word.strip()]
     return [name for word in words for name in (available() if word == "all" else [word])]
@@ -129,7 +131,8 @@ def _sides(
     source: str | None,
 ) -> tuple[Fleet, Fleet, list[str]]:
     """Return the series to learn from and to be judged on, and what was noted on the way."""
-    from prophase.phase.scale import divided, fleet_of
+    from prophase.autoscale.fleet import fleet_of
+    from prophase.autoscale.policy_comparison import divided
     from prophase.trace.units import parse_share
 
     if (fit is None) != (test is None):
@@ -151,12 +154,12 @@ def _sides(
     return learnt, judged, list(notes)
 
 
-def _rows(found: Comparison) -> list[dict[str, Any]]:
+def _rows(found: PolicyComparison) -> list[dict[str, Any]]:
     won = found.winner.policy if found.winner else None
     return [finite({**one.row(), "winner": one.policy == won}) for one in found.judged]
 
 
-def _closing(found: Comparison) -> list[str]:
+def _closing(found: PolicyComparison) -> list[str]:
     from prophase.plural import counted
 
     fit, test = found.fit, found.test
@@ -169,9 +172,9 @@ def _closing(found: Comparison) -> list[str]:
     ]
 
 
-def _draw(found: Comparison, folder: Path) -> list[str]:
-    from prophase.phase.scale import frontier
-    from prophase.plots.scaling import allocation_figure, frontier_figure
+def _draw(found: PolicyComparison, folder: Path) -> list[str]:
+    from prophase.autoscale.policy_comparison import frontier
+    from prophase.plots.autoscale import allocation_figure, frontier_figure
     from prophase.plots.style import save
 
     points = frontier(found)

@@ -14,8 +14,8 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import MissingColumnError, ParameterError, not_among
 
 if TYPE_CHECKING:
-    from prophase.study.scheduling.comparing import ScheduleStudy
-    from prophase.study.scheduling.judging import PolicyResult
+    from prophase.study.scheduling.comparison import ScheduleStudy
+    from prophase.study.scheduling.policies import PolicyResult
 
 
 def command(
@@ -65,12 +65,13 @@ def command(
 
     `prophase schedule-study ws --methods all --queue strict --seeds 20 --report schedules`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.plots.report import report_page, write_report
-    from prophase.study.machines import machines
-    from prophase.study.report import DataUsed
-    from prophase.study.scheduling.comparing import require_cluster, schedule_study
-    from prophase.study.scheduling.telling import schedule_report
+    from prophase.cli.provenance import open_trace
+    from prophase.plots.report.page import report_page
+    from prophase.plots.report.writing import write_report
+    from prophase.study.cluster import machines
+    from prophase.study.report.parts import DataUsed
+    from prophase.study.scheduling.comparison import require_cluster, schedule_study
+    from prophase.study.scheduling.report import schedule_report
     from prophase.trace.units import parse_share
     from prophase.workers import parse_workers
 
@@ -164,8 +165,8 @@ def _here(row: dict[str, Any]) -> str:
 
 
 def _remarks(study: ScheduleStudy, left: int) -> list[str]:
-    from prophase.study.scheduling.findings import published_beside
-    from prophase.study.scheduling.telling import sentence
+    from prophase.study.scheduling.comparison import published_beside
+    from prophase.study.scheduling.report import sentence
 
     said = [
         sentence(study),

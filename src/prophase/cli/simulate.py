@@ -10,38 +10,36 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, format_cell, progress_bar
 from prophase.cli.replay_options import (
+    BackfillOption,
+    CalendarOption,
     ClusterOption,
     EstimateOption,
+    FailuresOption,
+    HalfLifeOption,
+    LadderOption,
     LeaveOutOption,
     NodesOption,
+    NoiseOption,
     OrderOption,
+    OrderOptionsOption,
     PlaceOption,
+    PreemptOption,
     QueueOption,
+    QuotasOption,
+    ScalingOption,
     SetOption,
+    ShareOption,
+    SharesOption,
     SlurmOption,
     SourceOption,
+    SpeedsOption,
     given_rules,
     named_cluster,
     replay_settings,
     typed_values,
 )
-from prophase.cli.rule_options import (
-    BackfillOption,
-    CalendarOption,
-    FailuresOption,
-    HalfLifeOption,
-    LadderOption,
-    NoiseOption,
-    OrderOptionsOption,
-    PreemptOption,
-    QuotasOption,
-    ScalingOption,
-    ShareOption,
-    SharesOption,
-    SpeedsOption,
-)
-from prophase.cli.schedule_output import (
-    Wanted,
+from prophase.cli.simulate_output import (
+    SimulateOutputs,
     class_rows,
     measure_rows,
     page_of,
@@ -56,7 +54,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from prophase.plots.page import Page
-    from prophase.sim.comparison import TheoryComparison
+    from prophase.sim.theory_comparison import TheoryComparison
 
 
 def command(
@@ -169,7 +167,7 @@ def command(
     if theory and protocol == "openb":
         raise ParameterError("--theory: pods of --protocol openb never leave, so nobody queues.")
     shown = format in (Format.html, Format.markdown)
-    wanted = Wanted(by, prices, out, attempts_out, page, figures, shown)
+    wanted = SimulateOutputs(by, prices, out, attempts_out, page, figures, shown)
     schedule_page: Callable[[], Page] | None = None
     preset = "--semantics pai" if semantics else "--protocol openb" if protocol else None
     wanted.check(preset=preset)
@@ -248,15 +246,15 @@ def _replay(
     source: str | None,
     nodes: Path | None,
     cluster: str | None,
-    wanted: Wanted,
+    wanted: SimulateOutputs,
     *,
     run_time: str,
     theory: bool,
     policies: dict[str, Any],
 ) -> tuple[dict[str, Any], pd.DataFrame, Callable[[], Page]]:
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
     from prophase.sim import Workload, simulate
-    from prophase.sim.answers import told_schedule
+    from prophase.sim.results import schedule_values
 
     trace = open_trace(path, source=source)
     machines = named_cluster(trace, path, source, nodes, cluster)
@@ -264,9 +262,9 @@ def _replay(
     wanted.check_measures(workload, machines)
     schedule = simulate(workload, machines, **policies)
     metrics = wanted.measure(schedule)
-    document = told_schedule(schedule, machines, metrics, trace.data_hash)
+    document = schedule_values(schedule, machines, metrics, trace.data_hash)
     if theory:
-        from prophase.sim.comparison import schedule_beside_theory
+        from prophase.sim.theory_comparison import schedule_beside_theory
 
         document["theory"] = _theory(lambda: schedule_beside_theory(schedule))
 
@@ -283,8 +281,8 @@ def _replay(
 def _pai(
     path: Path, source: str | None, *, theory: bool, **settings: Any
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    from prophase.cli.made_from import open_trace
-    from prophase.sim.presets.pai import HETERO, simulate_pai
+    from prophase.cli.provenance import open_trace
+    from prophase.papers.pai_sim.simulator import HETERO, simulate_pai
 
     trace = open_trace(path, source=source)
     result = simulate_pai(trace.jobs, **settings)
@@ -298,7 +296,7 @@ def _pai(
         "data_hash": trace.data_hash,
     }
     if theory:
-        from prophase.sim.comparison import beside_theory
+        from prophase.sim.theory_comparison import beside_theory
 
         pool = sum(count * each for _, count, each, _ in HETERO) if settings["hetero"] else None
         simulated = result.jobs
@@ -365,8 +363,8 @@ def _openb(
     seed: int,
     place: str,
 ) -> dict[str, Any]:
-    from prophase.cli.made_from import open_trace
-    from prophase.sim.presets.openb import arrival_order, simulate_openb
+    from prophase.cli.provenance import open_trace
+    from prophase.papers.openb.protocol import arrival_order, simulate_openb
 
     if nodes is None or arrivals is None:
         raise ParameterError("--protocol openb needs --nodes NODE_LIST and --arrivals FILE.npz.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.learnt_model import HistoryOption, MethodOption, ModelOption, jobs_at, model_for
+from prophase.cli.model_options import HistoryOption, MethodOption, ModelOption, jobs_at, model_for
 from prophase.cli.output import Format, FormatOption, emit, finite, text_table
 from prophase.cli.trace_options import SourceOption
 
@@ -40,8 +40,7 @@ def command(
 
     `prophase slo rules.toml job.yaml --model ws/models/predictions.model`
     """
-    from prophase.profile.slo.judging import judge_slo
-    from prophase.profile.slo.rules import read_rules
+    from prophase.profile.slo import judge_slo, read_rules
 
     known = read_rules(rules)
     jobs = _jobs(path, source)
@@ -67,7 +66,8 @@ def command(
 
 def _jobs(path: Path, source: str | None) -> pd.DataFrame:
     """Return jobs of a trace or table, or of a job file."""
-    from prophase.profile.submission import as_jobs, read_submissions
+    from prophase.profile.submission.job_file import read_submissions
+    from prophase.profile.submission.submission import as_jobs
 
     tables = (".csv", ".gz", ".parquet", ".txt", "")
     if source is None and path.is_file() and path.suffix.lower() not in tables:

@@ -13,8 +13,8 @@ from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgumen
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.trace.loading import Trace
     from prophase.trace.split import Split
+    from prophase.trace.trace_tables import Trace
 
 
 class By(StrEnum):
@@ -60,7 +60,7 @@ def command(
 
     `prophase split ws --folds 5`
     """
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
 
     _refuse_contradictions(by, cut, folds, out)
     trace = open_trace(path, source=source)
@@ -116,7 +116,7 @@ def _moment(text: str) -> float:
 
 
 def _store(trace: Trace, split: Split, out: Path, seed: int, replace: bool) -> None:
-    from prophase.trace.files import combined_hash
+    from prophase.trace.source_files import combined_hash
     from prophase.trace.workspace import Workspace
 
     nodes = {"nodes": trace.nodes} if "nodes" in trace.tables else {}

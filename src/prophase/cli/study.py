@@ -22,9 +22,9 @@ from prophase.errors import InputError, StorageError
 from prophase.trace.units import parse_share
 
 if TYPE_CHECKING:
-    from prophase.study.loop.plan import StudyPlan
-    from prophase.study.loop.running import StepDone, StudyResult
-    from prophase.study.loop.steps import StudyStep
+    from prophase.study.pipeline import StepDone, StudyResult
+    from prophase.study.plan import StudyPlan
+    from prophase.study.steps.registry import StudyStep
 
 
 def command(
@@ -96,8 +96,9 @@ def command(
 
     `prophase study plan.toml`
     """
-    from prophase.plots.report import report_page, write_report
-    from prophase.study.loop.running import StepFailedError, Watching, run_study
+    from prophase.plots.report.page import report_page
+    from prophase.plots.report.writing import write_report
+    from prophase.study.pipeline import StepFailedError, Watching, run_study
 
     plan = _plan(path).changed(
         source=source,
@@ -141,7 +142,7 @@ def command(
 
 
 def _plan(path: Path | None) -> StudyPlan:
-    from prophase.study.loop.plan import StudyPlan, read_plan
+    from prophase.study.plan import StudyPlan, read_plan
     from prophase.trace.workspace import Workspace
 
     if path is not None and path.suffix == ".toml":
@@ -157,8 +158,8 @@ def _plan(path: Path | None) -> StudyPlan:
 
 
 def _write_plan(plan: StudyPlan, path: Path) -> None:
-    from prophase.disk import write_whole
-    from prophase.study.loop.plan import plan_text
+    from prophase.atomic_files import write_whole
+    from prophase.study.plan import plan_text
 
     if path.exists():
         raise InputError(f"{path}: is there already. Name another file, or remove it.")

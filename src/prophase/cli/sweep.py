@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from prophase.sim import Cluster
-    from prophase.sim.sweeping import SweepPlan, SweepResult
-    from prophase.sim.sweeping.sizings import Sizing
-    from prophase.trace.loading import Trace
+    from prophase.sim.request_variants import Sizing
+    from prophase.sim.sweep.plan import SweepPlan
+    from prophase.sim.sweep.results import SweepResult
+    from prophase.trace.trace_tables import Trace
 
 #: settings whose values are separated by semicolons
 _RULES = ("backfill", "preempt", "share", "speeds", "scaling", "failures", "ladder")
@@ -132,9 +133,10 @@ def command(
     """
     from prophase.plots.sweep import write_sweep
     from prophase.sim import Workload
-    from prophase.sim.sweeping import SweepPlan, read_plan, run_sweep
-    from prophase.sim.sweeping.reading import KeptSweep, keep_sweep
-    from prophase.study.sweeps import usual_measures
+    from prophase.sim.sweep.plan import SweepPlan, read_plan
+    from prophase.sim.sweep.results import SavedSweep, save_sweep
+    from prophase.sim.sweep.runner import run_sweep
+    from prophase.study.sweep_report import usual_measures
     from prophase.workers import parse_workers
 
     asked: dict[str, Any] = read_plan(plan) if plan else {"policies": {}}
@@ -187,16 +189,16 @@ def command(
                 f"in {as_typed(out)}; the same command runs the rest."
             )
             raise typer.Exit(1) from None
-    kept = KeptSweep(result, wanted, measures, said, str(path), typed_command())
+    kept = SavedSweep(result, wanted, measures, said, str(path), typed_command())
     ranked = write_sweep(kept, out)
-    keep_sweep(kept, out)
+    save_sweep(kept, out)
     _report(result, ranked, measures, out, found, wanted.seeds, wanted.block_h, format, said)
 
 
 def _opened(
     path: Path, source: str | None, nodes: Path | None
 ) -> tuple[pd.DataFrame, Cluster | None]:
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
     from prophase.sim import Cluster
 
     trace: Trace = open_trace(path, source=source)
@@ -207,11 +209,11 @@ def _opened(
 def _sized(
     jobs: pd.DataFrame, plan: SweepPlan, show: Callable[[str], None]
 ) -> tuple[dict[str, Sizing], list[str]]:
-    from prophase.sim.sweeping.sizings import ASKED
+    from prophase.sim.request_variants import ASKED
 
     if list(plan.sizings) == [ASKED]:
         return {}, []
-    from prophase.study.sizings import sizings_of
+    from prophase.study.request_scenarios import sizings_of
 
     return sizings_of(jobs, plan.sizings, show=show)
 
@@ -227,7 +229,7 @@ def _report(
     format: Format,
     said: list[str],
 ) -> None:
-    from prophase.sim.sweeping.resampling import broken_up, rough
+    from prophase.sim.sweep.resampled_traces import broken_up, rough
 
     varied = [name for name in result.axes if ranked[name].nunique() > 1]
     fixed = {name: ranked[name].iloc[0] for name in result.axes if name not in varied}

@@ -21,7 +21,7 @@ from prophase.cli.trace_options import ReplaceOption, named_values
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.trace.loading import Trace
+    from prophase.trace.trace_tables import Trace
 
 
 def command(
@@ -131,8 +131,8 @@ def _export(
     trace: Trace, csv: Path | None, raw: Path | None, *, compress: bool, seed: int
 ) -> list[str]:
     """Write files outside a workspace; return a line about each."""
-    from prophase.trace.synth import tables_to_store, write_raw
-    from prophase.trace.synth.export import write_csv
+    from prophase.trace.synth.generator import tables_to_store, write_csv
+    from prophase.trace.synth.pai_raw_tables import write_raw
 
     lines = []
     if csv is not None:
@@ -206,7 +206,7 @@ def _document(
 
 
 def _emit_comparison(trace: Trace, format: Format) -> None:
-    from prophase.trace.synth import compare_with_published
+    from prophase.trace.synth.pai_published_figures import compare_with_published
 
     table = compare_with_published(trace)
     rows = finite(table.to_dict("records"))

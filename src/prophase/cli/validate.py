@@ -28,7 +28,7 @@ from prophase.errors import InputError, ParameterError, storage_error
 
 if TYPE_CHECKING:
     from prophase.plots.page import Page
-    from prophase.sim.validation import Validation
+    from prophase.sim.validation.wait_validation import Validation
 
 _COLUMNS = (
     "class jobs observed_mean_s simulated_mean_s error_pct p50_observed_s p50_simulated_s "
@@ -91,11 +91,12 @@ def command(
 
     `prophase validate run/ --nodes slurm.conf --slurm slurm.conf --clocks 10 --page report.html`
     """
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
     from prophase.sim import Workload
-    from prophase.sim.measures.groups import groups_of
-    from prophase.sim.validation import Thresholds, validate, without_outcomes
-    from prophase.sim.validation.clocks import replay_clocks
+    from prophase.sim.measures.job_classes import groups_of
+    from prophase.sim.validation.scheduler_clocks import replay_clocks
+    from prophase.sim.validation.verdict import Thresholds
+    from prophase.sim.validation.wait_validation import validate, without_outcomes
     from prophase.trace.describe.words import parse_seconds
 
     limits = Thresholds.parse(_pairs(limit))

@@ -13,7 +13,7 @@ from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.profile.drift.store import WatchFolder
+    from prophase.profile.drift.watch_folder import WatchFolder
     from prophase.profile.drift.watcher import Watcher
 
 #: profiles that are shown as a table; JSON and CSV have all
@@ -72,7 +72,7 @@ def command(
 
     `prophase watch ws --undo 3`
     """
-    from prophase.profile.drift.in_workspace import begin_watching, publish, watch_folder
+    from prophase.profile.drift.workspace_watch import begin_watching, publish, watch_folder
     from prophase.trace.workspace import Workspace
 
     if undo is not None and (finished is not None or restart):
@@ -136,7 +136,7 @@ def _undone(folder: WatchFolder, step: int, path: Path) -> str:
 
 
 def _taken(folder: WatchFolder, watcher: Watcher, finished: Path, source: str | None) -> list[str]:
-    from prophase.cli.learnt_model import jobs_at
+    from prophase.cli.model_options import jobs_at
 
     jobs = jobs_at(finished, source)
     if jobs.empty:
@@ -168,9 +168,9 @@ def _show(
     format: Format,
     remarks: list[str],
 ) -> None:
-    from prophase.profile.drift.in_workspace import told_watch
+    from prophase.profile.drift.workspace_watch import watch_as_json
 
-    document = told_watch(watcher, folder, remarks)
+    document = watch_as_json(watcher, folder, remarks)
     scopes, waiting = watcher.table(), document["waiting_jobs"]
     standing = folder.log.standing()
     if format is not Format.table:

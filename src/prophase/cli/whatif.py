@@ -25,8 +25,9 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.sim.whatif import Comparison, Question, Scenario
-    from prophase.sim.whatif.target import SmallestCluster
+    from prophase.sim.whatif.comparison import ScenarioComparison
+    from prophase.sim.whatif.scenarios import Scenario, WhatIfQuestion
+    from prophase.sim.whatif.smallest_cluster import SmallestCluster
 
 
 def command(
@@ -104,20 +105,16 @@ def command(
 
     `prophase whatif ws --cluster 20x8 --policy shortest --target 'p95 wait < 15 min'`
     """
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
     from prophase.sim import Workload
-    from prophase.sim.whatif import (
-        compare_scenarios,
-        parse_target,
-        ready,
-        scenarios_of,
-        smallest_clusters,
-    )
+    from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
+    from prophase.sim.whatif.scenarios import scenarios_of
+    from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
     from prophase.workers import parse_workers
 
     question = _question(add, remove, load, policy, sharing, requests, combine)
     sizings = [item.strip() for item in sizing.split(",")] if sizing else []
-    promise = parse_target(target) if target else None
+    promise = parse_wait_target(target) if target else None
     if promise is None and question.is_empty and not sizings:
         raise ParameterError(
             "nothing to compare with the baseline. Add an option such as --add 4x8, --load 1.3, "
@@ -137,7 +134,7 @@ def command(
         machines = named_cluster(trace, path, source, nodes, cluster)
         said: list[str] = []
         if sizings:
-            from prophase.study.sizings import sizings_of
+            from prophase.study.request_scenarios import sizings_of
 
             sized, said = sizings_of(
                 trace.jobs, sizings, show=lambda name: progress(f"sizing jobs: {name}", None)
@@ -145,7 +142,7 @@ def command(
             question = replace(question, sizings=sized)
         scenarios, remarks = scenarios_of(question, workload, machines, base)
         remarks += said
-        scenarios = ready(scenarios, leave_out_unfit=leave_out_unfit)
+        scenarios = runnable_scenarios(scenarios, leave_out_unfit=leave_out_unfit)
 
         def shown(what: str) -> Callable[[int, int], None]:
             return lambda done, total: progress(f"{done} of {total} {what}", 100 * done / total)
@@ -178,8 +175,9 @@ def _question(
     sharing: str | None,
     requests: Path | None,
     combine: bool,
-) -> Question:
-    from prophase.sim.whatif import Question, read_requests
+) -> WhatIfQuestion:
+    from prophase.sim.request_variants import read_requests
+    from prophase.sim.whatif.scenarios import WhatIfQuestion
 
     if sharing not in (None, "on", "off"):
         raise ParameterError(f"--sharing {sharing}: is on or off.")
@@ -187,7 +185,7 @@ def _question(
         loads = [float(item) for item in load.split(",")] if load else []
     except ValueError as cause:
         raise ParameterError(f"--load {load}: is not a number, such as 1.3.") from cause
-    return Question(
+    return WhatIfQuestion(
         add=tuple(add or ()),
         remove=tuple(remove or ()),
         loads=tuple(loads),
@@ -200,7 +198,7 @@ def _question(
 
 
 def _report(
-    compared: Comparison,
+    compared: ScenarioComparison,
     scenarios: list[Scenario],
     measure: str,
     seeds: int,
@@ -211,9 +209,9 @@ def _report(
     remarks: list[str],
     format: Format,
 ) -> None:
-    from prophase.sim.answers import told_comparison, told_size
+    from prophase.sim.results import comparison_values, smallest_cluster_values
 
-    document = told_comparison(
+    document = comparison_values(
         compared,
         scenarios,
         measure=measure,
@@ -223,7 +221,7 @@ def _report(
         remarks=remarks,
     )
     rows, remarks = document["rows"], document["remarks"]
-    size_rows = [told_size(one) for one in sizes or []]
+    size_rows = [smallest_cluster_values(one) for one in sizes or []]
     if sizes is not None:
         document |= {"target": target, "smallest": size_rows}
     plain = [{str(key): value for key, value in row.items()} for row in finite(rows)]

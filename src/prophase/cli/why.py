@@ -36,7 +36,7 @@ from prophase.errors import ParameterError, storage_error
 
 if TYPE_CHECKING:
     from prophase.plots.page import Page
-    from prophase.sim.why import Why
+    from prophase.sim.why.explanation import Why
 
 
 def command(
@@ -86,9 +86,9 @@ def command(
 
     `prophase why pods.csv --source openb --nodes nodes.csv --out tables --format json`
     """
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
     from prophase.sim import Workload
-    from prophase.sim.why import why
+    from prophase.sim.why.explanation import why
     from prophase.trace.describe.words import parse_seconds
 
     _refuse_bad_targets(page, out)

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import ParameterError
-from prophase.runs.advice import read_advice
-from prophase.runs.ladder import ladder
+from prophase.runs.next_attempt import ladder
+from prophase.runs.recommended_ladders import read_recommended_ladders
 
 _KILLED = "OOMKilled"
 
@@ -51,7 +51,7 @@ class Sizes:
     @classmethod
     def read(cls, path: Path | str, names: Mapping[str, str] | None = None) -> Sizes:
         """Return the sizes that ``prophase size WS --format json`` has written."""
-        return cls(read_advice(path), names or {})
+        return cls(read_recommended_ladders(path), names or {})
 
     def ladder(self, task_id: str) -> tuple[float, ...]:
         """Return the requests of a task; none if its own request stays."""
@@ -180,7 +180,7 @@ def _with_memory(before: Any, gib: float, *, limits: bool) -> Any:
 
 def _main(words: Sequence[str]) -> int:
     """Run a command under limits; what is said goes to stderr, and nothing after a success."""
-    from prophase.runs.retry import Try, retry
+    from prophase.runs.retried_command import Try, retry
 
     rungs = [float(part) for part in words[0].split(",")]
 

@@ -2,23 +2,21 @@
 
 from typing import TYPE_CHECKING
 
-from prophase.lazy import lazy_names
+from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from prophase.phase.crbm import CRBM
-    from prophase.phase.detect import PhaseDetector
-    from prophase.phase.expanding import expand, propose
-    from prophase.phase.series import series_of
-    from prophase.phase.stream import PhaseStream
+    from prophase.phase.detector import PhaseDetector
+    from prophase.phase.phase_expansion import expand, propose
+    from prophase.phase.phase_stream import PhaseStream
 
 _HOMES = {
     "CRBM": "crbm",
-    "PhaseDetector": "detect",
-    "PhaseStream": "stream",
-    "expand": "expanding",
-    "propose": "expanding",
-    "series_of": "series",
+    "PhaseDetector": "detector",
+    "PhaseStream": "phase_stream",
+    "expand": "phase_expansion",
+    "propose": "phase_expansion",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 
-__all__ = ["CRBM", "PhaseDetector", "PhaseStream", "expand", "propose", "series_of"]
+__all__ = ["CRBM", "PhaseDetector", "PhaseStream", "expand", "propose"]

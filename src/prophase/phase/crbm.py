@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError
-from prophase.phase.products import in_blocks
+from prophase.trace.series.block_products import in_blocks
 
 #: float64 outside, float32 while learning
 Floats = NDArray[Any]

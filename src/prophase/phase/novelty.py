@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from prophase.phase.series import Floats
+from prophase.trace.series.usage_series import Floats
 
 #: samples that are remembered at most
 MOST_SAMPLES = 4_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prophase.phase.series import Ints
 from prophase.phase.stays import stays_of
+from prophase.trace.series.usage_series import Ints
 
 #: sequences longer than this are compared by their beginning
 _MOST_STAYS = 200

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.phase.series import Floats, Ints, SeriesSet
+from prophase.trace.series.usage_series import Floats, Ints, SeriesSet
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from prophase.plots.style import COLOURS, MUTED, count_axis, draw, time_axis
 from prophase.trace.describe.arrivals import Arrivals
-from prophase.trace.describe.clock import DAY_S, WEEKDAYS, date_of, knows_weekdays
+from prophase.trace.describe.trace_clock import DAY_S, WEEKDAYS, date_of, knows_weekdays
 
 _BIN_WORDS = {60.0: "minute", 600.0: "10 minutes", 3600.0: "hour", 21600.0: "6 hours"}
 

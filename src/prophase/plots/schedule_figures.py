@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from prophase.plots.cluster_states import queue_over_time, states_by_type, states_over_time
-from prophase.plots.durations import curves
-from prophase.plots.gantt import gantt
+from prophase.plots.distributions import curves
+from prophase.plots.schedule_gantt import gantt
+from prophase.plots.schedule_over_time import queue_over_time, states_by_type, states_over_time
 from prophase.plots.style import save
 from prophase.sim import Schedule
-from prophase.sim.measures.curves import queue_curves, state_curves
-from prophase.sim.measures.groups import groups_of
+from prophase.sim.measures.job_classes import groups_of
+from prophase.sim.measures.state_curves import queue_curves, state_curves
 from prophase.sim.signatures import Floats
 from prophase.trace.describe.distribution import Curve, curve_of
 

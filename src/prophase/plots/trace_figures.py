@@ -8,9 +8,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from prophase.plots import arrivals, contents, durations, laws, use
+from prophase.plots import arrivals, distributions, trace_contents
 from prophase.plots.style import save
-from prophase.trace.describe import Description, NotComputable
+from prophase.trace.describe.column_arrays import NotComputable
+from prophase.trace.describe.description import Description
 
 _MOST_METRICS = 8
 
@@ -89,13 +90,13 @@ def _times(found: Description) -> Iterator[TraceFigure]:
             f"{name}-histogram",
             chapter,
             f"How many jobs had which {what}; bins of equal width on the log scale.",
-            durations.time_histogram(part, what=what),
+            distributions.time_histogram(part, what=what),
         )
         yield TraceFigure(
             f"{name}-cdf",
             chapter,
             f"Share of all jobs with at most this {what}.",
-            durations.time_cdf(part, what=what),
+            distributions.time_cdf(part, what=what),
         )
 
 
@@ -112,7 +113,7 @@ def _classes(found: Description) -> Iterator[TraceFigure]:
         positive = any(value > 0 for curve in found_curves.values() for value in curve.values)
         if len(found_curves) > 1 and positive:
             caption = f"{title}; the number of jobs is in brackets."
-            figure = durations.curves(found_curves, what=what, title=title)
+            figure = distributions.curves(found_curves, what=what, title=title)
             yield TraceFigure(name, "classes", caption, figure)
 
 
@@ -123,12 +124,12 @@ def _use(found: Description) -> Iterator[TraceFigure]:
             "use-over-request",
             "utilisation",
             "Share of jobs that used at most this part of their request.",
-            use.use_over_request(part),
+            trace_contents.use_over_request(part),
         )
         for column in ("task", "workload"):
             if any(len(getattr(r, f"by_{column}")) > 1 for r in part.resources):
                 caption = f"Utilisation by {column}, the largest allocations."
-                figure = use.utilisation_by(part, column)
+                figure = trace_contents.utilisation_by(part, column)
                 yield TraceFigure(f"utilisation-by-{column}", "utilisation", caption, figure)
     recurrence = found.recurrence
     if not isinstance(recurrence, NotComputable) and len(recurrence.starts) > 1:
@@ -136,7 +137,7 @@ def _use(found: Description) -> Iterator[TraceFigure]:
             "recurrence",
             "recurrence",
             f"Share of jobs per {recurrence.period} whose {recurrence.key} was seen before.",
-            use.recurrence_over_time(recurrence, found.clock),
+            trace_contents.recurrence_over_time(recurrence, found.clock),
         )
 
 
@@ -148,7 +149,7 @@ def _laws(found: Description) -> Iterator[TraceFigure]:
             "arrival_laws",
             "How far each arrival law is from the gaps seen; dashed: limits of good and rough. "
             "Unexplained bursts can make a close law bad.",
-            laws.arrival_law_distances(arriving),
+            distributions.arrival_law_distances(arriving),
         )
     serving = found.service_laws
     if not isinstance(serving, NotComputable):
@@ -156,13 +157,13 @@ def _laws(found: Description) -> Iterator[TraceFigure]:
             "run-time-laws",
             "service_laws",
             "Distribution of the run times above zero, and the laws fitted to it.",
-            laws.law_curves(serving),
+            distributions.law_curves(serving),
         )
         yield TraceFigure(
             "run-time-qq",
             "service_laws",
             "Run times seen against those a law expects: a right law lies on the diagonal.",
-            laws.law_qq(serving),
+            distributions.law_qq(serving),
         )
 
 
@@ -173,16 +174,19 @@ def _contents(found: Description) -> Iterator[TraceFigure]:
                 f"usage-{metric.name.replace('_', '-')}",
                 "usage",
                 f"Distribution of {metric.name} over all samples of all series.",
-                contents.metric_curve(metric),
+                trace_contents.metric_curve(metric),
             )
     if not isinstance(found.nodes, NotComputable) and found.nodes.types:
         yield TraceFigure(
-            "nodes", "nodes", "Number of nodes of each kind.", contents.nodes_by_type(found.nodes)
+            "nodes",
+            "nodes",
+            "Number of nodes of each kind.",
+            trace_contents.nodes_by_type(found.nodes),
         )
     if any(column.missing for column in found.missing):
         yield TraceFigure(
             "missing-values",
             "missing",
             "Share of rows without a value, per column that lacks some.",
-            contents.missing_values(found.missing),
+            trace_contents.missing_values(found.missing),
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from prophase.plots.page import Block, Bullets, Callout, Facts, Page, Picture, Section, Table
 from prophase.plots.trace_figures import trace_figures
-from prophase.trace.describe import Description, NotComputable
-from prophase.trace.describe.clock import Span
-from prophase.trace.describe.story import Chapter, tell
+from prophase.trace.describe.chapters import chapters_of
+from prophase.trace.describe.chapters.chapter import Chapter
+from prophase.trace.describe.column_arrays import NotComputable
+from prophase.trace.describe.description import Description
+from prophase.trace.describe.trace_clock import Span
 from prophase.trace.describe.words import say_number, say_seconds, say_share
 
 _ROWS = {"jobs": "jobs", "usage": "usage samples", "nodes": "nodes"}
@@ -21,7 +23,7 @@ def trace_page(found: Description, *, command: str = "") -> Page:
     >>> import pandas as pd
     >>> from prophase.plots.page import render
     >>> from prophase.trace import Trace
-    >>> from prophase.trace.describe import describe
+    >>> from prophase.trace.describe.description import describe
     >>> jobs = pd.DataFrame({"job_id": ["a", "b"], "duration_s": [60.0, 7200.0]})
     >>> page = trace_page(describe(Trace({"jobs": jobs}, "csv", "0" * 64)))
     >>> "no submit times" in render(page)
@@ -30,7 +32,7 @@ def trace_page(found: Description, *, command: str = "") -> Page:
     pictures: dict[str, list[Picture]] = {}
     for item in trace_figures(found):
         pictures.setdefault(item.chapter, []).append(Picture(item.figure, item.caption))
-    chapters = tell(found)
+    chapters = chapters_of(found)
     sections = [
         Section(chapter.title, _blocks(found, chapter, pictures.get(chapter.key, [])))
         for chapter in chapters

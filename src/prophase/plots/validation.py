@@ -20,8 +20,7 @@ from prophase.plots.style import (
     short,
     time_axis,
 )
-from prophase.sim.validation import Validation
-from prophase.sim.validation.validating import ALL
+from prophase.sim.validation.wait_validation import ALL, Validation
 
 #: waits below a second are drawn at one: a log scale has no zero
 _SHORTEST_S = 1.0

@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from prophase.plots.page import Block, Bullets, Facts, Page, Paragraph, Picture, Section, Table
 from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, legend_below, short
-from prophase.sim.why.answer import Why
 from prophase.sim.why.causes import NAMES, WORDS
-from prophase.trace.describe.clock import WEEKDAYS, knows_weekdays
+from prophase.sim.why.explanation import Why
+from prophase.trace.describe.trace_clock import WEEKDAYS, knows_weekdays
 
 _LABELS = {name: name.replace("_", " ") for name in NAMES} | {
     "gpu_type": "GPU type",

@@ -2,32 +2,31 @@
 
 from typing import TYPE_CHECKING
 
-from prophase.lazy import lazy_names
+from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from prophase.profile.advice.advice import Advice
-    from prophase.profile.advice.asking import ask
-    from prophase.profile.advice.node_types import rank_for_job, rank_node_types
+    from prophase.profile.job_forecast.forecast import JobForecast
+    from prophase.profile.job_forecast.forecast_builder import ask
+    from prophase.profile.job_forecast.node_type_ranking import rank_for_job, rank_node_types
     from prophase.profile.predict.job_model import JobModel, learn
-    from prophase.profile.slo.judging import judge_slo
-    from prophase.profile.slo.rules import read_rules
-    from prophase.profile.submission.reading import read_submissions
+    from prophase.profile.slo import judge_slo, read_rules
+    from prophase.profile.submission.job_file import read_submissions
 
 _HOMES = {
-    "Advice": "advice.advice",
+    "JobForecast": "job_forecast.forecast",
     "JobModel": "predict.job_model",
-    "ask": "advice.asking",
-    "judge_slo": "slo.judging",
+    "ask": "job_forecast.forecast_builder",
+    "judge_slo": "slo",
     "learn": "predict.job_model",
-    "rank_for_job": "advice.node_types",
-    "rank_node_types": "advice.node_types",
-    "read_rules": "slo.rules",
-    "read_submissions": "submission.reading",
+    "rank_for_job": "job_forecast.node_type_ranking",
+    "rank_node_types": "job_forecast.node_type_ranking",
+    "read_rules": "slo",
+    "read_submissions": "submission.job_file",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
-    "Advice",
+    "JobForecast",
     "JobModel",
     "ask",
     "judge_slo",

@@ -2,45 +2,44 @@
 
 from typing import TYPE_CHECKING
 
-from prophase.lazy import lazy_names
+from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from prophase.runs.answers import campaign_status, list_runs, reset_runs, show_run
     from prophase.runs.campaign import Campaign
-    from prophase.runs.executor import Assignment, Check, Executor, make_executor
-    from prophase.runs.export import exported_tables
+    from prophase.runs.executor import Assignment, Executor, ExecutorCheck, make_executor
     from prophase.runs.maintainer import maintain
+    from prophase.runs.measured_rows import exported_tables, profile_run
     from prophase.runs.pipeline import Pipeline, read_pipeline
-    from prophase.runs.profiling import profile_run
     from prophase.runs.states import RunState, next_state
+    from prophase.runs.status import campaign_status, list_runs, reset_runs, show_run
     from prophase.runs.worker import Worker
 
 _HOMES = {
     "Assignment": "executor",
     "Campaign": "campaign",
-    "Check": "executor",
+    "ExecutorCheck": "executor",
     "Executor": "executor",
     "Pipeline": "pipeline",
     "RunState": "states",
     "Worker": "worker",
-    "campaign_status": "answers",
-    "exported_tables": "export",
-    "list_runs": "answers",
+    "campaign_status": "status",
+    "exported_tables": "measured_rows",
+    "list_runs": "status",
     "maintain": "maintainer",
     "make_executor": "executor",
     "next_state": "states",
-    "profile_run": "profiling",
+    "profile_run": "measured_rows",
     "read_pipeline": "pipeline",
-    "reset_runs": "answers",
-    "show_run": "answers",
+    "reset_runs": "status",
+    "show_run": "status",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "Assignment",
     "Campaign",
-    "Check",
     "Executor",
+    "ExecutorCheck",
     "Pipeline",
     "RunState",
     "Worker",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tomllib
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,17 +12,17 @@ from pathlib import Path
 from typing import Self
 
 from prophase.errors import ParameterError, WorkspaceError, not_among, storage_error
-from prophase.runs.advice import of_pipeline, read_advice
+from prophase.runs._yaml_file import YamlFile
+from prophase.runs.code_versions import keep_version
 from prophase.runs.executor import Assignment, Executor, make_executor
 from prophase.runs.pipeline import Pipeline, pipeline_of, read_pipeline
-from prophase.runs.registration import read_scenarios
+from prophase.runs.recommended_ladders import of_pipeline, read_recommended_ladders
+from prophase.runs.scenarios import read_scenarios
 from prophase.runs.store.database import PATIENCE_S, Database
+from prophase.runs.store.leases import WorkerList
 from prophase.runs.store.records import NewRun, Run
-from prophase.runs.store.runs import RunStore
+from prophase.runs.store.run_store import RunStore
 from prophase.runs.store.settings import LiveSettings
-from prophase.runs.store.workers import WorkerList
-from prophase.runs.versions import keep_version
-from prophase.runs.yamlfile import YamlFile
 
 _FILE = "campaign.toml"
 _OWN_FILE = "sqlite:///runs.db"
@@ -166,7 +167,7 @@ class Campaign:
         """Change a live setting; a task it names must be one of the pipeline.
 
         ``advice=FILE`` takes the requests over that a sizer advises; see
-        :func:`prophase.runs.advice.read_advice`.
+        :func:`prophase.runs.recommended_ladders.read_advice`.
         """
         key, _, text = (part.strip() for part in assignment.partition("="))
         if key == "advice" and text:
@@ -184,7 +185,7 @@ class Campaign:
             self.settings.set_advice("", {}, actor=actor)
             return "none"
         tasks = list(read_pipeline(self.pipeline_file).tasks)
-        ladders = of_pipeline(read_advice(path), tasks, str(path))
+        ladders = of_pipeline(read_recommended_ladders(path), tasks, str(path))
         self.settings.set_advice(str(Path(path).resolve()), ladders, actor=actor)
         return f"{path}: {len(ladders)} of {len(tasks)} tasks"
 
@@ -202,3 +203,30 @@ class Campaign:
 def _full(url: str, folder: Path) -> str:
     """Return the address of a database; the campaign's own file is in its folder."""
     return f"sqlite:///{folder / 'runs.db'}" if url == _OWN_FILE else url
+
+
+#: quicker than in production, where a run takes an hour
+_QUICK = ("deploy", "check_deploy", "execute", "check_execute", "profile", "check_profile")
+
+
+def example_campaign(folder: Path, *, quick: bool = False) -> Campaign:
+    """Copy the example below a folder, make a campaign of it and register its runs.
+
+    Parameters
+    ----------
+    quick : bool, default=False
+        Register the heavy scenario alone, at one date.
+    """
+    source = folder / "example"
+    try:
+        if not source.exists():
+            ignored = shutil.ignore_patterns("__init__.py", "__pycache__")
+            shutil.copytree(Path(__file__).parent / "example", source, ignore=ignored)
+    except OSError as cause:
+        raise storage_error(cause, source) from cause
+    campaign = Campaign.create(folder / "campaign", source / "pipeline.yaml")
+    scenarios = "heavy.yaml" if quick else "scenarios.yaml"
+    campaign.register(source / scenarios, actor="demo")
+    for branch in _QUICK:
+        campaign.set(f"{branch}.interval_s=0.2", actor="demo")
+    return campaign

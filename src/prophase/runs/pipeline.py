@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import ParameterError, not_among
-from prophase.runs.yamlfile import YamlFile
+from prophase.runs._yaml_file import YamlFile
 
 _PIPELINE_KEYS = ("name", "executor", "code", "scenario", "parallel_tasks", "sample_every",
                   "node_memory", "bins", "advice", "tasks")  # fmt: skip

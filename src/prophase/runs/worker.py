@@ -13,8 +13,8 @@ from prophase.runs.campaign import Campaign
 from prophase.runs.executor import Executor
 from prophase.runs.maintainer import maintain
 from prophase.runs.states import BRANCHES, Branch, RunState
+from prophase.runs.store.leases import new_worker_name
 from prophase.runs.store.records import Claim, LostClaimError
-from prophase.runs.store.workers import new_worker_name
 
 _log = logging.getLogger(__name__)
 #: the id that a successful trigger brings

@@ -32,7 +32,7 @@ has its state, step, percent and result; ``tasks.cancel(id)`` ends it. Over HTTP
 
 from typing import TYPE_CHECKING
 
-from prophase.lazy import lazy_names
+from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from prophase.serve.app import create_app

@@ -15,18 +15,19 @@ from fastapi import Depends, FastAPI
 from starlette.staticfiles import StaticFiles
 
 from prophase import __version__
-from prophase.serve import contract, login, metrics, pages, problems, submit
-from prophase.serve.access import require
+from prophase.serve import login, metrics, pages, problems, submit
+from prophase.serve import openapi as contract
 from prophase.serve.api import health
 from prophase.serve.background.tasks import Tasks
-from prophase.serve.batching import Batcher
-from prophase.serve.guard.guard import Guard
-from prophase.serve.keeper import Keeper
-from prophase.serve.library import Library
+from prophase.serve.dependencies import require
+from prophase.serve.guard.middleware import Guard
+from prophase.serve.loaded_workspace import WorkspaceCache
 from prophase.serve.metrics import Metrics
+from prophase.serve.prediction_batches import Batcher
 from prophase.serve.settings import Settings
 from prophase.serve.tokens import TokenStore
-from prophase.trace.places import UPLOADS
+from prophase.serve.workspace_reloader import WorkspaceReloader
+from prophase.trace.workspace_paths import UPLOADS
 
 #: modules of serve/api with a router below /v1, in the order of the documentation
 SUBJECTS = (
@@ -69,7 +70,7 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     'Prophase'
     """
     chosen = settings or Settings()
-    library = Library(Path(workspace))
+    library = WorkspaceCache(Path(workspace))
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -104,7 +105,7 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     app.state.metrics = Metrics()
     app.state.batcher = Batcher()
     app.state.metrics.watch_service(library, app.state.tasks)
-    keeper = Keeper(library, app.state.metrics, every_s=chosen.reload_every_s)
+    keeper = WorkspaceReloader(library, app.state.metrics, every_s=chosen.reload_every_s)
     problems.install(app, login.problem_page)
     contract.install(app)
     refusals: dict[str, Any] = {"responses": contract.REFUSALS}

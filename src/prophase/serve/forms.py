@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import Request
 
@@ -27,3 +27,16 @@ async def form_of(request: Request) -> dict[str, str]:
     except ValueError as cause:
         raise Problem(400, f"the form cannot be read: {cause}.") from cause
     return dict(pairs)
+
+
+def local_path(asked: str) -> str:
+    """Return a path of this service, never an address elsewhere.
+
+    Examples
+    --------
+    >>> [local_path(one) for one in ("/runs?a=1", "//evil.org", "https://evil.org", "javascript:x")]
+    ['/runs?a=1', '/', '/', '/']
+    """
+    parts = urlsplit(asked)
+    inside = asked.startswith("/") and not parts.scheme and not parts.netloc
+    return asked if inside and asked.isprintable() and "\\" not in asked else "/"

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from prophase.serve import pages
 from prophase.serve.forms import form_of
-from prophase.serve.guard.callers import COOKIE
+from prophase.serve.guard.authentication import COOKIE
 from prophase.serve.tokens import TokenStore
 
 router = APIRouter(include_in_schema=False)

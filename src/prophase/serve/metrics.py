@@ -17,9 +17,9 @@ from prometheus_client import (
 )
 
 from prophase import __version__
-from prophase.serve.access import require
 from prophase.serve.background.tasks import STATES, Tasks
-from prophase.serve.library import Library
+from prophase.serve.dependencies import require
+from prophase.serve.loaded_workspace import WorkspaceCache
 
 router = APIRouter(tags=["health"])
 #: seconds; the webhook has 0.1, a prediction should take 0.025
@@ -65,7 +65,7 @@ class Metrics:
         self.requests.labels(known, route, str(status)).inc()
         self.seconds.labels(known, route).observe(seconds)
 
-    def watch_service(self, library: Library, tasks: Tasks) -> None:
+    def watch_service(self, library: WorkspaceCache, tasks: Tasks) -> None:
         """Add numbers of the service that are looked up when they are asked for."""
         numbers: dict[str, tuple[str, Callable[[], float]]] = {
             "prophase_ready": (

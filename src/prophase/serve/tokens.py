@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from prophase.errors import FormatError, ParameterError, not_among, storage_error
-from prophase.trace.places import SERVICE
+from prophase.trace.workspace_paths import SERVICE
 
 Role = Literal["read", "feedback", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from prophase.lazy import lazy_names
+from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from prophase.sim.cluster import Cluster
     from prophase.sim.policies import order_policies, place_policies
-    from prophase.sim.replaying import simulate
     from prophase.sim.schedule import Schedule
+    from prophase.sim.simulation import simulate
     from prophase.sim.workload import Workload
 
 _HOMES = {
@@ -17,7 +17,7 @@ _HOMES = {
     "Workload": "workload",
     "order_policies": "policies",
     "place_policies": "policies",
-    "simulate": "replaying",
+    "simulate": "simulation",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 

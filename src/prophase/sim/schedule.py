@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from prophase.sim.absences import Absences
 from prophase.sim.attempts import Attempts
 from prophase.sim.cluster import Cluster
-from prophase.sim.measures.binning import bin_means
-from prophase.sim.measures.capacity import Capacity
+from prophase.sim.measures.capacity import Capacity, bin_means
 from prophase.sim.measures.occupancy import Occupancy
 from prophase.sim.measures.tables import attempt_table, job_table
+from prophase.sim.rules.node_availability import Absences
 from prophase.sim.signatures import GPU_TYPE, GPUS, Floats, Ints
 from prophase.sim.workload import Workload
 from prophase.trace.prices import Prices
 
 if TYPE_CHECKING:
-    from prophase.sim.forecast import StartForecast
+    from prophase.sim.forecast.start_forecast import StartForecast
 
 #: bins of time that curves are averaged over
 BINS = 480
@@ -139,7 +138,8 @@ class Schedule:
 
         Settings are those of ``forecast_start``; order, place and queue are this schedule's.
         """
-        from prophase.sim.forecast import forecast_start, recorded_jobs
+        from prophase.sim.forecast.queue_state import recorded_jobs
+        from prophase.sim.forecast.start_forecast import forecast_start
 
         policy = {"order": self.order, "place": self.place, "queue": self.queue, **settings}
         return forecast_start(recorded_jobs(self), self.cluster, job, now_s=now_s, **policy)

@@ -13,6 +13,8 @@ them, and is compiled once for all.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
@@ -112,3 +114,15 @@ KEY = types.float64(FLOAT_GRID, types.int64, FLOAT_GRID, types.float64, FLOAT_GR
 #: refresh(owners, now, facts): called before keys are asked for
 REFRESH = types.void(FLOAT_GRID, types.float64, FLOAT_GRID)
 KEY_FUNCTION, REFRESH_FUNCTION = types.FunctionType(KEY), types.FunctionType(REFRESH)
+
+
+# How the steps of a loop are compiled.
+#
+# They are melted into the loop, and nothing counts references to arrays: a step takes a dozen
+# arrays and lasts some nanoseconds, so passing and counting them costs more than the step itself
+# (a replay of a million jobs takes half the time). Whoever calls a loop holds the arrays; without
+# counting, compiled code cannot make new ones, so they all come from outside.
+
+
+LOOP: dict[str, Any] = {"cache": True, "_nrt": False}
+STEP: dict[str, Any] = {**LOOP, "forceinline": True}

@@ -2,31 +2,31 @@
 
 from typing import TYPE_CHECKING
 
-from prophase.lazy import lazy_names
+from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from prophase.sizing.advising.advice import Gate, advise
-    from prophase.sizing.advising.exporting import export
-    from prophase.sizing.batch import Sizer
+    from prophase.sizing.export_formats import export
+    from prophase.sizing.recommender import Gate, recommend
     from prophase.sizing.registry import SIZERS, make_online_sizer
-    from prophase.sizing.replaying.comparing import compare
-    from prophase.sizing.replaying.replay import replay
-    from prophase.sizing.replaying.tasks import task_runs
+    from prophase.sizing.replays.comparison import compare
+    from prophase.sizing.replays.replay import replay
+    from prophase.sizing.replays.task_runs import task_runs
     from prophase.sizing.sizer import Features, OnlineSizer, Outcome
+    from prophase.sizing.table_sizer import Sizer
 
 _HOMES = {
     "SIZERS": "registry",
     "Features": "sizer",
-    "Gate": "advising.advice",
+    "Gate": "recommender",
     "OnlineSizer": "sizer",
     "Outcome": "sizer",
-    "Sizer": "batch",
-    "advise": "advising.advice",
-    "compare": "replaying.comparing",
-    "export": "advising.exporting",
+    "Sizer": "table_sizer",
+    "recommend": "recommender",
+    "compare": "replays.comparison",
+    "export": "export_formats",
     "make_online_sizer": "registry",
-    "replay": "replaying.replay",
-    "task_runs": "replaying.tasks",
+    "replay": "replays.replay",
+    "task_runs": "replays.task_runs",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 
@@ -37,10 +37,10 @@ __all__ = [
     "OnlineSizer",
     "Outcome",
     "Sizer",
-    "advise",
     "compare",
     "export",
     "make_online_sizer",
+    "recommend",
     "replay",
     "task_runs",
 ]

@@ -15,19 +15,19 @@ from prophase.sizing.sizer import OnlineSizer
 #: name -> module and class below ``prophase.sizing``; the class takes ``risk``
 _OURS = {
     "default": "least_waste.sizer:LeastWaste",
-    "request": "baselines.request:UserRequest",
-    "maximum": "baselines.seen:MaximumSeen",
-    "percentile": "baselines.seen:PercentileSeen",
-    "krr": "baselines.krr:KrrRule",
-    "vpa": "baselines.vpa:KubernetesVpa",
+    "request": "baselines.seen_peaks:UserRequest",
+    "maximum": "baselines.seen_peaks:MaximumSeen",
+    "percentile": "baselines.seen_peaks:PercentileSeen",
+    "krr": "baselines.krr_and_vpa:KrrRule",
+    "vpa": "baselines.krr_and_vpa:KubernetesVpa",
     "tovar": "baselines.tovar:Tovar",
     "witt-std": "baselines.witt:WittStandardDeviation",
     "witt-max": "baselines.witt:WittMaximumError",
     "witt-waste": "baselines.witt:WittWastage",
     "sizey": "baselines.sizey:SizeyLike",
-    "profile": "baselines.grouped:PerProfile",
-    "phase": "baselines.grouped:PerPhase",
-    "thesis": "thesis.sizer:ThesisBins",
+    "profile": "baselines.seen_peaks:PerProfile",
+    "phase": "baselines.seen_peaks:PerPhase",
+    "thesis": "bins.sizer:ThesisBins",
 }
 #: name -> module and class, those of other packages included
 SIZERS = {name: f"prophase.sizing.{home}" for name, home in _OURS.items()} | {

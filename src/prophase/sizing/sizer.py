@@ -11,7 +11,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from prophase.lazy_imports import optional
 
 #: what is known of a task: ``workflow``, ``tag``, ``cpus``, ``request_gib``, ``time_limit_h``,
 #: ``submit_s``, perhaps ``input_gib`` and others; after the run also ``post``
@@ -95,3 +98,7 @@ def request_of(features: Features) -> float | None:
 def request_or_plenty(features: Features) -> float:
     """Return what a task gets of which nothing is known: its request, else a usual amount."""
     return request_of(features) or NOTHING_KNOWN_GIB
+
+
+#: scikit-learn, XGBoost, Optuna or imbalanced-learn by the name of a module
+library = partial(optional, what="this way of sizing", extra="learn")

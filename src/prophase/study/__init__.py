@@ -2,51 +2,51 @@
 
 from typing import TYPE_CHECKING
 
-from prophase.lazy import lazy_names
+from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from prophase.study.learning import Learnt, learn_models
+    from prophase.study.cluster import machines
+    from prophase.study.cold_start import FirstRun, first_run
     from prophase.study.ledger.balance import balance_of
-    from prophase.study.ledger.book import Ledger
-    from prophase.study.loop.plan import StudyPlan, read_plan
-    from prophase.study.loop.running import StudyResult, run_study
-    from prophase.study.machines import machines
-    from prophase.study.measuring.first_run import FirstRun, first_run
-    from prophase.study.measuring.next_runs import NextRuns, next_runs
-    from prophase.study.proof.found import Proof
-    from prophase.study.proof.given import GivenAdvice, read_advice
-    from prophase.study.proof.proving import prove
+    from prophase.study.ledger.ledger import Ledger
+    from prophase.study.measurement_plan import NextRuns, next_runs
+    from prophase.study.pipeline import StudyResult, run_study
+    from prophase.study.plan import StudyPlan, read_plan
+    from prophase.study.proof.candidate import Candidate, read_candidate
+    from prophase.study.proof.proof import Proof
+    from prophase.study.proof.prover import prove
     from prophase.study.proof.verdict import Limits
-    from prophase.study.scheduling.comparing import ScheduleStudy, schedule_study
+    from prophase.study.scheduling.comparison import ScheduleStudy, schedule_study
+    from prophase.study.workspace_models import LearnedModels, learn_models
 
 _HOMES = {
-    "FirstRun": "measuring.first_run",
-    "GivenAdvice": "proof.given",
-    "Learnt": "learning",
-    "Ledger": "ledger.book",
+    "FirstRun": "cold_start",
+    "Candidate": "proof.candidate",
+    "LearnedModels": "workspace_models",
+    "Ledger": "ledger.ledger",
     "Limits": "proof.verdict",
-    "NextRuns": "measuring.next_runs",
-    "Proof": "proof.found",
-    "ScheduleStudy": "scheduling.comparing",
-    "StudyPlan": "loop.plan",
-    "StudyResult": "loop.running",
+    "NextRuns": "measurement_plan",
+    "Proof": "proof.proof",
+    "ScheduleStudy": "scheduling.comparison",
+    "StudyPlan": "plan",
+    "StudyResult": "pipeline",
     "balance_of": "ledger.balance",
-    "first_run": "measuring.first_run",
-    "learn_models": "learning",
-    "machines": "machines",
-    "next_runs": "measuring.next_runs",
-    "prove": "proof.proving",
-    "read_advice": "proof.given",
-    "read_plan": "loop.plan",
-    "run_study": "loop.running",
-    "schedule_study": "scheduling.comparing",
+    "first_run": "cold_start",
+    "learn_models": "workspace_models",
+    "machines": "cluster",
+    "next_runs": "measurement_plan",
+    "prove": "proof.prover",
+    "read_candidate": "proof.candidate",
+    "read_plan": "plan",
+    "run_study": "pipeline",
+    "schedule_study": "scheduling.comparison",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
+    "Candidate",
     "FirstRun",
-    "GivenAdvice",
-    "Learnt",
+    "LearnedModels",
     "Ledger",
     "Limits",
     "NextRuns",
@@ -60,7 +60,7 @@ __all__ = [
     "machines",
     "next_runs",
     "prove",
-    "read_advice",
+    "read_candidate",
     "read_plan",
     "run_study",
     "schedule_study",

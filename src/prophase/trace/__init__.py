@@ -2,16 +2,24 @@
 
 from typing import TYPE_CHECKING
 
-from prophase.lazy import lazy_names
+from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from prophase.trace.check import check_jobs, check_nodes, check_usage
-    from prophase.trace.importing import import_trace
-    from prophase.trace.loading import Trace, open_trace
+    from prophase.trace.import_pipeline import import_trace
     from prophase.trace.prices import Prices
     from prophase.trace.reader import Reader, all_readers, reader_named
-    from prophase.trace.schema import JOBS, NODES, SCHEMAS, USAGE, known_at_submit
-    from prophase.trace.staging import ImportReport
+    from prophase.trace.schema import (
+        JOBS,
+        NODES,
+        SCHEMAS,
+        USAGE,
+        check_jobs,
+        check_nodes,
+        check_usage,
+        known_at_submit,
+    )
+    from prophase.trace.staged_tables import ImportReport
+    from prophase.trace.trace_tables import Trace, open_trace
     from prophase.trace.workspace import Workspace
 
 _HOMES = {
@@ -19,18 +27,18 @@ _HOMES = {
     "NODES": "schema",
     "SCHEMAS": "schema",
     "USAGE": "schema",
-    "ImportReport": "staging",
+    "ImportReport": "staged_tables",
     "Prices": "prices",
     "Reader": "reader",
-    "Trace": "loading",
+    "Trace": "trace_tables",
     "Workspace": "workspace",
     "all_readers": "reader",
-    "check_jobs": "check",
-    "check_nodes": "check",
-    "check_usage": "check",
-    "import_trace": "importing",
+    "check_jobs": "schema",
+    "check_nodes": "schema",
+    "check_usage": "schema",
+    "import_trace": "import_pipeline",
     "known_at_submit": "schema",
-    "open_trace": "loading",
+    "open_trace": "trace_tables",
     "reader_named": "reader",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -14,14 +14,14 @@ from pathlib import Path
 import ibis
 
 from prophase.errors import FanOutError, FormatError, MissingFileError
-from prophase.trace import files
+from prophase.trace import source_files as files
 from prophase.trace.engine import BadLine, Engine
-from prophase.trace.files import SourceFile
-from prophase.trace.sheet import MISSING_WORDS, REASON, Sheet
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import MISSING_WORDS, REASON, Sheet
 
 
 @dataclass(frozen=True)
-class Repeats:
+class KeyRepeats:
     """How often a key that should name one row names several."""
 
     values: int
@@ -172,14 +172,14 @@ class Dump:
             )
         return joined.drop(*(column for column in joined.columns if column.endswith("_right")))
 
-    def repeats(self, table: ibis.Table, keys: Sequence[str]) -> Repeats:
+    def repeats(self, table: ibis.Table, keys: Sequence[str]) -> KeyRepeats:
         """Count the values of a key that stand in more than one row."""
         copies = table.group_by(list(keys)).agg(copies=table.count())
         again = copies.filter(copies.copies > 1)
         counted = self.engine.to_pandas(
             again.agg(values=again.count(), rows=again.copies.sum(), most=again.copies.max())
         ).fillna(0)
-        return Repeats(*(int(counted[name].iloc[0]) for name in ("values", "rows", "most")))
+        return KeyRepeats(*(int(counted[name].iloc[0]) for name in ("values", "rows", "most")))
 
     def materialised(self, table: ibis.Table, name: str) -> ibis.Table:
         """Run an expression once, so that checking and joining do not parse its file twice."""

@@ -20,7 +20,7 @@ import ibis
 import pandas as pd
 
 from prophase.errors import FormatError, ParameterError, StorageError, not_among, storage_error
-from prophase.trace.files import first_line_not_utf8, not_utf8
+from prophase.trace.source_files import first_line_not_utf8, not_utf8
 
 #: measured on 5 million wide rows: smallest file and fastest write of the settings tried
 _PARQUET: dict[str, Any] = {

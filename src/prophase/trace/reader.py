@@ -14,7 +14,7 @@ from pathlib import Path
 import ibis
 
 from prophase.errors import ParameterError, not_among
-from prophase.trace import files
+from prophase.trace import source_files as files
 from prophase.trace.dump import Dump, first_line_of, words_of
 
 #: what a reader returns: table name -> expression; names beyond jobs, usage and nodes are

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prophase.trace.synth import make_pai
+from prophase.trace.synth.pai import make_pai
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +22,9 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(trace: Path) -> Path:
+    from prophase.profile.clusters.ended_jobs import ended_jobs
     from prophase.profile.clusters.profiler import WorkloadProfiler
-    from prophase.profile.clusters.selecting import ended_jobs
-    from prophase.trace.loading import open_trace
+    from prophase.trace.trace_tables import open_trace
 
     path = trace.with_name("profiles.model")
     WorkloadProfiler().fit(ended_jobs(open_trace(trace, source="csv").jobs).jobs).save(path)

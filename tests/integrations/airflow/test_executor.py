@@ -13,9 +13,9 @@ import pytest
 from prophase.errors import ExecutorError, ParameterError
 from prophase.integrations.airflow.api import AirflowApiError
 from prophase.integrations.airflow.executor import AirflowExecutor
+from prophase.runs._yaml_file import YamlFile
 from prophase.runs.executor import Assignment, executor_names
 from prophase.runs.pipeline import pipeline_of
-from prophase.runs.yamlfile import YamlFile
 
 PIPELINE = """
 name: small

@@ -19,9 +19,9 @@ from kube_api import KubeApi, Refused, check_schema, running_kube_api
 from prophase.errors import ExecutorError, ParameterError
 from prophase.integrations.kubernetes.executor import KubernetesExecutor
 from prophase.integrations.kubernetes.manifests import scenario_map, task_job
+from prophase.runs._yaml_file import YamlFile
 from prophase.runs.executor import Assignment, executor_names
 from prophase.runs.pipeline import pipeline_of, read_pipeline
-from prophase.runs.yamlfile import YamlFile
 
 TWO_TASKS = """
 name: Two

@@ -16,7 +16,7 @@ import pytest
 from tests.integrations.prometheus.small_cluster import live_metrics, open_metrics
 
 from prophase.errors import InputError
-from prophase.integrations.prometheus import Prometheus
+from prophase.integrations.prometheus.client import Prometheus
 
 #: generous, for a machine that does much else
 _STARTED_S = 120.0

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 
 from prophase.errors import InputError, ParameterError
-from prophase.integrations.prometheus import follow_prometheus, usage_from_prometheus
+from prophase.integrations.prometheus.usage import follow_prometheus, usage_from_prometheus
 
 
 class FakePrometheus(BaseHTTPRequestHandler):

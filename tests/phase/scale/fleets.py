@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from prophase.phase.scale import Fleet
+from prophase.autoscale.fleet import Fleet
 
 
 def plateaus(

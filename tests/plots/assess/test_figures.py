@@ -4,12 +4,11 @@ import pandas as pd
 import pytest
 from tests.sizing.assess.made_runs import light_and_heavy
 
-from prophase.plots.assess.bars import driver_bars, utilisation_bars
-from prophase.plots.assess.boxes import cluster_boxes, memory_boxes
-from prophase.plots.assess.confusion import confusion_matrices
-from prophase.plots.assess.writing import write_assessment
-from prophase.sizing.assess import assess
-from prophase.sizing.thesis.experiments import run_experiments
+from prophase.papers.thesis.experiments import run_experiments
+from prophase.papers.thesis.figures import confusion_matrices
+from prophase.plots.assessment import driver_bars, utilisation_bars, write_assessment
+from prophase.plots.assessment_boxes import cluster_boxes, memory_boxes
+from prophase.sizing.assess.assessment import assess
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.plots.profiles.boxes import metric_boxes
+from prophase.plots.profiles.boxes import metric_boxes, silhouette_box_plot
 from prophase.plots.profiles.figures import profile_figures
 from prophase.plots.profiles.page import write_profile_page
-from prophase.plots.profiles.silhouettes import silhouette_box_plot
 from prophase.profile.clusters.figure_tables import box_statistics
-from prophase.profile.clusters.generators import Hdbscan, Optics
+from prophase.profile.clusters.generators.density import Hdbscan, Optics
 from prophase.profile.clusters.profiler import Recognised, WorkloadProfiler
 
 

@@ -3,10 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from prophase.plots.profiles.confusion import confusion_matrix
-from prophase.plots.profiles.shap import importance_bars, job_bars, shap_bars
-from prophase.profile.classify.explaining import JobExplanation, ShapSummary
-from prophase.profile.classify.scoring import score
+from prophase.plots.profiles.classifier import (
+    confusion_matrix,
+    importance_bars,
+    job_bars,
+    shap_bars,
+)
+from prophase.profile.classify.classifier_scores import score
+from prophase.profile.classify.explanation import JobExplanation, ShapSummary
 
 
 def test_the_confusion_matrix_marks_profiles_that_no_answer_named() -> None:

@@ -4,8 +4,12 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import StorageError
-from prophase.plots.report import draw_chart, write_report
-from prophase.study.report import Chart, Finding, Report, ResultTable, read_report
+from prophase.plots.report.charts import draw_chart
+from prophase.plots.report.writing import write_report
+from prophase.study.report.charts import Chart
+from prophase.study.report.document import read_report
+from prophase.study.report.parts import ResultTable
+from prophase.study.report.report import Finding, Report
 
 ROWS = [
     {"n": 1, "what": "a <b>", "x": 1.0, "x_low": 0.5, "x_high": 2.0},

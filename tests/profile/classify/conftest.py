@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.profile.classify import ProfileClassifier
+from prophase.profile.classify.classifier import ProfileClassifier
 
 #: profile -> users, workload and task of its jobs
 KINDS = {

@@ -8,8 +8,7 @@ import pytest
 
 from prophase.errors import InputError, MissingColumnError, ModelFileError, ParameterError
 from prophase.modelfile import load_model, save_model
-from prophase.profile.classify import ProfileClassifier
-from prophase.profile.classify.classifier import KIND
+from prophase.profile.classify.classifier import KIND, ProfileClassifier
 
 Labelled = tuple[pd.DataFrame, np.ndarray]
 

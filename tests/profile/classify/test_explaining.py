@@ -5,14 +5,9 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError, ParameterError
-from prophase.profile.classify import (
-    ProfileClassifier,
-    explaining,
-    importance,
-    shap_of_job,
-    shap_summary,
-    tree_text,
-)
+from prophase.profile.classify import explanation as explaining
+from prophase.profile.classify.classifier import ProfileClassifier
+from prophase.profile.classify.explanation import importance, shap_of_job, shap_summary, tree_text
 
 Labelled = tuple[pd.DataFrame, np.ndarray]
 

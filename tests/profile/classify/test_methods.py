@@ -6,10 +6,10 @@ import pytest
 
 from prophase.errors import ModelFileError, ParameterError
 from prophase.modelfile import Parts
-from prophase.profile.classify.metadata import Words, words_of
+from prophase.profile.classify.metadata_words import Words, words_of
 from prophase.profile.classify.methods import METHODS, method_named
-from prophase.profile.classify.methods.nearest import Nearest
-from prophase.profile.classify.methods.rules import Rules
+from prophase.profile.classify.methods.majority_rules import Rules
+from prophase.profile.classify.methods.nearest_neighbour import Nearest
 
 COLUMNS = ["user", "group", "workload", "task"]
 

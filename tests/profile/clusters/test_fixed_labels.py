@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from prophase.errors import MissingColumnError
-from prophase.profile.clusters.features import usage_features
 from prophase.profile.clusters.fixed_labels import PUBLISHED_TABLE_II, fixed_label_silhouettes
 from prophase.profile.clusters.transforms import fit_transform
-from prophase.trace.loading import open_trace
+from prophase.profile.clusters.usage_metrics import usage_features
+from prophase.trace.trace_tables import open_trace
 
 
 def test_a_label_that_names_the_kind_of_job_scores_higher_than_one_that_does_not(

@@ -13,17 +13,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.profile.clusters.clustering import Generator
-from prophase.profile.clusters.features import usage_features
-from prophase.profile.clusters.generators import (
-    Autoencoder,
-    Hdbscan,
-    KMeans,
-    Optics,
-    Rule,
-    Rules,
-    SemiSupervised,
-)
+from prophase.profile.clusters.generators.autoencoder import Autoencoder
+from prophase.profile.clusters.generators.density import Hdbscan, Optics
+from prophase.profile.clusters.generators.k_means import KMeans
+from prophase.profile.clusters.generators.rules import Rule, Rules
+from prophase.profile.clusters.generators.semi_supervised import SemiSupervised
 from prophase.profile.clusters.transforms import fit_transform
+from prophase.profile.clusters.usage_metrics import usage_features
 
 GENERATORS: list[Generator] = [
     Hdbscan(20, min_samples=5),

@@ -9,10 +9,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from prophase.errors import InputError, MissingColumnError, ModelFileError, ParameterError
 from prophase.modelfile import save_model
-from prophase.profile.clusters.comparing import compare_generators, leaking_effect
-from prophase.profile.clusters.generators import Hdbscan, KMeans, Optics, Rule, Rules
+from prophase.profile.clusters.generator_comparison import compare_generators, leaking_effect
+from prophase.profile.clusters.generators.density import Hdbscan, Optics
+from prophase.profile.clusters.generators.k_means import KMeans
+from prophase.profile.clusters.generators.rules import Rule, Rules
 from prophase.profile.clusters.profiler import KIND, WorkloadProfiler
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 
 
 def test_profiles_are_the_kinds_of_job(jobs: pd.DataFrame) -> None:

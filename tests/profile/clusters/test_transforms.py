@@ -5,7 +5,6 @@ import pytest
 from sklearn import preprocessing
 
 from prophase.errors import ParameterError
-from prophase.profile.clusters.features import UsageFeatures
 from prophase.profile.clusters.transforms import (
     ALIASES,
     PAPER_TRANSFORMS,
@@ -13,6 +12,7 @@ from prophase.profile.clusters.transforms import (
     fit_transform,
     transform_histograms,
 )
+from prophase.profile.clusters.usage_metrics import UsageFeatures
 
 SKEWED = np.column_stack(
     [

@@ -7,7 +7,8 @@ import pytest
 from tests.profile.drift.made_jobs import CHANGE, HISTORY, jobs_of_kinds
 
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.profile.drift import Watcher, WatchFolder
+from prophase.profile.drift.watch_folder import WatchFolder
+from prophase.profile.drift.watcher import Watcher
 
 Watched = tuple[WatchFolder, Watcher, pd.DataFrame]
 

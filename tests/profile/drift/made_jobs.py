@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from prophase.profile.drift import WatchFolder
+from prophase.profile.drift.watch_folder import WatchFolder
 
 HISTORY, CHANGE, ALL = 1_800, 2_000, 2_700
 

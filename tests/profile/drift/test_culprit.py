@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.profile.drift.culprit import find_culprit
-from prophase.profile.drift.repair import choose_repair
+from prophase.profile.drift.outcome_repair import choose_repair
 
 
 def test_the_values_whose_jobs_changed_are_named() -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
-from prophase.profile.drift import DriftMonitor
+from prophase.profile.drift.monitor import DriftMonitor
 
 
 def stream(count: int, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:

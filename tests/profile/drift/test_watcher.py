@@ -7,7 +7,7 @@ from tests.profile.drift.made_jobs import CHANGE, HISTORY, jobs_of_kinds
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.profile.drift import Watcher
+from prophase.profile.drift.watcher import Watcher
 
 
 def test_only_what_broke_is_grouped_anew_and_all_other_profiles_keep_their_number(

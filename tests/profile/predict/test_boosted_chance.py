@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from prophase.profile.predict.boosted_chance import BoostedChance
-from prophase.profile.predict.trees import matrix
+from prophase.profile.predict.leaf_forest import matrix
+from prophase.profile.predict.yes_no_target import BoostedChance
 
 
 def test_as_many_outcomes_are_true_as_are_likely() -> None:

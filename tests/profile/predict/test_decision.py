@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prophase.profile.predict.decision import FACTOR_TWO, NEARLY_EXACT, best_points
+from prophase.profile.predict.pooled_distribution import FACTOR_TWO, NEARLY_EXACT, best_points
 
 
 def test_of_two_humps_the_larger_is_named() -> None:

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError
+from prophase.profile.predict.error_measures import measure
 from prophase.profile.predict.evaluation import evaluate
-from prophase.profile.predict.measures import measure
 
 
 def answers(value: list[float], low: list[float], high: list[float]) -> pd.DataFrame:

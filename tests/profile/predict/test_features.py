@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.profile.predict import features as module
-from prophase.profile.predict.features import features
+from prophase.profile.predict import training_features as module
 from prophase.profile.predict.history import History
 from prophase.profile.predict.memory import RECENT
+from prophase.profile.predict.training_features import features
 
 
 def test_a_few_jobs_have_the_features_they_have_among_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.profile.advice.asking import ask
-from prophase.profile.predict.filling import absent_columns, fill_table
+from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.predict.job_model import JobModel, learn
+from prophase.profile.predict.missing_columns import absent_columns, fill_table
 
 
 @pytest.fixture(scope="module")

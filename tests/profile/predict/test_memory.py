@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prophase.profile.predict.medians import medians_as_of
+from prophase.profile.predict.history import medians_as_of
 from prophase.profile.predict.memory import RECENT, SAMPLED, Memory
 
 rows = st.lists(

@@ -3,7 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prophase.profile.predict.pool import POOLED, densities, evenly, learn_weights, pooled
+from prophase.profile.predict.pooled_distribution import (
+    POOLED,
+    densities,
+    evenly,
+    learn_weights,
+    pooled,
+)
 
 
 def test_the_opinion_that_fits_gets_the_weight() -> None:

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from prophase.profile.predict.history import History
-from prophase.profile.predict.recording import steadily_recorded
+from prophase.profile.predict.history import History, steadily_recorded
 
 
 def late_gpus(rows: int = 400) -> pd.DataFrame:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from prophase.profile.predict.submitted import arrivals, ends, outcomes, submitted
+from prophase.profile.predict.submit_columns import arrivals, ends, outcomes, submitted
 
 
 def test_a_job_that_never_ran_has_no_run_time() -> None:

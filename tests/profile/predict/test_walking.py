@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prophase.profile.predict.trees import LeafForest, matrix
-from prophase.profile.predict.walking import FEW, Walk
+from prophase.profile.predict.leaf_forest import FEW, LeafForest, Walk, matrix
 
 
 @pytest.mark.parametrize("rows", [1, 7, FEW])

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError, MissingColumnError
-from prophase.profile.predict.answer import Answer
 from prophase.profile.predict.evaluation import evaluate
 from prophase.profile.predict.methods import predictor_named
-from prophase.profile.predict.submitted import outcomes
-from prophase.profile.predict.yes_no import ShareCalibrator, yes_no_measures
+from prophase.profile.predict.point_and_range import PointAndRange
+from prophase.profile.predict.submit_columns import outcomes
+from prophase.profile.predict.yes_no_target import ShareCalibrator, yes_no_measures
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +41,14 @@ def test_bounds_hold_the_true_chance() -> None:
     truth = (draw.random(4_000) < chance).astype(float)
     kind, late = np.full(4_000, "seen"), np.zeros(4_000, dtype=bool)
     calibrator = ShareCalibrator()
-    calibrator.learn(Answer.of_point(chance), truth, kind, late, np.arange(4_000.0))
+    calibrator.learn(PointAndRange.of_point(chance), truth, kind, late, np.arange(4_000.0))
     asked = np.linspace(0.02, 0.98, 50)
-    low, high = calibrator.widen(Answer.of_point(asked), kind[:50], late[:50], np.full(50, np.inf))
+    low, high = calibrator.widen(
+        PointAndRange.of_point(asked), kind[:50], late[:50], np.full(50, np.inf)
+    )
     assert ((low <= asked) & (asked <= high)).all()
     assert (high - low).max() < 0.15
-    nothing = ShareCalibrator().widen(Answer.of_point(asked), kind[:50], late[:50], asked)
+    nothing = ShareCalibrator().widen(PointAndRange.of_point(asked), kind[:50], late[:50], asked)
     assert nothing[0].max() == 0.0
     assert nothing[1].min() == 1.0
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from prophase.errors import FormatError, InputError, MissingFileError, ParameterError
-from prophase.profile.predict.chances import probability_above
 from prophase.profile.predict.job_model import JobModel, learn
-from prophase.profile.slo import Rule, judge_slo, read_rules
+from prophase.profile.predict.range_probability import probability_above
+from prophase.profile.slo import SloRule, judge_slo, read_rules
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_rules_are_read_from_toml_and_yaml(tmp_path: Path) -> None:
     yaml = tmp_path / "rules.yaml"
     yaml.write_text("rules:\n- {metric: gpu_util_mean_pct, comparison: '>=', value: 30}\n")
     first, second = read_rules(toml)
-    assert first == Rule(
+    assert first == SloRule(
         "short", "duration_s", "<=", 7200.0, {"queue": "prod", "request_gpus": 2.0}, 0.9
     )
     assert (second.name, second.value) == ("memory_peak_gib > 512Mi", 0.5)
@@ -58,9 +58,9 @@ def test_a_violation_is_predicted_from_the_chance_and_the_confidence(
     model: JobModel, history: pd.DataFrame
 ) -> None:
     rules = [
-        Rule("sure", "duration_s", "<=", 600.0, {"queue": "prod"}, 0.9),
-        Rule("likely", "duration_s", "<=", 600.0, {"queue": "prod"}, 0.5),
-        Rule("long", "duration_s", ">=", 20.0),
+        SloRule("sure", "duration_s", "<=", 600.0, {"queue": "prod"}, 0.9),
+        SloRule("likely", "duration_s", "<=", 600.0, {"queue": "prod"}, 0.5),
+        SloRule("long", "duration_s", ">=", 20.0),
     ]
     found = judge_slo(model, rules, history[1400:])
     sure, likely, long = found.rules
@@ -72,7 +72,7 @@ def test_a_violation_is_predicted_from_the_chance_and_the_confidence(
 
 
 def test_predictions_are_judged_by_what_happened(model: JobModel, history: pd.DataFrame) -> None:
-    (told,) = judge_slo(model, [Rule("r", "duration_s", "<=", 400.0)], history[1400:]).rules
+    (told,) = judge_slo(model, [SloRule("r", "duration_s", "<=", 400.0)], history[1400:]).rules
     actual = int((history["duration_s"][1400:] > 400).sum())
     assert told["judged"] == 600
     assert told["broken"] == actual
@@ -83,14 +83,16 @@ def test_predictions_are_judged_by_what_happened(model: JobModel, history: pd.Da
 
 
 def test_jobs_without_an_outcome_are_predicted_and_not_judged(model: JobModel) -> None:
-    found = judge_slo(model, [Rule("r", "duration_s", "<", 60.0)], pd.DataFrame({"user": ["joe"]}))
+    found = judge_slo(
+        model, [SloRule("r", "duration_s", "<", 60.0)], pd.DataFrame({"user": ["joe"]})
+    )
     assert found.predicted == 1
     assert "brier" not in found.rules[0]
 
 
 def test_without_an_answer_nothing_is_claimed(history: pd.DataFrame) -> None:
     thin = learn(history[:5], ["duration_s"], method="shrinkage")
-    found = judge_slo(thin, [Rule("r", "duration_s", "<", 60.0)], history[5:7])
+    found = judge_slo(thin, [SloRule("r", "duration_s", "<", 60.0)], history[5:7])
     assert found.predicted == 0
     assert found.rules[0]["no_answer"] == 2
 
@@ -108,7 +110,7 @@ def test_chances_fall_with_the_value_and_meet_at_the_ends() -> None:
 
 def test_a_metric_the_model_does_not_know_is_refused(model: JobModel) -> None:
     with pytest.raises(ParameterError, match="has not learnt 'read_bytes'"):
-        judge_slo(model, [Rule("r", "read_bytes", "<", 1.0)], pd.DataFrame({"user": ["ann"]}))
+        judge_slo(model, [SloRule("r", "read_bytes", "<", 1.0)], pd.DataFrame({"user": ["ann"]}))
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import ExecutorError
+from prophase.runs._yaml_file import YamlFile
 from prophase.runs.executor import Assignment
 from prophase.runs.local.attempts import attempts_of
 from prophase.runs.local.executor import LocalExecutor
 from prophase.runs.pipeline import pipeline_of
-from prophase.runs.yamlfile import YamlFile
 
 TWO_TASKS = """
 name: two

@@ -12,7 +12,7 @@ from sqlalchemy import inspect, text
 from prophase.errors import DatabaseError, StorageError
 from prophase.runs.states import BRANCHES
 from prophase.runs.store.database import Database, newest_revision
-from prophase.runs.store.runs import RunStore
+from prophase.runs.store.run_store import RunStore
 from prophase.runs.store.tables import metadata
 
 

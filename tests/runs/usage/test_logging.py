@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from prophase.errors import FormatError, MissingFileError, ParameterError, StorageError
-from prophase.runs.usage import log_usage, read_usage, run_logged
+from prophase.runs.usage.usage_log import log_usage, read_usage, run_logged
 
 
 def test_a_command_leaves_a_table_of_its_usage(tmp_path):

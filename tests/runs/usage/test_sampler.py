@@ -3,8 +3,7 @@ from __future__ import annotations
 import json
 import os
 
-from prophase.runs.usage.cgroup import ControlGroup
-from prophase.runs.usage.limits import GroupLimit
+from prophase.runs.usage.cgroup import ControlGroup, GroupLimit
 from prophase.runs.usage.sampler import DurableLines, TreeSampler
 
 

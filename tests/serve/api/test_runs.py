@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.serve.conftest import Serve
 
-from prophase.runs.demo import example_campaign
+from prophase.runs.campaign import example_campaign
 from prophase.serve.tokens import TokenStore
 
 

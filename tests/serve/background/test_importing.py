@@ -8,9 +8,9 @@ from fastapi.testclient import TestClient
 
 from prophase.errors import InputError
 from prophase.serve.app import create_app
-from prophase.serve.background.importing import import_upload
-from prophase.trace.places import UPLOADS
+from prophase.serve.background.task_functions import import_upload
 from prophase.trace.workspace import Workspace
+from prophase.trace.workspace_paths import UPLOADS
 
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,a\n"
 

@@ -106,9 +106,9 @@ def test_unknown_work_is_refused(tmp_path: Path) -> None:
 def test_reported_jobs_are_watched_and_the_mended_models_taken_over(tmp_path: Path) -> None:
     from prophase.profile.predict.job_model import learn
     from prophase.serve.app import create_app
-    from prophase.serve.background.kinds import result_of
-    from prophase.trace.places import PREDICTIONS
+    from prophase.serve.background.task_kinds import result_of
     from prophase.trace.workspace import Workspace
+    from prophase.trace.workspace_paths import PREDICTIONS
 
     draw = np.random.default_rng(0)
     submit = 60.0 * np.arange(700)

@@ -10,8 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from prophase.serve.app import create_app
-from prophase.serve.pages.prepared import Prepared
-from prophase.serve.pages.rendering import NAVIGATION
+from prophase.serve.pages.page_cache import PageCache
+from prophase.serve.pages.templates import NAVIGATION
 from prophase.serve.settings import Settings
 from prophase.serve.tokens import TokenStore
 from prophase.trace.workspace import Workspace
@@ -115,7 +115,7 @@ def test_page_data_is_computed_once_kept_and_computed_anew_for_new_tables(
     workspace: Path,
 ) -> None:
     app = create_app(workspace, Settings(reload_every_s=0.0))
-    library, prepared = app.state.library, Prepared(app.state.library.workspace)
+    library, prepared = app.state.library, PageCache(app.state.library.workspace)
     wanted: dict[str, Any] = {"title": "Looking", "uses": ["jobs"], "back": "/"}
     first = prepared.look("overview", library.now, **wanted)
     assert first.state == "working"
@@ -126,7 +126,7 @@ def test_page_data_is_computed_once_kept_and_computed_anew_for_new_tables(
     ready = prepared.look("overview", library.now, **wanted)
     assert ready.data["counts"]["jobs"] == library.now.tables["jobs"].rows
     # after a restart of the service it is there at once
-    again = Prepared(app.state.library.workspace).look("overview", library.now, **wanted)
+    again = PageCache(app.state.library.workspace).look("overview", library.now, **wanted)
     assert again.data == ready.data
     jobs = library.workspace.read("jobs")
     library.workspace.store_frames(

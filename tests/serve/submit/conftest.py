@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from prophase.profile.predict.job_model import learn
-from prophase.sizing.advising.requests import learn_requests
-from prophase.trace.places import PREDICTIONS, REQUESTS
+from prophase.sizing.recommendation_file import learn_recommendations
 from prophase.trace.workspace import Workspace
+from prophase.trace.workspace_paths import PREDICTIONS, REQUESTS
 
 
 def history() -> pd.DataFrame:
@@ -49,7 +49,7 @@ def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workspace.store_frames({"jobs": history()}, source="csv", source_hash="h", seed=0)
     jobs = workspace.read("jobs")
     learn(jobs, method="backoff-median", data_hash="h").save(folder / PREDICTIONS)
-    learn_requests(jobs, data_hash="h").save(folder / REQUESTS)
+    learn_recommendations(jobs, data_hash="h").save(folder / REQUESTS)
     return folder
 
 

@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 
 from prophase.errors import ParameterError
-from prophase.serve.submit.policy import LABEL, Policy
+from prophase.serve.submit.policy import LABEL, SubmitPolicy
 
 
 def test_the_exact_name_of_a_namespace_wins_over_patterns() -> None:
     places = {"ml-*": {"mode": "annotate"}, "ml-prod": {"mode": "set"}}
-    policy = Policy.of({"submit": {"mode": "off", "namespaces": places}})
+    policy = SubmitPolicy.of({"submit": {"mode": "off", "namespaces": places}})
     modes = [policy.rules_for(name, {}).mode for name in ("ml-prod", "ml-dev", "web")]
     assert modes == ["set", "annotate", "off"]
 
 
 def test_a_namespace_takes_what_it_does_not_say_from_the_whole() -> None:
     held = {"limits": "set", "resources": ["cpu"], "namespaces": {"ml": {"mode": "set"}}}
-    rules = Policy.of({"submit": held}).rules_for("ml", {})
+    rules = SubmitPolicy.of({"submit": held}).rules_for("ml", {})
     assert (rules.mode, rules.limits, rules.resources) == ("set", "set", ("cpu",))
 
 
@@ -26,7 +26,7 @@ def test_a_namespace_takes_what_it_does_not_say_from_the_whole() -> None:
     [("off", "off"), ("set", "annotate"), ("nonsense", "annotate"), (3, "annotate")],
 )
 def test_a_label_asks_for_less_never_for_more(label: Any, mode: str) -> None:
-    policy = Policy.of({"submit": {"mode": "annotate"}})
+    policy = SubmitPolicy.of({"submit": {"mode": "annotate"}})
     assert policy.rules_for("ml", {LABEL: label}).mode == mode
 
 
@@ -49,4 +49,4 @@ def test_a_label_asks_for_less_never_for_more(label: Any, mode: str) -> None:
 )
 def test_what_makes_no_sense_is_refused_in_words(held: Any, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
-        Policy.of({"submit": held})
+        SubmitPolicy.of({"submit": held})

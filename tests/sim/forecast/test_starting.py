@@ -8,16 +8,9 @@ import pytest
 
 from prophase.errors import ParameterError
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.forecast import (
-    QueueState,
-    Stretch,
-    calibrate,
-    forecast_start,
-    measure_coverage,
-    recorded_jobs,
-)
-from prophase.sim.forecast.coverage import as_known
-from prophase.sim.forecast.holding import pinned
+from prophase.sim.forecast.back_test import as_known, calibrate, measure_coverage
+from prophase.sim.forecast.queue_state import QueueState, pinned, recorded_jobs
+from prophase.sim.forecast.start_forecast import IntervalWidening, forecast_start
 
 CLUSTER = Cluster.uniform(4, 4)
 
@@ -181,10 +174,10 @@ def test_stretching_is_conformal() -> None:
     rng = np.random.default_rng(1)
     truth = rng.exponential(1000.0, 4000)
     low, high = np.full(4000, 400.0), np.full(4000, 700.0)
-    learnt = Stretch.learn(low[:2000], high[:2000], truth[:2000])
+    learnt = IntervalWidening.learn(low[:2000], high[:2000], truth[:2000])
     ends = np.array([learnt.apply(*pair) for pair in zip(low, high, strict=True)])
     inside = (ends[2000:, 0] <= truth[2000:]) & (truth[2000:] <= ends[2000:, 1])
     assert inside.mean() == pytest.approx(0.8, abs=0.03)
-    assert Stretch().apply(5.0, 9.0) == (5.0, 9.0)
-    cautious = Stretch.learn(low[:2000], high[:2000], truth[:2000], independent=9)
+    assert IntervalWidening().apply(5.0, 9.0) == (5.0, 9.0)
+    cautious = IntervalWidening.learn(low[:2000], high[:2000], truth[:2000], independent=9)
     assert cautious.high > learnt.high

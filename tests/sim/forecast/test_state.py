@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError
-from prophase.sim.forecast import QueueState
+from prophase.sim.forecast.queue_state import QueueState
 
 
 @pytest.fixture

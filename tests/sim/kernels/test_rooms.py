@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from prophase.sim import signatures as s
-from prophase.sim.kernels.nodes import fits, take
-from prophase.sim.kernels.rooms import may_fit, most_on
-from prophase.sim.kernels.trees import ROOM, ROOM_ROW, ROOM_SEEN, SCAN, TREE
+from prophase.sim.kernels.gang_placement import may_fit, most_on
+from prophase.sim.kernels.node_resources import fits, take
+from prophase.sim.kernels.score_trees import ROOM, ROOM_ROW, ROOM_SEEN, SCAN, TREE
 from prophase.sim.place.tightest_gpu import tightest_gpu
 
 GPUS = 4

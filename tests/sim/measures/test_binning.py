@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prophase.sim.measures.binning import bin_means
+from prophase.sim.measures.capacity import bin_means
 
 intervals = st.lists(
     st.tuples(st.floats(-50, 150), st.floats(0, 100), st.floats(0, 9), st.integers(0, 2)),

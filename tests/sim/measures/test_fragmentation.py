@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from prophase.sim import Cluster, Schedule, Workload, simulate
-from prophase.sim.absences import Absences
 from prophase.sim.measures.fragmentation import fragmented_gpus
+from prophase.sim.rules.node_availability import Absences
 
 
 def busy(seed: int) -> Schedule:

@@ -6,12 +6,12 @@ import pytest
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.absences import Absences
 from prophase.sim.attempts import FINISHED, NODE_LOST, OUT_OF_MEMORY, PREEMPTED
-from prophase.sim.measures.binning import bin_means
-from prophase.sim.measures.curves import queue_curves
-from prophase.sim.measures.groups import groups_of
-from prophase.sim.measures.waiting import Waiting
+from prophase.sim.measures.capacity import bin_means
+from prophase.sim.measures.job_classes import groups_of
+from prophase.sim.measures.occupancy import Waiting
+from prophase.sim.measures.state_curves import queue_curves
+from prophase.sim.rules.node_availability import Absences
 
 JOBS = {
     "submit_s": [0.0, 0.0, 100.0],

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from prophase.sim import Cluster, Workload
-from prophase.sim.kernels.nodes import occupy
+from prophase.sim.kernels.node_resources import occupy
 from prophase.sim.policies import place_policies
 from prophase.sim.signatures import ASK_GPUS, ASK_HELD, ASK_MILLI, held_unit
 

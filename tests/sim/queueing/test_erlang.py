@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing import (
+from prophase.sim.queueing.erlang import (
     erlang_b,
     erlang_c,
     load_for_blocking,

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing import exact_waits, ggc, mg1, mgc, mmc
-from prophase.sim.queueing.ggc import GGC_METHODS
+from prophase.sim.queueing.exact_waits import exact_waits
+from prophase.sim.queueing.ggc import GGC_METHODS, ggc
+from prophase.sim.queueing.mgc import mg1, mgc
+from prophase.sim.queueing.mmc import mmc
 
 scvs = st.floats(0.0, 20.0)
 

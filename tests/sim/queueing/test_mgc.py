@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing import exact_waits, mdc, mg1, mgc, mmc
-from prophase.sim.queueing.mg1 import wait_variance_s2
-from prophase.sim.queueing.mgc import MGC_METHODS
+from prophase.sim.queueing.exact_waits import exact_waits
+from prophase.sim.queueing.mgc import MGC_METHODS, mdc, mg1, mgc, wait_variance_s2
+from prophase.sim.queueing.mmc import mmc
 
 
 def test_one_server_waits_as_pollaczek_and_khinchine_say():

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing import loss, mg1, mmc, mmck
+from prophase.sim.queueing.mgc import mg1
+from prophase.sim.queueing.mmc import loss, mmc, mmck
 
 
 @pytest.mark.parametrize(

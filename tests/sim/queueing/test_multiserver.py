@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing import (
-    JobClass,
-    balanced_split,
-    erlang_b,
-    exact_waits,
-    mg1,
-    server_filling,
-    stability_limit,
-)
+from prophase.sim.queueing.erlang import erlang_b
+from prophase.sim.queueing.exact_waits import exact_waits
+from prophase.sim.queueing.gangs import balanced_split, server_filling, stability_limit
+from prophase.sim.queueing.mgc import mg1
+from prophase.sim.queueing.priorities import JobClass
 
 MIX = [
     JobClass("one", 0.5, 1.0, need=1),

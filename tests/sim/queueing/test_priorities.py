@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing import JobClass, aggregate, mg1, mmc, priorities, shortest_first
+from prophase.sim.queueing.mgc import mg1
+from prophase.sim.queueing.mmc import mmc
+from prophase.sim.queueing.priorities import JobClass, aggregate, priorities, shortest_first
 
 #: the emergency room of Hillier and Lieberman, Introduction to Operations Research: critical,
 #: serious and stable patients per hour, each treated in 20 minutes

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prophase.sim.loop import run_loop
+from prophase.sim.output_analysis import replication_interval
 from prophase.sim.place.first_fit import first_fit
-from prophase.sim.queueing import JobClass, mdc, mmc, priorities
+from prophase.sim.queueing.mgc import mdc
+from prophase.sim.queueing.mmc import mmc
+from prophase.sim.queueing.priorities import JobClass, priorities
 from prophase.sim.signatures import FREE_GPU, FREE_SHARE, FREE_WHOLE, GPUS
-from prophase.sim.statistics import replication_interval
+from prophase.sim.static_loop import run_static_loop
 
 REPLICATIONS, JOBS, CUT = 20, 6_000, 600
 ONE_GPU = np.array([0, 0, 1, 1000, 0, 0, 1, 0])
@@ -20,7 +22,7 @@ def simulated_waits(submit, duration, servers, rank):
     nodes[:, [GPUS, FREE_WHOLE]] = 1
     nodes[:, [FREE_GPU, FREE_SHARE]] = 1000
     asks = np.broadcast_to(ONE_GPU, (submit.size, ONE_GPU.size))
-    return run_loop(submit, duration, asks, rank, nodes, first_fit).start_s - submit
+    return run_static_loop(submit, duration, asks, rank, nodes, first_fit).start_s - submit
 
 
 def fifo_means(rng, used, servers, constant):

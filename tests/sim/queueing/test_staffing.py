@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing import (
-    erlang_c,
+from prophase.sim.queueing.erlang import erlang_c
+from prophase.sim.queueing.mmc import mmc
+from prophase.sim.queueing.parsing import parse_service_target
+from prophase.sim.queueing.staffing import (
     garnett_delay,
     halfin_whitt_delay,
     least_servers,
-    mmc,
-    parse_target,
     square_root_staffing,
 )
 
@@ -89,10 +89,10 @@ def test_a_target_out_of_reach_is_refused():
     ],
 )
 def test_targets_are_read_as_people_write_them(text, kind, limit, at):
-    target = parse_target(text)
+    target = parse_service_target(text)
     assert (target.kind, target.limit) == (kind, limit)
     assert target.at == pytest.approx(at)
-    assert parse_target(target.words()) == target
+    assert parse_service_target(target.words()) == target
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_targets_are_read_as_people_write_them(text, kind, limit, at):
 )
 def test_a_target_that_makes_no_sense_is_refused(text):
     with pytest.raises(ParameterError):
-        parse_target(text)
+        parse_service_target(text)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError, ParameterError
-from prophase.sim.queueing import customers_of, trace_theory
+from prophase.sim.queueing.trace_theory import customers_of, trace_theory
 
 
 def broken(theory) -> list[str]:

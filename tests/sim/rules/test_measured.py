@@ -8,14 +8,14 @@ import pytest
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.rules.measured import (
+from prophase.sim.rules.speed_and_sharing import (
     as_sharing,
     as_speeds,
     sharing_from_throughput,
     speeds_from_measurements,
     speeds_from_own_runs,
 )
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 
 
 def throughput() -> pd.DataFrame:

@@ -8,8 +8,9 @@ import pytest
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.validation import Thresholds, Validation, validate, without_outcomes
-from prophase.trace.loading import open_trace
+from prophase.sim.validation.verdict import Thresholds
+from prophase.sim.validation.wait_validation import Validation, validate, without_outcomes
+from prophase.trace.trace_tables import open_trace
 
 CLUSTER = Cluster.uniform(4, 4)
 

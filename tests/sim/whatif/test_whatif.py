@@ -6,19 +6,12 @@ import pytest
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
+from prophase.sim.cluster_variants import add_nodes, remove_nodes
+from prophase.sim.request_variants import with_requests
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI
-from prophase.sim.whatif import (
-    Question,
-    Scenario,
-    compare_scenarios,
-    parse_target,
-    ready,
-    scenarios_of,
-    smallest_clusters,
-    with_requests,
-)
-from prophase.sim.whatif.nodes import add_nodes, remove_nodes
-from prophase.sim.whatif.scenarios import policy_of
+from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
+from prophase.sim.whatif.scenarios import Scenario, WhatIfQuestion, policy_of, scenarios_of
+from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
 
 BASE = {"order": "fifo", "place": "best_fit", "queue": "skip"}
 
@@ -119,32 +112,38 @@ def test_requests_below_the_recorded_peak_are_counted():
 
 
 def test_sharing_on_compares_shares_with_whole_gpus():
-    found, _ = scenarios_of(Question(sharing=True), trace(gpus=0.5), Cluster.parse("1x4"), BASE)
+    found, _ = scenarios_of(
+        WhatIfQuestion(sharing=True), trace(gpus=0.5), Cluster.parse("1x4"), BASE
+    )
     assert [one.name for one in found] == ["baseline", "sharing on"]
     assert [int(one.workload.asks[0, ASK_MILLI]) for one in found] == [1000, 500]
-    off, _ = scenarios_of(Question(sharing=False), trace(gpus=0.5), Cluster.parse("1x4"), BASE)
+    off, _ = scenarios_of(
+        WhatIfQuestion(sharing=False), trace(gpus=0.5), Cluster.parse("1x4"), BASE
+    )
     assert [int(one.workload.asks[0, ASK_MILLI]) for one in off] == [500, 1000]
-    _, remarks = scenarios_of(Question(sharing=True), trace(), Cluster.parse("1x4"), BASE)
+    _, remarks = scenarios_of(WhatIfQuestion(sharing=True), trace(), Cluster.parse("1x4"), BASE)
     assert "sharing changes nothing" in remarks[0]
 
 
 def test_advised_shares_do_not_sneak_sharing_into_a_baseline_without():
-    asked = Question(sharing=True, requests=pd.DataFrame({"user": ["odd"], "request_gpus": [0.25]}))
+    asked = WhatIfQuestion(
+        sharing=True, requests=pd.DataFrame({"user": ["odd"], "request_gpus": [0.25]})
+    )
     found, _ = scenarios_of(asked, trace(gpus=0.5), Cluster.parse("1x4"), BASE)
     assert (found[-1].workload.asks[:, ASK_MILLI] == 1000).all()
 
 
 def test_everything_together_has_room_for_one_load_and_one_policy():
     with pytest.raises(ParameterError, match="room for one load"):
-        scenarios_of(Question(loads=[1.1, 1.2], combine=True), trace(), NODES, BASE)
+        scenarios_of(WhatIfQuestion(loads=[1.1, 1.2], combine=True), trace(), NODES, BASE)
     with pytest.raises(ParameterError, match="asked twice"):
-        scenarios_of(Question(loads=[1.1, 1.1]), trace(), NODES, BASE)
+        scenarios_of(WhatIfQuestion(loads=[1.1, 1.1]), trace(), NODES, BASE)
 
 
 def test_scenarios_are_ranked_with_paired_changes():
-    asked = Question(add=["2x1"], loads=[1.5], policies=["shortest"])
+    asked = WhatIfQuestion(add=["2x1"], loads=[1.5], policies=["shortest"])
     found, _ = scenarios_of(asked, trace(), Cluster.parse("5x1"), BASE)
-    compared = compare_scenarios(ready(found), seeds=4)
+    compared = compare_scenarios(runnable_scenarios(found), seeds=4)
     ranked = compared.ranked().set_index("scenario")
     assert ranked.index[0] == "add 2x1"
     assert ranked.loc["add 2x1", "verdict"] == "better"
@@ -161,10 +160,10 @@ def test_a_job_that_one_scenario_cannot_run_is_refused_or_left_out_of_all():
     workload.jobs["gpu_type"] = None
     workload.jobs.loc[3, "gpu_type"] = "T4"
     cluster = Cluster.parse("4x1 V100, 1x1 T4")
-    found, _ = scenarios_of(Question(remove=["1xT4"]), workload, cluster, BASE)
+    found, _ = scenarios_of(WhatIfQuestion(remove=["1xT4"]), workload, cluster, BASE)
     with pytest.raises(InputError, match=r"remove 1xT4: 1 of 400 jobs .* 3\. "):
-        ready(found)
-    assert {len(one.workload) for one in ready(found, leave_out_unfit=True)} == {399}
+        runnable_scenarios(found)
+    assert {len(one.workload) for one in runnable_scenarios(found, leave_out_unfit=True)} == {399}
 
 
 @pytest.mark.parametrize(
@@ -177,18 +176,18 @@ def test_a_job_that_one_scenario_cannot_run_is_refused_or_left_out_of_all():
     ],
 )
 def test_targets_are_read(text, percentile, limit_s):
-    target = parse_target(text)
+    target = parse_wait_target(text)
     assert (target.percentile, target.limit_s) == (percentile, limit_s)
 
 
 @pytest.mark.parametrize("text", ["fast", "p95 wait", "p95 wait > 3 s", "p95 wait < 3 yr", ""])
 def test_targets_that_are_not_understood_are_refused(text):
     with pytest.raises(ParameterError, match="not understood"):
-        parse_target(text)
+        parse_wait_target(text)
 
 
 def test_the_smallest_cluster_reaches_the_target_and_one_node_fewer_does_not():
-    target = parse_target("p95 wait < 10 min")
+    target = parse_wait_target("p95 wait < 10 min")
     for start in (1, 5, 40):
         scenario = Scenario("baseline", trace(), Cluster.parse(f"{start}x1"), BASE)
         found = smallest_clusters([scenario], target, seeds=2)[0]
@@ -202,7 +201,7 @@ def test_the_smallest_cluster_reaches_the_target_and_one_node_fewer_does_not():
 
 def test_a_target_that_no_size_reaches_says_why():
     now = Scenario("baseline", trace(), Cluster.parse("2x1"), BASE)
-    short = smallest_clusters([now], parse_target("mean jct < 1 min"), seeds=2)[0]
+    short = smallest_clusters([now], parse_wait_target("mean jct < 1 min"), seeds=2)[0]
     assert short.nodes is None
     assert "run times alone give" in short.why_not
     wide = trace()
@@ -210,5 +209,5 @@ def test_a_target_that_no_size_reaches_says_why():
     wide.jobs["gpu_type"] = None
     wide.jobs.loc[3, "gpu_type"] = "H100"
     stuck = Scenario("baseline", wide, Cluster.parse("2x4 T4"), BASE)
-    never = smallest_clusters([stuck], parse_target("mean wait < 1 min"), seeds=2)[0]
+    never = smallest_clusters([stuck], parse_wait_target("mean wait < 1 min"), seeds=2)[0]
     assert "1 jobs fit on no kind of node" in never.why_not

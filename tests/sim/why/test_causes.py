@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prophase.sim.kernels import reasons
+from prophase.sim.kernels import wait_causes as reasons
 from prophase.sim.why.causes import CAUSES, by_cause, whole_percent
 
 

@@ -12,10 +12,9 @@ from tests.oracles import reasons
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.attempts import FINISHED, PREEMPTED, Attempts
 from prophase.sim.schedule import Schedule
-from prophase.sim.why import splitting
+from prophase.sim.why import wait_split as splitting
 from prophase.sim.why.causes import CAUSES, NAMES
-from prophase.sim.why.limits import NO_LIMIT, Limits
-from prophase.sim.why.splitting import split_waits
+from prophase.sim.why.wait_split import NO_LIMIT, QuotaLimits, split_waits
 
 CODES = {
     code: f"{cause.name} {resource}".strip() for cause in CAUSES for code, resource in cause.fine
@@ -127,7 +126,7 @@ def test_a_user_at_the_limit_waits_for_the_quota_even_if_the_cluster_is_empty():
     )
     plan = Schedule(workload, Cluster.parse("2x1"), attempts, "fifo", "best_fit", "skip")
     most = np.array([[1000, NO_LIMIT, NO_LIMIT, NO_LIMIT]])
-    split = split_waits(plan, limits=Limits(np.zeros((2, 1), np.int64), most))
+    split = split_waits(plan, limits=QuotaLimits(np.zeros((2, 1), np.int64), most))
     assert split.cause_s.sum(axis=0).tolist() == [10, 0, 0, 0, 0, 0, 0]
     assert split.limited
     assert split_waits(plan).cause_s.sum(axis=0)[-1] == 10
@@ -230,7 +229,7 @@ def test_the_sweep_agrees_with_its_slow_twin(oracle: ModuleType, case, queue, or
     owners = np.array([["xy".index(job["user"])] for job in jobs])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(splitting, "_CELLS", 1 << 30 if keep else 0)
-        split = split_waits(plan, limits=Limits(owners, most), short_below_s=1e9)
+        split = split_waits(plan, limits=QuotaLimits(owners, most), short_below_s=1e9)
     tries, attempts = plan.attempts, []
     ranks = sorted(
         range(len(jobs)),

@@ -8,7 +8,7 @@ import pytest
 from tests.sizing.assess.made_runs import light_and_heavy
 
 from prophase.errors import InputError
-from prophase.sizing.assess import assess
+from prophase.sizing.assess.assessment import assess
 from prophase.trace.prices import Prices
 
 

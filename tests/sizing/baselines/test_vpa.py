@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from prophase.sizing.baselines.vpa import KubernetesVpa, _bucket_of, _end_of
+from prophase.sizing.baselines.krr_and_vpa import KubernetesVpa, _bucket_of, _end_of
 
 DAY_S = 24 * 3600.0
 

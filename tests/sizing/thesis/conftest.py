@@ -3,7 +3,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from prophase.trace.synth import make_pipeline
+from prophase.trace.synth.pipeline import make_pipeline
 
 
 @pytest.fixture(scope="session")

@@ -13,23 +13,23 @@ from hypothesis import strategies as some
 
 from prophase.errors import FormatError, InputError, ParameterError
 from prophase.study.ledger.balance import balance_of
-from prophase.study.ledger.book import Ledger
-from prophase.study.ledger.settling import (
+from prophase.study.ledger.ledger import Ledger
+from prophase.study.ledger.settlement import (
     FOLLOWED,
     IGNORED,
     KILLED,
     PER_UNIT_HOUR,
     UNKNOWN,
-    Terms,
+    PromisedRequest,
     settle_jobs,
 )
-from prophase.study.proof.given import GivenAdvice, GivenTask
+from prophase.study.proof.candidate import Candidate, CandidateLadder
 from prophase.trace.prices import Prices
 
 
-def advice(**first_gib: float) -> GivenAdvice:
-    tasks = {n: GivenTask(n, (g, 2 * g, 16.0), saving=0.5) for n, g in first_gib.items()}
-    return GivenAdvice("memory", "GiB", tasks, risk=0.01, name="advice.json")
+def advice(**first_gib: float) -> Candidate:
+    tasks = {n: CandidateLadder(n, (g, 2 * g, 16.0), saving=0.5) for n, g in first_gib.items()}
+    return Candidate("memory", "GiB", tasks, risk=0.01, name="advice.json")
 
 
 def later(asked: list[float], status: list[str] | None = None) -> pd.DataFrame:
@@ -103,8 +103,8 @@ def test_no_job_is_counted_under_two_advices_whenever_it_is_settled(
 ) -> None:
     ledger.settle(later([4.0, 4.0]))
     ledger.add(advice(align=4.0), pipeline_jobs, from_s=1e6 + 1)
-    by_user = GivenAdvice(
-        "memory", "GiB", {"ann/align": GivenTask("ann/align", (4.0,))}, kind=("user", "task")
+    by_user = Candidate(
+        "memory", "GiB", {"ann/align": CandidateLadder("ann/align", (4.0,))}, kind=("user", "task")
     )
     ledger.add(by_user, pipeline_jobs, from_s=1e6 + 1)
     ledger.settle(later([4.0, 4.0]).assign(user="ann"))
@@ -125,7 +125,7 @@ def test_a_job_without_a_clock_stays_with_the_advice_of_when_it_was_told(
 
 def test_a_task_without_an_earlier_request_is_promised_nothing() -> None:
     jobs = later([4.0, 4.0], ["completed", "oom"])
-    found = list(settle_jobs(jobs, {"align": Terms(math.nan, (4.0,), math.nan)}))
+    found = list(settle_jobs(jobs, {"align": PromisedRequest(math.nan, (4.0,), math.nan)}))
     assert [one.predicted for one in found] == [0, 0]
     assert [one.saved for one in found] == [0, -4 * PER_UNIT_HOUR]
 
@@ -137,7 +137,7 @@ def test_the_history_itself_is_not_settled(ledger: Ledger, pipeline_jobs: pd.Dat
 def test_unknown_jobs_are_counted_and_cost_nothing() -> None:
     jobs = later([4.0, math.nan, 4.0], ["running", "completed", "completed"])
     jobs.loc[2, "duration_s"] = np.nan
-    found = list(settle_jobs(jobs, {"align": Terms(16.0, (4.0,), 0.5)}))
+    found = list(settle_jobs(jobs, {"align": PromisedRequest(16.0, (4.0,), 0.5)}))
     assert [one.outcome for one in found] == [UNKNOWN] * 3
     assert sum(one.actual + one.before for one in found) == 0
 
@@ -159,7 +159,10 @@ def test_sums_reconcile_exactly_in_any_order(
 ) -> None:
     jobs = pd.DataFrame(rows, columns=["request_memory_gib", "duration_s", "status", "task"])
     jobs = jobs.assign(job_id=[f"j{i}" for i in range(len(jobs))], submit_s=0.0)
-    terms = {"align": Terms(16.0, (4.0, 8.0), 0.3), "sort": Terms(7.3, (4.0,), 1 / 3)}
+    terms = {
+        "align": PromisedRequest(16.0, (4.0, 8.0), 0.3),
+        "sort": PromisedRequest(7.3, (4.0,), 1 / 3),
+    }
     entries = list(settle_jobs(jobs, terms))
     assert len(entries) == jobs["task"].isin(["align", "sort"]).sum()
     by_task = {t: sum(e.saved for e in entries if e.task == t) for t in terms}
@@ -195,6 +198,6 @@ def test_ledgers_that_cannot_be_used_say_why(
         ledger.add(advice(other=1.0), pipeline_jobs)
     with pytest.raises(ParameterError, match="no advice 9"):
         balance_of(ledger, advice=9)
-    kept = {"align": GivenTask("align", (4.0,), keep=True)}
+    kept = {"align": CandidateLadder("align", (4.0,), keep=True)}
     with pytest.raises(InputError, match="keeps its request"):
-        ledger.add(GivenAdvice("memory", "GiB", kept), pipeline_jobs)
+        ledger.add(Candidate("memory", "GiB", kept), pipeline_jobs)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from prophase.study.loop.plan import StudyPlan
-from prophase.study.loop.running import run_study
+from prophase.study.pipeline import run_study
+from prophase.study.plan import StudyPlan
 
 
 @pytest.mark.data

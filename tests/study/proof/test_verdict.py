@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from prophase.study.proof.backtest import SplitResult, SplitsFound
 from prophase.study.proof.intervals import Estimate, kill_share
-from prophase.study.proof.splits import SplitResult, SplitsFound
 from prophase.study.proof.verdict import Limits, Verdict, judge
 
 SAVED = Estimate(0.5, 0.4, 0.6, "bootstrap")

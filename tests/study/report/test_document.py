@@ -4,20 +4,11 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import FormatError, ParameterError
-from prophase.study.report import (
-    Chart,
-    DataUsed,
-    Finding,
-    Measure,
-    Report,
-    Reproduction,
-    ResultTable,
-    Step,
-    from_dict,
-    read_report,
-    stored_reports,
-    to_dict,
-)
+from prophase.study.report.charts import Chart
+from prophase.study.report.document import from_dict, read_report, to_dict
+from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
+from prophase.study.report.report import Finding, Report
+from prophase.study.report.stored import stored_reports
 
 ROWS = [
     {"order": "fifo", "wait_h": 12.0, "wait_h_low": 10.0, "wait_h_high": 15.0},

@@ -2,21 +2,20 @@ from pathlib import Path
 
 import pytest
 
-from prophase.study.report import to_dict
-from prophase.study.reproducing import (
+from prophase.papers.claims import VERDICTS, PublishedClaim, claims_of, counts_of
+from prophase.papers.mlaas import mlaas_rows
+from prophase.papers.report import reproduction_report
+from prophase.papers.sources import (
     CONTENTS,
+    DRAWING,
     SOURCES,
-    claims_of,
     contents_of,
-    counts_of,
     data_of,
     data_used,
-    reproduction_report,
+    pieces_of,
 )
-from prophase.study.reproducing.claims import VERDICTS, Claim
-from prophase.study.reproducing.contents import DRAWING, pieces_of
-from prophase.study.reproducing.mlaas import mlaas_rows
-from prophase.study.reproducing.stand_ins import also, openb_stand_in, pai_sim_stand_in
+from prophase.papers.stand_ins import also, openb_stand_in, pai_sim_stand_in
+from prophase.study.report.document import to_dict
 
 
 def test_real_data_are_looked_for_where_the_variable_points(
@@ -67,7 +66,7 @@ def test_every_source_names_its_stand_in() -> None:
 def test_the_list_of_nodes_and_other_clusters_answer_what_the_public_rows_cannot(
     shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prophase.study.reproducing.mlaas.replay_rows", lambda trace: [])
+    monkeypatch.setattr("prophase.papers.mlaas.replay_rows", lambda trace: [])
     claims = claims_of("mlaas", mlaas_rows(shared_data / "pai"))
     by_words = {claim.claim: claim for claim in claims}
     assert by_words["GPUs of all nodes"].verdict == "reproduced"
@@ -88,7 +87,7 @@ def test_orders_rank_on_recorded_jobs_as_the_simulators_readme_has_them(shared_d
 
 def test_numbers_of_tables_are_not_taken_for_one_another() -> None:
     def told(name: str, item: str) -> list[str]:
-        return pieces_of(name, Claim(item, "", "", "", "reproduced"))
+        return pieces_of(name, PublishedClaim(item, "", "", "", "reproduced"))
 
     assert told("polaris", "Table II") == ["Table II"]
     assert told("polaris", "Section III-C, F1") == ["Section III-C"]

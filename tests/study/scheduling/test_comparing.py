@@ -9,11 +9,16 @@ import pytest
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster
-from prophase.study.report import DataUsed, to_dict
-from prophase.study.scheduling.comparing import ScheduleStudy, require_cluster, schedule_study
-from prophase.study.scheduling.findings import published_beside
+from prophase.study.report.document import to_dict
+from prophase.study.report.parts import DataUsed
+from prophase.study.scheduling.comparison import (
+    ScheduleStudy,
+    published_beside,
+    require_cluster,
+    schedule_study,
+)
 from prophase.study.scheduling.policies import FIFO, NO_SHARING, ORACLE, RESERVED, predicted
-from prophase.study.scheduling.telling import schedule_report, sentence
+from prophase.study.scheduling.report import schedule_report, sentence
 
 
 @pytest.fixture(scope="module")

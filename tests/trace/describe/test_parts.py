@@ -8,15 +8,14 @@ import pytest
 
 from prophase.errors import ParameterError
 from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
-from prophase.trace.describe.classes import Classes, describe_classes
-from prophase.trace.describe.clock import moment_words, span_of, week_exposure_h
-from prophase.trace.describe.counts import count_jobs, count_missing
+from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.distribution import curve_of, distribution_of, log_histogram
-from prophase.trace.describe.durations import describe_waits
-from prophase.trace.describe.inventory import describe_nodes
-from prophase.trace.describe.part import NotComputable
+from prophase.trace.describe.durations_and_waits import describe_waits
+from prophase.trace.describe.job_classes import Classes, describe_classes
+from prophase.trace.describe.job_counts import count_jobs, count_missing
+from prophase.trace.describe.nodes_and_usage import describe_nodes, describe_usage
 from prophase.trace.describe.recurrence import Recurrence, describe_recurrence
-from prophase.trace.describe.series import describe_usage
+from prophase.trace.describe.trace_clock import moment_words, span_of, week_exposure_h
 from prophase.trace.describe.utilisation import Utilisation, describe_utilisation
 
 HOUR, DAY = 3600.0, 86400.0

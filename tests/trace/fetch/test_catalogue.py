@@ -14,8 +14,8 @@ from prophase.trace.fetch.catalogue import (
     public_trace,
 )
 from prophase.trace.fetch.download import refuse_other_schemes
-from prophase.trace.files import matches
 from prophase.trace.reader import all_readers
+from prophase.trace.source_files import matches
 
 TRACES = list(all_public_traces().values())
 ARCHIVES = (".zip", ".tar.gz")

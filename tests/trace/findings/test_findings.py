@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prophase.errors import ParameterError
-from prophase.trace.findings import FINDINGS, find_out
-from prophase.trace.findings.recurring import past_means
-from prophase.trace.findings.waits import high_end
-from prophase.trace.loading import Trace, open_trace
+from prophase.papers.findings.finding_catalogue import FINDINGS, published_findings
+from prophase.papers.findings.recurring_jobs import past_means
+from prophase.papers.findings.waiting_times import high_end
+from prophase.trace.trace_tables import Trace, open_trace
 
 
 def trace_of(nodes: dict | None = None, **columns: list) -> Trace:
@@ -29,12 +29,12 @@ def trace_of(nodes: dict | None = None, **columns: list) -> Trace:
 
 
 def here(trace: Trace, name: str) -> list[float | None]:
-    (finding,) = find_out(trace, only=[name])
+    (finding,) = published_findings(trace, only=[name])
     return [figure.here for figure in finding.figures]
 
 
 def reasons(trace: Trace, name: str) -> list[str]:
-    (finding,) = find_out(trace, only=[name])
+    (finding,) = published_findings(trace, only=[name])
     return [figure.reason for figure in finding.figures]
 
 
@@ -174,7 +174,7 @@ def test_what_needs_a_replay_says_the_command():
 
 def test_an_unknown_finding_is_named_with_its_nearest():
     with pytest.raises(ParameterError, match="Did you mean 'recurring'"):
-        find_out(trace_of(), only=["recuring"])
+        published_findings(trace_of(), only=["recuring"])
 
 
 _NUMBER = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0, 8.0]), st.floats(0, 1e9))
@@ -209,7 +209,7 @@ def any_trace(draw: st.DrawFn) -> Trace:
 @settings(max_examples=150, deadline=None)
 @given(any_trace())
 def test_any_trace_gives_a_finite_number_or_a_reason_for_every_figure(trace):
-    found = find_out(trace)
+    found = published_findings(trace)
     assert [one.key for one in found] == list(FINDINGS)
     for figure in (figure for one in found for figure in one.figures):
         assert (figure.here is None) == bool(figure.reason)
@@ -245,7 +245,7 @@ def test_the_pai_sample_has_the_published_nodes_and_requests(shared_data: Path):
     ],
 )
 def test_real_traces_tell_what_their_columns_allow(shared_data: Path, path: str, computed: set):
-    found = find_out(open_trace(shared_data / path))
+    found = published_findings(open_trace(shared_data / path))
     told = {one.key for one in found if any(figure.here is not None for figure in one.figures)}
     assert computed <= told
     assert not computed or not told & {"sharing_costs", "shortest_first"}
@@ -256,4 +256,4 @@ def test_real_traces_tell_what_their_columns_allow(shared_data: Path, path: str,
 def test_findings_fit_into_json():
     from dataclasses import asdict
 
-    json.dumps([asdict(one) for one in find_out(trace_of(user=["a"]))], allow_nan=False)
+    json.dumps([asdict(one) for one in published_findings(trace_of(user=["a"]))], allow_nan=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prophase.errors import ParameterError
-from prophase.trace.lint import lint_tables
+from prophase.trace.lint.linter import lint_tables
 
 
 def test_an_input_known_only_afterwards_is_an_error(sound):

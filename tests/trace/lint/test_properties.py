@@ -10,7 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prophase.trace.lint import SEVERITIES, LintReport, all_checks, lint_tables
+from prophase.trace.lint.check_registry import all_checks
+from prophase.trace.lint.lint_report import SEVERITIES, LintReport
+from prophase.trace.lint.linter import lint_tables
 from prophase.trace.schema import SCHEMAS, STATUSES, Column
 
 DTYPES = {"text": "str", "number": "float64"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prophase.trace.lint import lint
+from prophase.trace.lint.linter import lint
 from prophase.trace.reader import all_readers
 
 SOURCES = {

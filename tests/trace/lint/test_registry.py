@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prophase.trace.lint import all_checks
+from prophase.trace.lint.check_registry import all_checks
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "lint-checks.md"
 

@@ -12,7 +12,8 @@ import pytest
 
 from prophase.errors import MissingFileError, ParameterError
 from prophase.trace import Workspace, import_trace
-from prophase.trace.lint import LintReport, lint
+from prophase.trace.lint.lint_report import LintReport
+from prophase.trace.lint.linter import lint
 
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.trace.lint import lint_tables
+from prophase.trace.lint.linter import lint_tables
 
 Tables = dict[str, pd.DataFrame]
 

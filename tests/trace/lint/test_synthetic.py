@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prophase.trace.lint import lint_tables
+from prophase.trace.lint.linter import lint_tables
 from prophase.trace.synth.generator import all_generators
 
 

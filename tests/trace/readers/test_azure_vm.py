@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import BadRowsError, MissingFileError
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 
 
 def test_a_column_per_vm_becomes_a_series_per_vm(tmp_path: Path) -> None:

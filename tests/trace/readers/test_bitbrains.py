@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import FanOutError, MissingFileError
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 
 VMS = (
     "id,start_time,stop_time,cpu_count,cpu_capacity,mem_capacity\n"

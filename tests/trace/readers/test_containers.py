@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from prophase.errors import MissingColumnError
-from prophase.trace.loading import open_trace
 from prophase.trace.readers.containers import ORIGINAL_FEATURES, original_features
+from prophase.trace.trace_tables import open_trace
 
 HEADER = (
     "timestamp,service,pod.id,cpu.num.cores,cpu.usage,cpu.usage.cores,cpu.usage.pct,"

@@ -16,8 +16,8 @@ from prophase.errors import (
     ProphaseError,
 )
 from prophase.trace import check_jobs, check_nodes, check_usage, open_trace
-from prophase.trace.loading import Trace
 from prophase.trace.readers.csv import guess_mapping
+from prophase.trace.trace_tables import Trace
 
 
 def written(path: Path, *lines: str) -> Path:

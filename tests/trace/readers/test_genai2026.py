@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import BadRowsError, MissingFileError, ParameterError
-from prophase.trace.loading import Trace, open_trace
+from prophase.trace.trace_tables import Trace, open_trace
 
 
 def write(folder: Path, *, duty: str = "", memory: str = "", util: str = "") -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import BadRowsError, MissingColumnError
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 
 HEADER = (
     "job_id,user,logical_name,scheduling_class,priority,request_cpu,request_ram,request_disk,"

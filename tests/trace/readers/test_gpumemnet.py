@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import MissingColumnError
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 
 HEADER = (
     "Filename,Depth,Activations-Params,Activation Function,Total Activations,Total Parameters,"

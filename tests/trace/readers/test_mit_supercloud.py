@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import MissingFileError
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 
 COLUMNS = (
     "id_job,id_array_job,id_array_task,id_user,nodes_alloc,nodelist,cpus_req,exit_code,constraints,"

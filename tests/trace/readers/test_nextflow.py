@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import BadRowsError, FormatError, ParameterError
-from prophase.trace.loading import Trace, open_trace
+from prophase.trace.trace_tables import Trace, open_trace
 
 HUMAN = (
     "task_id\thash\tnative_id\tprocess\ttag\tname\tstatus\texit\tcpus\tmemory\ttime\tsubmit\t"

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import FormatError
-from prophase.trace.loading import open_trace
 from prophase.trace.readers.slurm_conf import node_names, read_conf
+from prophase.trace.trace_tables import open_trace
 
 CONF = """\
 # slurm.conf of a small cluster

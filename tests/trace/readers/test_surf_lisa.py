@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import BadRowsError, MissingFileError, ParameterError
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 
 TASKS = (
     "id,submit_utc,submission_time,duration,cpu_count,cpu_capacity,mem_capacity\n"

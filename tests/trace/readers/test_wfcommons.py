@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import FormatError, MissingFileError
-from prophase.trace.loading import open_trace
+from prophase.trace.trace_tables import open_trace
 
 HEADER = (
     "system,workflow,instance,task_id,task_name,runtime_s,memory_bytes,cores,avg_cpu_pct,"

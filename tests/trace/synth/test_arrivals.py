@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prophase.trace.synth.arrivals import DAY_S, clock_of_load, times_at
+from prophase.trace.synth.pai_load import DAY_S, clock_of_load, times_at
 
 
 def test_the_clock_runs_from_nothing_to_everything() -> None:

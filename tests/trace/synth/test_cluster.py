@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from prophase.trace.synth import make_cluster
+from prophase.trace.synth.cluster import make_cluster
 
 KEYS = ["gpu_type", "gpus", "cpu_cores", "memory_gib"]
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy.cluster.vq import kmeans2
 
-from prophase.trace.loading import Trace
-from prophase.trace.synth import make_containers
+from prophase.trace.synth.containers import make_containers
+from prophase.trace.trace_tables import Trace
 
 
 def adjusted_rand(one: np.ndarray, other: np.ndarray) -> float:

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from prophase.errors import StorageError
-from prophase.trace.synth import make_pai, tables_to_store
-from prophase.trace.synth.export import write_csv
+from prophase.trace.synth.generator import tables_to_store, write_csv
+from prophase.trace.synth.pai import make_pai
 
 
 def test_tables_come_back_from_csv_as_they_were(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from prophase.errors import ParameterError
 from prophase.trace import check_jobs, check_nodes, check_usage
-from prophase.trace.loading import Trace
-from prophase.trace.synth import all_generators, generator_named, tables_to_store
+from prophase.trace.synth.generator import all_generators, generator_named, tables_to_store
+from prophase.trace.trace_tables import Trace
 
 CHECKS = {"jobs": check_jobs, "nodes": check_nodes, "usage": check_usage}
 SMALL = {"pai": {"jobs": "400"}, "containers": {"series": "4", "samples": "50"}}

@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.trace.loading import Trace
 from prophase.trace.schema import known_at_submit
-from prophase.trace.synth import make_pai
-from prophase.trace.synth.pai import START_S
-from prophase.trace.synth.pai_profiles import PROFILES
+from prophase.trace.synth.pai import START_S, make_pai
+from prophase.trace.synth.pai_world import PROFILES
+from prophase.trace.trace_tables import Trace
 
 DAY_S = 86400
 

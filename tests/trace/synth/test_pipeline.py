@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.trace.loading import Trace
 from prophase.trace.schema import known_at_submit
-from prophase.trace.synth import make_pipeline
+from prophase.trace.synth.pipeline import make_pipeline
 from prophase.trace.synth.pipeline_world import ALLOCATIONS, TASKS
+from prophase.trace.trace_tables import Trace
 
 SEEDS = range(12)
 HEAVY_1, HEAVY_2 = "predict_demand", "optimise_discounts"

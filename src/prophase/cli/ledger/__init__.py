@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from prophase.cli.made_from import add_commands
+from prophase.cli.provenance import add_commands
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {

@@ -38,12 +38,12 @@ def command(
 
     `prophase ledger add advice.json --history ws`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.study.ledger.book import Ledger
-    from prophase.study.proof.given import read_advice
+    from prophase.cli.provenance import open_trace
+    from prophase.study.ledger.ledger import Ledger
+    from prophase.study.proof.candidate import read_candidate
     from prophase.trace.workspace import Workspace
 
-    given = read_advice(advice)
+    given = read_candidate(advice)
     trace = open_trace(history, source=source, tables=["jobs"])
     at_home = history if Workspace.is_at(history) else Path("ledger.db")
     book = Ledger(ledger or at_home)

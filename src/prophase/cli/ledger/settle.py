@@ -34,14 +34,14 @@ def command(
 
     `prophase ledger settle november.csv --ledger ws --prices prices.toml`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.study.ledger.book import Ledger
-    from prophase.trace.fed_back import fed_back_jobs, one_row_per_job
+    from prophase.cli.provenance import open_trace
+    from prophase.study.ledger.ledger import Ledger
+    from prophase.trace.reported_jobs import one_row_per_job, reported_jobs
     from prophase.trace.workspace import Workspace
 
     home = ledger or (path if Workspace.is_at(path) else Path("ledger.db"))
     book = Ledger(home)
-    fed_back = fed_back_jobs(path) if source is None and Workspace.is_at(path) else None
+    fed_back = reported_jobs(path) if source is None and Workspace.is_at(path) else None
     if fed_back is None or Workspace(path).tables.get("jobs") or not len(fed_back):
         parts = [open_trace(path, source=source, tables=["jobs"]).jobs]
     else:

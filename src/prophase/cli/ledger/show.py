@@ -11,7 +11,7 @@ from prophase.cli.output import Format, FormatOption, emit
 
 if TYPE_CHECKING:
     from prophase.study.ledger.balance import Account, Balance
-    from prophase.study.ledger.book import Ledger
+    from prophase.study.ledger.ledger import Ledger
 
 
 def command(
@@ -33,7 +33,7 @@ def command(
 
     `prophase ledger show ws --advice 2 --prices prices.toml`
     """
-    from prophase.study.ledger.book import Ledger
+    from prophase.study.ledger.ledger import Ledger
 
     present(Ledger(ledger), prices, advice, format, [])
 

@@ -42,9 +42,9 @@ def command(
 
     `prophase next first-run job.yaml --history ws`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.profile.submission import read_submissions
-    from prophase.study.measuring.first_run import first_run
+    from prophase.cli.provenance import open_trace
+    from prophase.profile.submission.job_file import read_submissions
+    from prophase.study.cold_start import first_run
 
     with progress_bar() as show:
         show("reading", None)

@@ -50,9 +50,9 @@ def command(
 
     `prophase next measure ws --pipeline pipeline.yaml --dates 2026-01-05..2026-02-28/7`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.study.measuring.next_runs import next_runs, registration
-    from prophase.study.proof.choosing import choose_kinds
+    from prophase.cli.provenance import open_trace
+    from prophase.study.measurement_plan import next_runs, registration
+    from prophase.study.proof.kinds import choose_kinds
 
     chosen = [one.strip() for one in keys.split(",")] if keys else []
     if pipeline is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, say
-from prophase.cli.phase.places import ModelArgument, model_path, open_phases, read_usage
+from prophase.cli.phase.options import ModelArgument, model_path, open_phases, read_usage
 from prophase.cli.trace_options import ReaderOption, SourceOption
 
 
@@ -39,7 +39,7 @@ def command(
 
     `prophase phase expand phases.model vr.csv --out more.model`
     """
-    from prophase.phase.expanding import expand, propose
+    from prophase.phase.phase_expansion import expand, propose
 
     detector = open_phases(path)
     usage = read_usage(series, source, option)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
-from prophase.cli.phase.places import (
+from prophase.cli.phase.options import (
     FiguresOption,
     MetricOption,
     StepOption,
@@ -18,7 +18,7 @@ from prophase.cli.phase.places import (
 from prophase.cli.trace_options import ReaderOption, SourceOption, TraceArgument
 
 if TYPE_CHECKING:
-    from prophase.phase.detect import PhaseDetector
+    from prophase.phase.detector import PhaseDetector
 
 
 def command(
@@ -58,9 +58,9 @@ def command(
 
     `prophase phase fit pods --source genai2026 --out phases.model --phases 5 --figures drawn`
     """
-    from prophase.phase.choosing import reason
-    from prophase.phase.detect import PhaseDetector
-    from prophase.phase.telling import told_phases
+    from prophase.phase.detector import PhaseDetector
+    from prophase.phase.model_selection import reason
+    from prophase.phase.phase_summary import phases_as_json
 
     target = model_target(path, out)
     with progress_bar() as progress:
@@ -80,7 +80,7 @@ def command(
     detector.save(target)
     say(f"Wrote {target}.")
     if figures is not None:
-        from prophase.plots.phases.detector import save_figures
+        from prophase.plots.phase_figures import save_figures
 
         drawn = save_figures(detector, usage, figures)
         say(f"Drew {', '.join(str(one) for one in drawn)}.")
@@ -89,7 +89,7 @@ def command(
     emit(
         overview(detector),
         format,
-        document=finite({"model": str(target), **told_phases(detector)}),
+        document=finite({"model": str(target), **phases_as_json(detector)}),
         remarks=[
             *detector.notes_,
             *([why] if why else []),

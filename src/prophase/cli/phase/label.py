@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, say
-from prophase.cli.phase.places import FiguresOption, ModelArgument, open_phases, read_usage
+from prophase.cli.phase.options import FiguresOption, ModelArgument, open_phases, read_usage
 from prophase.cli.trace_options import ReaderOption, SourceOption, named_values
 from prophase.errors import ParameterError, storage_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from prophase.phase.detect import PhaseDetector
-    from prophase.phase.watching import Change
+    from prophase.phase.detector import PhaseDetector
+    from prophase.phase.phase_changes import PhaseChange
 
 
 def command(
@@ -78,19 +78,19 @@ def command(
     if follow or changes:
         _tell(_from_file(detector, series, follow), format)
         return
-    from prophase.phase.foresight import in_words
-    from prophase.phase.telling import told_labels
+    from prophase.phase.next_phase import in_words
+    from prophase.phase.phase_summary import labels_as_json
 
     usage = read_usage(series, source, option)
     labels = detector.label(usage)
     if out is not None:
         _write(labels, out)
     if figures is not None:
-        from prophase.plots.phases.detector import save_figures
+        from prophase.plots.phase_figures import save_figures
 
         drawn = save_figures(detector, usage, figures)
         say(f"Drew {', '.join(str(one) for one in drawn)}.")
-    whole = told_labels(detector, labels)
+    whole = labels_as_json(detector, labels)
     new = whole["new_pct"]
     emit(
         whole["series"],
@@ -113,12 +113,12 @@ def _write(labels: pd.DataFrame, out: Path) -> None:
     say(f"Wrote {out}.")
 
 
-def _from_file(detector: PhaseDetector, path: Path, follow: bool) -> Iterable[Change]:
-    from prophase.phase.tail import tail_rows
-    from prophase.phase.watching import Watch
+def _from_file(detector: PhaseDetector, path: Path, follow: bool) -> Iterable[PhaseChange]:
+    from prophase.phase.csv_tail import tail_rows
+    from prophase.phase.phase_changes import PhaseWatch
     from prophase.trace.readers.containers import ORIGINAL_FEATURES
 
-    return Watch(detector, ORIGINAL_FEATURES).changes(tail_rows(path, follow=follow))
+    return PhaseWatch(detector, ORIGINAL_FEATURES).changes(tail_rows(path, follow=follow))
 
 
 def _from_prometheus(
@@ -129,11 +129,11 @@ def _from_prometheus(
     step: float,
     since: float,
     follow: bool,
-) -> Iterable[Change]:
+) -> Iterable[PhaseChange]:
     import time
 
-    from prophase.integrations.prometheus import follow_prometheus
-    from prophase.phase.watching import Watch
+    from prophase.integrations.prometheus.usage import follow_prometheus
+    from prophase.phase.phase_changes import PhaseWatch
 
     queries = named_values(query, "--query")
     lacking = [metric for metric in detector.metrics_ if metric not in queries]
@@ -142,7 +142,7 @@ def _from_prometheus(
             f"the phases were learnt with {', '.join(detector.metrics_)}; give a --query for "
             f"{', '.join(lacking)} as well, as METRIC=EXPRESSION."
         )
-    watch = Watch(detector)
+    watch = PhaseWatch(detector)
     asked = {metric: queries[metric] for metric in detector.metrics_}
     begin = time.time() - since
     for sample in follow_prometheus(
@@ -153,7 +153,7 @@ def _from_prometheus(
             yield change
 
 
-def _tell(changes: Iterable[Change], format: Format) -> None:
+def _tell(changes: Iterable[PhaseChange], format: Format) -> None:
     """Print changes as they come; end quietly when the user has seen enough."""
     if format not in (Format.table, Format.csv, Format.json):
         raise ParameterError(
@@ -168,7 +168,7 @@ def _tell(changes: Iterable[Change], format: Format) -> None:
         say("Stopped.")
 
 
-def _line(change: Change, format: Format) -> str:
+def _line(change: PhaseChange, format: Format) -> str:
     step, ahead = change.step, change.forecast
     if format is Format.table:
         told = f"phase {step.before} -> {step.phase}" if step.changed else f"phase {step.phase}"

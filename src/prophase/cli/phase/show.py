@@ -9,7 +9,7 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, say
 from prophase.cli.phase.fit import overview
-from prophase.cli.phase.places import FiguresOption, ModelArgument, open_phases
+from prophase.cli.phase.options import FiguresOption, ModelArgument, open_phases
 from prophase.errors import ParameterError
 
 
@@ -27,14 +27,14 @@ def command(
 
     `prophase phase show phases.model 2 --figures drawn`
     """
-    from prophase.phase.telling import told_phases
+    from prophase.phase.phase_summary import phases_as_json
 
     detector = open_phases(path)
     if figures is not None:
         say(f"Drew {_drawn(detector, figures)}.")
     if phase is None:
         remarks = [*detector.notes_, f"{detector.prototypes_said_}."]
-        emit(overview(detector), format, document=finite(told_phases(detector)), remarks=remarks)
+        emit(overview(detector), format, document=finite(phases_as_json(detector)), remarks=remarks)
         return
     if not 0 <= phase < detector.n_phases_:
         raise ParameterError(
@@ -66,6 +66,6 @@ def command(
 
 
 def _drawn(detector: Any, folder: Path) -> str:
-    from prophase.plots.phases.detector import save_transitions
+    from prophase.plots.phase_figures import save_transitions
 
     return str(save_transitions(detector, folder))

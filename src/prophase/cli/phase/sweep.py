@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
-from prophase.cli.phase.places import MetricOption, StepOption, read_usage
+from prophase.cli.phase.options import MetricOption, StepOption, read_usage
 from prophase.cli.trace_options import ReaderOption, SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
@@ -44,8 +44,8 @@ def command(
 
     `prophase phase sweep ws --labellers crbm --windows 1,3,5 --hidden 5,10,20`
     """
-    from prophase.phase.choosing import sweep
-    from prophase.phase.detect import scaled_stretches
+    from prophase.phase.detector import scaled_stretches
+    from prophase.phase.model_selection import sweep
 
     numbers = _numbers("--phases", phases)
     looked = _numbers("--windows", windows) if windows else None

@@ -17,7 +17,7 @@ from prophase.cli.output import (
     say,
     text_table,
 )
-from prophase.cli.profile.labelled import (
+from prophase.cli.profile.options import (
     LabelOption,
     MetadataOption,
     ProfilesOption,
@@ -28,8 +28,8 @@ from prophase.errors import ParameterError
 from prophase.plural import counted
 
 if TYPE_CHECKING:
-    from prophase.profile.classify.comparing import Comparison
-    from prophase.profile.classify.scoring import Report
+    from prophase.profile.classify.classifier_comparison import ClassifierComparison
+    from prophase.profile.classify.classifier_scores import ClassifierScores
 
 #: profiles that the table of the report shows
 _MOST_SHOWN = 30
@@ -74,7 +74,7 @@ def command(
 
     `prophase profile classify ws --label workload --metadata user,group --save kind.model`
     """
-    from prophase.profile.classify.comparing import SPLITS, compare_classifiers
+    from prophase.profile.classify.classifier_comparison import SPLITS, compare_classifiers
     from prophase.trace.units import parse_share
 
     names = _methods(methods)
@@ -101,7 +101,7 @@ def command(
     document: dict[str, Any] = {**found.to_dict(), "notes": notes, "reported_split": split}
     remarks = [*_report(report, names[0], split), *_remarks(found, notes)]
     if figures is not None:
-        from prophase.plots.profiles.confusion import write_confusion
+        from prophase.plots.profiles.classifier import write_confusion
 
         write_confusion(report, figures, f"{names[0]}, split by {split}")
         remarks.append(f"Wrote confusion.png, .svg and .csv to {figures}.")
@@ -136,7 +136,7 @@ def _row(one: dict[Any, Any]) -> dict[str, Any]:
     return {str(key): round(v, 4) if isinstance(v, float) else v for key, v in one.items()}
 
 
-def _report(report: Report, method: str, split: str) -> list[str]:
+def _report(report: ClassifierScores, method: str, split: str) -> list[str]:
     shown = report.per_class
     lines = [f"Per profile: {method}, split by {split}, {report.jobs:,} jobs."]
     if len(shown) > _MOST_SHOWN:
@@ -152,7 +152,7 @@ def _report(report: Report, method: str, split: str) -> list[str]:
     return [*lines, ""]
 
 
-def _remarks(found: Comparison, notes: list[str]) -> list[str]:
+def _remarks(found: ClassifierComparison, notes: list[str]) -> list[str]:
     sides = "; ".join(
         f"{name}: {train:,} and {test:,}" for name, (train, test) in found.sides.items()
     )

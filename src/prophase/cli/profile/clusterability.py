@@ -37,13 +37,13 @@ def command(
 
     `prophase profile clusterability ws --labels workload,queue --format json`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.profile.clusters.comparing import hopkins_by_transform, leaking_effect
-    from prophase.profile.clusters.features import USAGE_METRICS, usage_features
+    from prophase.cli.provenance import open_trace
+    from prophase.profile.clusters.ended_jobs import ended_jobs
     from prophase.profile.clusters.fixed_labels import fixed_label_silhouettes, label_columns
+    from prophase.profile.clusters.generator_comparison import hopkins_by_transform, leaking_effect
     from prophase.profile.clusters.profiler import WorkloadProfiler
-    from prophase.profile.clusters.selecting import ended_jobs
     from prophase.profile.clusters.transforms import fit_transform
+    from prophase.profile.clusters.usage_metrics import USAGE_METRICS, usage_features
 
     with progress_bar() as progress:
         progress("reading the trace", None)

@@ -49,9 +49,9 @@ def command(
 
     `prophase profile compare ws --generators hdbscan,k-means --clusters 12`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.profile.clusters.comparing import compare_named
-    from prophase.profile.clusters.selecting import ended_jobs
+    from prophase.cli.provenance import open_trace
+    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.generator_comparison import compare_named
 
     names = [name.strip() for name in generators.split(",") if name.strip()]
     with progress_bar() as progress:

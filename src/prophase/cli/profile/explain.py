@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, text_table
-from prophase.cli.profile.labelled import (
+from prophase.cli.profile.options import (
     LabelOption,
     MetadataOption,
     ProfilesOption,
@@ -91,7 +91,7 @@ def _classifier(
     source: str | None,
 ) -> tuple[ProfileClassifier, pd.DataFrame | None, list[str]]:
     """Return a saved classifier, or one learnt now, and the jobs to look at."""
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
     from prophase.profile.classify.classifier import ProfileClassifier
 
     if _is_model(path):
@@ -125,7 +125,7 @@ def _all(
     seed: int,
     format: Format,
 ) -> None:
-    from prophase.profile.classify.explaining import importance, shap_summary
+    from prophase.profile.classify.explanation import importance, shap_summary
 
     found = importance(made, top)
     document: dict[str, Any] = {
@@ -151,7 +151,7 @@ def _all(
     else:
         remarks.append("For SHAP values add the jobs: --jobs WORKSPACE")
     if figures is not None:
-        from prophase.plots.profiles.shap import write_explanation
+        from prophase.plots.profiles.classifier import write_explanation
 
         names = write_explanation(found, summary, figures)
         remarks.append(f"Wrote {', '.join(names)} to {figures}.")
@@ -167,7 +167,7 @@ def _one(
     figures: Path | None,
     format: Format,
 ) -> None:
-    from prophase.profile.classify.explaining import shap_of_job
+    from prophase.profile.classify.explanation import shap_of_job
 
     if table is None:
         raise ParameterError("--job needs the jobs themselves. Add --jobs WORKSPACE.")
@@ -193,14 +193,14 @@ def _one(
         f"Profile {found.profile} has probability {found.probability:.2f}: {told['reason']}.",
     ]
     if figures is not None:
-        from prophase.plots.profiles.shap import write_job
+        from prophase.plots.profiles.classifier import write_job
 
         remarks.append(f"Wrote {write_job(found, job, figures)} to {figures}.")
     emit(_plain(found.pushes), format, document=finite(document), remarks=[*remarks, *notes])
 
 
 def _tree(made: ProfileClassifier, profile: str, tree: int, format: Format) -> None:
-    from prophase.profile.classify.trees_as_text import tree_text
+    from prophase.profile.classify.explanation import tree_text
 
     text = tree_text(made, profile, tree)
     lines = [{"tree": line} for line in text.splitlines()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
-from prophase.cli.profile.places import model_target
+from prophase.cli.profile.options import model_target
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ def command(
 
     `prophase profile fit pai.csv --out profiles.model --generator k-means --clusters 20`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.profile.clusters.generators.naming import generator_named
+    from prophase.cli.provenance import open_trace
+    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.generators.generator_names import generator_named
     from prophase.profile.clusters.profiler import WorkloadProfiler
-    from prophase.profile.clusters.selecting import ended_jobs
 
     target = model_target(path, out)
     settings = {

@@ -15,7 +15,7 @@ from prophase.plural import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from prophase.profile.clusters.grid.reading import FoundGrid
+    from prophase.papers.grid.saved_cells import FoundGrid
 
 
 def command(
@@ -69,8 +69,8 @@ def command(
 
     `prophase profile grid grid/cells.csv --ideal 10`
     """
-    from prophase.profile.clusters.grid import GridPlan
-    from prophase.profile.clusters.grid.reading import FoundGrid, read_grid
+    from prophase.papers.grid.plan import GridPlan
+    from prophase.papers.grid.saved_cells import FoundGrid, read_grid
 
     if out is not None and out.exists() and not out.is_dir():
         raise ParameterError(f"--out {out}: is a file. Name a folder.")
@@ -100,10 +100,11 @@ def _run(
     leaking: bool,
     workers: str,
 ) -> tuple[pd.DataFrame, list[str]]:
-    from prophase.cli.made_from import open_trace
-    from prophase.profile.clusters.features import USAGE_METRICS, usage_features
-    from prophase.profile.clusters.grid import GridPlan, run_grid
-    from prophase.profile.clusters.selecting import ended_jobs
+    from prophase.cli.provenance import open_trace
+    from prophase.papers.grid.cell_runs import run_grid
+    from prophase.papers.grid.plan import GridPlan
+    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.usage_metrics import USAGE_METRICS, usage_features
     from prophase.workers import parse_workers
 
     share = parse_workers(workers)
@@ -140,14 +141,15 @@ def _run(
 def _tell(
     found: FoundGrid, ideal: float, notes: list[str], out: Path | None, format: Format
 ) -> None:
-    from prophase.profile.clusters.grid import (
+    from prophase.papers.grid.selection import (
+        SCORES,
+        axis_means,
         best_cell,
-        compare_with_table_iv,
+        best_per_algorithm,
         selection_scores,
         sensitivity,
-        table_iv,
     )
-    from prophase.profile.clusters.grid.selection import SCORES, axis_means, best_per_algorithm
+    from prophase.papers.grid.statistics import compare_with_table_iv, table_iv
 
     scored = selection_scores(found.cells, ideal)
     statistics = table_iv(found.cells).reset_index()
@@ -222,9 +224,9 @@ def _agreement(compared: pd.DataFrame) -> list[str]:
 
 def _write(out: Path, tables: dict[str, pd.DataFrame]) -> str:
     from prophase.errors import storage_error
-    from prophase.plots.profiles.grid import ideal_sensitivity, score_sensitivity
+    from prophase.papers.grid.selection import SCORES
+    from prophase.plots.profiles.clustering_grid import ideal_sensitivity, score_sensitivity
     from prophase.plots.style import save
-    from prophase.profile.clusters.grid.selection import SCORES
 
     try:
         out.mkdir(parents=True, exist_ok=True)

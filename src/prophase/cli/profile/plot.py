@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, typed_command
-from prophase.cli.profile.places import ModelArgument, open_profiles, trace_of
+from prophase.cli.profile.options import ModelArgument, open_profiles, trace_of
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 from prophase.plural import counted
@@ -43,9 +43,9 @@ def command(
     profiler = open_profiles(path)
     place = trace_of(path, jobs)
 
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
     from prophase.plots.profiles.page import PAGE, write_profile_page
-    from prophase.profile.clusters.selecting import ended_jobs
+    from prophase.profile.clusters.ended_jobs import ended_jobs
 
     with progress_bar() as progress:
         progress("reading the trace", None)

@@ -8,10 +8,10 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, text_table
 from prophase.cli.profile.fit import overview
-from prophase.cli.profile.places import ModelArgument, open_profiles
+from prophase.cli.profile.options import ModelArgument, open_profiles
 
 if TYPE_CHECKING:
-    from prophase.profile.clusters.dynamic import MetricSummary
+    from prophase.profile.clusters.metric_summary import MetricSummary
     from prophase.profile.clusters.profiles import Profile
 
 #: lets -1, the number of the outliers, through
@@ -39,10 +39,10 @@ def command(
     """
     profiler = open_profiles(path)
     if profile is None:
-        from prophase.profile.clusters.telling import told_profiles
+        from prophase.profile.clusters.profile_summary import profiles_as_json
 
         remarks = list(profiler.notes_)
-        emit(overview(profiler), format, document=told_profiles(profiler), remarks=remarks)
+        emit(overview(profiler), format, document=profiles_as_json(profiler), remarks=remarks)
         return
     one = profiler.profile(profile)
     rows = [_metric_row(name, summary) for name, summary in one.dynamic.items()]

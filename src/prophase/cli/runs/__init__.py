@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import typer
 
-from prophase.cli.made_from import add_commands
+from prophase.cli.provenance import add_commands
 
-#: subcommand -> module of this folder; the order is that of the help page
+#: subcommand -> module and function of this folder; the order is that of the help page
 SUBCOMMANDS = {
-    "demo": "demo",
-    "init": "init",
-    "register": "register",
-    "work": "work",
-    "tick": "tick",
-    "status": "status",
-    "show": "show",
-    "reset": "reset",
-    "set": "set_",
-    "profile": "profile",
-    "export": "export",
+    "demo": "campaign:demo_command",
+    "init": "campaign:init_command",
+    "register": "campaign:register_command",
+    "work": "worker:work_command",
+    "tick": "worker:tick_command",
+    "status": "progress:status_command",
+    "show": "progress:show_command",
+    "reset": "progress:reset_command",
+    "set": "campaign:set_command",
+    "profile": "measurements:profile_command",
+    "export": "measurements:export_command",
 }
 
 app = typer.Typer(

@@ -13,7 +13,7 @@ import typer
 
 from prophase.cli.output import as_typed, say
 from prophase.errors import ParameterError
-from prophase.lazy import optional
+from prophase.lazy_imports import optional
 
 if TYPE_CHECKING:
     from prophase.serve.settings import Settings
@@ -109,7 +109,7 @@ def command(
 
 def _refuse_open(settings: Settings, path: Path, *, has_tokens: bool) -> None:
     """Refuse to let the whole network in without tokens."""
-    from prophase.serve.guard.sites import is_loopback
+    from prophase.serve.guard.browser_rules import is_loopback
 
     if not has_tokens and not is_loopback(settings.host):
         raise ParameterError(

@@ -14,7 +14,7 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, not_among
 
 if TYPE_CHECKING:
-    from prophase.sizing.advising.advice import Advice, TaskAdvice
+    from prophase.sizing.recommender import Recommendation, ResourceRecommendations
 
 #: tasks the table shows, those that save most
 _MOST_SHOWN = 60
@@ -63,10 +63,10 @@ def command(
 
     `prophase size ws --explain align`
     """
-    from prophase.cli.made_from import open_trace
-    from prophase.sizing.advising.advice import Gate, advise
-    from prophase.sizing.advising.exporting import export as exported
-    from prophase.sizing.advising.exporting import told_advice
+    from prophase.cli.provenance import open_trace
+    from prophase.sizing.export_formats import export as exported
+    from prophase.sizing.export_formats import recommendations_document
+    from prophase.sizing.recommender import Gate, recommend
 
     gate = Gate(
         fewest_runs=min_runs,
@@ -77,7 +77,7 @@ def command(
     with progress_bar() as show:
         show("reading", None)
         trace = open_trace(path, source=source, tables=["jobs"])
-        found = advise(
+        found = recommend(
             trace.jobs, risk=chosen, gate=gate, resource=resource, data_hash=trace.data_hash,
             show=lambda percent: show("trying advice on the past", percent),
         )  # fmt: skip
@@ -91,7 +91,7 @@ def command(
         kept = sum(one.keep for one in found.tasks)
         say(f"{len(found.tasks) - kept:,} tasks advised, {kept:,} keep their request.")
         return
-    document = told_advice(found)
+    document = recommendations_document(found)
     rows = document["tasks"]
     shown = [_shown(row) for row in rows[:_MOST_SHOWN]] if format is Format.table else rows
     emit(shown, format, document=document, remarks=_remarks(found, path))
@@ -114,7 +114,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _remarks(found: Advice, path: Path) -> list[str]:
+def _remarks(found: ResourceRecommendations, path: Path) -> list[str]:
     kept = sum(one.keep for one in found.tasks)
     # without a request today nothing is known to be saved
     known = [one.saved_per_month for one in found.tasks if not math.isnan(one.saved_per_month)]
@@ -135,7 +135,9 @@ def _remarks(found: Advice, path: Path) -> list[str]:
     return [*said, f"Next: prophase size {as_typed(path)}{what} {then}"]
 
 
-def _explained(found: Advice, task: str, figure: Path | None, format: Format) -> None:
+def _explained(
+    found: ResourceRecommendations, task: str, figure: Path | None, format: Format
+) -> None:
     one = found.of(task)
     if one is None:
         names = [held.task for held in found.tasks]
@@ -164,18 +166,18 @@ def _explained(found: Advice, task: str, figure: Path | None, format: Format) ->
         ("Advice: " if not one.keep else "") + one.why + ".",
     ]
     if figure is not None:
-        from prophase.plots.sizing.explained import write_explained
+        from prophase.plots.sizing import write_explained
 
         write_explained(one, found.unit, figure)
         remarks.append(f"Wrote {figure}.")
     emit([finite(rung) for rung in rungs], format, document=document, remarks=remarks)
 
 
-def _rung(one: TaskAdvice, place: int) -> dict[str, Any]:
+def _rung(one: Recommendation, place: int) -> dict[str, Any]:
     above = one.outlook.exceed(one.ladder[place]) if one.outlook is not None else None
     return {"attempt": place + 1, "request": one.ladder[place], "killed_share": above}
 
 
-def _quantiles(one: TaskAdvice) -> dict[str, float]:
+def _quantiles(one: Recommendation) -> dict[str, float]:
     assert one.outlook is not None
     return {f"{share:.0%}": one.outlook.quantile(share) for share in (0.1, 0.5, 0.9, 0.99)}

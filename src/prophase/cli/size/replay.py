@@ -49,9 +49,9 @@ def command(
 
     `prophase size replay ws --protocol timeline --track strict --format json`
     """
-    from prophase.cli.made_from import open_trace
+    from prophase.cli.provenance import open_trace
     from prophase.sizing.registry import SIZERS
-    from prophase.sizing.replaying.comparing import compare
+    from prophase.sizing.replays.comparison import compare
 
     names = list(SIZERS) if sizers == "all" else [one.strip() for one in sizers.split(",")]
     with progress_bar() as show:

@@ -39,14 +39,14 @@ def command(
 
     `prophase size watch ws --log outcomes.jsonl < questions.jsonl`
     """
-    from prophase.sizing.feedback import Conversation
+    from prophase.sizing.line_protocol import Conversation
     from prophase.sizing.registry import make_online_sizer
     from prophase.sizing.sizer import Outcome
 
     made = make_online_sizer(sizer, None if risk is None else share_of(risk, "--risk"))
     if path is not None:
-        from prophase.cli.made_from import open_trace
-        from prophase.sizing.replaying.tasks import task_runs
+        from prophase.cli.provenance import open_trace
+        from prophase.sizing.replays.task_runs import task_runs
 
         runs = task_runs(open_trace(path, source=source, tables=["jobs"]).jobs).runs
         made.learn(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import MissingExtraError
-from prophase.runs.local.trying import TaskFailedError, TryAgainError, try_once
+from prophase.runs.local.attempt_process import TaskFailedError, TryAgainError, try_once
 from prophase.runs.states import BRANCHES
 
 _log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ import yaml
 
 from prophase.errors import ExecutorError, ParameterError, storage_error
 from prophase.runs.executor import Assignment
-from prophase.runs.usage.orders import write_durably
+from prophase.runs.usage.measurement_order import write_durably
 
 _LONGEST_ID = 200
 _RETRY_DELAY_S = 1.0

@@ -23,12 +23,11 @@ from prophase.integrations.airflow.deployment import (
     write_deployment,
 )
 from prophase.plural import counted
-from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, Check
+from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
+from prophase.runs.local.attempt_process import judge
 from prophase.runs.local.attempts import read_json
-from prophase.runs.local.rows import task_rows
-from prophase.runs.local.spec import run_spec
-from prophase.runs.local.trying import judge
-from prophase.runs.usage.orders import write_durably
+from prophase.runs.local.run_records import run_spec, task_rows
+from prophase.runs.usage.measurement_order import write_durably
 
 _NOT_FOUND, _CONFLICT = 404, 409
 #: not the name of the package: Airflow can import from its folder of DAGs
@@ -71,20 +70,22 @@ class AirflowExecutor:
         write_deployment(job, self._place(dag_id), dag_id)
         return dag_id
 
-    def check_deploy(self, job: Assignment) -> Check:
+    def check_deploy(self, job: Assignment) -> ExecutorCheck:
         """Wait until Airflow has read the DAG, and see that it can be run."""
         dag_id = job.dag_id or airflow_id(job.new_dag_id)
         path = self._place(dag_id) / "deployment.json"
         try:
             found = path.read_text(encoding="utf-8")
         except OSError:
-            return Check("failed", f"{path}: the deployment is not there.")
+            return ExecutorCheck("failed", f"{path}: the deployment is not there.")
         if found != deployment_text(job, dag_id):
-            return Check("failed", f"{path}: is not what was registered.")
+            return ExecutorCheck("failed", f"{path}: is not what was registered.")
         dag = self._found("dags", dag_id)
         if dag is None or dag["is_stale"]:
             said = self._import_error(dag_id)
-            return Check("failed", f"Airflow cannot read the DAG: {said}") if said else RUNNING
+            return (
+                ExecutorCheck("failed", f"Airflow cannot read the DAG: {said}") if said else RUNNING
+            )
         if dag["is_paused"]:
             self._api.patch("dags", dag_id, body={"is_paused": False})
         return SUCCEEDED
@@ -107,7 +108,7 @@ class AirflowExecutor:
             self._set_going_again(job, run_id)
         return run_id
 
-    def check_execute(self, job: Assignment) -> Check:
+    def check_execute(self, job: Assignment) -> ExecutorCheck:
         """Ask how the DAG run is; one that somebody has deleted is triggered again."""
         assert job.run_id is not None
         self._tell_allocations(job)
@@ -117,7 +118,7 @@ class AirflowExecutor:
             return RUNNING
         if run["state"] == "success":
             return SUCCEEDED
-        return Check("failed", self._reason(job)) if run["state"] == "failed" else RUNNING
+        return ExecutorCheck("failed", self._reason(job)) if run["state"] == "failed" else RUNNING
 
     # profiling
 
@@ -130,15 +131,15 @@ class AirflowExecutor:
             )
         return job.new_profiling_id
 
-    def check_profile(self, job: Assignment) -> Check:
+    def check_profile(self, job: Assignment) -> ExecutorCheck:
         """Read what was measured; every task must have been completed once."""
         assert job.run_id is not None
         rows = task_rows(self._run(job.run_id))
         completed = sorted(row["task"] for row in rows if row["status"] == "completed")
         if completed != sorted(job.pipeline.tasks):
             place = self._run(job.run_id)
-            return Check("failed", f"{place}: has not one completed attempt per task.")
-        return Check("succeeded", task_rows=rows)
+            return ExecutorCheck("failed", f"{place}: has not one completed attempt per task.")
+        return ExecutorCheck("succeeded", task_rows=rows)
 
     # the rest
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import ExecutorError
-from prophase.integrations.kubernetes.attempts import JobAttempt, job_attempts
-from prophase.integrations.kubernetes.cluster import Cluster, said_by_server
+from prophase.integrations.kubernetes.api_server import ApiServer, api_server_message
+from prophase.integrations.kubernetes.attempts import JobAttempt, attempt_row, job_attempts
 from prophase.integrations.kubernetes.manifests import (
     DEFAULT_IMAGE,
     RUN_LABEL,
@@ -23,11 +23,10 @@ from prophase.integrations.kubernetes.manifests import (
     scenario_map,
     task_job,
 )
-from prophase.integrations.kubernetes.usage import attempt_row
-from prophase.integrations.kubernetes.watching import Watched
+from prophase.integrations.kubernetes.watch_stream import WatchedObjects
 from prophase.plural import counted
-from prophase.runs.attempting import Tried, Verdict, verdict
-from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, Check
+from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
+from prophase.runs.next_attempt import NextAttempt, Tried, verdict
 
 
 class KubernetesExecutor:
@@ -60,46 +59,48 @@ class KubernetesExecutor:
         import kubernetes  # noqa: F401 - here, so that a missing extra is noticed at once
 
         self.namespace = namespace or os.environ.get("PROPHASE_KUBE_NAMESPACE", "default")
-        self.cluster = Cluster(self.namespace, api_client)
+        self.cluster = ApiServer(self.namespace, api_client)
         self.prometheus = prometheus or os.environ.get("PROPHASE_PROMETHEUS")
         self.image = os.environ.get("PROPHASE_KUBE_IMAGE", DEFAULT_IMAGE)
         self._allocations: Mapping[str, Mapping[str, Any]] = {}
         #: Jobs and pods of each campaign, as the API server tells of their changes
-        self._views: dict[str, tuple[Watched, Watched]] = {}
+        self._views: dict[str, tuple[WatchedObjects, WatchedObjects]] = {}
 
     # deployment
 
     def deploy(self, job: Assignment) -> str:
         """Create the ConfigMap of the scenario, unless it is there."""
-        with said_by_server():
+        with api_server_message():
             self.cluster.create_config_map(scenario_map(job))
         return job.new_dag_id
 
-    def check_deploy(self, job: Assignment) -> Check:
+    def check_deploy(self, job: Assignment) -> ExecutorCheck:
         """Compare the ConfigMap with what was registered."""
         wanted = scenario_map(job)
         name = wanted["metadata"]["name"]
         found = self.cluster.config_map(name)
         if found is None:
-            return Check("failed", f"ConfigMap {name} is not there.")
+            return ExecutorCheck("failed", f"ConfigMap {name} is not there.")
         if found != wanted["data"]:
-            return Check("failed", f"ConfigMap {name} is not what was registered.")
+            return ExecutorCheck("failed", f"ConfigMap {name} is not what was registered.")
         return SUCCEEDED
 
     # execution
 
     def execute(self, job: Assignment) -> str:
         """Create the Jobs of all tasks that wait for nothing."""
-        with said_by_server():
+        with api_server_message():
             self._go_on(job, self._attempts(job))
         return job.run_id or job.new_run_id
 
-    def check_execute(self, job: Assignment) -> Check:
+    def check_execute(self, job: Assignment) -> ExecutorCheck:
         """See which Jobs have ended, and create those that can run now."""
         states = self._go_on(job, self._watched_attempts(job))
         failed = {task: state.reason for task, state in states.items() if state.kind == "failed"}
         if failed and not any(state.kind == "running" for state in states.values()):
-            return Check("failed", "; ".join(f"task {t}: {said}" for t, said in failed.items()))
+            return ExecutorCheck(
+                "failed", "; ".join(f"task {t}: {said}" for t, said in failed.items())
+            )
         if all(state.kind == "done" for state in states.values()):
             return SUCCEEDED
         return RUNNING
@@ -108,7 +109,7 @@ class KubernetesExecutor:
 
     def profile(self, job: Assignment) -> str:
         """Refuse a run that has not been executed; gathering happens at the check."""
-        with said_by_server():
+        with api_server_message():
             states = self._verdicts(job, self._attempts(job))
         if not all(state.kind == "done" for state in states.values()):
             raise ExecutorError(
@@ -116,16 +117,18 @@ class KubernetesExecutor:
             )
         return job.new_profiling_id
 
-    def check_profile(self, job: Assignment) -> Check:
+    def check_profile(self, job: Assignment) -> ExecutorCheck:
         """Gather one row per attempt from the pods, and their usage from Prometheus."""
         rows = []
         for task, attempts in self._attempts(job).items():
             for attempt in attempts:
                 if attempt.pod is None or attempt.result is None:
-                    return Check("failed", f"the pod of task {task} is gone, with what it told")
+                    return ExecutorCheck(
+                        "failed", f"the pod of task {task} is gone, with what it told"
+                    )
                 cores = self._cores(job, task)
                 rows.append(attempt_row(attempt, cores, self.prometheus, self.namespace))
-        return Check("succeeded", task_rows=rows)
+        return ExecutorCheck("succeeded", task_rows=rows)
 
     # the rest
 
@@ -176,7 +179,7 @@ class KubernetesExecutor:
 
     def _go_on(
         self, job: Assignment, attempts: Mapping[str, Sequence[JobAttempt]]
-    ) -> dict[str, Verdict]:
+    ) -> dict[str, NextAttempt]:
         """Create every Job that can run now and return what is known of all tasks."""
         states = self._verdicts(job, attempts)
         if any(state.kind == "failed" for state in states.values()):
@@ -195,7 +198,7 @@ class KubernetesExecutor:
 
     def _verdicts(
         self, job: Assignment, attempts: Mapping[str, Sequence[JobAttempt]]
-    ) -> dict[str, Verdict]:
+    ) -> dict[str, NextAttempt]:
         return {
             task.name: verdict(
                 {

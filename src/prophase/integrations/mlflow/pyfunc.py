@@ -49,7 +49,7 @@ def _predictions(path: Path) -> Answers:
 
 
 def _profiles(path: Path) -> Answers:
-    from prophase.profile.classify import ProfileClassifier
+    from prophase.profile.classify.classifier import ProfileClassifier
 
     classifier = ProfileClassifier.load(path)
     return lambda jobs: classifier.assign(jobs, partial=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
-from prophase.integrations.prometheus.server import Prometheus
+from prophase.integrations.prometheus.client import Prometheus
 
 
 def usage_from_prometheus(

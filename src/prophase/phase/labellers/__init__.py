@@ -3,9 +3,8 @@
 from prophase.phase.labellers.boltzmann import BoltzmannMeans
 from prophase.phase.labellers.change_points import ChangePoints
 from prophase.phase.labellers.hidden_markov import HiddenMarkov
-from prophase.phase.labellers.labeller import NO_PHASE, Labeller, Learner
-from prophase.phase.labellers.samples import SampleMeans
-from prophase.phase.labellers.windows import WindowMeans
+from prophase.phase.labellers.labeller import Learner
+from prophase.phase.labellers.nearest_centre import SampleMeans, WindowMeans
 
 #: name -> (class, windows that are tried when none is given)
 LABELLERS: dict[str, tuple[type[Learner], tuple[int, ...]]] = {
@@ -15,14 +14,3 @@ LABELLERS: dict[str, tuple[type[Learner], tuple[int, ...]]] = {
     "windows": (WindowMeans, (6, 12, 24)),
     "change-points": (ChangePoints, (6,)),
 }
-
-__all__ = [
-    "LABELLERS",
-    "NO_PHASE",
-    "BoltzmannMeans",
-    "ChangePoints",
-    "HiddenMarkov",
-    "Labeller",
-    "SampleMeans",
-    "WindowMeans",
-]

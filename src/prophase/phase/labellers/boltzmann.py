@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 
 from prophase.phase.crbm import CRBM
-from prophase.phase.labellers.recent import NearestCentre, learn_centres
-from prophase.phase.series import Floats
+from prophase.phase.labellers.nearest_centre import NearestCentre, learn_centres
+from prophase.trace.series.usage_series import Floats
 
 #: hidden features, as many as AI4DL has
 HIDDEN = 10

@@ -12,10 +12,10 @@ from typing import Self
 import numpy as np
 from scipy.stats import chi2
 
-from prophase.phase.kmeans import nearest
 from prophase.phase.labellers.labeller import NO_PHASE
-from prophase.phase.labellers.recent import learn_centres
-from prophase.phase.series import Floats, Ints
+from prophase.phase.labellers.nearest_centre import learn_centres
+from prophase.trace.series.kmeans_centres import nearest
+from prophase.trace.series.usage_series import Floats, Ints
 
 #: a change is called when samples without one would give it this often
 _CHANCE = 1e-8

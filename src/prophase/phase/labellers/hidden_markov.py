@@ -7,9 +7,9 @@ from typing import Self
 
 import numpy as np
 
-from prophase.phase.hmm import HMM, learn_hmm
 from prophase.phase.labellers.labeller import NO_PHASE
-from prophase.phase.series import Floats, Ints
+from prophase.trace.series.hidden_markov_model import HMM, best_hmm
+from prophase.trace.series.usage_series import Floats, Ints
 
 
 class HiddenMarkov:
@@ -63,29 +63,10 @@ class HiddenMarkov:
         cls, stretches: list[Floats], n_phases: int, *, window: int = 2, random_state: int = 0
     ) -> Self:
         """Learn from scaled values; ``window`` is the order, the samples that predict one."""
-        found = [
-            learn_hmm(stretches, n_phases, order=window, random_state=random_state, guess=guess)
-            for guess in (("movement", "level") if window else ("level",))
-        ]
-        return cls(_by_level(max(found, key=lambda one: one.log_likelihood)))
+        return cls(best_hmm(stretches, n_phases, order=window, random_state=random_state))
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Floats]) -> Self:
         held = dict(arrays)
         likelihood, samples = held.pop("told")
         return cls(HMM(**held, log_likelihood=float(likelihood), samples=int(samples)))
-
-
-def _by_level(model: HMM) -> HMM:
-    """Number states by their level, so that the numbers mean the same in every run."""
-    order = np.lexsort(model.level.T[::-1])
-    return HMM(
-        model.start[order],
-        model.moves[np.ix_(order, order)],
-        model.weights[order],
-        model.variance[order],
-        model.level[order],
-        model.spread[order],
-        model.log_likelihood,
-        model.samples,
-    )

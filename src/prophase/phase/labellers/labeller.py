@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, Self
 
-from prophase.phase.series import Floats, Ints
+from prophase.trace.series.usage_series import Floats, Ints
 
 #: label of a sample whose history is still too short
 NO_PHASE = -1

@@ -9,11 +9,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prophase.plots.profiles.words import OUTLIER_COLOUR, in_words, profile_colour
+from prophase.plots.profiles.labels import OUTLIER_COLOUR, in_words, profile_colour
 from prophase.plots.style import COLOURS, GRID, MUTED, count_axis, draw
 from prophase.profile.clusters.clustering import CondensedTree, Reachability
-from prophase.profile.clusters.features import Floats
 from prophase.profile.clusters.quality import OUTLIERS, Ints
+from prophase.profile.clusters.usage_metrics import Floats
 
 #: bars of a reachability plot; more cannot be seen
 _MOST_BARS = 4_000

@@ -9,9 +9,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy import stats
 
-from prophase.plots.profiles.words import in_words
+from prophase.plots.profiles.labels import in_words
 from prophase.plots.style import COLOURS, MUTED, count_axis, percent_axis, styled, time_axis
-from prophase.profile.clusters.features import Floats
+from prophase.profile.clusters.usage_metrics import Floats
 
 _COLUMNS = 4
 

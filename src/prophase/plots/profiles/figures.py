@@ -11,20 +11,19 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from prophase.errors import MissingColumnError
-from prophase.plots.profiles.boxes import metric_boxes
+from prophase.plots.profiles.boxes import metric_boxes, silhouette_box_plot, silhouette_plot
 from prophase.plots.profiles.density import condensed_tree, reachability_plot
 from prophase.plots.profiles.distributions import duration_page, transform_pairs
 from prophase.plots.profiles.heat_maps import affinity_map, metadata_map
-from prophase.plots.profiles.silhouettes import silhouette_box_plot, silhouette_plot
-from prophase.profile.clusters.affinity import node_type_affinity
-from prophase.profile.clusters.features import usage_features
 from prophase.profile.clusters.figure_tables import (
     box_statistics,
     metadata_heat_map,
     silhouette_boxes,
 )
+from prophase.profile.clusters.node_affinity import node_type_affinity
 from prophase.profile.clusters.profiler import Recognised, WorkloadProfiler
 from prophase.profile.clusters.transforms import transform_histograms
+from prophase.profile.clusters.usage_metrics import usage_features
 
 #: metadata that get a heat map, if the jobs have it
 MAPPED = ("workload", "task", "user", "group", "name")

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 
-from prophase.plots.profiles.words import OUTLIER_COLOUR, in_words, profile_word
+from prophase.plots.profiles.labels import OUTLIER_COLOUR, in_words, profile_label
 from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, short
-from prophase.profile.clusters.features import Floats
+from prophase.profile.clusters.usage_metrics import Floats
 
 _BLUES = LinearSegmentedColormap.from_list("share", [PAPER, COLOURS[5], COLOURS[0]])
 #: green is faster than usual, orange slower
@@ -111,12 +111,12 @@ def _number(axes: Axes, values: Floats) -> None:
 def _margins(axes: Axes, profiles: list[str], sizes: list[int], rows: list[str]) -> None:
     """Write row names with their sizes, and the size of each profile above its column."""
     many = len(profiles) > 12
-    words = [profile_word(name) for name in profiles]
+    words = [profile_label(name) for name in profiles]
     axes.set_xticks(range(len(words)), words, fontsize=8 if len(words) <= 30 else 6.5)
     if len(words) > 30:
         axes.tick_params(axis="x", rotation=90)
     for word in axes.get_xticklabels():
-        if word.get_text() == profile_word(-1):
+        if word.get_text() == profile_label(-1):
             word.set_color(OUTLIER_COLOUR)
             word.set_fontweight("bold")
     axes.set_yticks(range(len(rows)), rows, fontsize=8)

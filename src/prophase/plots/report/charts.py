@@ -22,7 +22,7 @@ from prophase.plots.style import (
     line_style,
     short,
 )
-from prophase.study.report import Chart
+from prophase.study.report.charts import Chart
 
 #: characters of a title that fit into one line; names of rows leave less room
 _TITLE_WIDTH = {"bars": 44, "intervals": 44, "lines": 62, "points": 62}

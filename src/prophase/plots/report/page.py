@@ -21,8 +21,8 @@ from prophase.plots.page import (
     Table,
 )
 from prophase.plots.report.charts import draw_chart
-from prophase.study.report import DataUsed, Finding, Report, Reproduction, Step
-from prophase.study.report.parts import number_text
+from prophase.study.report.parts import DataUsed, Reproduction, Step, number_text
+from prophase.study.report.report import Finding, Report
 
 _TITLE = {"note": "", "good": "Yes.", "warning": "With care.", "bad": "No."}
 

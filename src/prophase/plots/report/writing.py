@@ -10,7 +10,8 @@ from prophase.plots.page import Picture, write_page
 from prophase.plots.page_markdown import render_markdown
 from prophase.plots.report.page import report_page
 from prophase.plots.style import save
-from prophase.study.report import Report, to_dict
+from prophase.study.report.document import to_dict
+from prophase.study.report.report import Report
 
 #: folder beside the report that holds its figures
 _FIGURES = "figures"

@@ -19,16 +19,17 @@ from prophase.errors import (
     not_among,
 )
 from prophase.modelfile import Parts, load_model, save_model
-from prophase.profile.classify.encoding import EncodingSize, OneHot
-from prophase.profile.classify.labels import Labels, numbered
-from prophase.profile.classify.metadata import (
+from prophase.profile.classify.metadata_words import (
     Words,
     choose_columns,
     refuse_other_columns,
     words_of,
 )
-from prophase.profile.classify.methods import DEFAULT, Method, method_named
-from prophase.profile.classify.threshold import Threshold, learn_threshold
+from prophase.profile.classify.methods import DEFAULT, method_named
+from prophase.profile.classify.methods.method import Method
+from prophase.profile.classify.one_hot import EncodingSize, OneHot
+from prophase.profile.classify.probability_threshold import Threshold, learn_threshold
+from prophase.profile.classify.profile_labels import Labels, numbered
 
 KIND = "profile.classifier"
 UNKNOWN = "unknown"

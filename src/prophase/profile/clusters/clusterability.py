@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from prophase.errors import InputError, ParameterError
-from prophase.profile.clusters.features import Floats
+from prophase.profile.clusters.usage_metrics import Floats
 
 #: from here on the paper speaks of a random distribution
 RANDOM_FROM = 0.3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -11,8 +12,8 @@ import pandas as pd
 
 from prophase.errors import InputError
 from prophase.plural import counted
-from prophase.profile.clusters.features import Floats
-from prophase.profile.clusters.quality import OUTLIERS, Ints
+from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes, davies_bouldin
+from prophase.profile.clusters.usage_metrics import Floats
 
 
 @dataclass(frozen=True)
@@ -162,3 +163,29 @@ def refuse_few_rows(values: Floats, least: int, what: str) -> None:
             f"{what} needs at least {least} jobs and there are {len(values)}. Take a longer "
             "history, or a smaller least size of a profile."
         )
+
+
+def cluster_statistics(values: Floats, found: Clustering, scores: Silhouettes) -> dict[str, Any]:
+    """Return the statistics of the paper's Table IV for one clustering.
+
+    ``silhouette`` is the mean without outliers, -1 with fewer than two clusters;
+    ``davies_bouldin`` counts the outliers as a group, as the authors' numbers do, and
+    ``davies_bouldin_clustered`` leaves them out. What has no value is None.
+    """
+    inside = len(found.labels) - found.outliers
+    return {
+        "n_outliers": found.outliers,
+        "n_clusters": found.count,
+        "mean_cluster_size": inside / found.count if found.count else None,
+        "silhouette": scores.mean,
+        "davies_bouldin": _known(davies_bouldin(values, found.labels)),
+        "davies_bouldin_clustered": _known(
+            davies_bouldin(values, found.labels, with_outliers=False)
+        ),
+        "n_jobs": len(found.labels),
+        "silhouette_rows": len(scores.rows),
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import MissingColumnError
-from prophase.profile.clusters.features import Floats
 from prophase.profile.clusters.quality import silhouettes
+from prophase.profile.clusters.usage_metrics import Floats
 
 #: Table II: how well workload and task name group jobs
 PAPER_LABELS: tuple[tuple[str, ...], ...] = (("workload",), ("task",), ("workload", "task"))

@@ -20,15 +20,14 @@ from prophase.errors import (
 )
 from prophase.modelfile import load_model, save_model
 from prophase.plural import counted
-from prophase.profile.clusters.assigning import Assignment, learn_assigner
-from prophase.profile.clusters.clustering import Clustering, Generator
-from prophase.profile.clusters.features import Floats, usage_features
-from prophase.profile.clusters.generators.naming import default_generator
-from prophase.profile.clusters.grid.running import cluster_statistics, content_hash
+from prophase.profile.clusters.assigner import Assignment, learn_assigner
+from prophase.profile.clusters.clustering import Clustering, Generator, cluster_statistics
+from prophase.profile.clusters.generators.generator_names import default_generator
 from prophase.profile.clusters.profiler_file import arrays_to_keep, restore, settings_to_keep
 from prophase.profile.clusters.profiles import Profile, describe_profiles, metadata_columns
 from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes, silhouettes
 from prophase.profile.clusters.transforms import fit_transform
+from prophase.profile.clusters.usage_metrics import Floats, content_hash, usage_features
 from prophase.trace.schema import known_at_submit
 
 KIND = "profile.clusters"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prophase.modelfile import Model
-from prophase.profile.clusters.assigning import Assigner
+from prophase.profile.clusters.assigner import Assigner
 from prophase.profile.clusters.clustering import CondensedTree, Reachability
 from prophase.profile.clusters.profiles import profile_from_dict
 from prophase.profile.clusters.quality import Silhouettes

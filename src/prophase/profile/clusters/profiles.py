@@ -11,9 +11,9 @@ import pandas as pd
 
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
-from prophase.profile.clusters.dynamic import MetricSummary, Season, Trend, summarise
-from prophase.profile.clusters.features import Floats
+from prophase.profile.clusters.metric_summary import MetricSummary, Season, Trend, summarise
 from prophase.profile.clusters.quality import OUTLIERS, Silhouettes
+from prophase.profile.clusters.usage_metrics import Floats
 from prophase.trace.schema import JOBS, known_at_submit
 
 #: values of a metadata column that a profile names

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from prophase.errors import ParameterError, not_among
-from prophase.profile.clusters.features import Floats
-from prophase.profile.clusters.libraries import library
+from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters.usage_metrics import Floats
 
 Ints = NDArray[np.int64]
 OUTLIERS = -1

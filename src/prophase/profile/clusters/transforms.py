@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import ParameterError, not_among
-from prophase.profile.clusters.features import Floats, UsageFeatures
-from prophase.profile.clusters.libraries import library
+from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters.usage_metrics import Floats, UsageFeatures
 
 #: Table III of the paper, in its order
 PAPER_TRANSFORMS = ("standard", "minmax", "robust", "power")

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.plural import counted
-from prophase.profile.predict.submitted import submitted
+from prophase.profile.predict.submit_columns import submitted
 
 Floats = NDArray[np.float64]
 

@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 from prophase.errors import InputError, ParameterError
 from prophase.plural import counted
 from prophase.profile.clusters.quality import OUTLIERS
-from prophase.profile.drift.scope import Scope
-from prophase.profile.drift.scores import BURST, SIGNALS, Keys, RawScores, alike_before, raw_scores
-from prophase.profile.predict.keys import choose_levels, hash_columns, key_of
-from prophase.profile.predict.submitted import submitted
+from prophase.profile.drift.drift_signals import (
+    BURST,
+    SIGNALS,
+    Keys,
+    RawScores,
+    alike_before,
+    raw_scores,
+)
+from prophase.profile.drift.monitor_scope import Scope
+from prophase.profile.predict.back_off_keys import choose_levels, hash_columns, key_of
+from prophase.profile.predict.submit_columns import submitted
 
 Ints = NDArray[np.int64]
 OVERALL = "overall"

@@ -14,18 +14,18 @@ from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.plural import counted
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.quality import OUTLIERS
-from prophase.profile.drift.answering import Clock
-from prophase.profile.drift.live import LiveProfiles
-from prophase.profile.drift.mending import Mend, mended, plan_mend
+from prophase.profile.drift.finished_jobs import Records, in_time_order
+from prophase.profile.drift.live_profiles import LiveProfiles
 from prophase.profile.drift.monitor import FALSE_ALARMS, FEWEST, OVERALL, Alarm, DriftMonitor
-from prophase.profile.drift.records import Records, in_time_order
-from prophase.profile.drift.reprofile import FEWEST as FEWEST_REGROUPED
-from prophase.profile.drift.reprofile import reprofile
-from prophase.profile.drift.scope import MOST
-from prophase.profile.drift.step import LOOKS_AGAIN, Change, Step
-from prophase.profile.drift.usual import UsualProfiles
+from prophase.profile.drift.monitor_scope import MOST
+from prophase.profile.drift.predictions_made import Clock
+from prophase.profile.drift.profile_by_key import UsualProfiles
+from prophase.profile.drift.repair_plan import RepairPlan, plan_repair, repaired_predictor
+from prophase.profile.drift.replacement_profiles import FEWEST as FEWEST_REGROUPED
+from prophase.profile.drift.replacement_profiles import reprofile
+from prophase.profile.drift.step_log import LOOKS_AGAIN, DriftChange, WatchStep
 from prophase.profile.predict.methods import DEFAULT, predictor_named
-from prophase.profile.predict.submitted import outcomes
+from prophase.profile.predict.submit_columns import outcomes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -142,9 +142,9 @@ class Watcher:
             **self._of_profiles(labels[cut:], suggested[cut:]),
         )
         self.watched_ = 0
-        self.steps_: list[Step] = []
-        self.changes_: list[Change] = []
-        self.mends_: dict[int, Mend] = {}
+        self.steps_: list[WatchStep] = []
+        self.changes_: list[DriftChange] = []
+        self.mends_: dict[int, RepairPlan] = {}
         self.chart_: list[dict[str, Any]] = []
         self.next_step_ = 1
         numbers = [one.profile for one in profiler.profiles_] if profiler else []
@@ -175,8 +175,8 @@ class Watcher:
         finished: pd.DataFrame,
         *,
         before_step: Callable[[int], None] = lambda step: None,
-        after_stride: Callable[[list[Step]], None] = lambda steps: None,
-    ) -> list[Step]:
+        after_stride: Callable[[list[WatchStep]], None] = lambda steps: None,
+    ) -> list[WatchStep]:
         """Watch further finished jobs, in the order in which they ended.
 
         Parameters
@@ -244,7 +244,7 @@ class Watcher:
         self._recount()
         return self
 
-    def _stride(self, jobs: pd.DataFrame, before_step: Callable[[int], None]) -> list[Step]:
+    def _stride(self, jobs: pd.DataFrame, before_step: Callable[[int], None]) -> list[WatchStep]:
         answered = self.clock_.answer(self.predictor_, jobs)
         labels = self._assigned(jobs)
         expected = self._expect_and_add(jobs, labels)
@@ -255,7 +255,7 @@ class Watcher:
         self.watched_ += len(jobs)
         if alarms or self.watched_ // STRIDE % _CHART_EVERY == 0:
             self._chart(alarms)
-        made: list[Step] = []
+        made: list[WatchStep] = []
         if alarms:
             before_step(self.next_step_)
             made.append(self._noticed(alarms))
@@ -268,21 +268,21 @@ class Watcher:
             self.steps_.append(made[-1])
         return made
 
-    def _noticed(self, alarms: list[Alarm]) -> Step:
+    def _noticed(self, alarms: list[Alarm]) -> WatchStep:
         since = self.records_.history_jobs + alarms[0].since
         if not self.act:
-            return self._step("alarm", Change(self.next_step_, since, [], alarms))
+            return self._step("alarm", DriftChange(self.next_step_, since, [], alarms))
         if self.changes_:
             # the same change, seen by another monitor
             change = self.changes_[-1]
             change.alarms += alarms
             return self._step("alarm", change)
         due = [self.watched_ + jobs for jobs in LOOKS_AGAIN]
-        change = Change(self.next_step_, since, due, alarms)
+        change = DriftChange(self.next_step_, since, due, alarms)
         self.changes_.append(change)
         return self._mend("alarm", change)
 
-    def _mend(self, kind: str, change: Change) -> Step:
+    def _mend(self, kind: str, change: DriftChange) -> WatchStep:
         rows = self.records_.table()
         self.mends_.pop(change.step, None)
         settings: Any = {
@@ -292,7 +292,7 @@ class Watcher:
         }
         change.mend = None
         if any(one.signal in OF_ERRORS for one in change.alarms):
-            change.mend = plan_mend(
+            change.mend = plan_repair(
                 rows,
                 change.since,
                 earlier=list(self.mends_.values()),
@@ -300,13 +300,13 @@ class Watcher:
                 **settings,
             )
             self.mends_[change.step] = change.mend
-        self.predictor_ = mended(rows, list(self.mends_.values()), **settings)
+        self.predictor_ = repaired_predictor(rows, list(self.mends_.values()), **settings)
         self.monitor_.rebase()
         retired, new, said = self._regroup(change, rows)
         return self._step(kind, change, retired, new, said)
 
     def _regroup(
-        self, change: Change, rows: pd.DataFrame
+        self, change: DriftChange, rows: pd.DataFrame
     ) -> tuple[tuple[int, ...], tuple[int, ...], str]:
         """Make profiles anew of what broke; all others stay as they are."""
         if self.profiler_ is None or change.profiles_done:
@@ -349,16 +349,16 @@ class Watcher:
     def _step(
         self,
         kind: str,
-        change: Change,
+        change: DriftChange,
         retired: tuple[int, ...] = (),
         new: tuple[int, ...] = (),
         profiles: str = "",
-    ) -> Step:
+    ) -> WatchStep:
         number, self.next_step_ = self.next_step_, self.next_step_ + 1
         since, mend = change.since, change.mend
         told = change.alarms[0] if kind == "second look" else change.alarms[-1]
         where = "all jobs" if told.scope == OVERALL else f"profile {told.scope}"
-        return Step(
+        return WatchStep(
             step=number,
             kind=kind,
             jobs=self.watched_,

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from prophase.profile.predict.answer import STRATA
 from prophase.profile.predict.memory import Floats
+from prophase.profile.predict.point_and_range import STRATA
 
 #: errors the paper marks, in percent
 MARKS = (5.0, 20.0)

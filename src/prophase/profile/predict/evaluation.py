@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from prophase.errors import InputError
-from prophase.profile.predict.measures import measure
+from prophase.profile.predict.error_measures import measure
+from prophase.profile.predict.job_sequence import in_sequence
 from prophase.profile.predict.methods import predictor_named
-from prophase.profile.predict.sequence import in_sequence
-from prophase.profile.predict.submitted import arrivals, is_yes_no, outcomes
+from prophase.profile.predict.submit_columns import arrivals, is_yes_no, outcomes
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Evaluation:
     train_jobs: int
     test_jobs: int
     online: bool
-    #: method -> measures, as :func:`~prophase.profile.predict.measures.measure` returns them
+    #: method -> measures, as :func:`~prophase.profile.predict.error_measures.measure` returns them
     methods: dict[str, dict[str, Any]]
     answers: dict[str, pd.DataFrame]
     #: what a reader of the measures should know

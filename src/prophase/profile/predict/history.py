@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.profile.predict.columns import Columns
-from prophase.profile.predict.keys import Level, choose_levels, hash_columns, key_of
-from prophase.profile.predict.medians import medians_as_of
+from prophase.profile.predict.back_off_keys import Level, choose_levels, hash_columns, key_of
 from prophase.profile.predict.memory import Floats, Keys, Memory, Recall
-from prophase.profile.predict.recording import steadily_recorded
-from prophase.profile.predict.submitted import arrivals, numbers, submitted
+from prophase.profile.predict.submit_columns import Columns, arrivals, numbers, submitted
 from prophase.trace.schema import JOBS
 
 _DAY_S = 86_400.0
@@ -136,3 +134,86 @@ def _is_number(jobs: pd.DataFrame, name: str) -> bool:
     declared = column is not None and column.kind == "number"
     numeric = declared or pd.api.types.is_numeric_dtype(jobs[name])
     return numeric and jobs[name].nunique(dropna=False) > 1
+
+
+def medians_as_of(
+    keys: Keys, ends: Floats, values: Floats, asked: Keys, as_of: Floats
+) -> tuple[Floats, Floats]:
+    """Return the median of all values of each asked key that ended before, and how many.
+
+    Examples
+    --------
+    >>> keys = np.array([1, 1, 1], dtype=np.uint64)
+    >>> ends, values = np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0, 100.0])
+    >>> medians_as_of(keys, ends, values, keys[:2], np.array([2.5, np.inf]))
+    (array([6., 7.]), array([2., 3.]))
+    """
+    if len(as_of) and len(ends) and as_of.min() > ends.max():
+        return _of_everything(keys, values, asked)
+    order = np.argsort(ends, kind="stable")
+    known_keys, known_values = keys[order].tolist(), values[order].tolist()
+    known_until = np.searchsorted(ends[order], as_of, side="left")
+    wanted = set(asked.tolist())
+    sorted_values: dict[int, list[float]] = {}
+    middle, count = np.full(len(asked), np.nan), np.zeros(len(asked))
+    done = 0
+    for row in np.argsort(known_until, kind="stable").tolist():
+        for place in range(done, int(known_until[row])):
+            if known_keys[place] in wanted:
+                insort(sorted_values.setdefault(known_keys[place], []), known_values[place])
+        done = max(done, int(known_until[row]))
+        held = sorted_values.get(int(asked[row]))
+        if held:
+            half = len(held) // 2
+            middle[row] = held[half] if len(held) % 2 else 0.5 * (held[half - 1] + held[half])
+            count[row] = len(held)
+    return middle, count
+
+
+def _of_everything(keys: Keys, values: Floats, asked: Keys) -> tuple[Floats, Floats]:
+    """Return the medians when no row is hidden, without going through time."""
+    order = np.lexsort((values, keys))
+    keys, values = keys[order], values[order]
+    names, first, held = np.unique(keys, return_index=True, return_counts=True)
+    code = np.minimum(np.searchsorted(names, asked), len(names) - 1)
+    known = names[code] == asked
+    start, count = first[code], held[code]
+    middle = 0.5 * (values[start + (count - 1) // 2] + values[start + count // 2])
+    return np.where(known, middle, np.nan), np.where(known, count, 0).astype(np.float64)
+
+
+#: the history is looked at in this many parts, of so many jobs at least
+_PARTS = 5
+_FEWEST = 30
+#: shares of jobs without a value: the column is not recorded; it is
+_NEARLY_ALL = 0.98
+_RECORDED = 0.8
+
+
+def steadily_recorded(seen: pd.DataFrame, arrival: Floats) -> list[str]:
+    """Return the columns that were recorded from the beginning of a history to its end.
+
+    Where a log begins to note, say, GPUs, a job that was "unknown" is "none" from then on,
+    and no later job would share its key with an earlier one.
+
+    Examples
+    --------
+    >>> gpus = [None] * 250 + [0.0, 1.0] * 25
+    >>> jobs = pd.DataFrame({"user": ["ann", "bob"] * 150, "request_gpus": gpus})
+    >>> steadily_recorded(jobs, np.arange(300.0))
+    ['user']
+    """
+    names = [str(name) for name in seen]
+    if len(seen) < _PARTS * _FEWEST:
+        return names
+    parts = np.array_split(np.argsort(arrival, kind="stable"), _PARTS)
+    steady = []
+    for name in names:
+        missing = seen[name].isna().to_numpy()
+        shares = [float(missing[part].mean()) for part in parts]
+        begun_late = max(shares) > _NEARLY_ALL and min(shares) < _RECORDED
+        # what nearly every job leaves out may have just begun to be recorded
+        hardly_ever = _NEARLY_ALL < float(missing.mean()) < 1
+        if not (begun_late or hardly_ever):
+            steady.append(name)
+    return steady

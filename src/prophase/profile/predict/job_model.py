@@ -12,13 +12,11 @@ import pandas as pd
 from prophase import __version__
 from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
 from prophase.plural import counted
-from prophase.profile.predict.columns import Columns
-from prophase.profile.predict.exemplars import Exemplars
-from prophase.profile.predict.filling import absent_columns, fill_table
 from prophase.profile.predict.methods import DEFAULT, predictor_named
+from prophase.profile.predict.missing_columns import Exemplars, absent_columns, fill_table
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
 from prophase.profile.predict.seen_values import SeenValues
-from prophase.profile.predict.submitted import numbers
+from prophase.profile.predict.submit_columns import Columns, numbers
 
 #: what is learnt unless targets are named, in the order answers are shown
 USUAL_TARGETS = (
@@ -158,14 +156,14 @@ class JobModel:
 
     def save(self, path: Path | str) -> str:
         """Write the model to one file and return its checksum."""
-        from prophase.profile.predict.saving import save_job_model
+        from prophase.profile.predict.job_model_file import save_job_model
 
         return save_job_model(self, path)
 
     @staticmethod
     def load(path: Path | str) -> JobModel:
         """Return the model of a file; it answers as the one that was saved."""
-        from prophase.profile.predict.saving import load_job_model
+        from prophase.profile.predict.job_model_file import load_job_model
 
         return load_job_model(path)
 

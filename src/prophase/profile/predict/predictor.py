@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError
 from prophase.plural import counted
-from prophase.profile.predict.answer import Answer, closest_match
-from prophase.profile.predict.columns import Columns
-from prophase.profile.predict.conformal import Calibrator
+from prophase.profile.predict.conformal_range import Calibrator
 from prophase.profile.predict.history import History, Question
 from prophase.profile.predict.memory import Floats, Recall
-from prophase.profile.predict.submitted import arrivals, ends, is_yes_no, outcomes
-from prophase.profile.predict.yes_no import ShareCalibrator
+from prophase.profile.predict.point_and_range import PointAndRange, closest_match
+from prophase.profile.predict.submit_columns import Columns, arrivals, ends, is_yes_no, outcomes
+from prophase.profile.predict.yes_no_target import ShareCalibrator
 
 #: with fewer finished jobs than this no method answers
 FEWEST_FINISHED = 10
@@ -168,7 +167,7 @@ class Predictor(ABC):
         """Take note of finished jobs with all their columns, for methods that learn from use."""
 
     @abstractmethod
-    def _answer(self, question: Question, recall: list[Recall]) -> Answer:
+    def _answer(self, question: Question, recall: list[Recall]) -> PointAndRange:
         """Return point and range of each job, in logarithms; NaN where there is no answer."""
 
     def _why_silent(self) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.profile.predict.keys import Keys, hash_columns
-from prophase.profile.predict.submitted import numbers, submitted
+from prophase.profile.predict.back_off_keys import Keys, hash_columns
+from prophase.profile.predict.submit_columns import numbers, submitted
 from prophase.trace.schema import JOBS
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+
+from prophase.errors import InputError, nearest
+from prophase.profile.submission.quantities import number_for
+from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS, known_at_submit
 
 
 @dataclass(frozen=True)
@@ -37,3 +42,69 @@ def as_jobs(submissions: Sequence[Submission]) -> pd.DataFrame:
     0  ann           2.0
     """
     return pd.DataFrame([dict(one.columns) for one in submissions])
+
+
+#: everyday name -> column
+ALIASES = {
+    **dict.fromkeys(("cpu", "cpus", "cores", "cpu_cores", "request_cpus"), "request_cpu_cores"),
+    **dict.fromkeys(("memory", "mem", "ram", "memory_gib"), "request_memory_gib"),
+    **dict.fromkeys(("gpu", "gpus"), "request_gpus"),
+    **dict.fromkeys(("time_limit", "walltime", "timeout", "limit"), "time_limit_s"),
+    **dict.fromkeys(("account", "project", "team"), "group"),
+    **dict.fromkeys(("partition", "namespace", "vc"), "queue"),
+    **dict.fromkeys(("nodes", "replicas", "parallelism", "workers"), "instances"),
+    **dict.fromkeys(("owner", "username"), "user"),
+    **dict.fromkeys(("model", "app", "application"), "workload"),
+    **dict.fromkeys(("role", "process"), "task"),
+    "job_name": "name",
+    "id": "job_id",
+    "accelerator": "gpu_type",
+}
+
+
+def from_fields(fields: Mapping[Any, Any], *, form: str, where: str) -> Submission:
+    """Return the submission that named fields describe; fields nobody knows are told.
+
+    Examples
+    --------
+    >>> found = from_fields({"memory": "16Gi", "colour": "red"}, form="YAML", where="job.yaml")
+    >>> dict(found.columns), found.notes
+    ({'request_memory_gib': 16.0}, ('colour is not a column of the job table and is not used.',))
+    """
+    columns: dict[str, Any] = {}
+    notes = []
+    for key, value in fields.items():
+        name = str(key).strip()
+        column = ALIASES.get(name.lower(), name)
+        known = JOBS.get(column)
+        if known is None:
+            hint = nearest(column, [*known_at_submit(JOBS.names), *ALIASES])
+            said = f"{name} is not a column of the job table and is not used."
+            notes.append(f"{said} {hint}".strip())
+        elif known.known == "after":
+            notes.append(f"{name} is known only after a job has run and is not used.")
+        else:
+            if column in columns:
+                raise InputError(
+                    f"{where}: {name} says {column} a second time. Keep one of the two."
+                )
+            found = column_value(column, value, f"{where}: {name}")
+            if found is not None:
+                columns[column] = found
+    return Submission(columns, form, tuple(notes))
+
+
+def column_value(column: str, value: Any, where: str) -> Any:
+    """Return a value as the column holds it: a number with its unit taken off, or text."""
+    known = JOBS.get(column)
+    if known is not None and known.kind == "number":
+        return number_for(known, value, where)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, Mapping | list):
+        raise InputError(f"{where} is a {type(value).__name__}, but {column} is one value.")
+    if column.startswith(ATTRIBUTE_PREFIX) and isinstance(value, int | float):
+        assert known is not None
+        # true and false count as 1 and 0
+        return number_for(known, value + 0, where)
+    return str(value).strip() or None

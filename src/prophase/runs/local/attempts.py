@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prophase.runs.usage.orders import write_durably
+from prophase.runs.usage.measurement_order import write_durably
 from prophase.runs.usage.process_tree import all_pids, environment_has
 
 #: stands in the environment of every process of an attempt

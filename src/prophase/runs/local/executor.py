@@ -17,11 +17,10 @@ import yaml
 
 from prophase.errors import ExecutorError, storage_error
 from prophase.plural import counted
-from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, Check
+from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
 from prophase.runs.local.attempts import attempts_of, is_locked, kill_marked, read_json
-from prophase.runs.local.rows import task_rows
-from prophase.runs.local.spec import run_spec
-from prophase.runs.usage.orders import write_durably
+from prophase.runs.local.run_records import run_spec, task_rows
+from prophase.runs.usage.measurement_order import write_durably
 from prophase.runs.usage.process_tree import environment_has
 
 #: restarts of a supervisor that brought the run no further, until that is called a failure
@@ -73,17 +72,19 @@ class LocalExecutor:
                 shutil.rmtree(fresh, ignore_errors=True)
         return job.new_dag_id
 
-    def check_deploy(self, job: Assignment) -> Check:
+    def check_deploy(self, job: Assignment) -> ExecutorCheck:
         """See whether the deployment is as it should be."""
         place = self._deployed(job.dag_id or job.new_dag_id)
         try:
             found = (place / "scenario.yaml").read_text(encoding="utf-8")
         except OSError:
-            return Check("failed", f"{place}: the deployment is not there.")
+            return ExecutorCheck("failed", f"{place}: the deployment is not there.")
         if found != _scenario_text(job):
-            return Check("failed", f"{place / 'scenario.yaml'}: is not what was registered.")
+            return ExecutorCheck(
+                "failed", f"{place / 'scenario.yaml'}: is not what was registered."
+            )
         if job.code is not None and not (place / "code").is_dir():
-            return Check("failed", f"{place / 'code'}: the job code is gone.")
+            return ExecutorCheck("failed", f"{place / 'code'}: the job code is gone.")
         return SUCCEEDED
 
     # execution
@@ -111,7 +112,7 @@ class LocalExecutor:
             self._start_supervisor(place)
         return run_id
 
-    def check_execute(self, job: Assignment) -> Check:
+    def check_execute(self, job: Assignment) -> ExecutorCheck:
         """Read how the run ended; a supervisor that was killed is replaced."""
         assert job.run_id is not None
         place = self._run(job.run_id)
@@ -126,7 +127,7 @@ class LocalExecutor:
             return RUNNING if self._is_starting(place) else self._restart(place, job)
         if outcome["succeeded"]:
             return SUCCEEDED
-        return Check("failed", str(outcome["reason"]))
+        return ExecutorCheck("failed", str(outcome["reason"]))
 
     # profiling
 
@@ -148,17 +149,17 @@ class LocalExecutor:
             raise storage_error(cause, path) from cause
         return job.new_profiling_id
 
-    def check_profile(self, job: Assignment) -> Check:
+    def check_profile(self, job: Assignment) -> ExecutorCheck:
         """Read the rows back; every task must have been completed once."""
         assert job.profiling_id is not None
         path = self._profile(job.profiling_id)
         found = read_json(path)
         if found is None:
-            return Check("failed", f"{path}: what profiling gathered is gone or damaged.")
+            return ExecutorCheck("failed", f"{path}: what profiling gathered is gone or damaged.")
         completed = sorted(r["task"] for r in found["rows"] if r["status"] == "completed")
         if completed != sorted(job.pipeline.tasks):
-            return Check("failed", f"{path}: has not one completed attempt per task.")
-        return Check("succeeded", task_rows=found["rows"])
+            return ExecutorCheck("failed", f"{path}: has not one completed attempt per task.")
+        return ExecutorCheck("succeeded", task_rows=found["rows"])
 
     # the rest
 
@@ -214,7 +215,7 @@ class LocalExecutor:
             if earlier.poll() is not None:
                 _started.remove(earlier)
 
-    def _restart(self, place: Path, job: Assignment) -> Check:
+    def _restart(self, place: Path, job: Assignment) -> ExecutorCheck:
         """Start another supervisor, unless that has not helped several times."""
         path = place / f"restarts-{job.resets}.json"
         finished = sum(
@@ -226,7 +227,9 @@ class LocalExecutor:
         times = before["times"] + 1 if before["finished"] == finished else 1
         if times > _MOST_RESTARTS:
             log = place / "supervisor.log"
-            return Check("failed", f"its supervisor died {times} times; what it said is in {log}")
+            return ExecutorCheck(
+                "failed", f"its supervisor died {times} times; what it said is in {log}"
+            )
         write_durably(path, json.dumps({"finished": finished, "times": times}))
         self._start_supervisor(place)
         return RUNNING

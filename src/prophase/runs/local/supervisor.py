@@ -16,10 +16,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from prophase.runs.attempting import Verdict
+from prophase.runs.local.attempt_process import judge, start_attempt
 from prophase.runs.local.attempts import Attempt, read_json
-from prophase.runs.local.trying import judge, start_attempt
-from prophase.runs.usage.orders import write_durably
+from prophase.runs.next_attempt import NextAttempt
+from prophase.runs.usage.measurement_order import write_durably
 
 _PAUSE_S = 0.05
 
@@ -54,7 +54,7 @@ class Supervisor:
             if not outcome.exists():
                 time.sleep(_PAUSE_S)
 
-    def _look(self) -> dict[str, Verdict]:
+    def _look(self) -> dict[str, NextAttempt]:
         allocations = read_json(Path(self.spec["allocations"])) or {}
         return {
             name: judge(self.folder, self.spec, name, allocations.get(name, {}), self._lives)
@@ -68,7 +68,7 @@ class Supervisor:
             return True
         return attempt.is_running()
 
-    def _start_ready(self, states: dict[str, Verdict], running: int) -> None:
+    def _start_ready(self, states: dict[str, NextAttempt], running: int) -> None:
         room = self.spec["parallel_tasks"] - running
         for name, state in states.items():
             task = self.spec["tasks"][name]

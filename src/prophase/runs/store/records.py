@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from prophase.errors import RefusedError
+from sqlalchemy import Float, func, literal, select
+
+from prophase.errors import ParameterError, RefusedError
 from prophase.runs.states import RunState
+from prophase.runs.store.database import Database
+from prophase.runs.store.tables import CLAIMS, HISTORY, RUNS, TASK_ROWS
 
 
 @dataclass(frozen=True)
@@ -119,3 +124,75 @@ def move_of(row: Any) -> Move:
         actor=row.actor,
         reason=row.reason,
     )
+
+
+class RunQueries:
+    """What is in the tables.
+
+    Parameters
+    ----------
+    database : Database
+        Where they are; its tables must be up to date.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def counts(self) -> dict[RunState, int]:
+        """Return how many runs are in each state that has any."""
+        asked = select(RUNS.c.state, func.count()).group_by(RUNS.c.state).order_by(RUNS.c.state)
+        rows = self.database.read(lambda connection: connection.execute(asked).all())
+        return {RunState(state): number for state, number in rows}
+
+    def runs(
+        self, *, states: Sequence[RunState] = (), after: int = 0, most: int | None = None
+    ) -> list[Run]:
+        """Return runs by id, all or those in some states, beginning behind ``after``."""
+        asked = joined().where(RUNS.c.id > after).order_by(RUNS.c.id).limit(most)
+        if states:
+            asked = asked.where(RUNS.c.state.in_([int(state) for state in states]))
+        rows = self.database.read(lambda connection: connection.execute(asked).all())
+        return [run_of(row) for row in rows]
+
+    def run(self, run_id: int) -> Run:
+        """Return one run."""
+        asked = joined().where(RUNS.c.id == run_id)
+        row = self.database.read(lambda connection: connection.execute(asked).first())
+        if row is None:
+            raise ParameterError(f"There is no run {run_id}. See them with: prophase runs status")
+        return run_of(row)
+
+    def find(self, dag_id: str, run_id: str) -> Run | None:
+        """Return the run that an executor knows by these ids."""
+        asked = joined().where(RUNS.c.dag_id == dag_id, RUNS.c.run_id == run_id)
+        row = self.database.read(lambda connection: connection.execute(asked).first())
+        return None if row is None else run_of(row)
+
+    def history(self, run_id: int) -> list[Move]:
+        """Return all that ever happened to a run, oldest first."""
+        asked = select(HISTORY).where(HISTORY.c.run == run_id).order_by(HISTORY.c.id)
+        rows = self.database.read(lambda connection: connection.execute(asked).all())
+        return [move_of(row) for row in rows]
+
+    def task_rows(self, run_id: int | None = None) -> list[tuple[int, dict[str, Any]]]:
+        """Return (run, values) of every attempt at a task of finished runs, or of one run."""
+        asked = select(TASK_ROWS).order_by(TASK_ROWS.c.run, TASK_ROWS.c.task, TASK_ROWS.c.attempt)
+        if run_id is not None:
+            asked = asked.where(TASK_ROWS.c.run == run_id)
+        rows = self.database.read(lambda connection: connection.execute(asked).all())
+        return [
+            (row.run, {"task": row.task, "attempt": row.attempt, **row.measured}) for row in rows
+        ]
+
+    @property
+    def _now(self) -> Any:
+        """The clock all workers share: the server's, or this machine's for a file on it."""
+        if self.database.is_postgres:
+            return func.extract("epoch", func.clock_timestamp()).cast(Float(53))
+        return literal(time.time())
+
+
+def joined() -> Any:
+    """Select runs with what is kept beside them."""
+    wanted = [CLAIMS.c.token, CLAIMS.c.beginnings, CLAIMS.c.resets, CLAIMS.c.changed_at_s]
+    return select(RUNS, *wanted).join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)

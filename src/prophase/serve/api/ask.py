@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
-from prophase.profile.advice.asking import ask
-from prophase.serve.access import HeldNow, require
+from prophase.profile.job_forecast.forecast_builder import ask
+from prophase.serve.dependencies import LoadedWorkspaceNow, require
 
 router = APIRouter(tags=["ask"], dependencies=[Depends(require("read"))])
 
@@ -28,7 +28,7 @@ class Question(BaseModel):
 @router.post("/ask")
 def ask_jobs(
     question: Annotated[Question, Body(examples=[{"jobs": [EXAMPLE], "targets": None}])],
-    held: HeldNow,
+    held: LoadedWorkspaceNow,
 ) -> dict[str, Any]:
     """Say how long each job will run and what it will use, with a 90 % range and the reason.
 

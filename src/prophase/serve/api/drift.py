@@ -6,16 +6,22 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Response
 
-from prophase.profile.drift.in_workspace import told_watch, watch_folder
-from prophase.serve.access import Caller, HeldNow, LibraryNow, TasksNow, require
+from prophase.profile.drift.workspace_watch import watch_as_json, watch_folder
 from prophase.serve.api.tasks import LATER, Wait, begin
-from prophase.trace.places import WATCH
+from prophase.serve.dependencies import (
+    Caller,
+    LoadedWorkspaceNow,
+    TasksNow,
+    WorkspaceCacheNow,
+    require,
+)
+from prophase.trace.workspace_paths import WATCH
 
 router = APIRouter(tags=["drift"])
 
 
 @router.get("/drift", dependencies=[Depends(require("read"))])
-def drift(held: HeldNow, library: LibraryNow) -> dict[str, Any]:
+def drift(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, Any]:
     """Say how right predictions are and what was mended; as `prophase watch --format json`.
 
     `watching` is false until the first `POST /v1/drift` or `prophase watch`.
@@ -28,7 +34,7 @@ def drift(held: HeldNow, library: LibraryNow) -> dict[str, Any]:
 
     def told() -> dict[str, Any]:
         folder = watch_folder(held.workspace)
-        return told_watch(folder.load(), folder)
+        return watch_as_json(folder.load(), folder)
 
     return {"watching": True, "reported_jobs": reported, **held.answer(("drift", stamp), told)}
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from prophase import __version__
-from prophase.serve.access import HeldNow
+from prophase.serve.dependencies import LoadedWorkspaceNow
 
 router = APIRouter(tags=["health"])
 
@@ -20,7 +20,7 @@ async def alive() -> dict[str, str]:
 
 
 @router.get("/readyz")
-async def ready(held: HeldNow) -> JSONResponse:
+async def ready(held: LoadedWorkspaceNow) -> JSONResponse:
     """Say what is loaded; 503 while nothing can be predicted."""
     told: dict[str, Any] = {
         "ready": "predictions" in held.models,

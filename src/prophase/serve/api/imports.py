@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from prophase.errors import storage_error
-from prophase.serve.access import Caller, LibraryNow, TasksNow, require
 from prophase.serve.api.tasks import LATER, Wait, begin
+from prophase.serve.dependencies import Caller, TasksNow, WorkspaceCacheNow, require
 from prophase.serve.problems import Problem
-from prophase.trace.places import UPLOADS
+from prophase.trace.workspace_paths import UPLOADS
 
 router = APIRouter(tags=["workspace"])
 _NAME = r"^[A-Za-z0-9_\-][A-Za-z0-9_.\-]*$"
@@ -30,7 +30,7 @@ _BYTES = {"schema": {"type": "string", "format": "binary"}}
 )
 async def import_file(
     request: Request,
-    library: LibraryNow,
+    library: WorkspaceCacheNow,
     tasks: TasksNow,
     who: Caller,
     response: Response,

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from prophase.profile.submission.finished import finished_from_fields
-from prophase.serve.access import Caller, LibraryNow, require
+from prophase.profile.submission.finished_job import finished_from_fields
+from prophase.serve.dependencies import Caller, WorkspaceCacheNow, require
 
 router = APIRouter(tags=["feedback"])
 _EXAMPLE = {
@@ -34,7 +34,7 @@ class Finished(BaseModel):
 @router.post("/observe", dependencies=[Depends(require("feedback"))])
 async def observe(
     finished: Annotated[Finished, Body(examples=[{"jobs": [_EXAMPLE]}])],
-    library: LibraryNow,
+    library: WorkspaceCacheNow,
     who: Caller,
     request: Request,
 ) -> dict[str, Any]:
@@ -62,6 +62,6 @@ async def observe(
 
 
 @router.get("/observe", dependencies=[Depends(require("read"))])
-def observed(library: LibraryNow) -> dict[str, int]:
+def observed(library: WorkspaceCacheNow) -> dict[str, int]:
     """Say how many jobs were reported, and how many the model has learnt from."""
     return {"reported": library.feedback.count, "learnt": library.now.reported}

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import InputError
-from prophase.origin import with_origin
-from prophase.phase.telling import told_labels, told_phases
+from prophase.phase.phase_summary import labels_as_json, phases_as_json
 from prophase.plain import finite
-from prophase.serve.access import HeldNow, require
+from prophase.provenance import with_provenance
+from prophase.serve.dependencies import LoadedWorkspaceNow, require
 
 router = APIRouter(tags=["phases"], dependencies=[Depends(require("read"))])
 
@@ -54,7 +54,7 @@ _EXAMPLE = {
 
 @router.post("/phases")
 def phases(
-    posted: Annotated[PostedSeries, Body(examples=[_EXAMPLE])], held: HeldNow
+    posted: Annotated[PostedSeries, Body(examples=[_EXAMPLE])], held: LoadedWorkspaceNow
 ) -> dict[str, Any]:
     """Give every sample of posted series its phase; no phase depends on a later sample.
 
@@ -63,21 +63,21 @@ def phases(
     """
     detector = held.phases
     labels = detector.label(_usage(posted.series))
-    told = told_labels(detector, labels)
+    told = labels_as_json(detector, labels)
     if posted.samples:
         told["labels"] = labels.to_dict("records")
-    return with_origin(finite(told), data_hash=detector.data_hash_)
+    return with_provenance(finite(told), data_hash=detector.data_hash_)
 
 
 @router.get("/phases")
-def known_phases(held: HeldNow) -> dict[str, Any]:
+def known_phases(held: LoadedWorkspaceNow) -> dict[str, Any]:
     """Say which metrics phases are told by, what each phase uses, and what follows it.
 
     The same as `prophase phase show --format json`.
     """
     detector = held.phases
-    told: dict[str, Any] = finite(told_phases(detector))
-    return with_origin(told, data_hash=detector.data_hash_)
+    told: dict[str, Any] = finite(phases_as_json(detector))
+    return with_provenance(told, data_hash=detector.data_hash_)
 
 
 def _usage(series: list[Series]) -> pd.DataFrame:

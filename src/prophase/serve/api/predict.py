@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from prophase.profile.predict.rows import told_columns
-from prophase.serve.access import HeldNow, require
+from prophase.profile.predict.prediction_rows import described_columns
 from prophase.serve.api.ask import EXAMPLE
+from prophase.serve.dependencies import LoadedWorkspaceNow, require
 
 router = APIRouter(tags=["ask"], dependencies=[Depends(require("read"))])
 
@@ -27,7 +27,7 @@ class Jobs(BaseModel):
 @router.post("/predict")
 async def predict(
     asked: Annotated[Jobs, Body(examples=[{"jobs": [EXAMPLE], "targets": ["duration_s"]}])],
-    held: HeldNow,
+    held: LoadedWorkspaceNow,
     request: Request,
 ) -> dict[str, Any]:
     """Predict targets of one job or of many, with a 90 % range; `targets: null` for all.
@@ -37,7 +37,7 @@ async def predict(
     """
     model = held.model
     targets = None if asked.targets is None else tuple(model.check_targets(asked.targets))
-    answer = request.app.state.batcher.ask(model, told_columns(asked.jobs), targets)
+    answer = request.app.state.batcher.ask(model, described_columns(asked.jobs), targets)
     rows: list[dict[str, Any]] = await asyncio.wrap_future(answer)
     request.app.state.metrics.predictions.inc(len(asked.jobs))
     return {"predictions": rows, **model.origin}

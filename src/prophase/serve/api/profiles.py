@@ -8,13 +8,17 @@ from fastapi import APIRouter, Body, Depends, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import ParameterError, not_among
-from prophase.origin import with_origin
 from prophase.plain import finite
-from prophase.profile.advice.node_types import jobs_of_profile, rank_for_job, rank_node_types
-from prophase.profile.clusters.telling import told_profiles
-from prophase.profile.submission.fields import from_fields
-from prophase.serve.access import HeldNow, LibraryNow, require
+from prophase.profile.clusters.profile_summary import profiles_as_json
+from prophase.profile.job_forecast.node_type_ranking import (
+    jobs_of_profile,
+    rank_for_job,
+    rank_node_types,
+)
+from prophase.profile.submission.submission import from_fields
+from prophase.provenance import with_provenance
 from prophase.serve.api.ask import EXAMPLE
+from prophase.serve.dependencies import LoadedWorkspaceNow, WorkspaceCacheNow, require
 from prophase.serve.problems import Problem
 
 router = APIRouter(tags=["profiles"], dependencies=[Depends(require("read"))])
@@ -25,18 +29,20 @@ ProfileName = Annotated[
 
 
 @router.get("/profiles")
-def profiles(held: HeldNow, library: LibraryNow) -> dict[str, Any]:
+def profiles(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, Any]:
     """List all profiles with what their jobs use, reported jobs counted in.
 
     The same as `prophase profile show --format json`.
     """
     profiler = held.profiler
-    told = told_profiles(profiler, library.profiles(held))
-    return with_origin(told, data_hash=profiler.data_hash_)
+    told = profiles_as_json(profiler, library.profiles(held))
+    return with_provenance(told, data_hash=profiler.data_hash_)
 
 
 @router.get("/profiles/{profile}")
-def one_profile(profile: ProfileName, held: HeldNow, library: LibraryNow) -> dict[str, Any]:
+def one_profile(
+    profile: ProfileName, held: LoadedWorkspaceNow, library: WorkspaceCacheNow
+) -> dict[str, Any]:
     """Say what one profile is: its metadata, and what its jobs use.
 
     The same as `prophase profile show WORKSPACE PROFILE --format json`.
@@ -45,7 +51,7 @@ def one_profile(profile: ProfileName, held: HeldNow, library: LibraryNow) -> dic
     wanted = "-1" if profile == "outliers" else profile
     for one in now:
         if wanted in (str(one.profile), one.name):
-            return with_origin(finite(one.to_dict()), data_hash=held.profiler.data_hash_)
+            return with_provenance(finite(one.to_dict()), data_hash=held.profiler.data_hash_)
     known = [one.name for one in now]
     words = not_among(f"there is no profile {profile}.", profile, known, heading="There are")
     raise Problem(404, words)
@@ -67,7 +73,7 @@ def rank_nodes(
     question: Annotated[
         NodesQuestion, Body(examples=[{"profile": 0}, {"job": EXAMPLE, "enough": 10}])
     ],
-    held: HeldNow,
+    held: LoadedWorkspaceNow,
 ) -> dict[str, Any]:
     """Rank node types for a job or a profile, quickest first, for a scheduler to score nodes by.
 
@@ -88,4 +94,4 @@ def rank_nodes(
         rows, alike = rank_node_types(history, **options), f"all {len(history):,} jobs"
     told_rows = [finite(row) for row in rows]
     origin = held.tables["jobs"].source_hash
-    return with_origin({"alike": alike, "node_types": told_rows}, data_hash=origin)
+    return with_provenance({"alike": alike, "node_types": told_rows}, data_hash=origin)

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
-from prophase.serve.access import require
 from prophase.serve.api.tasks import LATER, Short, StarterNow, Word
+from prophase.serve.dependencies import require
 
 router = APIRouter(tags=["tasks"])
 Share = Annotated[float, Field(ge=0, lt=1)]

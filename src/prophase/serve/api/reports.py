@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path
 from fastapi.responses import FileResponse, Response
 
 from prophase.errors import not_among, storage_error
-from prophase.serve.access import HeldNow, require
+from prophase.serve.dependencies import LoadedWorkspaceNow, require
 from prophase.serve.problems import Problem
 from prophase.study.report.stored import StoredReport, stored_reports
 
@@ -24,7 +24,7 @@ _POLICY = (
 
 
 @router.get("/reports")
-def reports(held: HeldNow) -> list[dict[str, Any]]:
+def reports(held: LoadedWorkspaceNow) -> list[dict[str, Any]]:
     """List the reports of the workspace, newest first."""
     return [
         {
@@ -40,7 +40,7 @@ def reports(held: HeldNow) -> list[dict[str, Any]]:
 
 
 @router.get("/reports/{name}")
-def report(name: ReportName, held: HeldNow) -> dict[str, Any]:
+def report(name: ReportName, held: LoadedWorkspaceNow) -> dict[str, Any]:
     """Return a report as data."""
     path = _named(held, name).json
     try:
@@ -51,7 +51,7 @@ def report(name: ReportName, held: HeldNow) -> dict[str, Any]:
 
 
 @router.get("/reports/{name}/page", response_class=FileResponse)
-def report_page(name: ReportName, held: HeldNow) -> Response:
+def report_page(name: ReportName, held: LoadedWorkspaceNow) -> Response:
     """Return a report as one self-contained page."""
     one = _named(held, name)
     if not one.page.is_file():
@@ -60,7 +60,7 @@ def report_page(name: ReportName, held: HeldNow) -> Response:
     return FileResponse(one.page, media_type="text/html", headers=headers)
 
 
-def _named(held: HeldNow, name: str) -> StoredReport:
+def _named(held: LoadedWorkspaceNow, name: str) -> StoredReport:
     """Return a report that the list has; no other name reaches the disk."""
     found = {one.name: one for one in stored_reports(held.workspace.folder)}
     if name not in found:

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import MissingFileError
-from prophase.runs.answers import campaign_status, list_runs, reset_runs, show_run
 from prophase.runs.campaign import Campaign
-from prophase.runs.profiling import profile_of
-from prophase.serve.access import Caller, require
+from prophase.runs.measured_rows import profile_of
+from prophase.runs.status import campaign_status, list_runs, reset_runs, show_run
+from prophase.serve.dependencies import Caller, require
 from prophase.serve.settings import campaign_folder
 
 router = APIRouter(tags=["runs"])

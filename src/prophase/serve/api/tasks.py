@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Body, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from prophase.serve.access import Caller, HeldNow, TasksNow, require
 from prophase.serve.background.tasks import Task, Tasks
+from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, require
 from prophase.serve.problems import Problem
 
 router = APIRouter(tags=["tasks"])
@@ -91,7 +91,12 @@ class Starter:
     """Begins a task over the jobs of the workspace, for whoever asks."""
 
     def __init__(
-        self, tasks: TasksNow, held: HeldNow, who: Caller, response: Response, wait: Wait = 0.0
+        self,
+        tasks: TasksNow,
+        held: LoadedWorkspaceNow,
+        who: Caller,
+        response: Response,
+        wait: Wait = 0.0,
     ) -> None:
         self._tasks, self._held, self._who = tasks, held, who
         self._response, self._wait = response, wait

@@ -8,20 +8,20 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 
 from prophase.plain import finite
-from prophase.serve.access import HeldNow, LibraryNow, require
-from prophase.serve.library import Held
+from prophase.serve.dependencies import LoadedWorkspaceNow, WorkspaceCacheNow, require
+from prophase.serve.loaded_workspace import LoadedWorkspace
 
 router = APIRouter(tags=["workspace"])
 
 
 @router.get("/workspace", dependencies=[Depends(require("read"))])
-def workspace(held: HeldNow) -> dict[str, Any]:
+def workspace(held: LoadedWorkspaceNow) -> dict[str, Any]:
     """Say which tables and models are loaded, where they came from, and what is wrong with any."""
     return told(held)
 
 
 @router.post("/reload", dependencies=[Depends(require("admin"))])
-def reload(library: LibraryNow, request: Request) -> dict[str, Any]:
+def reload(library: WorkspaceCacheNow, request: Request) -> dict[str, Any]:
     """Read files that have changed now; answers go on with what was loaded until then."""
     if library.reload():
         request.app.state.metrics.reloads.inc()
@@ -29,7 +29,7 @@ def reload(library: LibraryNow, request: Request) -> dict[str, Any]:
     return told(library.now)
 
 
-def told(held: Held) -> dict[str, Any]:
+def told(held: LoadedWorkspace) -> dict[str, Any]:
     """Return what is loaded."""
     tables = {name: asdict(entry) for name, entry in held.tables.items()}
     for entry in tables.values():

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from prophase.errors import storage_error
-from prophase.serve.background.kinds import KINDS
+from prophase.serve.background.task_kinds import KINDS
 from prophase.serve.problems import Problem
-from prophase.trace.places import SERVICE
+from prophase.trace.workspace_paths import SERVICE
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)

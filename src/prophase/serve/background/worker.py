@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import ProphaseError
-from prophase.serve.background.kinds import result_of
+from prophase.serve.background.task_kinds import result_of
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prophase.errors import StorageError, storage_error
-from prophase.trace.places import REPORTED
+from prophase.trace.workspace_paths import REPORTED
 
 #: taken: new. known: reported before, just so. differs: reported before with other values,
 #: and the first report counts

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
-from prophase.serve.access import require
-from prophase.serve.forms import form_of
+from prophase.serve.dependencies import require
+from prophase.serve.forms import form_of, local_path
 from prophase.serve.pages import (
     ask,
     overview,
@@ -23,11 +23,7 @@ from prophase.serve.pages import (
     sizing,
     whatif,
 )
-from prophase.serve.pages.addresses import local_path
-from prophase.serve.pages.prepared import prepared_of
-from prophase.serve.pages.rendering import login_page, problem_page
-
-__all__ = ["login_page", "problem_page", "router"]
+from prophase.serve.pages.page_cache import page_cache_of
 
 
 @asynccontextmanager
@@ -46,5 +42,5 @@ for page in (overview, ask, profiles, sizing, simulator, whatif, phases, runs, r
 async def again(request: Request) -> Response:
     """Compute anew what failed, and go back to its page."""
     said = await form_of(request)
-    prepared_of(request).again(said.get("key", ""))
+    page_cache_of(request).again(said.get("key", ""))
     return RedirectResponse(local_path(said.get("back", "/")), 303)

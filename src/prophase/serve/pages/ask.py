@@ -11,17 +11,17 @@ from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from prophase.errors import ProphaseError
-from prophase.profile.advice.advice import Advice, say
-from prophase.profile.advice.asking import ask
+from prophase.profile.job_forecast.forecast import JobForecast, say
+from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.predict.job_model import JobModel
-from prophase.profile.submission.fields import from_fields
-from prophase.profile.submission.reading import submissions_in
-from prophase.serve.access import HeldNow
+from prophase.profile.submission.job_file import submissions_in
+from prophase.profile.submission.submission import from_fields
+from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.forms import form_of
-from prophase.serve.library import Held
+from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import Chart, bars
-from prophase.serve.pages.rendering import page
-from prophase.serve.pages.said import named, unit_of
+from prophase.serve.pages.number_text import named, unit_of
+from prophase.serve.pages.templates import page
 
 router = APIRouter()
 
@@ -37,7 +37,7 @@ _MOST_VALUE = 500
 
 
 @router.get("/ask")
-def ask_form(request: Request, held: HeldNow) -> Response:
+def ask_form(request: Request, held: LoadedWorkspaceNow) -> Response:
     """Show the form; with fields in the address, the answer too."""
     if "predictions" not in held.models:
         error = held.broken.get("predictions")
@@ -53,7 +53,7 @@ def ask_form(request: Request, held: HeldNow) -> Response:
     if not given:
         return _form(request, held, given)
 
-    def answer() -> Advice:
+    def answer() -> JobForecast:
         job = from_fields(given, form="form", where="the form")
         return ask(model, job, classifier=held.classifier)
 
@@ -61,12 +61,12 @@ def ask_form(request: Request, held: HeldNow) -> Response:
 
 
 @router.post("/ask/file")
-async def ask_file(request: Request, held: HeldNow) -> Response:
+async def ask_file(request: Request, held: LoadedWorkspaceNow) -> Response:
     """Answer for a job file that was pasted."""
     # browsers end the lines of a form as HTTP does
     text = (await form_of(request)).get("file", "").replace("\r\n", "\n")
 
-    def answer() -> Advice:
+    def answer() -> JobForecast:
         return ask(held.model, submissions_in(text, "the file")[0], classifier=held.classifier)
 
     return await run_in_threadpool(_answered, request, held, {}, answer, text)
@@ -74,9 +74,9 @@ async def ask_file(request: Request, held: HeldNow) -> Response:
 
 def _answered(
     request: Request,
-    held: Held,
+    held: LoadedWorkspace,
     given: Mapping[str, str],
-    make: Callable[[], Advice],
+    make: Callable[[], JobForecast],
     file: str = "",
 ) -> Response:
     try:
@@ -89,7 +89,7 @@ def _answered(
 
 def _form(
     request: Request,
-    held: Held,
+    held: LoadedWorkspace,
     given: Mapping[str, str],
     *,
     answer: dict[str, Any] | None = None,
@@ -159,7 +159,7 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _told(advice: Advice) -> dict[str, Any]:
+def _told(advice: JobForecast) -> dict[str, Any]:
     """Return the answer as the page shows it."""
     targets = [
         {
@@ -208,7 +208,7 @@ def _verdict(asked: float | None, typical: float, safe: float) -> tuple[str, str
     return "good", "fits"
 
 
-def _mattered(advice: Advice) -> Chart | None:
+def _mattered(advice: JobForecast) -> Chart | None:
     """Return how the first answer changes when one attribute is treated as unknown."""
     first = advice.targets[0] if advice.targets else None
     if first is None or not first.mattered:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from prophase.serve.pages.said import amount
+from prophase.serve.pages.number_text import amount
 
 Kind = Literal["bars", "boxes", "columns", "dots", "heat", "lines", "parts", "ranges"]
 #: rows of the table beside a chart of many points

@@ -8,23 +8,23 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from prophase.serve.access import HeldNow, LibraryNow
 from prophase.serve.api.drift import drift
-from prophase.serve.library import Held, Library
+from prophase.serve.dependencies import LoadedWorkspaceNow, WorkspaceCacheNow
+from prophase.serve.loaded_workspace import LoadedWorkspace, WorkspaceCache
 from prophase.serve.pages.charts import Chart, bars, lines
-from prophase.serve.pages.prepared import prepared_of
-from prophase.serve.pages.rendering import folder_as_typed, here, page
+from prophase.serve.pages.page_cache import page_cache_of
 from prophase.serve.pages.sizing import DEFAULT, look_at_sizing
+from prophase.serve.pages.templates import folder_as_typed, here, page
 
 router = APIRouter()
 
 
 @router.get("/")
-def overview(request: Request, held: HeldNow, library: LibraryNow) -> Response:
+def overview(request: Request, held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> Response:
     """Show how the cluster does and what to do about it."""
     if "jobs" not in held.tables:
         return page(request, "empty.html", section="overview", what="jobs")
-    look = prepared_of(request).look(
+    look = page_cache_of(request).look(
         "overview", held, title="Looking at the trace", uses=["jobs", "nodes"], back=here(request)
     )
     context: dict[str, Any] = {"look": look, "steps": _next_steps(held)}
@@ -101,7 +101,7 @@ def _use_chart(data: dict[str, Any]) -> Chart | None:
     )
 
 
-def _drift(held: Held, library: Library) -> dict[str, Any]:
+def _drift(held: LoadedWorkspace, library: WorkspaceCache) -> dict[str, Any]:
     """Say how well predictions hold, as ``prophase watch`` has found out."""
     found = drift(held, library)
     command = f"prophase watch {folder_as_typed(held)} --with finished.csv"
@@ -123,7 +123,7 @@ def _drift(held: Held, library: Library) -> dict[str, Any]:
     }
 
 
-def _next_steps(held: Held) -> list[tuple[str, str, str]]:
+def _next_steps(held: LoadedWorkspace) -> list[tuple[str, str, str]]:
     """Return what the workspace lacks: what it is good for, and the command that makes it."""
     folder = folder_as_typed(held)
     steps = []

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from prophase.serve.access import HeldNow
+from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.pages.charts import Chart, heat, lines
-from prophase.serve.pages.prepared import prepared_of
-from prophase.serve.pages.rendering import here, page
-from prophase.serve.pages.said import amount, named, unit_of
+from prophase.serve.pages.number_text import amount, named, unit_of
+from prophase.serve.pages.page_cache import page_cache_of
+from prophase.serve.pages.templates import here, page
 
 router = APIRouter()
 
@@ -21,11 +21,11 @@ _SHOWN_CURVES = 3
 
 
 @router.get("/phases")
-def phases(request: Request, held: HeldNow) -> Response:
+def phases(request: Request, held: LoadedWorkspaceNow) -> Response:
     """Show the phases and list the series."""
     if "usage" not in held.tables:
         return page(request, "empty.html", section="phases", what="usage")
-    look = prepared_of(request).look(
+    look = page_cache_of(request).look(
         "phases", held, title="Labelling the series", uses=["usage", "phases"], back=here(request)
     )
     context: dict[str, Any] = {"look": look}
@@ -42,12 +42,12 @@ def phases(request: Request, held: HeldNow) -> Response:
 
 @router.get("/phases/series")
 def series(
-    request: Request, held: HeldNow, name: Annotated[str, Query(max_length=2000)]
+    request: Request, held: LoadedWorkspaceNow, name: Annotated[str, Query(max_length=2000)]
 ) -> Response:
     """Show one series."""
     if "usage" not in held.tables:
         return page(request, "empty.html", section="phases", what="usage")
-    look = prepared_of(request).look(
+    look = page_cache_of(request).look(
         "series",
         held,
         title="Labelling the series and trying allocations",

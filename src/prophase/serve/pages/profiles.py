@@ -9,12 +9,12 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from prophase.profile.clusters.profiles import Profile
-from prophase.serve.access import HeldNow
-from prophase.serve.library import Held
+from prophase.serve.dependencies import LoadedWorkspaceNow
+from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import Chart, bars, boxes, heat
-from prophase.serve.pages.prepared import Look, prepared_of
-from prophase.serve.pages.rendering import here, page
-from prophase.serve.pages.said import amount, named, unit_of
+from prophase.serve.pages.number_text import amount, named, unit_of
+from prophase.serve.pages.page_cache import PageState, page_cache_of
+from prophase.serve.pages.templates import here, page
 
 router = APIRouter()
 
@@ -32,7 +32,7 @@ _SORTS = {"profile": "profile", "jobs": "n", "duration": "duration", "strength":
 @router.get("/profiles")
 def profiles(
     request: Request,
-    held: HeldNow,
+    held: LoadedWorkspaceNow,
     sort: Literal["profile", "jobs", "duration", "strength"] = "jobs",
     down: bool = True,
     whole: bool = False,
@@ -68,7 +68,7 @@ def profiles(
 
 @router.get("/profiles/{name}")
 def one_profile(
-    request: Request, held: HeldNow, name: Annotated[str, Path(max_length=200)]
+    request: Request, held: LoadedWorkspaceNow, name: Annotated[str, Path(max_length=200)]
 ) -> Response:
     """Show one kind of job: what it uses, when it comes, and what tells it."""
     if "profiles" not in held.models:
@@ -97,8 +97,10 @@ def one_profile(
     )
 
 
-def _look(request: Request, held: Held, view: str, title: str, arguments: dict[str, Any]) -> Look:
-    return prepared_of(request).look(
+def _look(
+    request: Request, held: LoadedWorkspace, view: str, title: str, arguments: dict[str, Any]
+) -> PageState:
+    return page_cache_of(request).look(
         view,
         held,
         title=title,

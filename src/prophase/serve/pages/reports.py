@@ -10,8 +10,8 @@ from pathlib import Path
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, Response
 
-from prophase.serve.access import HeldNow
-from prophase.serve.pages.rendering import page
+from prophase.serve.dependencies import LoadedWorkspaceNow
+from prophase.serve.pages.templates import page
 from prophase.serve.problems import Problem
 from prophase.study.report.stored import FOLDER, stored_reports
 
@@ -25,7 +25,7 @@ _POLICY = (
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedReport:
     """A report of the workspace."""
 
     name: str
@@ -38,14 +38,14 @@ class Listed:
 
 
 @router.get("/reports")
-def reports(request: Request, held: HeldNow) -> Response:
+def reports(request: Request, held: LoadedWorkspaceNow) -> Response:
     """List the reports of the workspace."""
     found = listed(held.workspace.folder)
     return page(request, "reports.html", section="reports", reports=found)
 
 
 @router.get("/reports/{name}")
-def open_report(held: HeldNow, name: str) -> Response:
+def open_report(held: LoadedWorkspaceNow, name: str) -> Response:
     """Open a report. Only names that the list has are looked for on disk."""
     one = _named(held.workspace.folder, name)
     return FileResponse(
@@ -54,7 +54,7 @@ def open_report(held: HeldNow, name: str) -> Response:
 
 
 @router.get("/reports/{name}/json")
-def report_as_json(held: HeldNow, name: str) -> Response:
+def report_as_json(held: LoadedWorkspaceNow, name: str) -> Response:
     """Return a report as data."""
     one = _named(held.workspace.folder, name)
     if one.json is None:
@@ -62,10 +62,10 @@ def report_as_json(held: HeldNow, name: str) -> Response:
     return FileResponse(one.json, media_type="application/json")
 
 
-def listed(folder: Path) -> list[Listed]:
+def listed(folder: Path) -> list[ListedReport]:
     """Return all reports: those with data beside them first, then plain pages."""
     found = [
-        Listed(
+        ListedReport(
             one.name, one.title, one.answer or one.question, one.verdict,
             _when(one.written_s), one.page, one.json,
         )
@@ -76,7 +76,7 @@ def listed(folder: Path) -> list[Listed]:
     for path in sorted([*folder.glob("*.html"), *(folder / FOLDER).glob("*.html")]):
         if path.is_file() and not path.is_symlink() and not _is_copy(path, told):
             written = _when(path.stat().st_mtime)
-            found.append(Listed(path.name, path.stem, "", "note", written, path, None))
+            found.append(ListedReport(path.name, path.stem, "", "note", written, path, None))
     return found
 
 
@@ -85,7 +85,7 @@ def _is_copy(path: Path, told: list[Path]) -> bool:
     return any(filecmp.cmp(path, one, shallow=False) for one in told)
 
 
-def _named(folder: Path, name: str) -> Listed:
+def _named(folder: Path, name: str) -> ListedReport:
     one = next((one for one in listed(folder) if one.name == name), None)
     if one is None:
         raise Problem(404, f"there is no report {name!r}. See /reports for all.")

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from prophase.runs.answers import campaign_status, list_runs, reset_runs, show_run
 from prophase.runs.states import RunState
-from prophase.serve.access import Caller, HeldNow, require
+from prophase.runs.status import campaign_status, list_runs, reset_runs, show_run
 from prophase.serve.api.runs import RunId, opened
+from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, require
 from prophase.serve.forms import form_of
-from prophase.serve.library import Held
+from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import Chart, bars
-from prophase.serve.pages.rendering import page
+from prophase.serve.pages.templates import page
 from prophase.serve.settings import campaign_folder
 
 router = APIRouter()
@@ -35,7 +35,7 @@ _SHOWN = 12
 
 
 @router.get("/runs")
-def board(request: Request, held: HeldNow) -> Response:
+def board(request: Request, held: LoadedWorkspaceNow) -> Response:
     """Show how many runs are in which state, live."""
     folder = _folder(request, held)
     if folder is None:
@@ -123,7 +123,7 @@ def _peaks(tasks: list[dict[str, Any]]) -> Chart | None:
     )
 
 
-def _folder(request: Request, held: Held) -> Path | None:
+def _folder(request: Request, held: LoadedWorkspace) -> Path | None:
     """Return the folder of the campaign, if there is one."""
     folder = campaign_folder(request.app.state.settings, held.workspace.folder)
     return folder if (folder / "campaign.toml").is_file() else None

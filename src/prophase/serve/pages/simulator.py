@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from prophase.serve.access import HeldNow, TasksNow
-from prophase.serve.library import Held
+from prophase.serve.dependencies import LoadedWorkspaceNow, TasksNow
+from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import Chart, bars
-from prophase.serve.pages.prepared import Look, prepared_of
-from prophase.serve.pages.rendering import here, page
+from prophase.serve.pages.page_cache import PageState, page_cache_of
+from prophase.serve.pages.templates import here, page
 from prophase.serve.pages.whatif import MEASURES, POLICIES, edge
 
 router = APIRouter()
@@ -32,7 +32,9 @@ _Cluster = Annotated[str, Query(max_length=500)]
 
 
 @router.get("/simulator")
-def simulator(request: Request, held: HeldNow, tasks: TasksNow, cluster: _Cluster = "") -> Response:
+def simulator(
+    request: Request, held: LoadedWorkspaceNow, tasks: TasksNow, cluster: _Cluster = ""
+) -> Response:
     """Compare policies, say why jobs wait, and offer the what-if form."""
     if "jobs" not in held.tables:
         return page(request, "empty.html", section="simulator", what="jobs")
@@ -57,9 +59,11 @@ def simulator(request: Request, held: HeldNow, tasks: TasksNow, cluster: _Cluste
     return page(request, "simulator.html", section="simulator", **context)
 
 
-def _look(request: Request, held: Held, view: str, title: str, cluster: str) -> Look:
+def _look(
+    request: Request, held: LoadedWorkspace, view: str, title: str, cluster: str
+) -> PageState:
     arguments = {"cluster": cluster.strip()} if cluster.strip() else {}
-    return prepared_of(request).look(
+    return page_cache_of(request).look(
         view, held, title=title, uses=["jobs", "nodes"], back=here(request), arguments=arguments
     )
 

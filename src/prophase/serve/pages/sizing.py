@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from prophase.serve.access import HeldNow
-from prophase.serve.library import Held
+from prophase.serve.dependencies import LoadedWorkspaceNow
+from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import Chart, bars
-from prophase.serve.pages.prepared import Look, prepared_of
-from prophase.serve.pages.rendering import here, page
-from prophase.serve.pages.said import amount
+from prophase.serve.pages.number_text import amount
+from prophase.serve.pages.page_cache import PageState, page_cache_of
+from prophase.serve.pages.templates import here, page
 from prophase.serve.problems import Problem
 
 router = APIRouter()
@@ -46,9 +46,9 @@ class Choice:
 DEFAULT = Choice()
 
 
-def look_at_sizing(request: Request, held: Held, choice: Choice) -> Look:
+def look_at_sizing(request: Request, held: LoadedWorkspace, choice: Choice) -> PageState:
     """Return the advice for all tasks, or how far it is."""
-    return prepared_of(request).look(
+    return page_cache_of(request).look(
         "sizing",
         held,
         title="Trying advice on the past of every task",
@@ -65,7 +65,7 @@ def look_at_sizing(request: Request, held: Held, choice: Choice) -> Look:
 @router.get("/sizing")
 def sizing(
     request: Request,
-    held: HeldNow,
+    held: LoadedWorkspaceNow,
     resource: Resource = "memory",
     risk: Risk = "1",
     least: Saving = "50",
@@ -96,7 +96,7 @@ def sizing(
 @router.get("/sizing/task")
 def one_task(
     request: Request,
-    held: HeldNow,
+    held: LoadedWorkspaceNow,
     name: Annotated[str, Query(max_length=2000)],
     resource: Resource = "memory",
     risk: Risk = "1",

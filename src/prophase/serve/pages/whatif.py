@@ -9,13 +9,13 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import ValidationError
 
-from prophase.serve.access import Caller, HeldNow, TasksNow, require
 from prophase.serve.api.tasks import Learning, TaskId, WhatIf, begin
 from prophase.serve.background.tasks import Task
+from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, require
 from prophase.serve.forms import form_of
 from prophase.serve.pages.charts import Chart, bars
-from prophase.serve.pages.rendering import page
-from prophase.serve.pages.said import unit_of
+from prophase.serve.pages.number_text import unit_of
+from prophase.serve.pages.templates import page
 from prophase.serve.problems import Problem
 
 router = APIRouter()
@@ -39,7 +39,9 @@ _CUT = 20.0
 
 
 @router.post("/simulator/whatif")
-async def ask_what_if(request: Request, held: HeldNow, tasks: TasksNow, who: Caller) -> Response:
+async def ask_what_if(
+    request: Request, held: LoadedWorkspaceNow, tasks: TasksNow, who: Caller
+) -> Response:
     """Begin a comparison and go to the page that shows how far it is."""
     if "jobs" not in held.tables:
         raise Problem(409, "there are no jobs to replay. Import some with: prophase import")
@@ -48,7 +50,7 @@ async def ask_what_if(request: Request, held: HeldNow, tasks: TasksNow, who: Cal
 
 
 @router.post("/ask/learn", dependencies=[Depends(require("admin"))])
-async def learn_now(held: HeldNow, tasks: TasksNow, who: Caller) -> Response:
+async def learn_now(held: LoadedWorkspaceNow, tasks: TasksNow, who: Caller) -> Response:
     """Begin to learn what predicts."""
     if "jobs" not in held.tables:
         raise Problem(409, "there are no jobs to learn from. Import some with: prophase import")

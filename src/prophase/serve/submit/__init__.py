@@ -6,18 +6,18 @@ from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from prophase.serve.submit import admission, slurm
-from prophase.serve.submit.desk import open_desk
+from prophase.serve.submit import kubernetes_webhook, slurm_job_submit
+from prophase.serve.submit.submission_service import open_submission_service
 
 
 @asynccontextmanager
 async def _life(app: FastAPI) -> AsyncIterator[None]:
-    desk = open_desk(app)
+    desk = open_submission_service(app)
     threading.Thread(target=desk.warm_up, name="warm-up", daemon=True).start()
     yield
     desk.close()
 
 
 router = APIRouter(lifespan=_life)
-router.include_router(admission.router)
-router.include_router(slurm.router)
+router.include_router(kubernetes_webhook.router)
+router.include_router(slurm_job_submit.router)

@@ -30,7 +30,7 @@ _LIMITS = ("keep", "set")
 
 
 @dataclass(frozen=True)
-class Rules:
+class SubmitRules:
     """What may be done in one namespace.
 
     Attributes
@@ -56,7 +56,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Policy:
+class SubmitPolicy:
     """Rules for all namespaces.
 
     Attributes
@@ -70,20 +70,20 @@ class Policy:
         Whether decisions are told as events of the cluster.
     """
 
-    rules: Rules = field(default_factory=Rules)
-    namespaces: Mapping[str, Rules] = field(default_factory=dict)
+    rules: SubmitRules = field(default_factory=SubmitRules)
+    namespaces: Mapping[str, SubmitRules] = field(default_factory=dict)
     budget_ms: float = 100.0
     token: bool = True
     events: bool = True
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Policy:
+    def of(cls, settings: Mapping[str, Any]) -> SubmitPolicy:
         """Return the policy of a workspace's settings.
 
         Examples
         --------
         >>> held = {"submit": {"mode": "annotate", "namespaces": {"ml": {"mode": "set"}}}}
-        >>> policy = Policy.of(held)
+        >>> policy = SubmitPolicy.of(held)
         >>> policy.rules_for("ml", {}).mode, policy.rules_for("web", {}).mode
         ('set', 'annotate')
         """
@@ -102,7 +102,7 @@ class Policy:
         for name in ("token", "events"):
             if not isinstance(own.get(name, True), bool):
                 raise ParameterError(f"prophase.toml: {name} is true or false.")
-        whole = _rules(Rules(), held, "[submit]")
+        whole = _rules(SubmitRules(), held, "[submit]")
         named = {
             str(pattern): _rules(
                 whole, _table(one, f"[submit.namespaces.{pattern}]"), f"namespace {pattern!r}"
@@ -111,7 +111,7 @@ class Policy:
         }
         return cls(whole, named, **own)
 
-    def rules_for(self, namespace: str, labels: Mapping[str, Any]) -> Rules:
+    def rules_for(self, namespace: str, labels: Mapping[str, Any]) -> SubmitRules:
         """Return what may be done to an object with these labels."""
         rules = self.namespaces.get(namespace) or next(
             (one for pattern, one in self.namespaces.items() if fnmatchcase(namespace, pattern)),
@@ -123,8 +123,8 @@ class Policy:
         return replace(rules, mode=min(rules.mode, wanted, key=MODES.index))
 
 
-def _rules(before: Rules, held: Mapping[str, Any], where: str) -> Rules:
-    known = [one.name for one in fields(Rules)]
+def _rules(before: SubmitRules, held: Mapping[str, Any], where: str) -> SubmitRules:
+    known = [one.name for one in fields(SubmitRules)]
     for name in held:
         if name not in known:
             raise ParameterError(
@@ -146,7 +146,7 @@ def _rules(before: Rules, held: Mapping[str, Any], where: str) -> Rules:
     for name in ("only_labelled", "labels"):
         if not isinstance(held.get(name, True), bool):
             raise ParameterError(f"prophase.toml: {name} of {where} is true or false.")
-    return Rules(
+    return SubmitRules(
         mode,
         tuple(resources),
         limits,

@@ -11,11 +11,10 @@ import pandas as pd
 
 from prophase.errors import InputError
 from prophase.sim.cluster import Cluster
-from prophase.sim.forecast.holding import HELD, pinned
-from prophase.sim.forecast.remaining import RunTimes
-from prophase.sim.forecast.state import QueueState
-from prophase.sim.replaying import simulate
+from prophase.sim.forecast.queue_state import HELD, QueueState, pinned
+from prophase.sim.forecast.remaining_time import RunTimes
 from prophase.sim.signatures import Floats, Ints
+from prophase.sim.simulation import simulate
 from prophase.sim.workload import Workload
 
 _DAY_S = 86_400.0

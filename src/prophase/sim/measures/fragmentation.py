@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prophase.sim.fitting import with_types
-from prophase.sim.kernels import sweep_states as kernel
+from prophase.sim.feasibility import with_types
+from prophase.sim.kernels import fragmentation_sweep as kernel
 from prophase.sim.place import fgd as typical
 from prophase.sim.signatures import ASK_TYPES, CPU, GPUS, Floats, Ints
 

@@ -12,10 +12,10 @@ import pandas as pd
 from prophase.sim.attempts import FINISHED
 from prophase.sim.measures.cost import costs, job_costs
 from prophase.sim.measures.fairness import fairness
-from prophase.sim.measures.groups import groups_of, total_gpus
-from prophase.sim.measures.hours import hours_account, time_by_use
+from prophase.sim.measures.job_classes import groups_of, total_gpus
+from prophase.sim.measures.time_use import hours_account, time_by_use
+from prophase.sim.output_analysis import bootstrap_days
 from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, Floats, Ints
-from prophase.sim.statistics import bootstrap_days
 from prophase.trace.prices import Prices
 
 if TYPE_CHECKING:

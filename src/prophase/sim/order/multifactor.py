@@ -16,7 +16,7 @@ from numba import njit
 
 from prophase.sim.cluster import Cluster
 from prophase.sim.owners import Owners
-from prophase.sim.rules.numbers import at_least
+from prophase.sim.rules.parsing import at_least
 from prophase.sim.signatures import (
     JOB_PARTITION,
     JOB_QOS,

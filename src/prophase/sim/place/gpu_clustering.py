@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from prophase.sim.cluster import Cluster
-from prophase.sim.kernels.sitting import company
+from prophase.sim.kernels.gpu_occupancy import company
 from prophase.sim.signatures import ASK_GPUS, FREE_GPU, GPUS, SCORE, Floats, Ints
 
 

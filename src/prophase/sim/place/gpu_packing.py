@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from prophase.sim.cluster import Cluster
-from prophase.sim.kernels.sitting import gpus_touched
+from prophase.sim.kernels.gpu_occupancy import gpus_touched
 from prophase.sim.signatures import ASK_GPUS, FREE_WHOLE, GPUS, SCORE, Floats, Ints
 
 

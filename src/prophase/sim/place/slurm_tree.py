@@ -12,7 +12,7 @@ import pandas as pd
 from numba import njit
 
 from prophase.sim.cluster import Cluster
-from prophase.sim.kernels.nodes import room
+from prophase.sim.kernels.node_resources import room
 from prophase.sim.signatures import ASK_INSTANCES, ASK_LEFT, SCORE, Floats, Ints
 
 #: the score of a node depends on its neighbours at the switch

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prophase.sim.queueing.checks import Floats
+from prophase.sim.queueing.parameter_checks import Floats
 
 #: SCV of an exponential law is 1; estimates from thousands of jobs stray less than this
 _SCV_RANGE = (0.7, 1.4)

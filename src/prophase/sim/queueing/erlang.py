@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaincc, gammaln
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing.checks import refuse_unstable, require_positive, require_share
+from prophase.sim.queueing.parameter_checks import refuse_unstable, require_positive, require_share
 
 #: above this load exp(-load) leaves the range of floats, and the integral is smooth
 _LARGE_LOAD = 500.0

@@ -11,9 +11,9 @@ import math
 from scipy.special import ndtr
 
 from prophase.errors import ParameterError, not_among
-from prophase.sim.queueing.checks import require_scv
 from prophase.sim.queueing.mmc import mmc
-from prophase.sim.queueing.result import (
+from prophase.sim.queueing.parameter_checks import require_scv
+from prophase.sim.queueing.queue_answer import (
     FIFO,
     INDEPENDENT,
     ONE_SERVER_EACH,

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing.checks import (
+from prophase.sim.queueing.erlang import erlang_b, erlang_c
+from prophase.sim.queueing.parameter_checks import (
     refuse_unstable,
     require_positive,
     require_whole_servers,
 )
-from prophase.sim.queueing.erlang import erlang_b, erlang_c
-from prophase.sim.queueing.result import (
+from prophase.sim.queueing.queue_answer import (
     EXPONENTIAL,
     FIFO,
     INDEPENDENT,

@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing.checks import Floats, refuse_unstable, require_positive, require_scv
-from prophase.sim.queueing.mg1 import mg1
-from prophase.sim.queueing.mgc import mgc
-from prophase.sim.queueing.result import INDEPENDENT, ONE_SERVER_EACH, POISSON
+from prophase.sim.queueing.mgc import mg1, mgc
+from prophase.sim.queueing.parameter_checks import (
+    Floats,
+    refuse_unstable,
+    require_positive,
+    require_scv,
+)
+from prophase.sim.queueing.queue_answer import INDEPENDENT, ONE_SERVER_EACH, POISSON
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from scipy.special import log_ndtr, ndtr
 
 from prophase.errors import ParameterError
-from prophase.sim.queueing.checks import require_positive, require_share
 from prophase.sim.queueing.erlang import erlang_c
+from prophase.sim.queueing.parameter_checks import require_positive, require_share
 
 _MOST_SERVERS = 10_000_000
 Answer = TypeVar("Answer")
@@ -136,7 +136,7 @@ def least_servers(
 
     Examples
     --------
-    >>> from prophase.sim.queueing import mmc
+    >>> from prophase.sim.queueing.mmc import mmc
     >>> servers, answer = least_servers(
     ...     lambda c: mmc(45.0, 1.0, c), lambda found: found.wait_mean_s < 0.01, first=46
     ... )

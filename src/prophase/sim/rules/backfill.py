@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
-from prophase.sim.kernels.live import rules as r
-from prophase.sim.rules.numbers import at_least
+from prophase.sim.kernels.dynamic import array_layout as r
+from prophase.sim.rules.parsing import at_least
 
 
 @dataclass(frozen=True)

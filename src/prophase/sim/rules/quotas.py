@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError
-from prophase.sim.kernels.live import rules as r
+from prophase.sim.kernels.dynamic import array_layout as r
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,

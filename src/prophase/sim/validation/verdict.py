@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from prophase.errors import ParameterError, not_among
-from prophase.sim.validation.scores import Estimate, WaitScores
+from prophase.sim.validation.wait_scores import Estimate, WaitScores
 
 #: errors beyond are told as a factor, not in percent
 _MANY = 5.0
@@ -63,7 +63,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ValidityFinding:
     """One question, whether the simulation answers it, and by which number."""
 
     use: str
@@ -81,7 +81,7 @@ class ClassVerdict:
     jobs: int
     #: None: too few jobs to tell
     valid: bool | None
-    findings: tuple[Finding, ...]
+    findings: tuple[ValidityFinding, ...]
     words: str
 
 
@@ -102,22 +102,22 @@ def judge(name: str, jobs: int, scores: WaitScores | None, limits: Thresholds) -
     return ClassVerdict(name, jobs, not bad, found, words)
 
 
-def _findings(scores: WaitScores, limits: Thresholds) -> Iterator[Finding]:
+def _findings(scores: WaitScores, limits: Thresholds) -> Iterator[ValidityFinding]:
     error = scores.mean_error
-    yield Finding(
+    yield ValidityFinding(
         "the mean wait",
         abs(error.value) <= limits.mean_error,
         f"{_percent(error.value)}, limit {limits.mean_error:.0%}",
         _firm(error, -limits.mean_error, limits.mean_error),
     )
     worst, off = max(scores.quantile_errors.items(), key=lambda pair: abs(pair[1].value))
-    yield Finding(
+    yield ValidityFinding(
         "the quantiles",
         abs(off.value) <= limits.quantile_error,
         f"{worst} {_percent(off.value)}, limit {limits.quantile_error:.0%}",
         _firm(off, -limits.quantile_error, limits.quantile_error),
     )
-    yield Finding(
+    yield ValidityFinding(
         "the distribution",
         scores.ks.value <= limits.ks,
         f"KS {scores.ks.value:.2g}, limit {limits.ks:.2g}",
@@ -126,25 +126,25 @@ def _findings(scores: WaitScores, limits: Thresholds) -> Iterator[Finding]:
     yield _single_jobs(scores, limits)
 
 
-def _single_jobs(scores: WaitScores, limits: Thresholds) -> Finding:
+def _single_jobs(scores: WaitScores, limits: Thresholds) -> ValidityFinding:
     """Judge the order of jobs: ranks, and whether knowing nothing would be closer."""
     use = "single jobs"
     idle = max(scores.observed_s["p99"], scores.simulated_s["p99"]) <= limits.negligible_s
     if idle:
-        return Finding(use, True, "hardly any job waits on either side", None)
+        return ValidityFinding(use, True, "hardly any job waits on either side", None)
     rank = scores.rank_correlation
     if rank is None:
-        return Finding(use, False, "the waits of one side are all alike", None)
+        return ValidityFinding(use, False, "the waits of one side are all alike", None)
     guess, error = min(
         ("nobody waits", scores.mae_zero_s), ("the median wait", scores.mae_median_s),
         key=lambda pair: pair[1],
     )  # fmt: skip
     if scores.mae_s >= error:
         words = f"off by {scores.mae_s:,.0f} s on average, guessing {guess!r} by {error:,.0f} s"
-        return Finding(use, False, words, None)
+        return ValidityFinding(use, False, words, None)
     holds = rank.value >= limits.rank_correlation
     words = f"rank correlation {rank.value:.2f}, limit {limits.rank_correlation:.2f}"
-    return Finding(use, holds, words, _firm(rank, limits.rank_correlation, np.inf))
+    return ValidityFinding(use, holds, words, _firm(rank, limits.rank_correlation, np.inf))
 
 
 def _firm(estimate: Estimate, low: float, high: float) -> bool | None:

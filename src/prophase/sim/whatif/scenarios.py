@@ -10,9 +10,8 @@ import pandas as pd
 
 from prophase.errors import ParameterError
 from prophase.sim.cluster import Cluster
-from prophase.sim.sweeping.sizings import Sizing
-from prophase.sim.whatif.nodes import add_nodes, remove_nodes
-from prophase.sim.whatif.requests import whole_gpus, with_requests
+from prophase.sim.cluster_variants import add_nodes, remove_nodes
+from prophase.sim.request_variants import Sizing, whole_gpus, with_requests
 from prophase.sim.workload import Workload
 
 BASELINE = "baseline"
@@ -30,7 +29,7 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Question:
+class WhatIfQuestion:
     """What should be tried, each on its own against the baseline.
 
     Attributes
@@ -70,14 +69,14 @@ class Question:
 
 
 def scenarios_of(
-    question: Question, workload: Workload, cluster: Cluster, policy: Mapping[str, Any]
+    question: WhatIfQuestion, workload: Workload, cluster: Cluster, policy: Mapping[str, Any]
 ) -> tuple[list[Scenario], list[str]]:
     """Return the baseline and one scenario per option, and remarks on what was assumed.
 
     Examples
     --------
     >>> jobs = pd.DataFrame({"job_id": ["a"], "submit_s": [0.0], "duration_s": [1.0]})
-    >>> asked = Question(add=["2x8"], loads=[1.3], combine=True)
+    >>> asked = WhatIfQuestion(add=["2x8"], loads=[1.3], combine=True)
     >>> cluster = Cluster.parse("4x8")
     >>> found, _ = scenarios_of(asked, Workload.from_jobs(jobs), cluster, {"order": "fifo"})
     >>> [one.name for one in found], found[-1].cluster.gpus, found[-1].load
@@ -153,7 +152,7 @@ def _climbing(policy: Mapping[str, Any], sizing: Sizing) -> dict[str, Any]:
     return {**policy, "ladder": sizing.ladder} if sizing.ladder is not None else dict(policy)
 
 
-def _together(question: Question, given: Workload, start: Scenario) -> Scenario:
+def _together(question: WhatIfQuestion, given: Workload, start: Scenario) -> Scenario:
     sizings = list(question.sizings.values())
     if sizings and question.requests is not None:
         raise ParameterError("everything together has room for --requests or --sizing, not both.")

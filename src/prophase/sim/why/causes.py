@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prophase.sim.kernels import reasons
+from prophase.sim.kernels import wait_causes as reasons
 from prophase.sim.signatures import Floats
 
 

@@ -11,13 +11,13 @@ import pandas as pd
 
 from prophase.errors import InputError
 from prophase.plural import counted
-from prophase.sizing.assess.clusters import PREDICT, cluster_statistics, cluster_tasks
-from prophase.sizing.assess.cores import core_advice
+from prophase.sizing.assess.cores import core_requests
 from prophase.sizing.assess.drivers import drivers_in_words, learning_is_there, rank_drivers
-from prophase.sizing.assess.prices import monthly_bill, months_of
+from prophase.sizing.assess.monthly_bill import monthly_bill, months_of
+from prophase.sizing.assess.task_groups import PREDICT, cluster_statistics, cluster_tasks
 from prophase.sizing.assess.utilisation import ALL, task_names, utilisation
-from prophase.sizing.thesis.table_6 import best_binnings
-from prophase.trace.describe.part import numbers, plain
+from prophase.sizing.bins.binning import best_binnings
+from prophase.trace.describe.column_arrays import numbers, plain
 from prophase.trace.prices import Prices
 
 #: tasks whose drivers are looked for unless they are named
@@ -132,7 +132,7 @@ def assess(
             _percent_of(used, "memory"), on="task", how="left", validate="one_to_one"
         )
     if _has(used, "cpu"):
-        cores = core_advice(jobs).drop(columns="runs")
+        cores = core_requests(jobs).drop(columns="runs")
         cores = cores.merge(_percent_of(used, "cpu"), on="task", how="left")
         tasks = tasks.merge(cores, on="task", how="left", validate="one_to_one")
         if (used.loc[used["resource"] == "cpu", "use"] == "cpu_mean_cores").any():

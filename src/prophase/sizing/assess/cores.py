@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
-from prophase.sizing.assess.clusters import FEWEST_RUNS
+from prophase.sizing.assess.task_groups import FEWEST_RUNS
 from prophase.sizing.assess.utilisation import RESOURCES, measured, refuse_negative, task_names
-from prophase.trace.describe.part import numbers
+from prophase.trace.describe.column_arrays import numbers
 
 #: a run used several cores if it used more than this; one busy core is measured as up to 1.2
 SEVERAL_CORES = 1.5
@@ -16,7 +16,7 @@ SEVERAL_CORES = 1.5
 PARALLEL_SHARE = 0.05
 
 
-def core_advice(jobs: pd.DataFrame) -> pd.DataFrame:
+def core_requests(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return for each task whether it is parallel, and the cores it should ask for.
 
     CPU can be shared, so a task that never uses a second core is given one. A parallel task is
@@ -32,7 +32,7 @@ def core_advice(jobs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``task``, ``runs``, ``request_cores`` (median), ``median_cores``, ``p99_cores``,
         ``parallel``, ``advice_cores``, which is the request where it is kept, and
-        ``core_advice``, the same in words.
+        ``core_requests``, the same in words.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def core_advice(jobs: pd.DataFrame) -> pd.DataFrame:
     ...         "cpu_peak_cores": [0.9] * 30 + [2.2, 4.6] * 15,
     ...     }
     ... )
-    >>> core_advice(jobs)[["task", "parallel", "core_advice"]].values.tolist()
+    >>> core_requests(jobs)[["task", "parallel", "core_requests"]].values.tolist()
     [['load', False, 'ask for 1'], ['join', True, 'keep: uses them']]
     """
     refuse_negative(jobs)

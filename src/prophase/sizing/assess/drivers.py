@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingExtraError, not_among
-from prophase.sizing.assess.libraries import library
 from prophase.sizing.assess.utilisation import refuse_negative, task_names
-from prophase.trace.describe.part import Floats, Ints, numbers
+from prophase.sizing.sizer import library
+from prophase.trace.describe.column_arrays import Floats, Ints, numbers
 from prophase.trace.schema import known_at_submit
 
 #: clocks tell when a job came, not what it is

@@ -9,8 +9,8 @@ import pandas as pd
 
 from prophase.errors import InputError
 from prophase.plural import counted
-from prophase.trace.describe.counts import instances_of
-from prophase.trace.describe.part import Floats, numbers
+from prophase.trace.describe.column_arrays import Floats, numbers
+from prophase.trace.describe.job_counts import instances_of
 
 #: the row that stands for all tasks together
 ALL = "all tasks"
@@ -18,7 +18,7 @@ ALL = "all tasks"
 NO_TASK = "(no task)"
 
 
-class Resource(NamedTuple):
+class UtilisedResource(NamedTuple):
     """What a job asks for, and the columns that tell how much of it was used."""
 
     name: str
@@ -31,10 +31,10 @@ class Resource(NamedTuple):
 
 
 RESOURCES = (
-    Resource("cpu", "cores", "request_cpu_cores", ("cpu_peak_cores", "cpu_mean_cores")),
-    Resource("memory", "GiB", "request_memory_gib", ("memory_peak_gib", "memory_mean_gib")),
-    Resource("gpu", "GPUs", "request_gpus", ("gpu_util_mean_pct",), 0.01),
-    Resource("time", "s", "time_limit_s", ("duration_s",)),
+    UtilisedResource("cpu", "cores", "request_cpu_cores", ("cpu_peak_cores", "cpu_mean_cores")),
+    UtilisedResource("memory", "GiB", "request_memory_gib", ("memory_peak_gib", "memory_mean_gib")),
+    UtilisedResource("gpu", "GPUs", "request_gpus", ("gpu_util_mean_pct",), 0.01),
+    UtilisedResource("time", "s", "time_limit_s", ("duration_s",)),
 )
 
 
@@ -98,7 +98,7 @@ def _recurs(names: pd.Series[Any]) -> bool:
     return known > 0 and (known < 10 or names.nunique() <= known / 2)
 
 
-def measured(jobs: pd.DataFrame, resource: Resource) -> str | None:
+def measured(jobs: pd.DataFrame, resource: UtilisedResource) -> str | None:
     """Return the column that tells the use of a resource, if there is one beside its request."""
     if resource.request not in jobs or not jobs[resource.request].notna().any():
         return None
@@ -118,7 +118,7 @@ def refuse_negative(jobs: pd.DataFrame) -> None:
 
 
 def _of_resource(
-    jobs: pd.DataFrame, tasks: pd.Series[str], resource: Resource, use: str
+    jobs: pd.DataFrame, tasks: pd.Series[str], resource: UtilisedResource, use: str
 ) -> pd.DataFrame:
     count = instances_of(jobs)
     request, used = numbers(jobs, resource.request), numbers(jobs, use) * resource.factor

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Settings:
+class LeastWasteSettings:
     """How the sizer learns and how it weighs."""
 
     #: instances of a task that are remembered; older ones are forgotten

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from prophase.sizing.least_waste.change import LATEST, has_changed
-from prophase.sizing.least_waste.cold import ColdStart
-from prophase.sizing.least_waste.history import History
-from prophase.sizing.least_waste.joint import Joint
+from prophase.sizing.least_waste.cold_start import ColdStart
+from prophase.sizing.least_waste.history import LATEST, TaskHistory, has_changed
+from prophase.sizing.least_waste.joint_regression import Joint
+from prophase.sizing.least_waste.kill_price import KillPrice
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.least_waste.lineage import (
     INPUT,
@@ -27,9 +27,8 @@ from prophase.sizing.least_waste.lineage import (
     own_words,
     prefixes,
 )
-from prophase.sizing.least_waste.price import KillPrice
-from prophase.sizing.least_waste.settings import Settings
-from prophase.sizing.least_waste.views import Sample, tag_level, views
+from prophase.sizing.least_waste.predictive_samples import Sample, tag_level, views
+from prophase.sizing.least_waste.settings import LeastWasteSettings
 from prophase.sizing.resources import SMALLEST_GIB
 from prophase.sizing.sizer import (
     GROWTH,
@@ -62,10 +61,12 @@ class LeastWaste(OnlineSizer):
         Share of tasks that may be killed at their first request. Without it only waste counts.
     """
 
-    def __init__(self, risk: float | None = None, *, settings: Settings | None = None) -> None:
+    def __init__(
+        self, risk: float | None = None, *, settings: LeastWasteSettings | None = None
+    ) -> None:
         super().__init__(risk)
-        self.settings = settings or Settings()
-        self.histories_: dict[str, History] = {}
+        self.settings = settings or LeastWasteSettings()
+        self.histories_: dict[str, TaskHistory] = {}
         self.lineage_ = Lineage()
         self.cold_: dict[str, ColdStart] = {}
         self.price_ = KillPrice(risk, self.settings.kill_cost)
@@ -153,7 +154,7 @@ class LeastWaste(OnlineSizer):
         self._learn(history, task, features, peak, hours)
 
     def _learn(
-        self, history: History, task: str, features: Features, peak: float, hours: float
+        self, history: TaskHistory, task: str, features: Features, peak: float, hours: float
     ) -> None:
         tag = _tag_of(features)
         words = prefixes(tag) if tag else ()
@@ -188,7 +189,7 @@ class LeastWaste(OnlineSizer):
             self._cold(features).add(task, peak, max(hours, 1e-5), request)
         self.price_.succeeded(task, features, (request or peak) * hours)
 
-    def _judge(self, history: History, features: Features, peak: float, hours: float) -> None:
+    def _judge(self, history: TaskHistory, features: Features, peak: float, hours: float) -> None:
         """Record what each view would have wasted, and what it expected to."""
         found = self._views(history, features)
         most, fading = self._most(history, features), self.settings.fading
@@ -210,7 +211,7 @@ class LeastWaste(OnlineSizer):
         history.record_hours = fading * history.record_hours + hours
         history.expected = expected
 
-    def _shares(self, history: History, found: dict[str, Sample]) -> dict[str, float]:
+    def _shares(self, history: TaskHistory, found: dict[str, Sample]) -> dict[str, float]:
         """Return how much each view counts: more if it wasted less, and expects to."""
         settings = self.settings
         trust = settings.expecting * self._hours(history)
@@ -224,7 +225,7 @@ class LeastWaste(OnlineSizer):
         least = min(score.values())
         return {name: (least / value) ** settings.preference for name, value in score.items()}
 
-    def _views(self, history: History, features: Features) -> dict[str, Sample]:
+    def _views(self, history: TaskHistory, features: Features) -> dict[str, Sample]:
         tag = _tag_of(features)
         return views(
             history,
@@ -236,7 +237,7 @@ class LeastWaste(OnlineSizer):
         )
 
     def _taken_together(
-        self, history: History, tag: str, features: Features
+        self, history: TaskHistory, tag: str, features: Features
     ) -> tuple[Joint, Floats] | None:
         """Return the regression on all that is known, and the row of this instance."""
         joint = history.joint()
@@ -256,7 +257,7 @@ class LeastWaste(OnlineSizer):
             return own_numbers(features).get(counter, math.nan)
         return self.lineage_.one(tag, counter) if tag else math.nan
 
-    def _choose_ancestor(self, history: History) -> None:
+    def _choose_ancestor(self, history: TaskHistory) -> None:
         chosen = best_ancestor(history.told, np.log(history.peaks))
         if chosen != history.ancestor:
             history.ancestor = chosen
@@ -266,7 +267,7 @@ class LeastWaste(OnlineSizer):
             for name in [name for name in history.record if name.startswith("sample")]:
                 del history.record[name]
 
-    def _most(self, history: History, features: Features) -> float | None:
+    def _most(self, history: TaskHistory, features: Features) -> float | None:
         """Return the request, unless the task was already seen to need more."""
         request = request_of(features)
         highest = max([history.highest, *history.bounds])
@@ -278,20 +279,20 @@ class LeastWaste(OnlineSizer):
             self.cold_[workflow] = ColdStart()
         return self.cold_[workflow]
 
-    def _history(self, task: str) -> History:
+    def _history(self, task: str) -> TaskHistory:
         if task not in self.histories_:
-            self.histories_[task] = History(self.settings.remembered)
+            self.histories_[task] = TaskHistory(self.settings.remembered)
         return self.histories_[task]
 
     def _usual_hours(self, task: str) -> float:
         return self._hours(self.histories_[task])
 
     @staticmethod
-    def _hours(history: History) -> float:
+    def _hours(history: TaskHistory) -> float:
         return float(history.hours[-50:].mean()) if history.count else 0.0
 
     @staticmethod
-    def _is_new_code(history: History, features: Features) -> bool:
+    def _is_new_code(history: TaskHistory, features: Features) -> bool:
         code = _code_of(features)
         return code is not None and history.code is not None and code != history.code
 

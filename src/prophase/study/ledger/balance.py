@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prophase.plain import finite
-from prophase.study.ledger.book import Ledger, StoredAdvice
-from prophase.study.ledger.settling import (
+from prophase.study.ledger.ledger import Ledger, LedgerRecommendations
+from prophase.study.ledger.settlement import (
     FOLLOWED,
     IGNORED,
     KILLED,
@@ -76,10 +76,10 @@ class Account:
 
 
 @dataclass
-class AdviceBalance:
+class RecommendationBalance:
     """An advice with its accounts."""
 
-    advice: StoredAdvice
+    advice: LedgerRecommendations
     total: Account
     tasks: dict[str, Account] = field(default_factory=dict)
 
@@ -93,7 +93,7 @@ class AdviceBalance:
 class Balance:
     """The whole ledger."""
 
-    advices: list[AdviceBalance]
+    advices: list[RecommendationBalance]
     #: price of an hour of one unit of each resource
     price: dict[str, float]
     currency: str = ""
@@ -155,7 +155,7 @@ def balance_of(
 ) -> Balance:
     """Add up a ledger, or one advice of it."""
     found = {
-        one.id: AdviceBalance(one, Account(one.name), {n: Account(n) for n in one.terms})
+        one.id: RecommendationBalance(one, Account(one.name), {n: Account(n) for n in one.terms})
         for one in ledger.advices
         if advice is None or one.id == advice
     }

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from prophase.errors import ParameterError
 from prophase.plain import finite
+from prophase.study.proof.backtest import SplitsFound
+from prophase.study.proof.cluster_replays import Replays
 from prophase.study.proof.intervals import Estimate
-from prophase.study.proof.replays import Replays
-from prophase.study.proof.splits import SplitsFound
 
 Outcome = Literal["pass", "fail", "undecided"]
 #: of ten splits that tell nine must keep the promise; of fewer or more, the same share
@@ -46,7 +46,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Check:
+class LimitCheck:
     """One limit: what was found, and whether it holds; None if that is not shown."""
 
     name: str
@@ -67,7 +67,7 @@ class Check:
 class Verdict:
     """Pass only if every check is shown to hold; undecided if one is not shown either way."""
 
-    checks: list[Check]
+    checks: list[LimitCheck]
 
     @property
     def outcome(self) -> Outcome:
@@ -111,7 +111,9 @@ def judge(
     if splits is not None:
         if splits.oom is None or not splits.told:
             words = "no later run followed an advice made before it, so nothing is held out"
-            checks.append(Check("held out", math.nan, math.nan, math.nan, math.nan, None, words))
+            checks.append(
+                LimitCheck("held out", math.nan, math.nan, math.nan, math.nan, None, words)
+            )
         else:
             checks.append(_oom("killed among later runs", splits.oom, limits.max_oom))
             checks.append(_kept(splits))
@@ -120,17 +122,17 @@ def judge(
     return Verdict(checks)
 
 
-def _saving(name: str, found: Estimate, limit: float) -> Check:
+def _saving(name: str, found: Estimate, limit: float) -> LimitCheck:
     words = f"{name} is {found.value:.1%}{_range(found)}, asked for are {limit:.1%}"
     holds = None if found.value >= limit else False
     if found.low >= limit:
         holds = True
     elif holds is None:
         words += _so_far(found)
-    return Check(name, limit, found.value, found.low, found.high, holds, words)
+    return LimitCheck(name, limit, found.value, found.low, found.high, holds, words)
 
 
-def _oom(name: str, found: Estimate, limit: float, *, exact: bool = False) -> Check:
+def _oom(name: str, found: Estimate, limit: float, *, exact: bool = False) -> LimitCheck:
     words = f"{name} are {found.value:.2%}{_range(found, 2)}, allowed are {limit:.2%}"
     # no advised run at all: nobody is killed
     holds = False if found.value > limit else None
@@ -138,7 +140,7 @@ def _oom(name: str, found: Estimate, limit: float, *, exact: bool = False) -> Ch
         holds = True
     elif holds is None:
         words += _so_far(found)
-    return Check(name, limit, found.value, found.low, found.high, holds, words)
+    return LimitCheck(name, limit, found.value, found.low, found.high, holds, words)
 
 
 def _so_far(found: Estimate) -> str:
@@ -148,7 +150,7 @@ def _so_far(found: Estimate) -> str:
     return ", but the interval reaches beyond: more runs would tell"
 
 
-def _kept(splits: SplitsFound) -> Check:
+def _kept(splits: SplitsFound) -> LimitCheck:
     told, count = splits.told, len(splits.splits)
     needed = math.ceil(_NEAR_SHARE * told - 1e-9)
     kept = float(splits.kept)
@@ -160,15 +162,15 @@ def _kept(splits: SplitsFound) -> Check:
     if holds and told < _FEWEST_TOLD * count:
         words += f"; the other {count - told} reached no later run, which leaves too few"
         holds = None
-    return Check("promise kept", needed, kept, kept, kept, holds, words)
+    return LimitCheck("promise kept", needed, kept, kept, kept, holds, words)
 
 
-def _wait(limit: float, replays: Replays | None) -> Check:
+def _wait(limit: float, replays: Replays | None) -> LimitCheck:
     name = "longer mean wait"
     found = None if replays is None else replays.of("mean_wait_s")
     if found is None:
         words = "waits are not known without a cluster (--cluster)"
-        return Check(name, limit, math.nan, math.nan, math.nan, None, words)
+        return LimitCheck(name, limit, math.nan, math.nan, math.nan, None, words)
     grown = found.change / found.today if found.today > 0 else (math.inf if found.change > 0 else 0)
     scale = found.today if found.today > 0 else math.nan
     low, high = found.change_low / scale, found.change_high / scale
@@ -179,8 +181,8 @@ def _wait(limit: float, replays: Replays | None) -> Check:
     holds = grown <= limit
     if holds and not (found.change_high <= 0 or high <= limit):
         reach = "there is no interval" if math.isnan(high) else f"it may be {high:.0%}"
-        return Check(name, limit, grown, low, high, None, f"{words}, but {reach}")
-    return Check(name, limit, grown, low, high, holds, words)
+        return LimitCheck(name, limit, grown, low, high, None, f"{words}, but {reach}")
+    return LimitCheck(name, limit, grown, low, high, holds, words)
 
 
 def _range(found: Estimate, digits: int = 1) -> str:

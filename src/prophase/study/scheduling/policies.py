@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from prophase.plain import finite
 from prophase.sim.cluster import Cluster
-from prophase.sim.signatures import ASK_GPUS, ASK_MILLI
+from prophase.sim.signatures import ASK_GPUS, ASK_MILLI, Floats
+from prophase.sim.sweep.resampled_traces import AS_RECORDED, paired_change
 from prophase.sim.workload import Workload
 
 FIFO, ORACLE = "fifo", "shortest, true run times"
@@ -16,7 +21,7 @@ BALANCED, RESERVED = "fifo, load balancing", "fifo, reserving and packing"
 
 
 @dataclass(frozen=True)
-class Policy:
+class SchedulePolicy:
     """One row of the table.
 
     Attributes
@@ -34,7 +39,7 @@ class Policy:
 
 def policies_of(
     columns: Mapping[str, str], workload: Workload, cluster: Cluster, base: Mapping[str, Any]
-) -> Iterator[Policy]:
+) -> Iterator[SchedulePolicy]:
     """Yield what is compared: fifo first, then the oracle, the predictors, sharing and placing.
 
     The first predictor is tried in one more way: by response ratios, under which nobody is
@@ -47,13 +52,13 @@ def policies_of(
     base : mapping
         Settings of all replays, such as the queue.
     """
-    yield Policy(FIFO, "order", {**base, "order": "fifo"})
-    yield Policy(ORACLE, "order", {**base, "order": "shortest"})
+    yield SchedulePolicy(FIFO, "order", {**base, "order": "fifo"})
+    yield SchedulePolicy(ORACLE, "order", {**base, "order": "shortest"})
     for method, column in columns.items():
-        yield Policy(predicted(method), "order", {**base, "order": f"column:{column}"})
+        yield SchedulePolicy(predicted(method), "order", {**base, "order": f"column:{column}"})
     best = next(iter(columns), None)
     if best is not None:
-        yield Policy(
+        yield SchedulePolicy(
             ratio(best), "order",
             {**base, "order": "response_ratio", "order_options": {"column": columns[best]}},
         )  # fmt: skip
@@ -61,11 +66,13 @@ def policies_of(
         return
     fractions = (workload.asks[:, ASK_GPUS] > 0) & (workload.asks[:, ASK_MILLI] < 1000)
     if fractions.any():
-        yield Policy(NO_SHARING, "sharing", {**base, "order": "fifo", "share": "per_gpu=1"})
-    yield Policy(BALANCED, "placing", {**base, "order": "fifo", "place": "worst_fit"})
-    yield Policy(RESERVED, "placing", {**base, "order": "fifo", "place": "reserve_and_pack"})
+        yield SchedulePolicy(NO_SHARING, "sharing", {**base, "order": "fifo", "share": "per_gpu=1"})
+    yield SchedulePolicy(BALANCED, "placing", {**base, "order": "fifo", "place": "worst_fit"})
+    yield SchedulePolicy(
+        RESERVED, "placing", {**base, "order": "fifo", "place": "reserve_and_pack"}
+    )
     if best is not None:
-        yield Policy(
+        yield SchedulePolicy(
             f"{predicted(best)}, reserving and packing",
             "placing",
             {**base, "order": f"column:{columns[best]}", "place": "reserve_and_pack"},
@@ -80,3 +87,134 @@ def predicted(method: str) -> str:
 def ratio(method: str) -> str:
     """Return what the order by response ratios is called."""
     return f"response ratio, predicted by {method}"
+
+
+MEASURES = ("mean_jct_s", "mean_wait_s", "p90_wait_s", "p99_wait_s")
+#: fifo must lose this share of a measure before a share of the loss means something
+LEAST_GAIN = 0.01
+#: spread of log odds up to which they describe changes better than differences do
+_STEADY = 1.5
+
+#: (seed, policy) -> class of jobs -> measure -> value; seed 0 is the trace as recorded
+Cells = Mapping[tuple[int, int], Mapping[str, Mapping[str, float]]]
+
+
+@dataclass(frozen=True)
+class PolicyResult:
+    """One policy beside fifo, for all jobs or for one class of them.
+
+    ``mean_jct_s`` and the others are of the trace as recorded; intervals come from resampled
+    traces, where every policy meets the same jobs.
+    """
+
+    policy: str
+    kind: str
+    of: str
+    jobs: int
+    mean_jct_s: float
+    mean_wait_s: float
+    p90_wait_s: float
+    p99_wait_s: float
+    #: change of the mean completion time against fifo, in percent
+    change_pct: float = math.nan
+    change_pct_low: float = math.nan
+    change_pct_high: float = math.nan
+    #: share of the oracle's gain over fifo that the policy keeps, in percent
+    kept_pct: float = math.nan
+    kept_pct_low: float = math.nan
+    kept_pct_high: float = math.nan
+    #: the same for the wait that one job in a hundred exceeds
+    p99_change_pct: float = math.nan
+    p99_change_pct_low: float = math.nan
+    p99_change_pct_high: float = math.nan
+    p99_kept_pct: float = math.nan
+    p99_kept_pct_low: float = math.nan
+    p99_kept_pct_high: float = math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON knows them."""
+        found: dict[str, Any] = finite(self.__dict__)
+        return found
+
+
+def judge(
+    policies: Sequence[SchedulePolicy],
+    number: int,
+    of: str,
+    jobs: int,
+    cells: Cells,
+    seeds: int,
+    blocks: int,
+) -> PolicyResult:
+    """Return one policy's row for one class of jobs; the first policy is fifo."""
+    policy = policies[number]
+    oracle = next(n for n, one in enumerate(policies) if one.name == ORACLE)
+    compared: dict[str, float] = {}
+    for measure, prefix in (("mean_jct_s", ""), ("p99_wait_s", "p99_")):
+        fifo, mine, best = (_value(cells, AS_RECORDED, n, of, measure) for n in (0, number, oracle))
+        drawn = np.array(
+            [
+                [_value(cells, seed, n, of, measure) for n in (0, number, oracle)]
+                for seed in range(1, seeds + 1)
+            ]
+        ).reshape(-1, 3)
+        drawn = drawn[np.isfinite(drawn).all(axis=1) & (drawn[:, 0] > 0)]
+        if policy.name != FIFO and fifo > 0:
+            change = 100 * (mine - fifo) / fifo
+            low, high = change_ends(change, 100 * (drawn[:, 1] / drawn[:, 0] - 1), blocks)
+            compared |= _named(f"{prefix}change_pct", change, low, high)
+        gains, whole = drawn[:, 0] - drawn[:, 1], drawn[:, 0] - drawn[:, 2]
+        if policy.kind == "order" and _is_clear(fifo - best, whole, LEAST_GAIN * fifo):
+            kept = (fifo - mine) / (fifo - best)
+            # a ratio of sums: single traces with hardly a gain would blow up a mean of ratios
+            lacking = gains - kept * whole
+            scale = 100 / whole.mean() if len(whole) and whole.mean() > 0 else math.nan
+            half, whole_pct = _half(lacking * scale, blocks), 100 * kept
+            compared |= _named(f"{prefix}kept_pct", whole_pct, whole_pct - half, whole_pct + half)
+    here = cells[AS_RECORDED, number][of]
+    return PolicyResult(policy.name, policy.kind, of, jobs, **here, **compared)
+
+
+def change_ends(value: float, drawn: Floats, blocks: int) -> tuple[float, float]:
+    """Return the interval of a change in percent, as wide as it spreads over resampled traces.
+
+    Where every trace falls, the interval is one of log odds: busy traces fall much and quiet
+    ones little, but none rises, and none falls by more than all of it.
+
+    Examples
+    --------
+    >>> drawn = np.array([-20.0, -50.0, -80.0, -40.0, -60.0, -30.0])
+    >>> low, high = change_ends(-50.0, drawn, blocks=30)
+    >>> -100 < low < -50.0 < high < 0
+    True
+    """
+    if len(drawn) < 2 or not np.isfinite(drawn).all():
+        return math.nan, math.nan
+    if (drawn < 0).all() and (drawn > -100).all() and -100 < value < 0:
+        odds = np.log(-drawn / (100 + drawn))
+        if np.std(odds, ddof=1) < _STEADY:
+            here, half = math.log(-value / (100 + value)), _half(odds, blocks)
+            low, high = (-100 / (1 + math.exp(-(here + side))) for side in (half, -half))
+            return low, high
+    half = _half(drawn, blocks)
+    return max(value - half, -100.0), value + half
+
+
+def _value(cells: Cells, seed: int, policy: int, of: str, measure: str) -> float:
+    return cells[seed, policy].get(of, {}).get(measure, math.nan)
+
+
+def _is_clear(gain: float, drawn: Floats, least: float) -> bool:
+    """Return whether there is a gain to keep a share of, here and on every resampled trace."""
+    return gain > least and bool((drawn > 0).all())
+
+
+def _half(drawn: Floats, blocks: int) -> float:
+    """Return half the width of the interval of a mean over resampled traces."""
+    if len(drawn) < 2 or not np.isfinite(drawn).all():
+        return math.nan
+    return paired_change(np.zeros(len(drawn)), drawn, blocks).half_width
+
+
+def _named(name: str, value: float, low: float, high: float) -> dict[str, float]:
+    return {name: value, f"{name}_low": low, f"{name}_high": high}

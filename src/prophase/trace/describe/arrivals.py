@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.trace.describe.clock import DAY_S, HOUR_S, WEEK_S, hour_of_week, week_exposure_h
+from prophase.trace.describe.column_arrays import Floats, NotComputable, has_values, numbers
 from prophase.trace.describe.distribution import Distribution, distribution_of
-from prophase.trace.describe.part import Floats, NotComputable, has_values, numbers
+from prophase.trace.describe.trace_clock import DAY_S, HOUR_S, WEEK_S, hour_of_week, week_exposure_h
 
 #: widths tried for the curve over time; the first that needs few enough bins is taken
 _WIDTHS_S = (60.0, 600.0, HOUR_S, 6 * HOUR_S, DAY_S, WEEK_S)

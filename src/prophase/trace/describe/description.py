@@ -10,27 +10,32 @@ import pandas as pd
 
 from prophase import __version__
 from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
-from prophase.trace.describe.classes import Classes, describe_classes
-from prophase.trace.describe.clock import Span, span_of
-from prophase.trace.describe.counts import Counts, MissingColumn, count_jobs, count_missing
+from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers, plain
 from prophase.trace.describe.distribution import Distribution
-from prophase.trace.describe.durations import (
-    Times,
+from prophase.trace.describe.durations_and_waits import (
+    DurationSummary,
     Waits,
     describe_durations,
     describe_waits,
 )
-from prophase.trace.describe.inventory import Inventory, describe_nodes
-from prophase.trace.describe.laws import ArrivalLaws, ServiceLaws, fit_arrivals, fit_service
-from prophase.trace.describe.part import NotComputable, has_values, numbers, plain
+from prophase.trace.describe.job_classes import Classes, describe_classes
+from prophase.trace.describe.job_counts import JobCounts, MissingColumn, count_jobs, count_missing
+from prophase.trace.describe.laws.arrival_fit import ArrivalLaws, fit_arrivals
+from prophase.trace.describe.laws.service_fit import ServiceLaws, fit_service
+from prophase.trace.describe.nodes_and_usage import (
+    Inventory,
+    UsageSeries,
+    describe_nodes,
+    describe_usage,
+)
 from prophase.trace.describe.recurrence import Recurrence, describe_recurrence
-from prophase.trace.describe.series import UsageSeries, describe_usage
+from prophase.trace.describe.trace_clock import Span, span_of
 from prophase.trace.describe.utilisation import (
     Utilisation,
     describe_requests,
     describe_utilisation,
 )
-from prophase.trace.loading import Trace
+from prophase.trace.trace_tables import Trace
 
 
 @dataclass(frozen=True)
@@ -44,10 +49,10 @@ class Description:
     #: table -> number of rows
     tables: Mapping[str, int]
     missing: tuple[MissingColumn, ...]
-    counts: Counts | NotComputable
+    counts: JobCounts | NotComputable
     span: Span | NotComputable
     arrivals: Arrivals | NotComputable
-    durations: Times | NotComputable
+    durations: DurationSummary | NotComputable
     waits: Waits | NotComputable
     classes: Classes | NotComputable
     requests: Mapping[str, Distribution] | NotComputable

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prophase.trace.describe.part import Floats
+from prophase.trace.describe.column_arrays import Floats
 
 #: name -> probability, from the least to the greatest
 QUANTILES: Mapping[str, float] = {

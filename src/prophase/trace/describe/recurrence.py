@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.trace.describe.clock import DAY_S, HOUR_S
-from prophase.trace.describe.part import (
+from prophase.trace.describe.column_arrays import (
     Floats,
     Ints,
     NotComputable,
@@ -16,6 +15,7 @@ from prophase.trace.describe.part import (
     has_values,
     numbers,
 )
+from prophase.trace.describe.trace_clock import DAY_S, HOUR_S
 
 _REQUEST = ("request_cpu_cores", "request_memory_gib", "request_gpus", "instances", "time_limit_s")
 #: keys from the most to the least telling; ``request`` stands for all request columns

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.trace.describe.counts import instances_of
+from prophase.trace.describe.column_arrays import (
+    Floats,
+    NotComputable,
+    codes_of,
+    has_values,
+    numbers,
+)
 from prophase.trace.describe.distribution import Curve, Distribution, curve_of, distribution_of
-from prophase.trace.describe.part import Floats, NotComputable, codes_of, has_values, numbers
+from prophase.trace.describe.job_counts import instances_of
 
 #: more groups than this are not kept; those with the largest allocations are
 _MOST_GROUPS = 200

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from prophase import __version__
 from prophase.errors import FetchError, StorageError, storage_error
-from prophase.trace.files import file_hash
+from prophase.trace.source_files import file_hash
 
 #: told how many bytes are there, and how many there will be if that is known
 Progress = Callable[[int, int | None], object]

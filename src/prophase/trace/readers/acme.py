@@ -11,12 +11,12 @@ from __future__ import annotations
 import ibis
 
 from prophase.trace.dump import Dump, having, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.readers import slurm_text as slurm
-from prophase.trace.readers.clock_text import instant_s
-from prophase.trace.rules import REPAIRED
-from prophase.trace.sheet import Sheet
+from prophase.trace.readers import sacct_cells as slurm
+from prophase.trace.row_rules import REPAIRED
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_formats import instant_s
+from prophase.trace.text_table import Sheet
 from prophase.trace.units import GIB
 
 _NEEDED = ("job_id", "node_num", "gpu_num", "cpu_num", "type", "state", "submit_time")

@@ -11,9 +11,9 @@ import ibis
 
 from prophase.errors import MissingFileError
 from prophase.trace.dump import Dump, having, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import BAD, REASON
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import BAD, REASON
 
 _STEP = "step_300s"
 _STEP_S = 300.0

@@ -16,8 +16,8 @@ import ibis
 
 from prophase.errors import MissingFileError
 from prophase.trace.dump import Dump, having
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
+from prophase.trace.source_files import SourceFile
 
 _GIB_PER_KIB = 1 / 2**20
 

@@ -17,8 +17,8 @@ import pandas as pd
 
 from prophase.errors import MissingColumnError
 from prophase.trace.dump import Dump, header_of, stack
-from prophase.trace.files import SourceFile, file_hash, first_lines
 from prophase.trace.reader import Reader, Tables
+from prophase.trace.source_files import SourceFile, file_hash, first_lines
 
 #: column of the source -> (metric of the usage table, factor)
 ORIGINAL_FEATURES: dict[str, tuple[str, float]] = {

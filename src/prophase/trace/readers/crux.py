@@ -10,7 +10,7 @@ import ibis
 
 from prophase.trace.dump import Dump, having
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import Sheet
+from prophase.trace.text_table import Sheet
 
 _JOBS = ("job_id", "arrival_s", "num_gpus", "run_s")
 _TOPOLOGY = ("host", "DSW", "PSW", "ASW")

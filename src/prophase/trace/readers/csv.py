@@ -16,13 +16,11 @@ import ibis
 
 from prophase.errors import MissingColumnError, ParameterError, not_among
 from prophase.trace.dump import Dump, header_of, numbered, stack
-from prophase.trace.files import SourceFile, file_hash, first_lines
 from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, free_name, read_mapping
-from prophase.trace.mapping.guess import guess_mapping, separator_of
-from prophase.trace.mapping.text_forms import form_of
-from prophase.trace.mapping.vocabulary import STATUS_WORDS
+from prophase.trace.mapping.column_vocabulary import STATUS_WORDS
+from prophase.trace.mapping.mapping_proposal import guess_mapping, separator_of
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.rules import REPAIRED
+from prophase.trace.row_rules import REPAIRED
 from prophase.trace.schema import (
     AFTERWARDS_PREFIX,
     ATTRIBUTE_PREFIX,
@@ -32,7 +30,9 @@ from prophase.trace.schema import (
     STATUSES,
     USAGE,
 )
-from prophase.trace.sheet import MISSING_WORDS, Sheet
+from prophase.trace.source_files import SourceFile, file_hash, first_lines
+from prophase.trace.text_formats import form_of
+from prophase.trace.text_table import MISSING_WORDS, Sheet
 
 __all__ = ["READER", "guess_mapping"]
 

@@ -10,7 +10,7 @@ import ibis
 
 from prophase.trace.dump import Dump, having
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import Sheet
+from prophase.trace.text_table import Sheet
 
 _INSTANCES = ("instance_sn", "role", "app_name", "creation_time", "deletion_time")
 _NODES = ("node_name", "gpu_model", "gpu_capacity_num", "cpu_num")

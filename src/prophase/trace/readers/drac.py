@@ -11,9 +11,9 @@ from __future__ import annotations
 import ibis
 
 from prophase.trace.dump import Dump, having, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.readers import slurm_text as slurm
+from prophase.trace.readers import sacct_cells as slurm
+from prophase.trace.source_files import SourceFile
 
 _NEEDED = ("job_unique_id", "partition_id", "account_id", "req_cpus", "req_tres")
 #: snapshot at noon: pending (q) and running (r) ahead, of the partition, of the account

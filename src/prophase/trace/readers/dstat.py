@@ -16,9 +16,9 @@ import ibis
 
 from prophase.errors import FormatError
 from prophase.trace.dump import Dump, stack
-from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import Sheet
+from prophase.trace.source_files import SourceFile, first_lines
+from prophase.trace.text_table import Sheet
 
 _GIB = 2.0**-30
 #: plain name -> (metric, factor); rates are an average since boot in the first row

@@ -13,9 +13,9 @@ import ibis
 
 from prophase.errors import FormatError
 from prophase.trace.dump import Dump
-from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import Sheet
+from prophase.trace.source_files import SourceFile, first_lines
+from prophase.trace.text_table import Sheet
 
 _COLUMNS = ("worker", "job", "colocated_with", "steps_per_s", "other_steps_per_s")
 _SPREAD = "_unconsolidated"

@@ -16,8 +16,8 @@ import ibis
 from prophase.errors import MissingFileError, ParameterError
 from prophase.trace.dump import Dump, stack
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.rules import REPAIRED
-from prophase.trace.sheet import REASON
+from prophase.trace.row_rules import REPAIRED
+from prophase.trace.text_table import REASON
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ibis
 
 from prophase.trace.dump import Dump, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
+from prophase.trace.source_files import SourceFile
 
 _STEP_S = 300.0
 

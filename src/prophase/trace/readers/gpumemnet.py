@@ -13,10 +13,10 @@ import re
 import ibis
 
 from prophase.trace.dump import Dump, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.rules import REPAIRED
-from prophase.trace.sheet import Sheet
+from prophase.trace.row_rules import REPAIRED
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import Sheet
 
 _STATUS = {"SUCCESSFUL": "completed", "OOM_CRASH": "oom"}
 _MIB = 1 / 1024.0

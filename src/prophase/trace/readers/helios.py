@@ -14,10 +14,10 @@ import ibis
 
 from prophase.errors import MissingFileError
 from prophase.trace.dump import Dump, having, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.readers import slurm_text as slurm
-from prophase.trace.sheet import Sheet
+from prophase.trace.readers import sacct_cells as slurm
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import Sheet
 
 _JOB = ("job_id", "vc", "gpu_num", "cpu_num", "node_num", "state", "submit_time")
 _STATE = ("vc", "time", "total_gpu_num", "running_gpu_num", "pending_gpu_num")

@@ -11,9 +11,9 @@ import ibis
 
 from prophase.errors import ParameterError, not_among
 from prophase.trace.dump import Dump, having, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import MISSING_WORDS
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import MISSING_WORDS
 
 _NEEDED = ("job_name", "norm_job_submit_time", "ddl")
 _ROW_NUMBER = "column_0"

@@ -20,7 +20,7 @@ import ibis
 from prophase.errors import MissingFileError
 from prophase.trace.dump import Dump, having
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import Sheet
+from prophase.trace.text_table import Sheet
 
 #: base states of Slurm's job table
 _STATE = {

@@ -22,10 +22,10 @@ import ibis
 
 from prophase.errors import FormatError, ParameterError
 from prophase.trace.dump import Dump, header_of, stack
-from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.rules import REPAIRED
-from prophase.trace.sheet import Sheet
+from prophase.trace.row_rules import REPAIRED
+from prophase.trace.source_files import SourceFile, first_lines
+from prophase.trace.text_table import Sheet
 
 _STATUS = {
     "COMPLETED": "completed",

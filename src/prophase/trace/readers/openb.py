@@ -11,9 +11,9 @@ import ibis
 
 from prophase.errors import MissingFileError, ParameterError, not_among
 from prophase.trace.dump import Dump, having
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import Sheet
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import Sheet
 
 _POD = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 _NODE = ("sn", "cpu_milli", "memory_mib", "gpu", "model")

@@ -13,9 +13,9 @@ import ibis
 
 from prophase.errors import FanOutError, MissingFileError
 from prophase.trace.dump import Dump, column_words, header_of
-from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import REASON, Sheet
+from prophase.trace.source_files import SourceFile, first_lines
+from prophase.trace.text_table import REASON, Sheet
 
 #: columns of the header-less tables, as their .header files name them
 HEADERS = {

@@ -16,10 +16,10 @@ import ibis
 
 from prophase.errors import FormatError, MissingFileError
 from prophase.trace.dump import Dump, having, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.rules import REPAIRED
-from prophase.trace.sheet import Sheet
+from prophase.trace.row_rules import REPAIRED
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import Sheet
 
 _INPUT = ("job_id", "num_gpu", "num_inst", "submit_time", "duration")
 _OUTCOME = ("job_id", "submit_time", "duration", "jct")

@@ -14,9 +14,9 @@ import ibis
 
 from prophase.errors import FormatError
 from prophase.trace.dump import Dump, numbered
-from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import Sheet
+from prophase.trace.source_files import SourceFile, first_lines
+from prophase.trace.text_table import Sheet
 
 _LOG_COLUMNS = ("jobid", "user", "vc", "status", "submitted", "start", "end", "gpus", "attempts")
 _STATUS = {"Pass": "completed", "Killed": "cancelled", "Failed": "failed"}

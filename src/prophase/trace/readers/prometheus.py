@@ -11,7 +11,7 @@ import ibis
 from prophase.trace.dump import Dump
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.schema import SCHEMAS
-from prophase.trace.sheet import Sheet
+from prophase.trace.text_table import Sheet
 
 JOBS_FILE, USAGE_FILE, NODES_FILE = "kube-pods.csv", "kube-usage.csv", "kube-nodes.csv"
 JOBS = (

@@ -18,7 +18,6 @@ import ibis
 from prophase.errors import FormatError, ParameterError
 from prophase.plural import counted
 from prophase.trace.dump import Dump, having, header_of, stack
-from prophase.trace.files import SourceFile, first_lines
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers import slurm_submissions as submissions
 from prophase.trace.readers.sacct_rows import AFTERWARDS, AT_SUBMIT, parsed_rows
@@ -28,7 +27,8 @@ from prophase.trace.readers.slurm_conf import (
     nodes_table,
     read_conf,
 )
-from prophase.trace.sheet import MISSING_WORDS, REASON, Sheet
+from prophase.trace.source_files import SourceFile, first_lines
+from prophase.trace.text_table import MISSING_WORDS, REASON, Sheet
 
 #: columns of dumps without a header, by their number: Open XDMoD's way to call sacct
 LAYOUTS = {

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import ibis
 
 from prophase.trace.dump import Dump
-from prophase.trace.readers import slurm_text as slurm
-from prophase.trace.readers.clock_text import instant_s
-from prophase.trace.rules import REPAIRED
-from prophase.trace.sheet import Sheet
+from prophase.trace.readers import sacct_cells as slurm
+from prophase.trace.row_rules import REPAIRED
+from prophase.trace.text_formats import instant_s
+from prophase.trace.text_table import Sheet
 
 _NO_LIMIT = ("UNLIMITED", "Partition_Limit", "INVALID", "NOT_SET")
 #: sacct's name (in lower case) -> ours, for what is known when the job is submitted

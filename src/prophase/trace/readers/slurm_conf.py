@@ -18,7 +18,7 @@ import ibis
 
 from prophase.errors import FormatError
 from prophase.trace.dump import Dump
-from prophase.trace.files import SourceFile, first_lines
+from prophase.trace.source_files import SourceFile, first_lines
 
 _MIB_PER_GIB = 1024
 _PAIR = re.compile(r"(\w+)\s*=+\s*(\"[^\"]*\"|\S+)")

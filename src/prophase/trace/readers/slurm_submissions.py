@@ -12,11 +12,11 @@ from __future__ import annotations
 import ibis
 
 from prophase.trace.dump import Dump, stack
-from prophase.trace.files import SourceFile
-from prophase.trace.readers import slurm_text as slurm
+from prophase.trace.readers import sacct_cells as slurm
 from prophase.trace.readers.slurm_conf import SlurmConf
-from prophase.trace.rules import REPAIRED
-from prophase.trace.sheet import REASON
+from prophase.trace.row_rules import REPAIRED
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import REASON
 
 #: what gives such a file away
 COLUMNS = ("dt", "job_id", "wall_time", "wall_limit", "n_tasks")

@@ -12,9 +12,9 @@ import ibis
 
 from prophase.errors import MissingFileError, ParameterError
 from prophase.trace.dump import Dump, having
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import BAD, REASON
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import BAD, REASON
 
 _STEP_S = 30.0
 _NODE_CORES, _NODE_MHZ = 16.0, 33600.0

@@ -9,17 +9,19 @@ for what is unknown; here it is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 import ibis
 
-from prophase.errors import ParameterError
+from prophase.errors import FormatError, ParameterError
 from prophase.trace.dump import Dump, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.readers.swf_log import Log, open_lines, read_log
-from prophase.trace.rules import REPAIRED
-from prophase.trace.sheet import Sheet
+from prophase.trace.row_rules import REPAIRED
+from prophase.trace.source_files import SourceFile, first_lines
+from prophase.trace.text_table import Sheet
 
 _STATUS = {"0": "failed", "1": "completed", "5": "cancelled"}
 #: lines about parts of a job that has a line of its own
@@ -44,7 +46,7 @@ def _read(dump: Dump) -> Tables:
     return tables
 
 
-def _jobs(dump: Dump, log: Log, *, several: bool) -> ibis.Table:
+def _jobs(dump: Dump, log: SwfLog, *, several: bool) -> ibis.Table:
     sheet = open_lines(dump, log)
     memory_factor = _memory_factor(dump, log, sheet)
     status = sheet.text("status")
@@ -123,7 +125,7 @@ def _fields_of_alea(sheet: Sheet, procs: ibis.Value) -> dict[str, ibis.Value]:
     }
 
 
-def _status(dump: Dump, log: Log, sheet: Sheet) -> ibis.Value:
+def _status(dump: Dump, log: SwfLog, sheet: Sheet) -> ibis.Value:
     """Return our status; a log that calls every job failed has no status at all."""
     words = sheet.text("status")
     counted = dump.engine.to_pandas(
@@ -135,7 +137,7 @@ def _status(dump: Dump, log: Log, sheet: Sheet) -> ibis.Value:
     return words.cases(*_STATUS.items(), else_="unknown")
 
 
-def _memory_factor(dump: Dump, log: Log, sheet: Sheet) -> float:
+def _memory_factor(dump: Dump, log: SwfLog, sheet: Sheet) -> float:
     """Return what turns requested memory into GiB: the standard's KB, or bytes."""
     wanted = dump.option("memory_unit", "auto").lower()
     if wanted not in ("auto", "kb", "bytes"):
@@ -152,7 +154,7 @@ def _memory_factor(dump: Dump, log: Log, sheet: Sheet) -> float:
     return _BYTE if wanted == "bytes" else _KIB
 
 
-def _nodes(dump: Dump, logs: list[Log], machines: list[SourceFile]) -> ibis.Table | None:
+def _nodes(dump: Dump, logs: list[SwfLog], machines: list[SourceFile]) -> ibis.Table | None:
     """Return the nodes of each log: from its machines file, else from its header."""
     tables = []
     described = {file.stem: file for file in machines}
@@ -218,3 +220,97 @@ READER = Reader(
     options={"memory_unit": "unit of requested memory: kb (the standard), bytes, or auto"},
     clock="unix",
 )
+
+
+FIELDS = (
+    "job submit wait run procs_used cpu_time memory_used procs_asked time_asked memory_asked "
+    "status user group executable queue partition preceding think_time"
+).split()
+ALEA = "nodes_used queue_name request".split()
+#: seconds; a later submit time counts from 1970, not from the start of the log
+_ABSOLUTE_S = 1e8
+
+
+@dataclass(frozen=True)
+class SwfLog:
+    """One log: its name, what its header says, and how its jobs look."""
+
+    file: SourceFile
+    header: dict[str, str]
+    is_alea: bool
+    first_submit_s: float
+
+    @property
+    def name(self) -> str:
+        return self.file.stem
+
+    @property
+    def zero_s(self) -> float:
+        """What to add to a submit time to get seconds since 1970."""
+        start = self.header_number("UnixStartTime") or 0.0
+        return start if self.first_submit_s < _ABSOLUTE_S else 0.0
+
+    @property
+    def is_relative(self) -> bool:
+        return self.zero_s == 0.0 and self.first_submit_s < _ABSOLUTE_S
+
+    def header_number(self, key: str) -> float | None:
+        match = re.match(r"-?[0-9]+", self.header.get(key, ""))
+        return float(match[0]) if match and float(match[0]) >= 0 else None
+
+
+def read_log(file: SourceFile) -> SwfLog:
+    """Read the header and the first job of a log."""
+    header: dict[str, str] = {}
+    for line in first_lines(file.path, 10_000):
+        if line.lstrip().startswith(";"):
+            key, _, value = line.lstrip("; \t").partition(":")
+            header.setdefault(key.strip(), value.strip())
+        elif line.strip():
+            fields = line.split()
+            if len(fields) < len(FIELDS) or not re.fullmatch(r"-?[0-9.]+", fields[1]):
+                raise FormatError(
+                    f"{file.origin}: the first job has {len(fields)} fields, but the Standard "
+                    f"Workload Format has {len(FIELDS)} numbers. Check which file this is."
+                )
+            is_alea = len(fields) >= len(FIELDS) + len(ALEA)
+            return SwfLog(file, header, is_alea, float(fields[1]))
+    raise FormatError(f"{file.origin}: has a header but no jobs. Fetch the log again.")
+
+
+def open_lines(dump: Dump, log: SwfLog) -> Sheet:
+    """Return the job lines split at blanks, one column of text per field."""
+    lines = dump.lines(log.file)
+    text = lines.text("line").strip()
+    rows = lines.table.filter(text.notnull() & (text != "") & ~text.startswith(";"))
+    rows = rows.select(parts=rows.line.strip().re_split(r"[ \t]+"))
+    names = [*FIELDS, *ALEA] if log.is_alea else FIELDS
+    count = rows["parts"].length()
+
+    def part(place: int) -> ibis.Value:
+        # an engine may refuse a place beyond the end, so it is never asked for one
+        return (count > place).ifelse(rows["parts"][place], ibis.null("string"))
+
+    fields = {name: part(place) for place, name in enumerate(names)}
+    sheet = _SplitLines(log.file, rows.select(_count=count, **fields))
+    dump.sheets[-1] = sheet
+    sheet.bad_if(sheet.table["_count"] < len(names), f"fewer than {len(names)} fields")
+    return sheet
+
+
+class _SplitLines(Sheet):
+    """Fields of blank-separated lines; names the line of what is not a number."""
+
+    def examples(self, limit: int = 3) -> list[str]:
+        return list(islice(self._odd_fields(), limit))
+
+    def _odd_fields(self) -> Iterator[str]:
+        with self.file.path.open(encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines, 1):
+                fields = [] if line.lstrip().startswith(";") else line.split()
+                where = f"{self.file.name} line {number}"
+                if 0 < len(fields) < len(FIELDS):
+                    yield f"{where}: has {len(fields)} fields, not {len(FIELDS)}."
+                for name, cell in zip(FIELDS, fields, strict=False):
+                    if not re.fullmatch(r"-?[0-9]*[.]?[0-9]+", cell):
+                        yield f"{where}: {name} is {cell!r}, which is not a number."

@@ -18,10 +18,10 @@ import ibis
 
 from prophase.errors import FormatError, MissingFileError
 from prophase.trace.dump import Dump, having, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.rules import REPAIRED
-from prophase.trace.sheet import Sheet
+from prophase.trace.row_rules import REPAIRED
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import Sheet
 
 COLUMNS = (
     "system", "workflow", "instance", "task_id", "task_name", "runtime_s", "memory_bytes",

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ibis
 
 from prophase.trace.dump import Dump, having, stack
-from prophase.trace.files import SourceFile
 from prophase.trace.reader import Reader, Tables
-from prophase.trace.sheet import Sheet
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import Sheet
 
 _SETTING = ("dataset", "network", "batch_size", "optimizer")
 _TRAIN = (*_SETTING, "learning_rate", "run", "target_metric", "target_epoch")

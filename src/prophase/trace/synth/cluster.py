@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import ParameterError
-from prophase.trace.check import check_nodes
-from prophase.trace.loading import Trace
-from prophase.trace.synth.columns import chosen
+from prophase.trace.schema import check_nodes
 from prophase.trace.synth.generator import (
     Generator,
     check_choice,
@@ -18,6 +16,8 @@ from prophase.trace.synth.generator import (
     seeded,
     synthetic_trace,
 )
+from prophase.trace.synth.text_columns import chosen
+from prophase.trace.trace_tables import Trace
 
 
 class NodeKind(NamedTuple):

@@ -14,8 +14,6 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from prophase.trace.loading import Trace
-from prophase.trace.synth.columns import Floats, Ints, chosen
 from prophase.trace.synth.generator import (
     Generator,
     check_choice,
@@ -23,6 +21,8 @@ from prophase.trace.synth.generator import (
     seeded,
     synthetic_trace,
 )
+from prophase.trace.synth.text_columns import Floats, Ints, chosen
+from prophase.trace.trace_tables import Trace
 
 KINDS = ("levels", "dynamics", "both")
 #: metric -> typical value, spread of a service's own scale (log), smallest, largest

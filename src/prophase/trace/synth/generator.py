@@ -14,15 +14,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pacsv
 
 from prophase import __version__
-from prophase.errors import ParameterError, not_among
-from prophase.trace.files import combined_hash
-from prophase.trace.loading import Trace
+from prophase.errors import ParameterError, not_among, storage_error
+from prophase.trace.source_files import combined_hash
+from prophase.trace.trace_tables import Trace
 
 #: tables that hold the answer, not the question
 TRUTH_PREFIX = "truth_"
@@ -132,3 +135,22 @@ def _converted(what: str, text: str, default: object) -> object:
         kind = "yes or no" if isinstance(default, bool) else "a number"
         raise ParameterError(f"{what} is {text!r}. Pass {kind}, such as {default}.") from cause
     return text
+
+
+def write_csv(tables: Mapping[str, pd.DataFrame], folder: Path | str) -> list[Path]:
+    """Write one CSV with a header per table into the folder; return the paths.
+
+    Missing values are empty fields.
+    """
+    folder = Path(folder)
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, frame in tables.items():
+            path = folder / f"{name}.csv"
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            pacsv.write_csv(table, str(path), pacsv.WriteOptions(quoting_style="needed"))
+            written.append(path)
+    except OSError as cause:
+        raise storage_error(cause, cause.filename or folder) from cause
+    return written

@@ -1,4 +1,4 @@
-"""A node inventory with PAI's mix of types, as large as the load asks for."""
+"""When jobs arrive: a week of office hours, nights and weekends, with busy and quiet spells."""
 
 from __future__ import annotations
 
@@ -6,8 +6,57 @@ import numpy as np
 
 from prophase.trace.synth import pai_world as world
 from prophase.trace.synth.cluster import PAI, NodeKind, scaled
-from prophase.trace.synth.columns import Floats, Ints
 from prophase.trace.synth.pai_tasks import Tasks
+from prophase.trace.synth.text_columns import Floats, Ints
+
+DAY_S = 86400.0
+HOUR_S = 3600.0
+#: share of the day's jobs by hour of local time: two office peaks, a low before dawn
+# fmt: off
+_BY_HOUR = np.array((
+    3.2, 2.8, 2.5, 2.3, 2.1, 2.2, 2.5, 3.0, 3.8, 4.9, 5.8, 5.9,
+    5.1, 5.0, 5.6, 5.8, 5.7, 5.3, 4.6, 4.4, 4.6, 4.6, 4.3, 3.9,
+))
+# fmt: on
+#: Monday to Sunday
+_BY_WEEKDAY = np.array([1.06, 1.12, 1.12, 1.10, 1.06, 0.80, 0.74])
+
+
+def clock_of_load(
+    rng: np.random.Generator, days: float, *, burst_sd: float
+) -> tuple[Floats, Floats]:
+    """Return times (s since Monday 00:00) and the share of all jobs submitted by then.
+
+    The rate is daily pattern x weekly pattern x a random factor per quarter of an hour
+    that remembers the last hours; ``burst_sd`` is the spread of its logarithm.
+    """
+    step = HOUR_S / 4
+    starts = np.arange(0.0, days * DAY_S, step)
+    hour = np.interp(starts / HOUR_S % 24, np.arange(25), np.append(_BY_HOUR, _BY_HOUR[0]))
+    weekday = _BY_WEEKDAY[(starts // DAY_S).astype(int) % 7]
+    rate = hour * weekday * np.exp(burst_sd * _remembering_noise(rng, len(starts)))
+    edges = np.minimum(np.append(starts, starts[-1] + step), days * DAY_S)
+    share = np.concatenate([[0.0], np.cumsum(rate * np.diff(edges))])
+    return edges, share / share[-1]
+
+
+def times_at(shares: Floats, clock: tuple[Floats, Floats]) -> Floats:
+    """Return when that share of all jobs has been submitted."""
+    times, submitted = clock
+    return np.interp(shares, submitted, times)
+
+
+def _remembering_noise(rng: np.random.Generator, count: int) -> Floats:
+    """Standard normal noise with a memory of about two hours, and a fast part on top."""
+    memory = 0.9
+    slow = np.empty(count)
+    fresh = rng.normal(0.0, np.sqrt(1 - memory**2), count)
+    level = rng.normal()
+    for place in range(count):
+        level = memory * level + fresh[place]
+        slow[place] = level
+    return np.asarray(0.8 * slow + 0.6 * rng.normal(0.0, 1.0, count))
+
 
 #: no single resource may be asked for beyond this share, whatever the GPUs' utilisation
 _MOST = 0.9

@@ -11,18 +11,18 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import ParameterError
-from prophase.trace.loading import Trace
 from prophase.trace.synth import pipeline_world as world
-from prophase.trace.synth.columns import Floats, Ints, chosen, numbered
 from prophase.trace.synth.generator import Generator, seeded, synthetic_trace
 from prophase.trace.synth.pipeline_plan import (
     DAYS,
-    Plan,
+    PipelinePlan,
     Scenarios,
     department_factors,
     make_plan,
     make_scenarios,
 )
+from prophase.trace.synth.text_columns import Floats, Ints, chosen, numbered
+from prophase.trace.trace_tables import Trace
 
 _YEAR = pd.Timestamp("2020-01-01")
 _YEAR_S = _YEAR.timestamp()
@@ -118,7 +118,7 @@ def _check(task: str, date: str) -> int:
     return day
 
 
-def _task_instances(scenarios: Scenarios, plan: Plan) -> tuple[Ints, Ints, Ints]:
+def _task_instances(scenarios: Scenarios, plan: PipelinePlan) -> tuple[Ints, Ints, Ints]:
     """Return task, run and scenario instance (-1 for common tasks) of every row.
 
     Common tasks start once per run, the others once per scenario in it. Parallel tasks
@@ -142,7 +142,7 @@ def _task_instances(scenarios: Scenarios, plan: Plan) -> tuple[Ints, Ints, Ints]
 
 
 def _memory(
-    rng: np.random.Generator, scenarios: Scenarios, plan: Plan, task: Ints, instance: Ints
+    rng: np.random.Generator, scenarios: Scenarios, plan: PipelinePlan, task: Ints, instance: Ints
 ) -> Floats:
     """Peak memory of every row in GiB."""
     scenario = plan.scenario[instance]
@@ -190,7 +190,7 @@ def _cpu(rng: np.random.Generator, task: Ints) -> Floats:
 
 
 def _job_table(
-    rng: np.random.Generator, scenarios: Scenarios, plan: Plan, task: Ints, run: Ints,
+    rng: np.random.Generator, scenarios: Scenarios, plan: PipelinePlan, task: Ints, run: Ints,
     instance: Ints, memory: Floats, minutes: Floats,
 ) -> pd.DataFrame:  # fmt: skip
     groups = [world.ALLOCATIONS[kind.group] for kind in world.TASKS]
@@ -246,7 +246,12 @@ def _job_table(
 
 
 def _submit_times(
-    rng: np.random.Generator, plan: Plan, task: Ints, run: Ints, instance: Ints, spent: Floats
+    rng: np.random.Generator,
+    plan: PipelinePlan,
+    task: Ints,
+    run: Ints,
+    instance: Ints,
+    spent: Floats,
 ) -> Floats:
     """Tasks of one scenario follow one another; the last common tasks wait for all of them."""
     common = instance < 0

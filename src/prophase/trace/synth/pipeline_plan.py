@@ -9,8 +9,8 @@ from scipy.special import ndtri
 
 from prophase.errors import ParameterError
 from prophase.trace.synth import pipeline_world as world
-from prophase.trace.synth.columns import Floats, Ints
 from prophase.trace.synth.pai_groups import pick
+from prophase.trace.synth.text_columns import Floats, Ints
 
 DAYS = 366
 LAST_QUARTER = 274
@@ -36,7 +36,7 @@ class Scenarios:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PipelinePlan:
     """Runs and the scenario instances in them; instances are sorted by run."""
 
     run_day: Ints
@@ -90,7 +90,9 @@ def make_scenarios(
     )
 
 
-def make_plan(rng: np.random.Generator, scenarios: Scenarios, *, runs: int, instances: int) -> Plan:
+def make_plan(
+    rng: np.random.Generator, scenarios: Scenarios, *, runs: int, instances: int
+) -> PipelinePlan:
     """Choose for each run the sales it covers: those that are on, each about equally often."""
     if not runs <= instances <= world.LARGEST_RUN * runs:
         raise ParameterError(
@@ -117,7 +119,7 @@ def make_plan(rng: np.random.Generator, scenarios: Scenarios, *, runs: int, inst
             _hand_on(size, run, int(size[run]) - count)
     run_, scenario = np.concatenate(run_of), np.concatenate(chosen_of)
     remaining = np.maximum(scenarios.end_day[scenario] - day[run_], 1)
-    return Plan(day, run_, scenario, remaining)
+    return PipelinePlan(day, run_, scenario, remaining)
 
 
 def _drawn(rng: np.random.Generator, weight: Floats, count: int) -> Ints:

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from prophase.errors import MissingColumnError
-from prophase.profile.clusters.grid.statistics import MEASURES, compare_with_table_iv, table_iv
-from prophase.trace.loading import open_trace
+from prophase.papers.grid.statistics import MEASURES, compare_with_table_iv, table_iv
+from prophase.trace.trace_tables import open_trace
 
 
 def test_a_table_that_is_no_grid_is_refused() -> None:

@@ -5,17 +5,19 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from prophase.profile.predict import evaluate
+from prophase.profile.predict.evaluation import evaluate
+from prophase.profile.predict.job_model_file import load_job_model, save_job_model
 from prophase.profile.predict.methods import predictor_named
-from prophase.profile.predict.methods.profile_base import ProfilePredictor
-from prophase.profile.predict.methods.profile_interquartile_mean import ProfileInterquartileMean
-from prophase.profile.predict.methods.profile_iqr import ProfileIqr
-from prophase.profile.predict.methods.profile_mean import ProfileMean
-from prophase.profile.predict.methods.profile_q05 import ProfileQ05
-from prophase.profile.predict.methods.profile_skew_adaptive import ProfileSkewAdaptive
-from prophase.profile.predict.methods.profile_usage import learn_groups
-from prophase.profile.predict.saving import load_job_model, save_job_model
-from prophase.trace.loading import open_trace
+from prophase.profile.predict.methods.profile_methods import (
+    ProfileInterquartileMean,
+    ProfileIqr,
+    ProfileMean,
+    ProfilePredictor,
+    ProfileQ05,
+    ProfileSkewAdaptive,
+)
+from prophase.profile.predict.methods.usage_groups import learn_groups
+from prophase.trace.trace_tables import open_trace
 
 
 def two_kinds(count: int = 300, seed: int = 0) -> pd.DataFrame:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prophase.profile.predict.methods.profile_values import ProfileValues
+from prophase.profile.predict.methods.usage_groups import ProfileValues
 
 
 def test_values_count_from_the_moment_they_are_known() -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from prophase.errors import ParameterError, not_among
-from prophase.modelfile import Parts
-from prophase.profile.classify.methods.boosted import OneHotBoosted
-from prophase.profile.classify.methods.embedding import Embedding
-from prophase.profile.classify.methods.majority import Majority
+from prophase.profile.classify.methods.boosted_trees import Embedding, OneHotBoosted, TargetEncoded
+from prophase.profile.classify.methods.majority_rules import Majority, Rules
 from prophase.profile.classify.methods.method import Method
-from prophase.profile.classify.methods.nearest import Nearest
-from prophase.profile.classify.methods.rules import Rules
-from prophase.profile.classify.methods.target_encoded import TargetEncoded
+from prophase.profile.classify.methods.nearest_neighbour import Nearest
 
 _CLASSES: tuple[type[Method], ...] = (
     OneHotBoosted,
@@ -37,6 +33,3 @@ def method_named(name: str, *, random_state: int = 0) -> Method:
     if name not in METHODS:
         raise ParameterError(not_among(f"there is no classifier {name!r}.", name, METHODS))
     return METHODS[name](random_state=random_state)
-
-
-__all__ = ["BASELINE", "DEFAULT", "METHODS", "Method", "Parts", "method_named"]

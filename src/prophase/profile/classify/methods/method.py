@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.modelfile import Parts
-from prophase.profile.classify.metadata import Words
+from prophase.profile.classify.metadata_words import Words
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import ParameterError
+from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.clustering import Clustering, Generator
-from prophase.profile.clusters.features import Floats
 from prophase.profile.clusters.generators.density import Hdbscan
-from prophase.profile.clusters.libraries import library
+from prophase.profile.clusters.usage_metrics import Floats
 
 
 @dataclass(frozen=True)

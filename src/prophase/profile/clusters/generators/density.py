@@ -11,18 +11,18 @@ import pandas as pd
 
 from prophase.errors import ParameterError
 from prophase.plural import counted
-from prophase.profile.clusters.assigning import NORMS, learn_assigner
+from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters.assigner import NORMS, learn_assigner
 from prophase.profile.clusters.clustering import (
     Clustering,
     CondensedTree,
     Reachability,
     refuse_few_rows,
 )
-from prophase.profile.clusters.features import Floats
-from prophase.profile.clusters.generators.reachability import visit
-from prophase.profile.clusters.generators.spanning import single_linkage
-from prophase.profile.clusters.libraries import library
+from prophase.profile.clusters.generators.optics_order import visit
+from prophase.profile.clusters.generators.spanning_tree import single_linkage
 from prophase.profile.clusters.quality import Ints
+from prophase.profile.clusters.usage_metrics import Floats
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from prophase.errors import (
 )
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
-from prophase.profile.clusters.features import Floats
 from prophase.profile.clusters.quality import OUTLIERS
+from prophase.profile.clusters.usage_metrics import Floats
 
 #: what a rule may ask of a column
 TESTS = ("is", "at_least", "below")

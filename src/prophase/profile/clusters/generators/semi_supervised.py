@@ -11,10 +11,10 @@ import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.plural import counted
+from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.clustering import Clustering
-from prophase.profile.clusters.features import Floats
-from prophase.profile.clusters.libraries import library
 from prophase.profile.clusters.quality import OUTLIERS
+from prophase.profile.clusters.usage_metrics import Floats
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,21 @@ from prophase.profile.predict.predictor import Predictor
 
 #: name -> module and class
 _HOMES = {
-    "global-median": ("global_median", "GlobalMedian"),
-    "user-median": ("user_median", "UserMedian"),
-    "time-limit": ("time_limit", "TimeLimit"),
-    "backoff-median": ("backoff_median", "BackoffMedian"),
-    "recent-median": ("recent_median", "RecentMedian"),
-    "shrinkage": ("shrinkage", "Shrinkage"),
-    "boosting": ("boosting", "Boosting"),
-    "forest": ("forest", "Forest"),
+    "global-median": ("baselines", "GlobalMedian"),
+    "user-median": ("baselines", "UserMedian"),
+    "time-limit": ("baselines", "TimeLimit"),
+    "backoff-median": ("baselines", "BackoffMedian"),
+    "recent-median": ("key_medians", "RecentMedian"),
+    "shrinkage": ("key_medians", "Shrinkage"),
+    "boosting": ("quantile_trees", "Boosting"),
+    "forest": ("quantile_trees", "Forest"),
     "mixture": ("mixture", "Mixture"),
-    "profile-mean": ("profile_mean", "ProfileMean"),
-    "profile-median": ("profile_median", "ProfileMedian"),
-    "profile-q05": ("profile_q05", "ProfileQ05"),
-    "profile-interquartile-mean": ("profile_interquartile_mean", "ProfileInterquartileMean"),
-    "profile-iqr": ("profile_iqr", "ProfileIqr"),
-    "profile-skew-adaptive": ("profile_skew_adaptive", "ProfileSkewAdaptive"),
+    "profile-mean": ("profile_methods", "ProfileMean"),
+    "profile-median": ("profile_methods", "ProfileMedian"),
+    "profile-q05": ("profile_methods", "ProfileQ05"),
+    "profile-interquartile-mean": ("profile_methods", "ProfileInterquartileMean"),
+    "profile-iqr": ("profile_methods", "ProfileIqr"),
+    "profile-skew-adaptive": ("profile_methods", "ProfileSkewAdaptive"),
 }
 METHODS = tuple(_HOMES)
 #: these learn nothing; a method that does not beat them is not worth its complexity

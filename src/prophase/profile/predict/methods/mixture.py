@@ -17,29 +17,30 @@ from functools import partial
 
 import numpy as np
 
-from prophase.profile.predict.answer import Answer
-from prophase.profile.predict.boosted_chance import BoostedChance
-from prophase.profile.predict.decision import FACTOR_TWO, NEARLY_EXACT, best_points
-from prophase.profile.predict.features import features, recent_backoff, shrunk
 from prophase.profile.predict.history import Question
-from prophase.profile.predict.lessons import lessons
-from prophase.profile.predict.memory import RECENT, SAMPLED, Floats, Ints, Recall
-from prophase.profile.predict.pool import (
-    POOLED,
-    Opinion,
-    densities,
-    evenly,
-    learn_weights,
-    pooled,
-)
-from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.trees import (
+from prophase.profile.predict.leaf_forest import (
     FEWEST,
     YES_NO_FEWEST,
     LeafForest,
     matrix,
     rows_for_forests,
 )
+from prophase.profile.predict.memory import RECENT, SAMPLED, Floats, Ints, Recall
+from prophase.profile.predict.point_and_range import PointAndRange
+from prophase.profile.predict.pooled_distribution import (
+    FACTOR_TWO,
+    NEARLY_EXACT,
+    POOLED,
+    Opinion,
+    best_points,
+    densities,
+    evenly,
+    learn_weights,
+    pooled,
+)
+from prophase.profile.predict.predictor import Predictor
+from prophase.profile.predict.training_features import features, lessons, recent_backoff, shrunk
+from prophase.profile.predict.yes_no_target import BoostedChance
 
 #: weights of the opinions before any outcome is known
 _PRIOR = {
@@ -106,10 +107,10 @@ class Mixture(Predictor):
             steady = (1 - _PRIOR_SHARE) * found + _PRIOR_SHARE * prior
             self.weights_.append(dict(zip(opinions, steady.tolist(), strict=True)))
 
-    def _answer(self, question: Question, recall: list[Recall]) -> Answer:
+    def _answer(self, question: Question, recall: list[Recall]) -> PointAndRange:
         point, low, high = (np.full(len(question), np.nan) for _ in range(3))
         if not hasattr(self, "forests_"):
-            return Answer(point, low, high)
+            return PointAndRange(point, low, high)
         useful = FACTOR_TWO if self.target_ == "duration_s" else NEARLY_EXACT
         steps = ((np.arange(_STEPS[useful]) + 0.5) / _STEPS[useful] * POOLED).astype(int)
         familiar = _familiarity(recall)
@@ -125,7 +126,7 @@ class Mixture(Predictor):
                 else:
                     point[rows] = best_points(outcomes[:, steps], self.variance_, useful)
                 low[rows], high[rows] = outcomes[:, _LOW], outcomes[:, _HIGH]
-        return Answer(point, low, high)
+        return PointAndRange(point, low, high)
 
     def _bears(self, name: str, question: Question) -> bool:
         """Say whether an opinion bears on the target."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.trace.describe.part import has_values, numbers
+from prophase.trace.describe.column_arrays import has_values, numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from prophase.serve.pages.work import Progress
 from prophase.serve.pages.work.drawing import interval_of_ratio, interval_of_statistic
-from prophase.trace.describe.clock import span_of
-from prophase.trace.describe.counts import instances_of
-from prophase.trace.describe.part import NotComputable, has_values, numbers
+from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers
+from prophase.trace.describe.job_counts import instances_of
+from prophase.trace.describe.trace_clock import span_of
 from prophase.trace.describe.utilisation import COMPARISONS
-from prophase.trace.loading import Trace, open_trace
+from prophase.trace.trace_tables import Trace, open_trace
 
 Floats = NDArray[np.float64]
 #: points of a line over the whole trace

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.autoscale.fleet import Fleet, fleet_of
+from prophase.autoscale.policy_comparison import PolicyComparison, compare
 from prophase.errors import ProphaseError
-from prophase.phase.detect import PhaseDetector
-from prophase.phase.scale import Comparison, Fleet, compare, fleet_of
+from prophase.phase.detector import PhaseDetector
 from prophase.serve.pages.work import Progress
-from prophase.trace.loading import open_trace
-from prophase.trace.places import PHASES
+from prophase.trace.trace_tables import open_trace
+from prophase.trace.workspace_paths import PHASES
 
 #: points of a line
 _POINTS = 360
@@ -141,7 +142,7 @@ def _allocation(usage: pd.DataFrame, name: str, progress: Progress) -> dict[str,
     return {**_curves(found), "notes": list(notes)}
 
 
-def _curves(found: Comparison) -> dict[str, Any]:
+def _curves(found: PolicyComparison) -> dict[str, Any]:
     test: Fleet = found.test
     run = int(np.argmax(test.lengths))
     inside = slice(int(test.run_start[run]), int(test.run_start[run] + test.lengths[run]))

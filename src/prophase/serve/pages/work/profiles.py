@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prophase.profile.classify import ProfileClassifier
-from prophase.profile.classify.explaining import shap_of_job
+from prophase.profile.classify.classifier import ProfileClassifier
+from prophase.profile.classify.explanation import shap_of_job
+from prophase.profile.clusters.ended_jobs import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.profile.clusters.selecting import ended_jobs
 from prophase.serve.pages.work import Progress
-from prophase.trace.describe.clock import WEEKDAYS, hour_of_week, knows_weekdays
-from prophase.trace.describe.part import has_values, numbers
-from prophase.trace.loading import open_trace
-from prophase.trace.places import CLASSIFIER, PROFILES
+from prophase.trace.describe.column_arrays import has_values, numbers
+from prophase.trace.describe.trace_clock import WEEKDAYS, hour_of_week, knows_weekdays
+from prophase.trace.trace_tables import open_trace
+from prophase.trace.workspace_paths import CLASSIFIER, PROFILES
 
 _QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
 #: a push that is smaller changes nothing

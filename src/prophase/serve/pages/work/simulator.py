@@ -11,7 +11,7 @@ import numpy as np
 from prophase.errors import InputError
 from prophase.serve.pages.work import Progress
 from prophase.sim import Cluster, Workload
-from prophase.trace.loading import Trace, open_trace
+from prophase.trace.trace_tables import Trace, open_trace
 
 #: jobs that a page replays, the latest ones; the command line replays all
 MOST_JOBS = 40_000
@@ -30,11 +30,14 @@ _MEASURES = ("mean_wait_s", "p99_wait_s", "mean_jct_s", "gpu_utilisation_pct", "
 
 def policies(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Return waits and use under several policies, as ``prophase whatif`` gives them."""
-    from prophase.sim.whatif import Question, compare_scenarios, ready, scenarios_of
+    from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
+    from prophase.sim.whatif.scenarios import WhatIfQuestion, scenarios_of
 
     workload, cluster, notes = _opened(folder, arguments, progress)
-    scenarios, remarks = scenarios_of(Question(policies=_POLICIES), workload, cluster, dict(_BASE))
-    scenarios = ready(scenarios, leave_out_unfit=True)
+    scenarios, remarks = scenarios_of(
+        WhatIfQuestion(policies=_POLICIES), workload, cluster, dict(_BASE)
+    )
+    scenarios = runnable_scenarios(scenarios, leave_out_unfit=True)
     block_h = _block_h(workload)
     found = compare_scenarios(
         scenarios,
@@ -60,7 +63,7 @@ def _block_h(workload: Workload) -> float:
 
 def causes(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Return what jobs wait for, as ``prophase why`` gives it."""
-    from prophase.sim.why import why
+    from prophase.sim.why.explanation import why
 
     workload, cluster, notes = _opened(folder, arguments, progress)
     found = why(

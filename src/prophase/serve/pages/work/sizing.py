@@ -9,8 +9,14 @@ from typing import Any
 import numpy as np
 
 from prophase.serve.pages.work import Progress
-from prophase.sizing.advising.advice import Advice, Gate, TaskAdvice, advise, as_rows
-from prophase.trace.loading import open_trace
+from prophase.sizing.recommender import (
+    Gate,
+    Recommendation,
+    ResourceRecommendations,
+    as_rows,
+    recommend,
+)
+from prophase.trace.trace_tables import open_trace
 
 #: tasks that are listed, those that save most
 _MOST_TASKS = 2_000
@@ -25,7 +31,7 @@ def sizing(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> di
     """Return the advice for every task, as ``prophase size`` gives it."""
     progress("reading the jobs", 2)
     jobs = open_trace(folder, tables=["jobs"]).jobs
-    found = advise(
+    found = recommend(
         jobs,
         risk=arguments["risk"],
         gate=Gate(least_saving=arguments["least_saving"]),
@@ -44,7 +50,7 @@ def sizing(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> di
     }  # fmt: skip
 
 
-def _total(found: Advice) -> dict[str, Any]:
+def _total(found: ResourceRecommendations) -> dict[str, Any]:
     """Return what all tasks save together, with an interval over tasks drawn anew."""
     saved = np.array([0.0 if one.keep else one.saved_per_month for one in found.tasks])
     saved = saved[np.isfinite(saved)]
@@ -56,7 +62,7 @@ def _total(found: Advice) -> dict[str, Any]:
     return {"value": float(saved.sum()), "low": float(low), "high": float(high)}
 
 
-def _history(one: TaskAdvice) -> dict[str, Any]:
+def _history(one: Recommendation) -> dict[str, Any]:
     told: dict[str, Any] = {
         "peaks": list(one.peaks[-_SHOWN_RUNS:]),
         "first_run": max(len(one.peaks) - _SHOWN_RUNS, 0) + 1,

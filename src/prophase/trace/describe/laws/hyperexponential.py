@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from prophase.trace.describe.laws.law import FitError, Law
-from prophase.trace.describe.part import Floats
+from prophase.trace.describe.column_arrays import Floats
+from prophase.trace.describe.laws.probability_laws import FitError, Law
 
 _STEPS, _STEPS_FROM_A_START = 300, 40
 

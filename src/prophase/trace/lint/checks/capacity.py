@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from prophase.trace.lint.finding import Finding, spot
-from prophase.trace.lint.registry import check
-from prophase.trace.lint.subject import Floats, Subject, numbers
+from prophase.trace.lint.check_registry import Floats, LintSubject, check, numbers
+from prophase.trace.lint.lint_report import LintFinding, spot
 
 #: rounding of reported capacities
 _SLACK = 1.05
@@ -36,7 +35,7 @@ _CAPACITIES = ("cpu_cores", "memory_gib", "gpus")
 
 
 @check("use-above-request", "jobs")
-def use_above_request(subject: Subject) -> Iterator[Finding]:
+def use_above_request(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that used more than they asked for."""
     for use, request, scale, normal in _LIMITS:
         used, asked = numbers(subject.jobs, use), numbers(subject.jobs, request) * scale
@@ -64,7 +63,7 @@ def use_above_request(subject: Subject) -> Iterator[Finding]:
 
 
 @check("use-above-node", "jobs", "nodes")
-def use_above_node(subject: Subject) -> Iterator[Finding]:
+def use_above_node(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that used more than their node, or the largest node, has."""
     for use, capacity, scale in _ON_NODES:
         if use not in subject.jobs or capacity not in subject.nodes:
@@ -94,7 +93,7 @@ def use_above_node(subject: Subject) -> Iterator[Finding]:
 
 
 @check("request-above-every-node", "jobs", "nodes")
-def request_above_every_node(subject: Subject) -> Iterator[Finding]:
+def request_above_every_node(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that ask for more than the largest node has."""
     for request, capacity in _REQUESTS:
         asked, sizes = numbers(subject.jobs, request), numbers(subject.nodes, capacity)
@@ -117,7 +116,7 @@ def request_above_every_node(subject: Subject) -> Iterator[Finding]:
 
 
 @check("node-without-capacity", "nodes")
-def node_without_capacity(subject: Subject) -> Iterator[Finding]:
+def node_without_capacity(subject: LintSubject) -> Iterator[LintFinding]:
     """Nodes with nothing to give."""
     sizes = [numbers(subject.nodes, name) for name in _CAPACITIES if name in subject.nodes]
     if not sizes:
@@ -140,7 +139,7 @@ def node_without_capacity(subject: Subject) -> Iterator[Finding]:
 
 
 @check("use-above-limit", "usage")
-def use_above_limit(subject: Subject) -> Iterator[Finding]:
+def use_above_limit(subject: LintSubject) -> Iterator[LintFinding]:
     """Samples above one hundred percent, or above the limit in force."""
     usage = subject.usage
     for column, limit, what in (

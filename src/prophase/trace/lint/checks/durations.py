@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from prophase.trace.lint.finding import Finding, percentage, spot
-from prophase.trace.lint.registry import check
-from prophase.trace.lint.subject import Subject, numbers
-from prophase.trace.sheet import BAD
+from prophase.trace.lint.check_registry import LintSubject, check, numbers
+from prophase.trace.lint.lint_report import LintFinding, percentage, spot
+from prophase.trace.text_table import BAD
 
 _YEAR_S = 365.25 * 86400
 _TOLERATED = 0.01
@@ -27,7 +26,7 @@ _FACTORS = {
 
 
 @check("zero-duration", "jobs.duration_s")
-def zero_duration(subject: Subject) -> Iterator[Finding]:
+def zero_duration(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that ran for no time at all."""
     zero = numbers(subject.jobs, "duration_s") == 0
     if zero.any():
@@ -44,13 +43,13 @@ def zero_duration(subject: Subject) -> Iterator[Finding]:
 
 
 @check("negative-duration")
-def negative_duration(subject: Subject) -> Iterator[Finding]:
+def negative_duration(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs with a run time below zero."""
     count = subject.counts.get("jobs")
     left_out = count.dropped.get(f"{BAD}duration_s is negative", 0) if count else 0
     if count and left_out:
         share = left_out / count.read
-        yield Finding(
+        yield LintFinding(
             "warning" if share <= _TOLERATED else "error",
             "jobs",
             "duration_s",
@@ -77,7 +76,7 @@ def negative_duration(subject: Subject) -> Iterator[Finding]:
 
 
 @check("absurd-duration", "jobs.duration_s")
-def absurd_duration(subject: Subject) -> Iterator[Finding]:
+def absurd_duration(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that ran for more than a year."""
     duration = numbers(subject.jobs, "duration_s")
     long = duration > _YEAR_S
@@ -99,7 +98,7 @@ def absurd_duration(subject: Subject) -> Iterator[Finding]:
 
 
 @check("duration-unit", "jobs.duration_s", "jobs.start_s", "jobs.end_s")
-def duration_unit(subject: Subject) -> Iterator[Finding]:
+def duration_unit(subject: LintSubject) -> Iterator[LintFinding]:
     """Run times in another unit than start and end."""
     ratio, known = _duration_against_clock(subject)
     if known.sum() < 5:
@@ -123,7 +122,7 @@ def duration_unit(subject: Subject) -> Iterator[Finding]:
 
 
 @check("duration-disagrees", "jobs.duration_s", "jobs.start_s", "jobs.end_s")
-def duration_disagrees(subject: Subject) -> Iterator[Finding]:
+def duration_disagrees(subject: LintSubject) -> Iterator[LintFinding]:
     """Run times that are not end minus start."""
     ratio, known = _duration_against_clock(subject)
     clock = numbers(subject.jobs, "end_s") - numbers(subject.jobs, "start_s")
@@ -148,7 +147,7 @@ def duration_disagrees(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _duration_against_clock(subject: Subject) -> tuple[np.ndarray, np.ndarray]:
+def _duration_against_clock(subject: LintSubject) -> tuple[np.ndarray, np.ndarray]:
     """Return duration / (end - start), and where both are known."""
     clock = numbers(subject.jobs, "end_s") - numbers(subject.jobs, "start_s")
     duration = numbers(subject.jobs, "duration_s")

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from prophase.trace.lint.checks.repeats import NAMES, base_ids
-from prophase.trace.lint.finding import Finding, spot
-from prophase.trace.lint.registry import check
-from prophase.trace.lint.subject import Floats, Subject, numbers, sampled
+from prophase.trace.lint.check_registry import Floats, LintSubject, check, numbers, sampled
+from prophase.trace.lint.checks.duplicates import NAMES, base_ids
+from prophase.trace.lint.lint_report import LintFinding, spot
 from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS
 
 _SPLIT = ("split", "attr_split", "after_split", "attr_fold")
@@ -30,7 +29,7 @@ _STRADDLING = 0.05
 
 
 @check("split-shares-jobs", "jobs.job_id")
-def split_shares_jobs(subject: Subject) -> Iterator[Finding]:
+def split_shares_jobs(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that stand on both sides of a split."""
     for train, test, how in _splits(subject):
         same = _same_job(train, test)
@@ -61,7 +60,7 @@ def split_shares_jobs(subject: Subject) -> Iterator[Finding]:
 
 
 @check("split-shares-time", "jobs.end_s")
-def split_shares_time(subject: Subject) -> Iterator[Finding]:
+def split_shares_time(subject: LintSubject) -> Iterator[LintFinding]:
     """Training jobs that had not ended when the test begins."""
     for train, test, how in _splits(subject):
         begins, ends = numbers(test, "submit_s"), numbers(train, "end_s")
@@ -83,7 +82,7 @@ def split_shares_time(subject: Subject) -> Iterator[Finding]:
 
 
 @check("after-the-fact-input", "inputs")
-def after_the_fact_input(subject: Subject) -> Iterator[Finding]:
+def after_the_fact_input(subject: LintSubject) -> Iterator[LintFinding]:
     """Inputs of a prediction that are known only after the job ran."""
     jobs = subject.tables.get("jobs", pd.DataFrame())
     for name in subject.inputs:
@@ -92,7 +91,7 @@ def after_the_fact_input(subject: Subject) -> Iterator[Finding]:
         rows = int(jobs[name].notna().sum()) if name in jobs else 0
         share = rows / len(jobs) if len(jobs) else 0.0
         if known == "after":
-            yield Finding(
+            yield LintFinding(
                 "error",
                 "jobs",
                 name,
@@ -105,7 +104,7 @@ def after_the_fact_input(subject: Subject) -> Iterator[Finding]:
                 "Take it out of the inputs; use only columns known at submit time.",
             )
         elif known == "key":
-            yield Finding(
+            yield LintFinding(
                 "warning",
                 "jobs",
                 name,
@@ -119,7 +118,7 @@ def after_the_fact_input(subject: Subject) -> Iterator[Finding]:
 
 
 @check("hidden-outcome", "jobs")
-def hidden_outcome(subject: Subject) -> Iterator[Finding]:
+def hidden_outcome(subject: LintSubject) -> Iterator[LintFinding]:
     """Columns said to be known at submit time that follow the outcome almost exactly."""
     rows = sampled(subject.jobs)
     looked = "" if len(rows) == len(subject.jobs) else f" ({len(rows):,} rows looked at)"
@@ -131,7 +130,7 @@ def hidden_outcome(subject: Subject) -> Iterator[Finding]:
             continue
         outcome, how = found
         known = int(subject.jobs[name].notna().sum())
-        yield Finding(
+        yield LintFinding(
             "warning",
             "jobs",
             str(name),
@@ -196,7 +195,7 @@ def _determines(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
     return None
 
 
-def _splits(subject: Subject) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
+def _splits(subject: LintSubject) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
     """Yield training side, test side and where the split comes from."""
     jobs = subject.jobs
     if "jobs" in subject.test and "job_id" in subject.test["jobs"]:

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from prophase.trace.lint.finding import Finding, examples
-from prophase.trace.lint.registry import check
-from prophase.trace.lint.subject import Subject, numbers, numeric_columns, sampled
+from prophase.trace.lint.check_registry import LintSubject, check, numbers, numeric_columns, sampled
+from prophase.trace.lint.lint_report import LintFinding, examples
 
 _PERCENT = re.compile(r"(^|_|\.)(pct|percent|perc|percentage)($|_|\.)|%", re.IGNORECASE)
 _FRACTION = re.compile(r"(^|_|\.)(frac|fraction|ratio|share)($|_|\.)", re.IGNORECASE)
@@ -21,7 +20,7 @@ _ENOUGH = 20
 
 
 @check("fraction-as-percent")
-def fraction_as_percent(subject: Subject) -> Iterator[Finding]:
+def fraction_as_percent(subject: LintSubject) -> Iterator[LintFinding]:
     """Columns called percent that hold fractions."""
     # a reader knows the units of its source, whatever the file calls them
     for table, frame, name in _columns(subject, _PERCENT, raw=not subject.source):
@@ -38,7 +37,7 @@ def fraction_as_percent(subject: Subject) -> Iterator[Finding]:
 
 
 @check("percent-as-fraction")
-def percent_as_fraction(subject: Subject) -> Iterator[Finding]:
+def percent_as_fraction(subject: LintSubject) -> Iterator[LintFinding]:
     """Columns called fraction that hold percent."""
     for table, frame, name in _columns(subject, _FRACTION, raw=not subject.source):
         known = _known(frame, name)
@@ -54,7 +53,7 @@ def percent_as_fraction(subject: Subject) -> Iterator[Finding]:
 
 
 @check("ratio-as-percent")
-def ratio_as_percent(subject: Subject) -> Iterator[Finding]:
+def ratio_as_percent(subject: LintSubject) -> Iterator[LintFinding]:
     """Errors called percent that are the plain ratio of miss to truth."""
     for table, frame, name in _columns(subject, _PERCENT, raw=True):
         if not _ERROR.search(name):
@@ -118,7 +117,7 @@ def _explained_by(frame: pd.DataFrame, name: str, error: np.ndarray) -> tuple[st
 
 
 def _columns(
-    subject: Subject, pattern: re.Pattern[str], *, raw: bool
+    subject: LintSubject, pattern: re.Pattern[str], *, raw: bool
 ) -> Iterator[tuple[str, pd.DataFrame, str]]:
     """Yield columns whose name fits, from the tables and, if ``raw``, from the files themselves."""
     for table, frame in subject.tables.items():
@@ -149,9 +148,9 @@ def _known(frame: pd.DataFrame, name: str) -> np.ndarray:
 
 def _about(
     table: str, name: str, frame: pd.DataFrame, rows: int, explanation: str, advice: str
-) -> Finding:
+) -> LintFinding:
     known = ~np.isnan(numbers(frame, name))
     share = rows / max(int(known.sum()), 1)
-    return Finding(
+    return LintFinding(
         "warning", table, name, rows, share, examples(table, frame, known), explanation, advice
     )

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from prophase.trace.lint.finding import Finding, examples, percentage, spot
-from prophase.trace.lint.registry import check
-from prophase.trace.lint.subject import Floats, Subject, numbers, sampled
+from prophase.trace.lint.check_registry import Floats, LintSubject, check, numbers, sampled
+from prophase.trace.lint.lint_report import LintFinding, examples, percentage, spot
 
 _MEMORY = (
     "request_memory_gib",
@@ -49,7 +48,7 @@ _WINDOW = 0.2
 
 
 @check("memory-unit")
-def memory_unit(subject: Subject) -> Iterator[Finding]:
+def memory_unit(subject: LintSubject) -> Iterator[LintFinding]:
     """Memory of thousands of GiB."""
     one = ("memory_gib",)
     for table, columns in (("jobs", _MEMORY), ("nodes", one), ("usage", one)):
@@ -80,7 +79,7 @@ def memory_unit(subject: Subject) -> Iterator[Finding]:
 
 
 @check("core-unit", "jobs")
-def core_unit(subject: Subject) -> Iterator[Finding]:
+def core_unit(subject: LintSubject) -> Iterator[LintFinding]:
     """Cores or GPUs per instance that look like thousandths or percent."""
     for column, huge, typical in (
         ("request_cpu_cores", _HUGE_CORES, 500.0),
@@ -108,7 +107,7 @@ def core_unit(subject: Subject) -> Iterator[Finding]:
 
 
 @check("request-against-use", "jobs")
-def request_against_use(subject: Subject) -> Iterator[Finding]:
+def request_against_use(subject: LintSubject) -> Iterator[LintFinding]:
     """Requests and use so far apart that one of them is in another unit."""
     for use, request in _PAIRS:
         if not (subject.has(f"jobs.{use}") and subject.has(f"jobs.{request}")):
@@ -140,7 +139,7 @@ def request_against_use(subject: Subject) -> Iterator[Finding]:
 
 
 @check("mean-above-peak", "jobs")
-def mean_above_peak(subject: Subject) -> Iterator[Finding]:
+def mean_above_peak(subject: LintSubject) -> Iterator[LintFinding]:
     """Means that are larger than the peak they belong to."""
     for mean, peak in _MEAN_AND_PEAK:
         if not (subject.has(f"jobs.{mean}") and subject.has(f"jobs.{peak}")):
@@ -166,7 +165,7 @@ def mean_above_peak(subject: Subject) -> Iterator[Finding]:
 
 
 @check("mixed-units", "jobs")
-def mixed_units(subject: Subject) -> Iterator[Finding]:
+def mixed_units(subject: LintSubject) -> Iterator[LintFinding]:
     """Columns in which some rows are a round factor away from their like."""
     jobs = sampled(subject.jobs)
     for column, factors in _MIXABLE.items():
@@ -179,7 +178,7 @@ def mixed_units(subject: Subject) -> Iterator[Finding]:
         rows, factor, against = found
         count, total = int(rows.sum()), int(np.sum(values > 0))
         looked = "" if len(jobs) == len(subject.jobs) else f" (of {len(jobs):,} rows looked at)"
-        yield Finding(
+        yield LintFinding(
             "warning",
             "jobs",
             column,

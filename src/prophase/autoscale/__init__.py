@@ -1,0 +1,1 @@
+"""Allocate ahead of what comes: policies that learn from fit series, judged on others."""

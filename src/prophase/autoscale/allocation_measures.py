@@ -1,0 +1,113 @@
+"""What an allocation costs and how often it falls short."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from prophase.autoscale.fleet import Fleet, Floats
+from prophase.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Penalties:
+    """What goes wrong, in samples of mean use: a cost to compare policies by.
+
+    Parameters
+    ----------
+    violation : float, default=10.0
+        A sample above its allocation costs as much as this many samples of mean use.
+    resize : float, default=1.0
+        A change of an allocation costs as much as this many samples of mean use.
+    """
+
+    violation: float = 10.0
+    resize: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.violation < 0 or self.resize < 0:
+            raise ParameterError("penalties of violations and resizes are 0 or more.")
+
+
+@dataclass(frozen=True)
+class Measures:
+    """How one policy did on a fleet."""
+
+    #: sum of the allocation over the sum of use
+    allocation_over_usage: float
+    #: share of samples with use at or below the allocation
+    satisfied_pct: float
+    #: uninterrupted stretches above the allocation
+    violation_episodes: int
+    #: memory: intervals between decisions with use above the allocation, each ends in a kill
+    oom_events: int | None
+    #: use above the allocation over all use: work that had to wait, if it can wait
+    unmet_pct: float
+    resizes_per_1000: float
+    #: allocation, violations and resizes per sample, in units of mean use
+    cost: float
+    #: the series served worst
+    worst_series_satisfied_pct: float
+    #: median over series of allocation over use
+    median_series_ratio: float
+    samples: int
+
+    def row(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def is_memory(metric: str) -> bool:
+    """Return whether exceeding the allocation of a metric kills instead of slowing down."""
+    return "memory" in metric
+
+
+def satisfied(fleet: Fleet, allocation: Floats) -> float:
+    """Return the share of samples with use at or below the allocation of its decision."""
+    return float(np.mean(fleet.use <= fleet.per_sample(allocation)))
+
+
+def measure(fleet: Fleet, allocation: Floats, penalties: Penalties | None = None) -> Measures:
+    """Return how an allocation per decision does on a fleet.
+
+    Examples
+    --------
+    >>> fleet = Fleet.of_runs([[1.0, 2.0, 5.0, 1.0]], every=2, metric="memory_gib")
+    >>> found = measure(fleet, np.array([2.0, 4.0]))
+    >>> found.allocation_over_usage, found.satisfied_pct, found.oom_events, found.resizes_per_1000
+    (1.3333333333333333, 75.0, 1, 250.0)
+    """
+    penalties = penalties or Penalties()
+    given = fleet.per_sample(allocation)
+    above = fleet.use > given
+    total = float(fleet.use.sum())
+    first = np.zeros(fleet.samples, bool)
+    first[fleet.run_start] = True
+    begins = above & (first | ~np.concatenate([[False], above[:-1]]))
+    changed = np.flatnonzero(np.diff(allocation) != 0) + 1
+    resizes = int((fleet.age[changed] > 0).sum())
+    ratio = float(given.sum()) / total if total > 0 else float("inf")
+    share_above, resizes_each = float(above.mean()), resizes / fleet.samples
+    names = np.unique(np.asarray(fleet.series_id), return_inverse=True)[1]
+    of_sample = np.repeat(names, fleet.lengths)
+    counts = np.bincount(of_sample)
+    series_use = np.bincount(of_sample, fleet.use)
+    series_given = np.bincount(of_sample, given)
+    used = series_use > 0
+    blocks = np.logical_or.reduceat(above, fleet.first_sample)
+    return Measures(
+        allocation_over_usage=ratio,
+        satisfied_pct=100 * (1 - share_above),
+        violation_episodes=int(begins.sum()),
+        oom_events=int(blocks.sum()) if is_memory(fleet.metric) else None,
+        unmet_pct=100 * float((fleet.use - given)[above].sum()) / total if total > 0 else 0.0,
+        resizes_per_1000=1000 * resizes_each,
+        cost=ratio + penalties.violation * share_above + penalties.resize * resizes_each,
+        worst_series_satisfied_pct=100
+        * (1 - float((np.bincount(of_sample, above) / counts).max())),
+        median_series_ratio=float(np.median(series_given[used] / series_use[used]))
+        if used.any()
+        else float("inf"),
+        samples=fleet.samples,
+    )

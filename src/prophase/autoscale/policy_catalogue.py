@@ -1,0 +1,61 @@
+"""All policies by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from prophase.autoscale.policies.baselines import Oracle, RecentMax, Static
+from prophase.autoscale.policies.per_phase import NoPhase, PhaseAbsolute, PhaseHmm, PhaseRelative
+from prophase.autoscale.policies.priced import Priced
+from prophase.autoscale.policies.quantile_boosting import QuantileBoosting
+from prophase.autoscale.policies.time_of_day import PeriodAware
+from prophase.autoscale.policies.vpa import TunedVpa, Vpa
+from prophase.autoscale.policy import ScalingPolicy
+from prophase.errors import ParameterError, not_among
+
+POLICIES: dict[str, type[ScalingPolicy]] = {
+    policy.name: policy
+    for policy in (
+        Static,
+        Vpa,
+        TunedVpa,
+        RecentMax,
+        PeriodAware,
+        NoPhase,
+        PhaseAbsolute,
+        PhaseRelative,
+        PhaseHmm,
+        QuantileBoosting,
+        Priced,
+        Oracle,
+    )
+}
+#: in every report, so that nothing is praised without its baselines
+ALWAYS = ("static", "vpa", "recent-max", "no-phase", "oracle")
+#: those whose decisions depend on phases
+WITH_PHASES = ("phase-absolute", "phase-relative", "phase-hmm")
+#: those that run when named only: they take long
+ON_REQUEST = ("phase-hmm",)
+#: those that need the extra "learn"
+LEARNT = ("boosting", "priced")
+
+
+def chosen(names: Sequence[str]) -> list[ScalingPolicy]:
+    """Return policies by name, with those that every report contains.
+
+    Examples
+    --------
+    >>> [policy.name for policy in chosen(["phase-relative"])]
+    ['static', 'vpa', 'recent-max', 'no-phase', 'phase-relative', 'oracle']
+    """
+    for name in names:
+        if name not in POLICIES:
+            raise ParameterError(not_among(f"policy {name!r} is unknown.", name, POLICIES))
+    return [make() for name, make in POLICIES.items() if name in ALWAYS or name in names]
+
+
+def available() -> list[str]:
+    """Return the names of the policies that run if none is named: some need an extra."""
+    left_out = ON_REQUEST if find_spec("xgboost") is not None else (*ON_REQUEST, *LEARNT)
+    return [name for name in POLICIES if name not in left_out]

@@ -1,0 +1,221 @@
+"""Every policy on the same series: learnt and tuned on fit series, judged on others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.autoscale.allocation_measures import Measures, Penalties, measure
+from prophase.autoscale.fleet import Fleet, Floats
+from prophase.autoscale.policy_catalogue import WITH_PHASES, available, chosen
+from prophase.autoscale.tuned_policy import TunedPolicy, tune
+from prophase.errors import InputError
+from prophase.plural import counted
+
+#: points that the realised satisfaction may lie below the asked one
+TOLERANCE_PTS = 0.3
+
+
+@dataclass(frozen=True)
+class PolicyScore:
+    """One policy, what it chose on the fit series, and how it did on the test series."""
+
+    policy: str
+    measures: Measures
+    #: (decisions,) of the test series
+    allocation: Floats
+    tuned: TunedPolicy
+
+    def row(self) -> dict[str, Any]:
+        """Return one row of the report."""
+        return {"policy": self.policy, **self.measures.row(), **self._choices()}
+
+    def _choices(self) -> dict[str, Any]:
+        return {
+            "dial": self.tuned.dial,
+            "hysteresis_up": self.tuned.rule.up,
+            "hysteresis_down": self.tuned.rule.down,
+            "settings": self.tuned.policy.settings(),
+        }
+
+
+@dataclass(frozen=True)
+class PolicyComparison:
+    """All policies on the test series."""
+
+    judged: tuple[PolicyScore, ...]
+    fit: Fleet
+    test: Fleet
+    target: float
+    max_resizes: float
+
+    def named(self, policy: str) -> PolicyScore:
+        return next(one for one in self.judged if one.policy == policy)
+
+    @property
+    def eligible(self) -> list[PolicyScore]:
+        """Those that can be run, satisfy as asked, and stay within the allowed resizes."""
+        least = 100 * self.target - TOLERANCE_PTS
+        return [
+            one
+            for one in self.judged
+            if one.policy != "oracle"
+            and one.measures.satisfied_pct >= least
+            and one.measures.resizes_per_1000 <= 1.1 * self.max_resizes
+        ]
+
+    @property
+    def winner(self) -> PolicyScore | None:
+        """The least allocation among those that do as asked; None if none does."""
+        return min(self.eligible, key=lambda one: one.measures.allocation_over_usage, default=None)
+
+    def verdict(self) -> str:
+        """Say in a sentence which policy wins, and whether phases help."""
+        asked = f"{100 * self.target:g} %"
+        if self.winner is None:
+            nearest = max(
+                (one for one in self.judged if one.policy != "oracle"),
+                key=lambda one: one.measures.satisfied_pct,
+            )
+            return (
+                f"No policy satisfies {asked} within {self.max_resizes:g} resizes per 1,000 "
+                f"samples on these series; {nearest.policy} comes nearest with "
+                f"{nearest.measures.satisfied_pct:.2f} %."
+            )
+        won = self.winner.measures
+        return (
+            f"Winner: {self.winner.policy}, with {won.allocation_over_usage:.3f} allocated per "
+            f"used and {won.satisfied_pct:.2f} % satisfied (asked: {asked}). {self._phases()}"
+        )
+
+    def _phases(self) -> str:
+        control = self.named("no-phase").measures.allocation_over_usage
+        tried = [one for one in self.judged if one.policy in WITH_PHASES]
+        if not tried:
+            return "No policy with phases was tried."
+        helpful = [one for one in tried if one in self.eligible]
+        if not helpful:
+            return "No policy with phases does as asked."
+        best = min(helpful, key=lambda one: one.measures.allocation_over_usage)
+        change = 100 * (best.measures.allocation_over_usage / control - 1)
+        word = "help" if change < -0.5 else "do not help" if change > 0.5 else "change nothing"
+        return f"Phases {word}: {best.policy} allocates {change:+.1f} % against no-phase."
+
+
+def compare(
+    fit: Fleet,
+    test: Fleet,
+    *,
+    target: float = 0.99,
+    policies: Sequence[str] | None = None,
+    max_resizes: float = 40.0,
+    penalties: Penalties | None = None,
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda name: None,
+) -> PolicyComparison:
+    """Return every policy, learnt and tuned on the fit series, judged on the test series.
+
+    Parameters
+    ----------
+    fit, test : Fleet
+        Series to learn from, and others to be judged on; no series may be in both.
+    target : float, default=0.99
+        Share of samples to satisfy.
+    policies : sequence of str, optional
+        Names; all that can run here if not given. Static, VPA, recent maximum, the control
+        without phases and the oracle are always there.
+    max_resizes : float, default=40.0
+        Resizes per 1,000 samples that are allowed.
+    penalties : Penalties, optional
+        What violations and resizes count in the cost of a policy.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> runs = [np.repeat(rng.uniform(1, 4, 8), 25) for _ in range(6)]
+    >>> fleets = [
+    ...     Fleet.of_runs(part, series_id=names)
+    ...     for part, names in ((runs[:3], "abc"), (runs[3:], "def"))
+    ... ]
+    >>> found = compare(*fleets, target=0.9, policies=["phase-relative"])
+    >>> found.named("oracle").measures.satisfied_pct
+    100.0
+    """
+    shared = sorted(set(fit.series) & set(test.series))
+    if shared:
+        raise InputError(
+            f"{counted(len(shared), 'series is', 'series are')} in fit and in test, such as "
+            f"{shared[0]}. A policy may not be judged on what it has learnt; give other series."
+        )
+    judged = []
+    for policy in chosen(available() if policies is None else policies):
+        progress(policy.name)
+        tuned = tune(policy, fit, target=target, max_resizes=max_resizes, random_state=random_state)
+        allocation = tuned.allocate(test)
+        judged.append(
+            PolicyScore(policy.name, measure(test, allocation, penalties), allocation, tuned)
+        )
+    return PolicyComparison(tuple(judged), fit, test, target, max_resizes)
+
+
+def divided(fleet: Fleet, *, test_share: float = 0.5, random_state: int = 0) -> tuple[Fleet, Fleet]:
+    """Return fit and test series: whole series at random, or of a single one its later part."""
+    names = fleet.series
+    if len(names) > 1:
+        shuffled = np.random.default_rng(random_state).permutation(len(names))
+        count = min(max(1, round(test_share * len(names))), len(names) - 1)
+        test = [names[place] for place in shuffled[:count]]
+        return fleet.only([name for name in names if name not in set(test)]), fleet.only(test)
+    return _by_time(fleet, test_share)
+
+
+def _by_time(fleet: Fleet, test_share: float) -> tuple[Fleet, Fleet]:
+    cut = round((1 - test_share) * fleet.samples)
+    earlier, later = [], []
+    for run in fleet.runs():
+        if run.start < cut:
+            earlier.append(slice(run.start, min(run.stop, cut)))
+        if run.stop > cut:
+            later.append(slice(max(run.start, cut), run.stop))
+    sides = []
+    for part, word in ((earlier, "earlier"), (later, "later")):
+        side = fleet.parts(part, [f"{fleet.series[0]}, {word}"] * len(part))
+        if side.samples <= fleet.every:
+            raise InputError(
+                f"{fleet.series[0]} has {fleet.samples:,} samples, too few to learn from an "
+                f"earlier part and be judged on a later one. Give more series or samples."
+            )
+        sides.append(side)
+    return sides[0], sides[1]
+
+
+TARGETS = (0.9, 0.95, 0.98, 0.99, 0.995)
+
+
+def frontier(found: PolicyComparison, targets: Sequence[float] = TARGETS) -> pd.DataFrame:
+    """Return what each policy allocates and satisfies on the test series, target by target.
+
+    The settings stay those chosen for the comparison's target; the dial is set anew on the fit
+    series, with every fit series held out from what it is planned by.
+    """
+    rows = []
+    for one in found.judged:
+        tuned = one.tuned
+        if not tuned.policy.tuned:
+            rows.append({"policy": one.policy, "target_pct": None, **_point(one.measures.row())})
+            continue
+        plan = tuned.policy.plan(found.test)
+        for target in targets:
+            allocation = plan.allocate(tuned.dial_for(target), tuned.rule)
+            measures = measure(found.test, allocation).row()
+            rows.append({"policy": one.policy, "target_pct": 100 * target, **_point(measures)})
+    return pd.DataFrame(rows)
+
+
+def _point(measures: dict[str, float]) -> dict[str, float]:
+    names = ("allocation_over_usage", "satisfied_pct", "resizes_per_1000")
+    return {name: measures[name] for name in names}

@@ -1,0 +1,168 @@
+"""Choose a policy's settings on the fit series, so that new series are satisfied as asked.
+
+The dial is set by cross-conformal calibration: every fit series is planned by a policy that has
+learnt from other series only, and the dial is turned until the asked share of all those samples
+is satisfied. Settings and hysteresis are those with the least allocation among the ones that
+stay within the allowed resizes.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+
+from prophase.autoscale.allocation_measures import Measures, measure, satisfied
+from prophase.autoscale.fleet import Fleet, Floats
+from prophase.autoscale.policy import Hysteresis, Part, Plan, ScalingPolicy
+from prophase.errors import InputError, ParameterError
+
+#: samples that settings are chosen on; more series add time and no precision
+_ENOUGH = 400_000
+
+
+@dataclass(frozen=True)
+class TunedPolicy:
+    """A policy that has learnt from all fit series, with the dial that satisfies new ones."""
+
+    policy: ScalingPolicy
+    dial: float
+    rule: Hysteresis
+    #: on the fit series, each planned without having been learnt from
+    expected: Measures
+    #: whether a setting within the allowed resizes was found
+    within_resizes: bool
+    #: fit series that settings were chosen on, and their plan
+    fleet: Fleet
+    held_out: Plan
+
+    def dial_for(self, target: float) -> float:
+        """Return the dial that satisfies another share of samples."""
+        return least_dial(self.policy, self.held_out, self.fleet, target, self.rule)
+
+    def allocate(self, fleet: Fleet) -> Floats:
+        """Return the allocation per decision of new series."""
+        return self.policy.plan(fleet).allocate(self.dial, self.rule)
+
+
+def tune(
+    policy: ScalingPolicy,
+    fleet: Fleet,
+    *,
+    target: float,
+    max_resizes: float = 40.0,
+    folds: int = 4,
+    random_state: int = 0,
+) -> TunedPolicy:
+    """Return the policy fitted, with the settings that suit new series like the fit series.
+
+    Parameters
+    ----------
+    target : float
+        Share of samples to satisfy, such as 0.99.
+    max_resizes : float, default=40.0
+        Resizes per 1,000 samples that a setting may need.
+    folds : int, default=4
+        Groups of series that are planned without having been learnt from.
+    """
+    if not 0.5 <= target < 1:
+        raise ParameterError(f"target is {target}. Pass a share of samples such as 0.99.")
+    if not fleet.samples:
+        raise InputError("there are no fit series to learn from. Pass some with --fit.")
+    some = _enough(fleet, random_state)
+    best: TunedPolicy | None = None
+    for variant in policy.variants():
+        plan = held_out_plan(variant, some, target, folds=folds, random_state=random_state)
+        dial = None
+        for rule in variant.hystereses:
+            if variant.tuned:
+                dial = least_dial(variant, plan, some, target, rule, near=dial)
+            else:
+                dial = 1.0
+            found = measure(some, plan.allocate(dial, rule))
+            within = found.resizes_per_1000 <= max_resizes
+            candidate = TunedPolicy(variant, dial, rule, found, within, some, plan)
+            if best is None or _rank(candidate, target) < _rank(best, target):
+                best = candidate
+    assert best is not None
+    best.policy.fit(fleet, target)
+    return best
+
+
+def held_out_plan(
+    policy: ScalingPolicy, fleet: Fleet, target: float, *, folds: int, random_state: int = 0
+) -> Plan:
+    """Return a plan of every series by a policy that has not learnt from it."""
+    names = fleet.series
+    if not policy.learns or len(names) < 2:
+        return deepcopy(policy).fit(fleet, target).plan(fleet)
+    shuffled = np.random.default_rng(random_state).permutation(len(names))
+    parts = []
+    for fold in range(min(folds, len(names))):
+        inside = [names[place] for place in shuffled[fold::folds]]
+        outside = [name for name in names if name not in set(inside)]
+        learnt = deepcopy(policy).fit(fleet.only(outside), target)
+        parts.append(Part(fleet.decisions_of(inside), learnt.plan(fleet.only(inside))))
+    return parts[0].plan.joined(fleet, parts)
+
+
+def least_dial(
+    policy: ScalingPolicy,
+    plan: Plan,
+    fleet: Fleet,
+    target: float,
+    rule: Hysteresis,
+    *,
+    near: float | None = None,
+) -> float:
+    """Return the lowest setting of the dial that satisfies the asked share of samples.
+
+    Parameters
+    ----------
+    near : float, optional
+        A setting that the answer is probably close to: saves most of the tries.
+    """
+
+    def enough(log_dial: float) -> bool:
+        return satisfied(fleet, plan.allocate(math.exp(log_dial), rule)) >= target
+
+    low, high = (math.log(end) for end in policy.dials)
+    if near is not None:
+        width = (high - low) / 32
+        below, above = max(low, math.log(near) - width), min(high, math.log(near) + width)
+        if enough(above):
+            low, high = (low, below) if enough(below) else (below, above)
+        else:
+            low = above
+    while high - low > policy.precision:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return math.exp(high)
+
+
+def _rank(candidate: TunedPolicy, target: float) -> tuple[bool, float]:
+    """Sort within the resizes first, then by allocation; falling short of the target is last."""
+    found = candidate.expected
+    short = candidate.policy.tuned and found.satisfied_pct < 100 * target - 0.05
+    excess = 0.0 if candidate.within_resizes else found.resizes_per_1000
+    return short, excess * 1e3 + found.allocation_over_usage
+
+
+def _enough(fleet: Fleet, random_state: int) -> Fleet:
+    """Return so many whole series, drawn at random, as settings need."""
+    if fleet.samples <= _ENOUGH:
+        return fleet
+    names = fleet.series
+    shuffled = np.random.default_rng(random_state).permutation(len(names))
+    per_series = dict.fromkeys(names, 0)
+    for name, length in zip(fleet.series_id, fleet.lengths.tolist(), strict=True):
+        per_series[name] += length
+    kept, total = [], 0
+    for place in shuffled:
+        if total >= _ENOUGH:
+            break
+        kept.append(names[place])
+        total += per_series[names[place]]
+    return fleet.only(kept)

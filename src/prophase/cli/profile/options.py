@@ -1,0 +1,131 @@
+"""Where the subcommands of a profile find its model file, and the jobs it was learnt from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import as_typed
+from prophase.cli.provenance import note_model
+from prophase.errors import MissingFileError, ParameterError
+from prophase.trace.workspace_paths import PROFILES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+
+
+ModelArgument = Annotated[
+    Path, typer.Argument(help="A file of profiles, or the workspace they were learnt from.")
+]
+
+
+def model_target(path: Path, out: Path | None) -> Path:
+    """Return where to write the profiles of a trace; a plain file needs ``--out``."""
+    from prophase.trace.workspace import Workspace
+
+    if out is not None:
+        if out.is_dir():
+            raise ParameterError(f"--out {out}: is a folder. Name a file, such as profiles.model.")
+        return out
+    if not Workspace.is_at(path):
+        raise ParameterError(
+            f"{path} is not a workspace, so there is no place for the profiles. Name a file: "
+            "--out profiles.model"
+        )
+    return path / PROFILES
+
+
+def open_profiles(path: Path) -> WorkloadProfiler:
+    """Return the profiles of a model file, or of a workspace that has some."""
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+
+    profiler = WorkloadProfiler.load(_model_of(path))
+    note_model(profiler.data_hash_)
+    return profiler
+
+
+def trace_of(path: Path, jobs: Path | None) -> Path:
+    """Return the trace that profiles belong to: the one named, or the workspace around them."""
+    from prophase.trace.workspace import Workspace
+
+    if jobs is not None:
+        return jobs
+    for folder in (path, path.resolve().parent.parent):
+        if Workspace.is_at(folder):
+            return folder
+    raise ParameterError(
+        f"{path}: holds the profiles and not the jobs. Say where those are: --jobs TRACE"
+    )
+
+
+def _model_of(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    held = path / PROFILES
+    if not held.is_file():
+        raise MissingFileError(
+            f"{path}: has no profiles yet. Learn them with: prophase profile fit {as_typed(path)}"
+        )
+    return held
+
+
+LabelOption = Annotated[
+    str | None,
+    typer.Option(help="Column with the labels. [default: the profiles of the jobs' use]"),
+]
+ProfilesOption = Annotated[
+    Path | None,
+    typer.Option(help="File of profiles. [default: those of the workspace, else learnt anew]"),
+]
+MetadataOption = Annotated[
+    str,
+    typer.Option(help="Columns to tell profiles by: paper, all, or names joined by commas."),
+]
+
+
+@dataclass(frozen=True)
+class LabelledJobs:
+    """Jobs, a label for each, and where the labels came from."""
+
+    jobs: pd.DataFrame
+    #: one per job, or the column that holds them
+    labels: Any
+    notes: list[str]
+
+
+def labelled_jobs(
+    path: Path, source: str | None, label: str | None, profiles: Path | None, seed: int
+) -> LabelledJobs:
+    """Return the ended jobs of a trace with the profile of each."""
+    from prophase.cli.provenance import open_trace
+    from prophase.errors import ParameterError
+    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+
+    if label is not None and profiles is not None:
+        raise ParameterError("--label and --profiles exclude each other.")
+    found = open_trace(path, source=source, tables=["jobs"])
+    if label is not None:
+        return LabelledJobs(found.jobs.reset_index(drop=True), label, [])
+    kept = ended_jobs(found.jobs)
+    held = profiles or path / PROFILES
+    if profiles is None and not held.is_file():
+        made = WorkloadProfiler(random_state=seed).fit(kept.jobs)
+        note = (
+            "Profiles were learnt for this answer alone. Keep some with: prophase profile fit "
+            f"{as_typed(path)}"
+        )
+        return LabelledJobs(kept.jobs, made.labels_, [*kept.notes, note])
+    same = open_profiles(held).recognise(kept.jobs)
+    notes = list(kept.notes)
+    if not same.learnt:
+        notes.append(
+            "These are not the jobs that the profiles were learnt from: each has the profile "
+            "nearest to its use."
+        )
+    return LabelledJobs(same.jobs, same.labels, notes)

@@ -1,0 +1,82 @@
+"""What the numbers of a command depend on: the data it has read, its seed, this version.
+
+Noted while the command runs, and written beside its result by :func:`prophase.cli.output.emit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextvars import ContextVar
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand
+
+from prophase.provenance import with_provenance
+
+if TYPE_CHECKING:
+    from prophase.trace.trace_tables import Trace
+
+#: hashes of the data that was read, and the seed, of the command that runs
+_hashes: ContextVar[tuple[str, ...]] = ContextVar("hashes", default=())
+_model_hash: ContextVar[str] = ContextVar("model_hash", default="")
+_seed: ContextVar[int | None] = ContextVar("seed", default=None)
+
+
+class ProvenanceCommand(TyperCommand):
+    """A command whose result tells the seed it was called with."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        _hashes.set(())
+        _model_hash.set("")
+        _seed.set(ctx.params.get("seed"))
+        return super().invoke(ctx)
+
+
+def add_commands(app: typer.Typer, package: str, modules: Mapping[str, str]) -> None:
+    """Register the command (``module`` or ``module:function``), or the group, under its name."""
+    for name, home in modules.items():
+        module, _, function = home.partition(":")
+        found = import_module(f"{package}.{module}")
+        if hasattr(found, "app"):
+            app.add_typer(found.app, name=name)
+            continue
+        settings = getattr(found, "CONTEXT", None)
+        app.command(name, cls=ProvenanceCommand, context_settings=settings)(
+            getattr(found, function or "command")
+        )
+
+
+def open_trace(
+    path: Path,
+    *,
+    source: str | None = None,
+    options: Mapping[str, str] | None = None,
+    tables: Sequence[str] | None = None,
+    columns: Collection[str] | None = None,
+) -> Trace:
+    """Return what :func:`prophase.trace.trace_tables.open_trace` returns, and note its hash."""
+    from prophase.trace import trace_tables as loading
+
+    trace = loading.open_trace(path, source=source, options=options, tables=tables, columns=columns)
+    note_data(trace.data_hash)
+    return trace
+
+
+def note_data(data_hash: str) -> None:
+    """Note that the result depends on data with this hash."""
+    if data_hash and data_hash not in _hashes.get():
+        _hashes.set((*_hashes.get(), data_hash))
+
+
+def note_model(data_hash: str) -> None:
+    """Note the data that a model was learnt from; it counts if the command reads no other."""
+    _model_hash.set(data_hash)
+
+
+def with_recorded_provenance(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of the command that runs, with all that it depends on."""
+    read = "+".join(_hashes.get())
+    return with_provenance(document, data_hash=read or _model_hash.get(), seed=_seed.get())

@@ -1,0 +1,137 @@
+"""prophase runs status: how far is the campaign?"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prophase.cli.output import Format, FormatOption, emit, say, text_table
+from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, named, opened, who
+from prophase.plural import counted
+
+if TYPE_CHECKING:
+    from prophase.runs.campaign import Campaign
+
+
+_REFRESH_S = 1.0
+
+
+def status_command(
+    campaign: CampaignOption = DEFAULT_CAMPAIGN,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="List the runs that failed, with their notes.")
+    ] = False,
+    all_runs: Annotated[bool, typer.Option("--all", help="List every run.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Keep the table up to date until all is done.")
+    ] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Show how many runs are in which state, and which workers are alive.
+
+    Example:
+
+    `prophase runs status`
+    """
+    from prophase.runs.status import campaign_status, list_runs
+
+    with opened(campaign) as held:
+        if live:
+            _follow(held)
+            return
+        if failed or all_runs:
+            emit(list_runs(held, failed=failed), format)
+            return
+        now = campaign_status(held)
+        silent_s = [worker["silent_s"] for worker in now["workers"]]
+        heard = f", the last heard of {min(silent_s):.0f} s ago" if silent_s else ""
+        emit(
+            now["states"],
+            format,
+            document=now,
+            remarks=[f"{counted(len(silent_s), 'worker')}{heard}."],
+        )
+
+
+def _follow(campaign: Campaign) -> None:
+    """Write the table anew whenever it changes; in place on a terminal."""
+    from prophase.runs.states import RunState
+    from prophase.runs.status import state_counts
+
+    before: list[str] = []
+    while True:
+        lines = list(text_table(state_counts(campaign)))
+        if lines != before:
+            if before and sys.stdout.isatty():
+                typer.echo(f"\x1b[{len(before)}F\x1b[J", nl=False)
+            typer.echo("\n".join(lines))
+            before = lines
+        counts = campaign.store.counts()
+        if all(state.failed or state is RunState.FINISHED for state in counts):
+            return
+        time.sleep(_REFRESH_S)
+
+
+def show_command(
+    run: Annotated[int, typer.Argument(help="Id of the run; see prophase runs status --all.")],
+    campaign: CampaignOption = DEFAULT_CAMPAIGN,
+    format: FormatOption = Format.table,
+) -> None:
+    """Show where a run is and everything that happened to it.
+
+    Example:
+
+    `prophase runs show 3`
+    """
+    from prophase.runs.states import RunState
+    from prophase.runs.status import show_run
+
+    with opened(campaign) as held:
+        found = show_run(held, run)
+    if format is Format.table:
+        for name, value in _facts(found).items():
+            if value is not None:
+                typer.echo(f"{name:<15} {value}")
+        typer.echo("")
+    emit(found["history"], format, document={**_facts(found), "history": found["history"]})
+    if RunState(found["state"]).failed:
+        step = 17 if found["state"] > RunState.EXECUTE_TRIGGER_FAILED else 0
+        say(f"Next: prophase runs reset {run} --to {step}{named(campaign)}")
+
+
+def _facts(found: dict[str, Any]) -> dict[str, Any]:
+    named = ("id", "scenario", *found["attributes"], "execution_date", "version", "state", "what",
+             "dag_id", "run_id", "profiling_id", "notes")  # fmt: skip
+    known = {**found["attributes"], **found}
+    return {name: known[name] for name in named}
+
+
+def reset_command(
+    runs: Annotated[list[int] | None, typer.Argument(help="Ids of the runs.")] = None,
+    to: Annotated[str, typer.Option(help="0 (registered), 17 (deployed) or 37 (executed).")] = "17",
+    all_failed: Annotated[
+        bool, typer.Option("--all-failed", help="Reset every failed run that has come that far.")
+    ] = False,
+    reason: Annotated[str, typer.Option(help="Why; kept in the history.")] = "",
+    campaign: CampaignOption = DEFAULT_CAMPAIGN,
+    format: FormatOption = Format.table,
+) -> None:
+    """Set runs back, so that workers pick them up again.
+
+    Back to 0, everything is done anew. Back to 17, only tasks that have not succeeded run again,
+    with the memory that is set now.
+
+    Example:
+
+    `prophase runs reset 12 --to 17 --reason "more memory for train"`
+    """
+    from prophase.runs.status import reset_runs
+
+    with opened(campaign) as held:
+        rows = reset_runs(
+            held, runs or (), to=to, all_failed=all_failed, actor=who(), reason=reason
+        )
+    emit(rows, format, remarks=[f"Next: prophase runs work{named(campaign)}"])

@@ -1,0 +1,339 @@
+"""AI4DL with the names and defaults of its README, on today's libraries.
+
+``mode="corrected"``, the default, gives a sample the phase of that sample, reads a history in the
+order it was learnt in, and gives the first samples, whose history is not there, no phase.
+``mode="parity"`` labels as the original does, bit for bit: a phase comes from the sample before,
+histories are read feature by feature, and the first samples have the phase of all-zero features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.papers.ai4dl import figures
+from prophase.papers.ai4dl.csv_samples import read_samples
+from prophase.papers.ai4dl.weights import KMeans, Parts, Scaler, read_parts, save_part
+from prophase.phase.crbm import CRBM, logistic
+from prophase.phase.labellers.labeller import NO_PHASE
+from prophase.trace.series.block_products import in_blocks
+from prophase.trace.series.kmeans_centres import kmeans, nearest
+from prophase.trace.series.usage_series import Floats, Ints
+
+MODES = ("corrected", "parity")
+#: windows per learning step, and the share of a step that the next one keeps
+_BATCH, _MOMENTUM = 64, 0.9
+
+
+class AI4DL:
+    """Train phases on container series, and label others; see the README of AI4DL.
+
+    Parameters
+    ----------
+    mode : {"corrected", "parity"}
+        How samples get their phase.
+
+    Examples
+    --------
+    >>> model = AI4DL()
+    >>> folder = getfixture("tmp_path")
+    >>> rows = "\\n".join(f"{t},a,{t % 20 // 10},{t % 7}" for t in range(60))
+    >>> _ = (folder / "data.csv").write_text("timestamp,pod.id,cpu,mem\\n" + rows)
+    >>> model.LoadTrainingDataset(folder / "data.csv", ["cpu", "mem"], "pod.id")
+    >>> model.TrainModel(n_clusters=2, n_hidden=3, n_history=3)
+    >>> len(model.Evaluate()[0])
+    60
+    """
+
+    #: the original has a module of this name around the class; ``AI4DL.AI4DL()`` works with both
+    AI4DL: ClassVar[type[AI4DL]]
+
+    def __init__(self, mode: str = "corrected") -> None:
+        if mode not in MODES:
+            raise ParameterError(f"mode is {mode!r}. Pass one of: {', '.join(MODES)}.")
+        self.mode = mode
+        self.exec_id: str | None = None
+        self.features: list[str] | None = None
+        self.list_of_timeseries: list[Floats] | None = None
+        #: names of the executions of the training set, in its order
+        self.executions: list[str] = []
+        self.scaler: Scaler | None = None
+        self.crbm: CRBM | None = None
+        self.kmeans: KMeans | None = None
+        #: phase that was split -> centres of its parts
+        self.expansion: dict[int, Floats] = {}
+        #: what was noticed in the files that were read
+        self.notes: list[str] = []
+
+    # data
+
+    def LoadTrainingDataset(
+        self, data_file: Path | str, features: Sequence[str], exec_id: str
+    ) -> None:
+        """Read a training set, learn its scale, and keep one scaled series per execution."""
+        self.exec_id, self.features = exec_id, list(features)
+        names, series, notes = read_samples(data_file, self.features, exec_id)
+        self.scaler = Scaler.of(np.concatenate(series))
+        self.list_of_timeseries = [self.scaler.transform(one) for one in series]
+        self.executions, self.notes = names, notes
+
+    def GetTrainingDataset(self) -> list[Floats] | None:
+        """Return the scaled series of the training set, in order of first appearance."""
+        return self.list_of_timeseries
+
+    def GetScaler(self) -> Scaler | None:
+        """Return the scale, whose ``inverse_transform`` gives values back."""
+        return self.scaler
+
+    def TransformData(self, data_file: Path | str) -> list[Floats]:
+        """Read a set and scale it as the training set was."""
+        if self.scaler is None or self.features is None or self.exec_id is None:
+            raise ParameterError(
+                "AI4DL knows no features and no scale yet. Call LoadTrainingDataset or LoadModel "
+                "first; a model without names needs .features and .exec_id set."
+            )
+        names, series, notes = read_samples(data_file, self.features, self.exec_id)
+        self.notes += notes
+        #: names of the executions of the set read last
+        self.transformed = names
+        return [self.scaler.transform(one) for one in series]
+
+    # model
+
+    def TrainModel(
+        self,
+        n_clusters: int,
+        n_hidden: int,
+        n_history: int,
+        learning_rate: float = 0.001,
+        n_epochs: int = 100,
+        crbm_save: Path | str | None = None,
+        kmeans_save: Path | str | None = None,
+        scaler_save: Path | str | None = None,
+        seed: int = 123,
+    ) -> None:
+        """Learn network and phases from the training set, and save what has a file name."""
+        if self.list_of_timeseries is None:
+            raise ParameterError("AI4DL has no training set yet. Call LoadTrainingDataset first.")
+        # one window at a time moves as far in a pass as batches with momentum at this rate
+        rate = learning_rate * _BATCH * (1 - _MOMENTUM)
+        self.crbm = CRBM(
+            hidden=n_hidden, history=n_history, learning_rate=rate, momentum=_MOMENTUM,
+            epochs=n_epochs, batch=_BATCH, random_state=seed,
+        ).fit(self.list_of_timeseries)  # fmt: skip
+        rows = np.concatenate([self._activations(one) for one in self.list_of_timeseries])
+        if self.mode == "corrected":
+            rows = rows[np.isfinite(rows).all(axis=1)]
+        self.kmeans = KMeans(kmeans(rows, n_clusters, random_state=seed).places)
+        self.expansion = {}
+        own = tuple(self.features or ())
+        for name, target, parts in (
+            ("crbm", crbm_save, Parts(crbm=self.crbm)),
+            ("kmeans", kmeans_save, Parts(kmeans=self.kmeans)),
+            ("scaler", scaler_save, Parts(scaler=self.scaler)),
+        ):
+            if target is not None:
+                parts.features, parts.exec_id = own, self.exec_id
+                save_part(target, name, parts, seed)
+
+    def LoadModel(
+        self,
+        crbm_save: Path | str | None = None,
+        kmeans_save: Path | str | None = None,
+        scaler_save: Path | str | None = None,
+        crbm_sub: CRBM | None = None,
+        kmeans_sub: KMeans | None = None,
+        scaler_sub: Scaler | None = None,
+    ) -> None:
+        """Load a model, or parts of it, from files; parts without a file come as objects.
+
+        Files may be ours, the original's (a folder with ``model_dict.pickle``, ``.joblib``
+        files), or a plain ``.npz``. Nothing in them is executed.
+        """
+        self.crbm = crbm_sub if crbm_save is None else self._part(crbm_save, "crbm")
+        self.kmeans = kmeans_sub if kmeans_save is None else self._part(kmeans_save, "kmeans")
+        if scaler_save is not None:
+            self.scaler = self._part(scaler_save, "scaler")
+        elif scaler_sub is not None:
+            self.scaler = scaler_sub
+        if self.crbm is None or self.kmeans is None:
+            raise ParameterError("LoadModel: give a CRBM and a k-means, as files or objects.")
+        hidden = self.kmeans.cluster_centers_.shape[1]
+        if hidden != self.crbm.hidden:
+            raise InputError(
+                f"the phases were learnt on {hidden} hidden features and the CRBM has "
+                f"{self.crbm.hidden}: these parts belong to different models."
+            )
+        metrics = len(self.crbm.v_bias)
+        if self.scaler is not None and len(self.scaler.mean_) != metrics:
+            raise InputError(
+                f"the scaler knows {len(self.scaler.mean_)} features and the CRBM {metrics}: "
+                "these parts belong to different models."
+            )
+
+    def _part(self, path: Path | str, name: str) -> Any:
+        parts = read_parts(path)
+        found = getattr(parts, name)
+        if found is None:
+            raise InputError(f"{path}: holds no {name}. Give the file of that part.")
+        if parts.features:
+            self.features = list(parts.features)
+        self.exec_id = parts.exec_id or self.exec_id
+        self.expansion = parts.expansion or self.expansion
+        return found
+
+    # phases
+
+    def Predict(
+        self, list_of_timeseries: Sequence[Floats], *, expanded: bool = False
+    ) -> list[Ints]:
+        """Return a phase per sample of each scaled series; -1 where there is none yet.
+
+        With ``expanded``, phases that were split carry the numbers of their parts.
+        """
+        return [self._phases(np.asarray(one), expanded) for one in list_of_timeseries]
+
+    def Evaluate(self) -> list[Ints]:
+        """Return the phases of the training set."""
+        if self.list_of_timeseries is None:
+            raise ParameterError("AI4DL has no training set. Call LoadTrainingDataset first.")
+        return self.Predict(self.list_of_timeseries)
+
+    def LoadAndPredict(self, data_file: Path | str) -> list[Ints]:
+        """Read a set and return its phases."""
+        return self.Predict(self.TransformData(data_file))
+
+    def ExpandPhase(
+        self,
+        list_of_timeseries: Sequence[Floats],
+        phase: int | None = None,
+        n_new: int = 4,
+        *,
+        seed: int = 123,
+    ) -> dict[str, Any]:
+        """Split a phase on the hidden features of series; the phase to split is proposed.
+
+        Parts are numbered from the number of phases on. Returns ``phase``, ``new`` and the
+        variance of hidden features inside the phase ``before`` and ``after``.
+        """
+        rows = np.concatenate([self._activations(np.asarray(o)) for o in list_of_timeseries])
+        phases = np.concatenate(self.Predict(list_of_timeseries))
+        assert self.kmeans is not None
+        numbers = range(len(self.kmeans.cluster_centers_))
+        spread = {
+            n: float(rows[phases == n].var(axis=0).sum()) * int((phases == n).sum())
+            for n in numbers
+            if (phases == n).sum() > n_new
+        }
+        if phase is None:
+            if not spread:
+                raise InputError(f"no phase has more than {n_new} samples; nothing to split.")
+            phase = max(spread, key=lambda n: spread[n])
+        inside = rows[phases == phase]
+        if len(inside) <= n_new:
+            raise InputError(
+                f"phase {phase} has {len(inside)} samples in these series, too few for {n_new} "
+                "parts. Split another, or into fewer."
+            )
+        found = kmeans(inside, n_new, random_state=seed)
+        self.expansion = {phase: found.places}
+        first = len(self.kmeans.cluster_centers_)
+        return {
+            "phase": phase,
+            "new": list(range(first, first + n_new)),
+            "before": float(inside.var(axis=0).sum()),
+            "after": found.inertia,
+        }
+
+    def _phases(self, values: Floats, expanded: bool) -> Ints:
+        if self.kmeans is None or self.crbm is None:
+            raise ParameterError("AI4DL has no model yet. Call TrainModel or LoadModel first.")
+        metrics = len(self.crbm.v_bias)
+        if values.ndim != 2 or values.shape[1] != metrics:
+            width = values.shape[1] if values.ndim == 2 else values.ndim
+            raise MissingColumnError(
+                f"the model reads {metrics} features per sample, and the series has {width}."
+            )
+        rows = self._activations(values)
+        known = np.isfinite(rows).all(axis=1)
+        centres = self.kmeans.cluster_centers_
+        found = np.full(len(values), NO_PHASE, dtype=np.int64)
+        found[known] = in_blocks(rows[known], lambda block: nearest(block, centres))
+        if expanded:
+            before = found.copy()
+            first = len(centres)
+            for phase, parts in self.expansion.items():
+                inside = before == phase
+                found[inside] = first + nearest(rows[inside], parts)
+                first += len(parts)
+        return found
+
+    def _activations(self, values: Floats) -> Floats:
+        """Return hidden features of every sample: NaN, or in parity zeros, where there are none."""
+        assert self.crbm is not None
+        history = self.crbm.history
+        if self.mode == "corrected":
+            found = np.full((len(values), self.crbm.hidden), np.nan)
+            found[history:] = self.crbm.activations(values)
+            return found
+        found = np.zeros((len(values), self.crbm.hidden))
+        if len(values) <= history + 1:
+            return found
+        views = np.lib.stride_tricks.sliding_window_view(values, history + 1, axis=0)[:-1]
+        past = views[:, :, :-1].reshape(len(views), -1)
+        drive = views[:, :, -1] @ self.crbm.W.T + past @ self.crbm.B.T + self.crbm.h_bias
+        found[history + 1 :] = logistic(drive)
+        return found
+
+    # figures
+
+    def PrintTrace(
+        self,
+        list_of_timeseries: Sequence[Floats],
+        predicted_seq_phases: Sequence[Ints],
+        n_exec: int,
+        cpu_idx: int,
+        mem_idx: int,
+        palette: dict[int, str] | None = None,
+        col_names: Sequence[str] | None = None,
+        f_name: Path | str | None = None,
+    ) -> Any:
+        """Draw the phases of an execution above two of its metrics, to a file or as a figure."""
+        if not 0 <= n_exec < len(list_of_timeseries):
+            raise ParameterError(
+                f"n_exec is {n_exec}, and there are {len(list_of_timeseries)} executions, "
+                "counted from 0."
+            )
+        return figures.print_trace(
+            np.asarray(list_of_timeseries[n_exec])[:, [cpu_idx, mem_idx]],
+            predicted_seq_phases[n_exec],
+            palette=palette,
+            names=col_names,
+            file=f_name,
+        )
+
+    def PrintVarAnalysis(
+        self,
+        list_of_timeseries: Sequence[Floats],
+        pred_seq_phases: Sequence[Ints],
+        cpu_idx: int,
+        mem_idx: int,
+        palette: dict[int, str] | None = None,
+        col_names: Sequence[str] | None = None,
+        f_name: Path | str | None = None,
+    ) -> Any:
+        """Draw boxes of two metrics by phase, and how often phases occur."""
+        return figures.print_variance(
+            np.concatenate([np.asarray(one)[:, [cpu_idx, mem_idx]] for one in list_of_timeseries]),
+            np.concatenate(list(pred_seq_phases)),
+            palette=palette,
+            names=col_names,
+            file=f_name,
+        )
+
+
+AI4DL.AI4DL = AI4DL

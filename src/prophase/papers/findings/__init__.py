@@ -1,0 +1,1 @@
+"""What a published study found in one trace, computed for any other."""

@@ -1,0 +1,132 @@
+"""The combinations of a clustering grid; the default is Table III of the paper, 112 of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+from prophase.errors import ParameterError, not_among
+from prophase.profile.clusters.assigner import NORMS
+from prophase.profile.clusters.clustering import Generator
+from prophase.profile.clusters.generators.density import Hdbscan, Optics
+from prophase.profile.clusters.transforms import ALIASES, PAPER_TRANSFORMS, TRANSFORMS
+
+ALGORITHMS = ("hdbscan", "optics")
+PAPER_SIZES = (50, 100, 200, 300, 400, 600, 1000)
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """One combination, and what decides its result besides."""
+
+    algorithm: str
+    transform: str
+    metric: str
+    min_cluster_size: int
+    min_samples: int | None
+    exact: bool
+    optics_rows: int
+    silhouette_rows: int | None
+    random_state: int
+
+    @property
+    def axes(self) -> dict[str, Any]:
+        return {
+            "algorithm": self.algorithm,
+            "transform": self.transform,
+            "metric": self.metric,
+            "min_cluster_size": self.min_cluster_size,
+        }
+
+    @property
+    def key(self) -> str:
+        """Return a word that two cells share only if they give the same result."""
+        held = asdict(self)
+        optics = self.algorithm == "optics"
+        for unused in ("min_samples", "exact") if optics else ("optics_rows",):
+            held.pop(unused)
+        return " ".join(f"{name}={value}" for name, value in held.items())
+
+    def generator(self) -> Generator:
+        """Return what makes the groups of this cell."""
+        if self.algorithm == "optics":
+            return Optics(
+                self.min_cluster_size,
+                metric=self.metric,
+                most_rows=self.optics_rows,
+                random_state=self.random_state,
+            )
+        return Hdbscan(
+            self.min_cluster_size,
+            min_samples=self.min_samples,
+            metric=self.metric,
+            exact=self.exact,
+        )
+
+
+@dataclass(frozen=True)
+class GridPlan:
+    """The axes of a grid, and how its cells are measured.
+
+    Parameters
+    ----------
+    min_samples : int, optional
+        For HDBSCAN; the least cluster size, as in the paper, if not given.
+    exact : bool, default=False
+        Whether HDBSCAN takes the true spanning tree; the authors' library does not by default.
+    optics_rows : int, default=10000
+        Rows OPTICS looks at; with more it takes a sample and the cell says so.
+    silhouette_rows : int, optional, default=5000
+        Rows whose silhouette is taken, each against all; all rows if None.
+
+    Examples
+    --------
+    >>> len(GridPlan().cells())
+    112
+    """
+
+    algorithms: Sequence[str] = ALGORITHMS
+    transforms: Sequence[str] = PAPER_TRANSFORMS
+    metrics: Sequence[str] = ("euclidean", "manhattan")
+    sizes: Sequence[int] = PAPER_SIZES
+    min_samples: int | None = None
+    exact: bool = False
+    optics_rows: int = 10_000
+    silhouette_rows: int | None = 5_000
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        for what, words, known in (
+            ("algorithm", self.algorithms, ALGORITHMS),
+            ("transform", self.transforms, (*TRANSFORMS, *ALIASES)),
+            ("metric", self.metrics, tuple(NORMS)),
+        ):
+            for word in words:
+                if word not in known:
+                    raise ParameterError(not_among(f"{what} {word!r} is unknown.", word, known))
+        if not self.cells() or min(self.sizes) < 2:
+            raise ParameterError(
+                "a grid needs a value on every axis, and sizes of 2 or more; there are "
+                f"{len(self.algorithms)} algorithms, {len(self.transforms)} transforms, "
+                f"{len(self.metrics)} metrics and the sizes {list(self.sizes)}."
+            )
+
+    def cells(self) -> list[GridCell]:
+        """Return every combination, in the order of the axes."""
+        axes = product(self.algorithms, self.transforms, self.metrics, self.sizes)
+        return [
+            GridCell(
+                algorithm,
+                ALIASES.get(transform, transform),
+                metric,
+                size,
+                self.min_samples,
+                self.exact,
+                self.optics_rows,
+                self.silhouette_rows,
+                self.random_state,
+            )
+            for algorithm, transform, metric, size in axes
+        ]

@@ -1,0 +1,1 @@
+"""PAI's own simulator, repeated rule by rule."""

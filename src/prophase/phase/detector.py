@@ -1,0 +1,287 @@
+"""PhaseDetector: learn the phases of usage series, and label further ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.phase.labellers.boltzmann import HIDDEN
+from prophase.phase.labellers.labeller import NO_PHASE, Labeller
+from prophase.phase.model_selection import LabellerTrial, Progress, check_choice, choose
+from prophase.phase.next_phase import NextPhase, learn_next
+from prophase.phase.novelty import Familiar, remember
+from prophase.phase.phase_expansion import PhaseSplit
+from prophase.phase.phase_stream import PhaseStream
+from prophase.phase.prototypes import Prototypes, prototypes_of
+from prophase.phase.stays import phase_statistics, stay_lengths, stays_of, transition_table
+from prophase.trace.series.usage_series import Floats, Ints, Series, SeriesSet, series_of
+
+
+class PhaseDetector:
+    """Find the phases of containers, pods, VMs or jobs in what they use.
+
+    Parameters
+    ----------
+    labeller : str, default="hmm"
+        ``hmm``: hidden Markov model whose states have a level and a movement; ``crbm``: AI4DL's
+        way; ``samples``, ``windows``: k-means on single samples, or on statistics of recent
+        ones; ``change-points``.
+    n_phases : int, optional
+        Number of phases. Chosen by what explains the series best if not given.
+    window : int, optional
+        Samples that are looked back at; likewise.
+    hidden : int, default=10
+        Hidden features, for ``crbm``.
+    metrics : sequence of str, optional
+        Columns to use; all that vary if not given.
+    step_s : float, optional
+        Bring samples to this step; see `series_of`.
+    gap_s : float, optional
+        A pause longer than this begins a history anew; five usual steps if not given.
+    random_state : int, default=0
+        Seed. The same seed and series give the same model, byte by byte.
+
+    Attributes
+    ----------
+    labeller_ : Labeller
+        What gives samples their phase.
+    trials_ : tuple of Trial
+        What was tried, and how well it explained the series.
+    n_phases_ : int
+        Number of phases, with those that were added later.
+    statistics_, lengths_ : DataFrame
+        What is used in each phase, and how long it lasts.
+    transitions_ : array (phases, phases)
+        How often each phase was followed by each other.
+    prototypes_ : Prototypes
+        Executions that stand for the others.
+    notes_ : tuple of str
+        What a reader of the result has to know.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> cores = np.repeat([1.0, 4.0] * 5, 30) + rng.normal(0, 0.1, 300)
+    >>> usage = pd.DataFrame({"series_id": "a", "time_s": np.arange(300.0), "cpu_cores": cores})
+    >>> detector = PhaseDetector().fit(usage)
+    >>> detector.n_phases_, detector.label(usage)["phase"].tolist()[28:33]
+    (2, [0, 0, 1, 1, 1])
+    """
+
+    labeller_: Labeller
+    trials_: tuple[LabellerTrial, ...]
+    metrics_: tuple[str, ...]
+    mean_: Floats
+    scale_: Floats
+    gap_s_: float
+    splits_: tuple[PhaseSplit, ...]
+    n_phases_: int
+    familiar_: Familiar
+    next_: NextPhase
+    statistics_: pd.DataFrame
+    lengths_: pd.DataFrame
+    transitions_: Floats
+    #: of the series that were learnt from, while they are in memory
+    labels_: list[Ints]
+    prototypes_: Prototypes
+    #: how few executions stand for most, in words
+    prototypes_said_: str
+    notes_: tuple[str, ...]
+    data_hash_: str
+
+    def __init__(
+        self,
+        labeller: str = "hmm",
+        *,
+        n_phases: int | None = None,
+        window: int | None = None,
+        hidden: int = HIDDEN,
+        metrics: Sequence[str] | None = None,
+        step_s: float | None = None,
+        gap_s: float | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.labeller = labeller
+        self.n_phases = n_phases
+        self.window = window
+        self.hidden = hidden
+        self.metrics = metrics
+        self.step_s = step_s
+        self.gap_s = gap_s
+        self.random_state = random_state
+
+    def fit(self, usage: pd.DataFrame, *, progress: Progress = lambda step, percent: None) -> Self:
+        """Learn phases from a usage table: ``series_id``, ``time_s`` and metrics."""
+        check_choice(self.labeller, self.n_phases, self.window)
+        found = series_of(usage, self.metrics, step_s=self.step_s, gap_s=self.gap_s)
+        found = _without_constants(found)
+        values = np.concatenate([one.values for one in found.series])
+        self.metrics_ = found.metrics
+        self.mean_, self.scale_ = values.mean(axis=0), values.std(axis=0)
+        self.gap_s_ = found.gap_s
+        stretches = [(part - self.mean_) / self.scale_ for part in found.stretches()]
+        self.labeller_, self.trials_ = choose(
+            stretches,
+            self.labeller,
+            n_phases=self.n_phases,
+            window=self.window,
+            hidden=self.hidden,
+            random_state=self.random_state,
+            progress=progress,
+        )
+        self.splits_ = ()
+        self.n_phases_ = self.labeller_.n_phases
+        scaled = [(one.values - self.mean_) / self.scale_ for one in found.series]
+        self.familiar_ = remember(scaled, random_state=self.random_state)
+        self.notes_ = found.notes
+        self.data_hash_ = hashlib.sha256(values.tobytes()).hexdigest()
+        self._describe(found)
+        return self
+
+    def series_in(self, usage: pd.DataFrame) -> SeriesSet:
+        """Return the series of a table as this model reads them, mended."""
+        self._require_fit()
+        lacking = [name for name in self.metrics_ if name not in usage]
+        if lacking:
+            raise MissingColumnError(
+                f"these phases were learnt with {', '.join(lacking)}, which the usage table "
+                f"lacks; it has {', '.join(map(str, usage))}. Give series of the same source, "
+                "or learn phases anew."
+            )
+        return series_of(usage, self.metrics_, step_s=self.step_s, gap_s=self.gap_s_, min_samples=1)
+
+    def label(self, usage: pd.DataFrame) -> pd.DataFrame:
+        """Return a row per sample: ``series_id``, ``time_s``, ``phase``, ``new``.
+
+        ``phase`` is -1 while a history is too short. A phase depends on no later sample.
+        """
+        found = self.series_in(usage)
+        parts = [
+            pd.DataFrame(
+                {
+                    "series_id": one.series_id,
+                    "time_s": one.time_s,
+                    "phase": self.labels(one),
+                    "new": self.is_new(one),
+                }
+            )
+            for one in found.series
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def labels(self, series: Series) -> Ints:
+        """Return the phase of each sample of one series; `NO_PHASE` before the history is full."""
+        found = np.full(len(series), NO_PHASE, dtype=np.int64)
+        scaled = (series.values - self.mean_) / self.scale_
+        for part in series.stretches():
+            found[part] = self.renumbered(self.labeller_.label(scaled[part]), scaled[part])
+        return found
+
+    def is_new(self, series: Series) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Say of each sample whether it is unlike anything the model has seen."""
+        return self.familiar_.is_new((series.values - self.mean_) / self.scale_)
+
+    def stream(self) -> PhaseStream:
+        """Return what labels one series sample by sample, with the labels of the batch.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> cores = np.repeat([1.0, 4.0] * 5, 30) + rng.normal(0, 0.1, 300)
+        >>> usage = pd.DataFrame({"series_id": "a", "time_s": np.arange(300.0), "cpu": cores})
+        >>> live = PhaseDetector().fit(usage).stream()
+        >>> [live.push(t, {"cpu": 1.0 if t < 5 else 4.0}).phase for t in range(8)]
+        [-1, 0, 0, 0, 0, 1, 1, 1]
+        """
+        self._require_fit()
+        return PhaseStream(self)
+
+    def renumbered(self, phases: Ints, scaled: Floats) -> Ints:
+        """Return phases after the splits that were made later."""
+        for split in self.splits_:
+            phases = split.apply(phases, scaled)
+        return phases
+
+    def save(self, path: Path | str) -> str:
+        """Write the model to one file, which `load` reads, and return its checksum."""
+        from prophase.phase.detector_file import save_detector
+
+        self._require_fit()
+        return save_detector(self, path)
+
+    @staticmethod
+    def load(path: Path | str) -> PhaseDetector:
+        """Return the model in a file; refuse one that is damaged or of another kind."""
+        from prophase.phase.detector_file import load_detector
+
+        return load_detector(path)
+
+    def extend_description(self, found: SeriesSet) -> None:
+        """Learn how further series move between phases, beside what is known."""
+        labels = [self.labels(one) for one in found.series]
+        before = np.zeros((self.n_phases_, self.n_phases_))
+        old = len(self.transitions_)
+        before[:old, :old] = self.transitions_
+        self.transitions_ = before + transition_table(stays_of(labels), self.n_phases_)
+        pairs = np.concatenate([self.next_.pairs, learn_next(labels, self.n_phases_).pairs])
+        self.next_ = NextPhase(pairs, self.n_phases_)
+        fresh = phase_statistics(found, labels, self.n_phases_)
+        fresh = fresh[fresh["phase"] >= old]
+        self.statistics_ = pd.concat([self.statistics_, fresh], ignore_index=True)
+        longer = stay_lengths(stays_of(labels), self.n_phases_)
+        self.lengths_ = pd.concat(
+            [self.lengths_, longer[longer["phase"] >= old]], ignore_index=True
+        )
+
+    def _describe(self, found: SeriesSet) -> None:
+        """Learn what phases are like and how they follow each other, from these series."""
+        labels = [self.labels(one) for one in found.series]
+        stays = stays_of(labels)
+        self.labels_ = labels
+        self.statistics_ = phase_statistics(found, labels, self.n_phases_)
+        self.lengths_ = stay_lengths(stays, self.n_phases_)
+        self.transitions_ = transition_table(stays, self.n_phases_)
+        self.next_ = learn_next(labels, self.n_phases_)
+        self.prototypes_ = prototypes_of(labels)
+        self.prototypes_said_ = self.prototypes_.sentence()
+
+    def _require_fit(self) -> None:
+        if not hasattr(self, "labeller_"):
+            raise ParameterError("this PhaseDetector has learnt nothing yet. Call fit first.")
+
+
+def scaled_stretches(
+    usage: pd.DataFrame, metrics: Sequence[str] | None = None, *, step_s: float | None = None
+) -> list[Floats]:
+    """Return the uninterrupted parts of series in standard scores, for `choosing.sweep`."""
+    found = _without_constants(series_of(usage, metrics, step_s=step_s))
+    values = np.concatenate([one.values for one in found.series])
+    mean, scale = values.mean(axis=0), values.std(axis=0)
+    return [(part - mean) / scale for part in found.stretches()]
+
+
+def _without_constants(found: SeriesSet) -> SeriesSet:
+    """Leave out metrics that never change in the series that are kept."""
+    values = np.concatenate([one.values for one in found.series])
+    varies = values.std(axis=0) > 1e-12 * np.maximum(np.abs(values).max(axis=0), 1e-300)
+    if varies.all():
+        return found
+    constant = [name for name, yes in zip(found.metrics, varies, strict=True) if not yes]
+    if not varies.any():
+        raise InputError(
+            f"{', '.join(constant)} never change in these series, so there are no phases to "
+            "find. Take more samples, or other metrics."
+        )
+    series = tuple(
+        Series(one.series_id, one.time_s, one.values[:, varies], one.begins, one.rows)
+        for one in found.series
+    )
+    kept = tuple(name for name, yes in zip(found.metrics, varies, strict=True) if yes)
+    note = f"{', '.join(constant)} never change and were left out."
+    return SeriesSet(series, kept, found.step_s, found.gap_s, (*found.notes, note), found.refused)

@@ -1,1 +1,0 @@
-"""Figures of an assessment of requests, and of the bins of memory."""

@@ -1,0 +1,127 @@
+"""Phases as circles, and arrows for how often one follows another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from prophase.phase.detector import PhaseDetector
+from prophase.plots.phase_series import phase_colour, plot_series_with_phases
+from prophase.plots.style import INK, MUTED, PAPER, draw, save, short
+from prophase.trace.series.usage_series import Floats
+
+#: arrows that stand for a smaller share of the changes out of a phase are left out
+_LEAST = 0.05
+#: paper behind a number, so that arrows do not cross it
+_BEHIND = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}
+
+
+def transition_graph(transitions: Floats, samples: Floats) -> Figure:
+    """Draw phases by how many samples they hold, and changes by how likely they are.
+
+    Parameters
+    ----------
+    transitions : array (phases, phases)
+        How often each phase was followed by each other.
+    samples : array (phases,)
+        Samples in each phase; the area of its circle.
+    """
+    return draw(
+        lambda axes: _paint(axes, transitions, samples),
+        title="Which phase follows which",
+        width_in=6.0,
+        height_in=5.6,
+    )
+
+
+def _paint(axes: Axes, transitions: Floats, samples: Floats) -> None:
+    count = len(transitions)
+    angle = np.pi / 2 - 2 * np.pi * np.arange(count) / max(count, 1)
+    x, y = np.cos(angle), np.sin(angle)
+    share = samples / max(float(samples.sum()), 1.0)
+    # points: the largest circle leaves room for its neighbours
+    radius = 12 + 22 * np.sqrt(share)
+    leaving = transitions.sum(axis=1)
+    for one in range(count):
+        for other in range(count):
+            chance = transitions[one, other] / leaving[one] if leaving[one] else 0.0
+            if one == other or chance < _LEAST:
+                continue
+            arrow = axes.annotate(
+                "",
+                xy=(x[other], y[other]),
+                xytext=(x[one], y[one]),
+                arrowprops={
+                    "arrowstyle": "-|>",
+                    "connectionstyle": "arc3,rad=0.18",
+                    "shrinkA": radius[one] + 1,
+                    "shrinkB": radius[other] + 1,
+                    "color": MUTED,
+                    "lw": 0.6 + 3.4 * chance,
+                    "alpha": 0.35 + 0.65 * chance,
+                },
+            )
+            arrow.set_zorder(1)
+            # beside the arrow, nearer to where it begins, so that two ways do not share a place
+            across = np.array([y[other] - y[one], x[one] - x[other]])
+            at = 0.62 * np.array([x[one], y[one]]) + 0.38 * np.array([x[other], y[other]])
+            at = at + 0.11 * across
+            axes.text(
+                float(at[0]),
+                float(at[1]),
+                f"{100 * chance:.0f} %",
+                fontsize=8,
+                color=INK,
+                bbox=_BEHIND,
+                ha="center",
+                va="center",
+            )
+    for one in range(count):
+        axes.plot(x[one], y[one], "o", ms=2 * radius[one], color=phase_colour(one), zorder=2)
+        axes.text(
+            x[one], y[one], f"{one}\n{100 * share[one]:.0f} %", ha="center", va="center",
+            color="white", fontsize=9, fontweight="bold", zorder=3,
+        )  # fmt: skip
+    axes.set_xlim(-1.45, 1.45)
+    axes.set_ylim(-1.45, 1.45)
+    axes.set_aspect("equal")
+    axes.axis("off")
+
+
+#: series that are drawn
+_STRIPS = 3
+#: samples that are drawn of each
+_MOST_SAMPLES = 2_000
+
+
+def save_figures(detector: PhaseDetector, usage: pd.DataFrame, folder: Path) -> list[Path]:
+    """Draw the transition graph, and a strip of phases above all metrics of some series."""
+    written = [save_transitions(detector, folder)]
+    found = detector.series_in(usage).series
+    longest = sorted(found, key=len, reverse=True)[:_STRIPS]
+    for number, one in enumerate(longest):
+        figure = plot_series_with_phases(
+            one.values[:_MOST_SAMPLES],
+            detector.labels(one)[:_MOST_SAMPLES],
+            names=detector.metrics_,
+        )
+        figure.suptitle(short(one.series_id, 60), fontsize=10, x=0.01, ha="left")
+        save(figure, folder, f"phases-{number}", formats=("png",))
+        written.append(folder / f"phases-{number}.png")
+    return written
+
+
+def save_transitions(detector: PhaseDetector, folder: Path) -> Path:
+    """Draw which phase follows which."""
+    samples = np.array(
+        [
+            float(detector.statistics_[detector.statistics_["phase"] == n]["samples"].iloc[0])
+            for n in range(detector.n_phases_)
+        ]
+    )
+    save(transition_graph(detector.transitions_, samples), folder, "transitions", formats=("png",))
+    return folder / "transitions.png"

@@ -1,0 +1,183 @@
+"""A colour per phase, the same in every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from prophase.errors import ParameterError, storage_error
+from prophase.phase.stays import stays_of
+from prophase.plots.style import COLOURS, GRID, WIDTH_IN, short, styled
+from prophase.trace.series.usage_series import Floats, Ints
+
+#: after the eight colours of the house, their paler sisters
+_MORE = ("#7fb8d8", "#ea9e7f", "#7fceb9", "#e5bcd3", "#f2cf7f", "#aad9f4", "#bfb5d9", "#c5b698")
+
+
+def phase_colour(phase: int, palette: Mapping[int, str] | None = None) -> str:
+    """Return the colour of a phase; samples without one are pale."""
+    if phase < 0:
+        return GRID
+    if palette and phase in palette:
+        return palette[phase]
+    return (*COLOURS, *_MORE)[phase % (len(COLOURS) + len(_MORE))]
+
+
+def shade(axes: Axes, phases: Ints, palette: Mapping[int, str] | None, alpha: float) -> None:
+    """Colour the background of axes by phase."""
+    stays = stays_of([phases + 1])
+    begin = 0
+    for phase, samples in zip(stays.phase, stays.samples, strict=True):
+        colour = phase_colour(int(phase) - 1, palette)
+        axes.axvspan(begin - 0.5, begin + samples - 0.5, color=colour, alpha=alpha, lw=0)
+        begin += int(samples)
+
+
+Values = Floats | pd.DataFrame
+
+
+def plot_series(
+    values: Values, *, names: Sequence[str] | None = None, file: Path | str | None = None
+) -> Figure:
+    """Draw a series, one row per metric."""
+    return _draw([values], [], names, None, file)
+
+
+def plot_series_overlaid(
+    one: Values,
+    other: Values,
+    *,
+    names: Sequence[str] | None = None,
+    words: tuple[str, str] = ("true", "other"),
+    file: Path | str | None = None,
+) -> Figure:
+    """Draw two series over each other, such as a true and a generated one."""
+    return _draw([one, other], [], names, None, file, words)
+
+
+def plot_series_with_phases(
+    values: Values,
+    phases: Ints,
+    *,
+    names: Sequence[str] | None = None,
+    palette: Mapping[int, str] | None = None,
+    file: Path | str | None = None,
+) -> Figure:
+    """Draw a strip of phases above a series."""
+    return _draw([values], [phases], names, palette, file)
+
+
+def plot_series_overlaid_with_phases(
+    one: Values,
+    other: Values,
+    phases: Ints,
+    other_phases: Ints,
+    *,
+    names: Sequence[str] | None = None,
+    palette: Mapping[int, str] | None = None,
+    words: tuple[str, str] = ("true", "other"),
+    file: Path | str | None = None,
+) -> Figure:
+    """Draw the phases of two series above both, overlaid."""
+    return _draw([one, other], [phases, other_phases], names, palette, file, words)
+
+
+def _draw(
+    series: list[Values],
+    phases: list[Ints],
+    names: Sequence[str] | None,
+    palette: Mapping[int, str] | None,
+    file: Path | str | None,
+    words: tuple[str, ...] = (),
+) -> Figure:
+    arrays, columns = _checked(series, phases, names)
+    strips = len(phases)
+    with styled():
+        figure = Figure(figsize=(1.5 * WIDTH_IN, 0.45 * strips + 1.5 * len(columns) + 0.5))
+        FigureCanvasAgg(figure)
+        grid = figure.add_gridspec(
+            strips + len(columns), 1, height_ratios=[0.3] * strips + [1.0] * len(columns)
+        )
+        first: Axes | None = None
+        for row in range(strips + len(columns)):
+            axes = figure.add_subplot(grid[row], sharex=first)
+            first = first or axes
+            last = row == strips + len(columns) - 1
+            axes.tick_params(labelbottom=last)
+            axes.set_xlim(-0.5, max(map(len, arrays)) - 0.5)
+            if row < strips:
+                _strip(axes, phases[row], palette, words[row] if words else "phase")
+                continue
+            place = row - strips
+            for number, values in enumerate(arrays):
+                told = words[number] if words else None
+                axes.plot(values[:, place], lw=1.3, ls=("-", (0, (4, 2)))[number], label=told)
+            if len(phases) == 1:
+                shade(axes, np.asarray(phases[0]), palette, 0.12)
+            axes.set_title(short(columns[place], 60))
+            if words and place == 0:
+                axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=len(words))
+            if last:
+                axes.set_xlabel("sample")
+        if phases:
+            _legend(figure, phases, palette)
+    _saved(figure, file)
+    return figure
+
+
+def _checked(
+    series: list[Values], phases: list[Ints], names: Sequence[str] | None
+) -> tuple[list[Floats], list[str]]:
+    arrays = []
+    columns = list(names) if names else None
+    for one in series:
+        if isinstance(one, pd.DataFrame):
+            columns = columns or [str(name) for name in one.columns]
+        values = np.asarray(one, dtype=np.float64)
+        arrays.append(values[:, None] if values.ndim == 1 else values)
+    width = arrays[0].shape[1]
+    columns = columns or [f"metric {place}" for place in range(width)]
+    if any(one.shape[1] != width for one in arrays) or len(columns) != width:
+        raise ParameterError(
+            f"the series have {' and '.join(str(one.shape[1]) for one in arrays)} metrics and "
+            f"there are {len(columns)} names. Give as many of each."
+        )
+    for values, labels in zip(arrays, phases, strict=False):
+        if len(values) != len(labels):
+            raise ParameterError(
+                f"a series has {len(values)} samples and {len(labels)} phases. Give one per sample."
+            )
+    return arrays, columns
+
+
+def _strip(axes: Axes, phases: Ints, palette: Mapping[int, str] | None, words: str) -> None:
+    shade(axes, np.asarray(phases), palette, 1.0)
+    axes.set_yticks([])
+    axes.grid(False)
+    axes.set_ylabel(words, rotation=0, ha="right", va="center")
+
+
+def _legend(figure: Figure, phases: list[Ints], palette: Mapping[int, str] | None) -> None:
+    from matplotlib.patches import Patch
+
+    present = sorted({int(one) for labels in phases for one in np.unique(labels)})
+    handles = [
+        Patch(color=phase_colour(one, palette), label=str(one) if one >= 0 else "none yet")
+        for one in present
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 12))
+
+
+def _saved(figure: Figure, file: Path | str | None) -> None:
+    if file is None or not str(file):
+        return
+    try:
+        figure.savefig(Path(file), dpi=120)
+    except OSError as cause:
+        raise storage_error(cause, Path(file)) from cause

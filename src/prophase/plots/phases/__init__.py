@@ -1,1 +1,0 @@
-"""Figures of phases: strips, series, boxes, transitions."""

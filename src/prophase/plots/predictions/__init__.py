@@ -1,1 +1,0 @@
-"""Figures of predictions: how far answers lay from what happened."""

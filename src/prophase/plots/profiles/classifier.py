@@ -1,0 +1,189 @@
+"""Who was taken for whom: true against answered profiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from prophase.errors import storage_error
+from prophase.plots.profiles.labels import OUTLIER_COLOUR
+from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, save, short
+from prophase.profile.classify.classifier_scores import ClassifierScores
+from prophase.profile.classify.explanation import JobExplanation, ShapSummary
+
+_BLUES = LinearSegmentedColormap.from_list("share", [PAPER, COLOURS[5], COLOURS[0]])
+#: with more profiles than this, cells are too small for numbers
+_MOST_NUMBERED = 45
+
+
+def confusion_matrix(report: ClassifierScores, about: str = "") -> Figure:
+    """Draw the confusion matrix in percent of the true profile's jobs.
+
+    Profiles that no answer named are written in orange, jobs per profile beside its name.
+    """
+    counts = report.confusion.to_numpy(float)
+    support = counts.sum(axis=1, keepdims=True)
+    percent = np.divide(100 * counts, support, out=np.zeros_like(counts), where=support > 0)
+    names = [str(one) for one in report.confusion.index]
+    wide = max(5.0, min(16.0, 2.4 + 0.36 * len(names)))
+
+    def paint(axes: Axes) -> None:
+        axes.imshow(percent, cmap=_BLUES, vmin=0, vmax=100, aspect="equal")
+        if len(names) <= _MOST_NUMBERED:
+            for (row, column), value in np.ndenumerate(percent):
+                if value >= 0.5:
+                    colour = PAPER if value >= 65 else INK
+                    axes.text(
+                        column, row, f"{value:.0f}", ha="center", va="center", fontsize=7,
+                        color=colour,
+                    )  # fmt: skip
+        rows = [
+            f"{short(name, 18)} ({int(n):,})" for name, n in zip(names, support[:, 0], strict=True)
+        ]
+        axes.set_yticks(range(len(names)), rows, fontsize=8)
+        axes.set_xticks(range(len(names)), [short(n, 12) for n in names], fontsize=8)
+        if max(map(len, names)) > 3:
+            axes.tick_params(axis="x", rotation=90)
+        never = {str(one) for one in report.never_predicted}
+        for word, name in zip(axes.get_yticklabels(), names, strict=True):
+            if name in never:
+                word.set_color(OUTLIER_COLOUR)
+                word.set_fontweight("bold")
+        axes.set_ylabel("true profile (jobs)" + ("; orange: never answered" if never else ""))
+        axes.set_xlabel("answered profile; % of the row")
+        axes.grid(visible=False)
+
+    told = f"Accuracy {report.accuracy:.1%}" + (f" ({about})" if about else "")
+    return draw(paint, title=told, width_in=wide, height_in=max(4.0, wide - 0.6))
+
+
+def write_confusion(report: ClassifierScores, folder: Path, about: str = "") -> None:
+    """Write the figure, and its counts as CSV beside it."""
+    save(confusion_matrix(report, about), folder, "confusion")
+    try:
+        report.confusion.to_csv(folder / "confusion.csv", index_label="profile")
+    except OSError as cause:
+        raise storage_error(cause, folder) from cause
+
+
+#: profiles with a colour of their own in the stacked bars
+_MOST_PROFILES = 7
+
+
+def importance_bars(table: pd.DataFrame) -> Figure:
+    """Draw the share of the gain of each value, with the number of its splits."""
+    shown = table.iloc[::-1]
+    names = [short(f"{c} = {v}", 34) for c, v in shown[["column", "value"]].to_numpy()]
+
+    def paint(axes: Axes) -> None:
+        shares = shown["total_gain_pct"].to_numpy(float)
+        axes.barh(range(len(names)), shares, color=COLOURS[0], height=0.7)
+        for place, (share, weight) in enumerate(zip(shares, shown["weight"], strict=True)):
+            axes.annotate(
+                f"{int(weight)} splits", (share, place), xytext=(4, 0),
+                textcoords="offset points", va="center", fontsize=7.5, color=MUTED,
+            )  # fmt: skip
+        axes.set_yticks(range(len(names)), names, fontsize=8)
+        axes.set_xlim(0, 1.16 * max(float(shares.max(initial=0)), 1e-9))
+        axes.set_xlabel("share of the gain of all splits, %")
+        axes.grid(visible=False, axis="y")
+
+    return draw(paint, title="What the trees split on", height_in=_tall(len(names)), width_in=7.0)
+
+
+def shap_bars(summary: ShapSummary) -> Figure:
+    """Draw the mean absolute SHAP value of each value, stacked by profile (the paper's Fig.)."""
+    shown = summary.per_profile.iloc[::-1]
+    order = shown.sum(axis=0).sort_values(ascending=False, kind="stable").index
+    named, others = order[:_MOST_PROFILES], order[_MOST_PROFILES:]
+    names = [short(str(one).replace("=", " = ", 1), 34) for one in shown.index]
+
+    def paint(axes: Axes) -> None:
+        left = np.zeros(len(names))
+        for place, profile in enumerate(named):
+            values = shown[profile].to_numpy(float)
+            axes.barh(
+                range(len(names)), values, left=left, height=0.7,
+                color=COLOURS[place], label=f"profile {short(str(profile), 16)}",
+            )  # fmt: skip
+            left += values
+        if len(others):
+            rest = shown[others].sum(axis=1).to_numpy(float)
+            axes.barh(
+                range(len(names)), rest, left=left, height=0.7,
+                color=MUTED, label=f"{len(others)} others",
+            )  # fmt: skip
+        axes.margins(x=0.05)
+        axes.set_xlim(left=0)
+        axes.set_yticks(range(len(names)), names, fontsize=8)
+        axes.set_xlabel(f"mean absolute SHAP value over {summary.jobs:,} jobs, log-odds")
+        axes.grid(visible=False, axis="y")
+        axes.legend(loc="lower right", fontsize=8)
+
+    tall = _tall(len(names))
+    return draw(paint, title="What tells profiles apart", height_in=tall, width_in=7.0)
+
+
+def job_bars(found: JobExplanation, job: str) -> Figure:
+    """Draw what pushed one job towards its profile, and what away from it."""
+    shown = found.pushes.iloc[::-1]
+    names = [
+        short(f"{column} = {value}" if value is not None else f"no {column}", 34)
+        for column, value in shown[["column", "value"]].to_numpy()
+    ]
+
+    def paint(axes: Axes) -> None:
+        pushes = shown["push"].to_numpy(float)
+        colours = [COLOURS[0] if push >= 0 else COLOURS[1] for push in pushes]
+        axes.barh(range(len(names)), pushes, color=colours, height=0.6)
+        axes.axvline(0, color=MUTED, linewidth=0.8)
+        reach = 1.25 * max(float(np.abs(pushes).max(initial=0)), 0.1)
+        # room for the number left of a bar
+        least = float(pushes.min(initial=0))
+        axes.set_xlim(least - 0.14 * reach if least < 0 else -0.02 * reach, reach)
+        for place, push in enumerate(pushes):
+            axes.annotate(
+                f"{push:+.2f}", (push, place), xytext=(4 if push >= 0 else -4, 0),
+                textcoords="offset points", va="center", ha="left" if push >= 0 else "right",
+                fontsize=8, color=MUTED,
+            )  # fmt: skip
+        axes.set_yticks(range(len(names)), names, fontsize=8)
+        axes.set_xlabel(f"push towards profile {found.profile}, log-odds")
+        axes.grid(visible=False, axis="y")
+
+    told = f"Job {short(job, 16)}: profile {found.profile}, probability {found.probability:.2f}"
+    return draw(paint, title=told, height_in=1.4 + 0.34 * len(names), width_in=7.0)
+
+
+def write_explanation(
+    importance: pd.DataFrame, summary: ShapSummary | None, folder: Path
+) -> list[str]:
+    """Write the figures over all jobs with their numbers as CSV, and return their names."""
+    names = ["importance.png"]
+    save(importance_bars(importance), folder, "importance")
+    tables = {"importance.csv": importance}
+    if summary is not None:
+        save(shap_bars(summary), folder, "shap-summary")
+        tables["shap-summary.csv"] = summary.per_profile.reset_index(names="value")
+        names.append("shap-summary.png")
+    try:
+        for name, table in tables.items():
+            table.to_csv(folder / name, index=False)
+    except OSError as cause:
+        raise storage_error(cause, folder) from cause
+    return names
+
+
+def write_job(found: JobExplanation, job: str, folder: Path) -> str:
+    """Write the figure of one job and return its name."""
+    save(job_bars(found, job), folder, "shap-job")
+    return "shap-job.png"
+
+
+def _tall(rows: int) -> float:
+    return 1.3 + 0.27 * max(rows, 3)

@@ -1,1 +1,0 @@
-"""Figures of sizing: one task explained, cold start, waste against kills."""

@@ -1,0 +1,196 @@
+"""XGBoost with its default settings: on one-hot words as in the paper, or on other features."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import svds
+
+from prophase.errors import ModelFileError
+from prophase.modelfile import Parts
+from prophase.profile.classify.metadata_words import Words
+from prophase.profile.classify.methods.method import Floats, Ints, Method, class_counts
+from prophase.profile.classify.one_hot import OneHot
+from prophase.profile.predict.leaf_forest import xgboost
+
+#: the library's default of its scikit-learn interface, which the paper uses
+ROUNDS = 100
+_BLOB = "booster.ubj"
+
+
+class Boosted(Method):
+    """Trees on features that a subclass makes of the words."""
+
+    def _learn(self, words: Words, codes: Ints, classes: int) -> None:
+        seen = self._learn_features(words, codes, classes)
+        self.booster: Any = None
+        if classes < 2 or not seen.shape[1]:
+            # there is nothing to choose from, or nothing to choose by
+            return
+        settings = {
+            "objective": "multi:softprob",
+            "num_class": classes,
+            "seed": self.random_state,
+            # several threads wait for each other on a busy machine
+            "nthread": 1,
+        }
+        data = xgboost().DMatrix(seen, codes, nthread=1)
+        self.booster = xgboost().train(settings, data, ROUNDS)
+
+    def probabilities(self, words: Words) -> Floats:
+        if self.booster is None or not len(words):
+            return np.tile(self.prior, (len(words), 1))
+        found = self.booster.inplace_predict(self._features(words))
+        return np.asarray(found, dtype=np.float64).reshape(len(words), len(self.prior))
+
+    @abstractmethod
+    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
+        """Learn how words become features, and return those of the jobs learnt from."""
+
+    @abstractmethod
+    def _features(self, words: Words) -> Any:
+        """Return the features of jobs, one row each."""
+
+    @abstractmethod
+    def _feature_parts(self) -> Parts:
+        """Return what makes features of words, for a file."""
+
+    @abstractmethod
+    def _restore_features(self, parts: Parts) -> None:
+        """Take back what :meth:`_feature_parts` returned."""
+
+    def _parts(self) -> Parts:
+        own = self._feature_parts()
+        blobs = {} if self.booster is None else {_BLOB: bytes(self.booster.save_raw("ubj"))}
+        return Parts(own.meta, own.arrays, blobs)
+
+    def _restore(self, parts: Parts) -> None:
+        self._restore_features(parts)
+        self.booster = None
+        if _BLOB in parts.blobs:
+            module = xgboost()
+            try:
+                self.booster = module.Booster(
+                    {"nthread": 1}, model_file=bytearray(parts.blobs[_BLOB])
+                )
+            except module.core.XGBoostError as cause:
+                raise ModelFileError(
+                    f"the trees in the file cannot be read: {str(cause).splitlines()[0]}. "
+                    "Train the classifier anew."
+                ) from cause
+
+
+class OneHotBoosted(Boosted):
+    """The paper's classifier: sparse one-hot words, default settings."""
+
+    name = "xgboost"
+    about = "XGBoost, default settings, on one-hot words: the paper's classifier"
+
+    encoding: OneHot
+
+    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
+        self.encoding = OneHot.learnt(words)
+        return self.encoding.encode(words)
+
+    def _features(self, words: Words) -> Any:
+        return self.encoding.encode(words)
+
+    def _feature_parts(self) -> Parts:
+        return Parts({"columns": list(self.encoding.columns), "words": self.encoding.to_lists()})
+
+    def _restore_features(self, parts: Parts) -> None:
+        self.encoding = OneHot.from_lists(tuple(parts.meta["columns"]), parts.meta["words"])
+
+
+# XGBoost on a metadata embedding, the paper's future work.
+#
+# The paper names an autoencoder. A linear autoencoder with squared loss finds the same space as
+# a truncated singular value decomposition (Baldi and Hornik, 1989), which needs no training
+# loop and always ends in the same place; so that is what is done, on the one-hot words.
+
+
+_DIMENSIONS = 32
+
+
+class Embedding(Boosted):
+    """Words that occur with the same other words lie close to one another."""
+
+    name = "embedding"
+    about = (
+        f"XGBoost on {_DIMENSIONS} singular directions of the one-hot words (linear autoencoder)"
+    )
+
+    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
+        self._encoding = OneHot.learnt(words)
+        rows = self._encoding.encode(words)
+        self._directions = _directions(rows, self.random_state)
+        return self._features(words)
+
+    def _features(self, words: Words) -> Any:
+        return np.asarray(self._encoding.encode(words) @ self._directions, dtype=np.float32)
+
+    def _feature_parts(self) -> Parts:
+        meta = {"columns": list(self._encoding.columns), "words": self._encoding.to_lists()}
+        return Parts(meta, {"directions": self._directions})
+
+    def _restore_features(self, parts: Parts) -> None:
+        self._encoding = OneHot.from_lists(tuple(parts.meta["columns"]), parts.meta["words"])
+        self._directions = parts.arrays["directions"]
+
+
+def _directions(rows: Any, random_state: int) -> Floats:
+    """Return the directions along which rows differ most, (dimension, at most 32)."""
+    least = min(rows.shape)
+    if least <= _DIMENSIONS:
+        return np.linalg.svd(rows.toarray().astype(np.float64), full_matrices=False)[2].T
+    start = np.random.default_rng(random_state).standard_normal(least)
+    found = svds(rows.astype(np.float64), k=_DIMENSIONS, v0=start)[2].T
+    return np.ascontiguousarray(found[:, ::-1])
+
+
+#: how many jobs the shares of all profiles weigh against those of a word
+_PULL = 5.0
+_FOLDS = 5
+
+
+class TargetEncoded(Boosted):
+    """Shares of the profiles per word, of other jobs than the one that is learnt from."""
+
+    name = "target-encoded"
+    about = "XGBoost on the shares of the profiles among jobs with the same word"
+
+    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
+        self._encoding = OneHot.learnt(words)
+        rows = self._encoding.encode(words)
+        self._counts = class_counts(rows, codes, classes)
+        places = self._encoding.codes(words)
+        fold = np.random.default_rng(self.random_state).permutation(len(words)) % _FOLDS
+        seen = np.empty((len(words), len(words.columns) * (classes + 1)), dtype=np.float32)
+        for number in range(_FOLDS):
+            mine = fold == number
+            # with its own profile among the shares, every rare word would seem to tell all
+            others = self._counts - class_counts(rows[mine], codes[mine], classes)
+            seen[mine] = self._shares(places[mine], others)
+        return seen
+
+    def _features(self, words: Words) -> Any:
+        return self._shares(self._encoding.codes(words), self._counts)
+
+    def _shares(self, places: Ints, counts: Floats) -> Any:
+        """Return per column the shares of the profiles, and how many jobs they rest on."""
+        columns = []
+        for place in places.T:
+            held = np.where(place[:, None] >= 0, counts[np.maximum(place, 0)], 0.0)
+            jobs = held.sum(axis=1, keepdims=True)
+            columns += [(held + _PULL * self.prior) / (jobs + _PULL), np.log1p(jobs)]
+        return np.concatenate(columns, axis=1).astype(np.float32)
+
+    def _feature_parts(self) -> Parts:
+        meta = {"columns": list(self._encoding.columns), "words": self._encoding.to_lists()}
+        return Parts(meta, {"counts": self._counts})
+
+    def _restore_features(self, parts: Parts) -> None:
+        self._encoding = OneHot.from_lists(tuple(parts.meta["columns"]), parts.meta["words"])
+        self._counts = np.asarray(parts.arrays["counts"], dtype=np.float64)

@@ -1,0 +1,34 @@
+"""Profiles as plain values, for the command line and the service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from prophase.plain import finite
+from prophase.profile.clusters.profiler import WorkloadProfiler
+from prophase.profile.clusters.profiles import Profile
+
+
+def profiles_as_json(
+    profiler: WorkloadProfiler, profiles: Sequence[Profile] | None = None
+) -> dict[str, Any]:
+    """Return how profiles were learnt and what each is.
+
+    Parameters
+    ----------
+    profiles : sequence of Profile, optional
+        The profiles as they are now, if jobs were counted in since they were learnt.
+    """
+    told: dict[str, Any] = finite(
+        {
+            "generator": profiler.generator_settings_,
+            "transform": profiler.transform_.name,
+            "leaking": profiler.leaking,
+            "columns": list(profiler.columns_),
+            "statistics": profiler.statistics_,
+            "notes": list(profiler.notes_),
+            "profiles": [one.to_dict() for one in profiles or profiler.profiles_],
+        }
+    )
+    return told

@@ -1,0 +1,1 @@
+"""What is known of one job before it runs: how long, how much, how sure, and why."""

@@ -1,0 +1,191 @@
+"""The answer to one job, as an object, as JSON and in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from prophase.trace.describe.words import say_number, say_seconds
+from prophase.trace.schema import JOBS
+
+Confidence = Literal["high", "medium", "low", "none"]
+#: a range is narrow if its upper end is at most this many times the lower one
+_NARROW, _WIDE = 4.0, 40.0
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How an answer changes when one attribute of the job is treated as unknown."""
+
+    column: str
+    given: Any
+    #: the answer without the attribute
+    without: float
+    #: answer with it over answer without it
+    factor: float
+
+
+@dataclass(frozen=True)
+class TargetForecast:
+    """What is expected of one target, in its unit; NaN where there is no answer."""
+
+    target: str
+    unit: str
+    value: float
+    #: ends of the 90 % range
+    low: float
+    high: float
+    confidence: Confidence
+    reason: str
+    #: seen, partly or new
+    stratum: str
+    #: finished jobs of the closest kind
+    seen: int
+    #: attributes that changed the answer, the strongest first
+    mattered: tuple[Influence, ...] = ()
+
+    @property
+    def abstained(self) -> bool:
+        return self.confidence == "none"
+
+
+@dataclass(frozen=True)
+class RequestAndNeed:
+    """What the job asks for beside what it is expected to need."""
+
+    request: str
+    asked: float | None
+    #: expected need, and the need that 19 of 20 such jobs stay below
+    typical: float
+    safe: float
+    target: str
+
+
+@dataclass(frozen=True)
+class ProfileForecast:
+    """Which profile the job belongs to, or ``unknown``."""
+
+    profile: str
+    probability: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class JobForecast:
+    """Everything that is known of a job before it runs."""
+
+    job: Mapping[str, Any]
+    name: str
+    targets: tuple[TargetForecast, ...]
+    sizes: tuple[RequestAndNeed, ...]
+    profile: ProfileForecast | None
+    #: what the answer is unsure about, a sentence each
+    unsure: tuple[str, ...]
+    #: finished jobs that were learnt from
+    learnt_from: int
+    method: str
+
+    def __getitem__(self, target: str) -> TargetForecast:
+        return next(one for one in self.targets if one.target == target)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON holds; NaN and infinity become None."""
+        held: dict[str, Any] = _finite(asdict(self))
+        return held
+
+    def lines(self) -> list[str]:
+        """Return the answer in words, a line each."""
+        told = [self.name]
+        if self.profile is not None:
+            sure = f"{self.profile.probability:.0%} sure"
+            told.append(f"  profile {self.profile.profile} ({sure}; {self.profile.reason})")
+        told += [f"  {line}" for line in _aligned([_cells(one) for one in self.targets])]
+        told += [f"  {_size_words(size)}" for size in self.sizes]
+        told += [
+            f"  Mattered for {one.target}: {_mattered(one)}"
+            for one in self.targets[:1]
+            if one.mattered
+        ]
+        told += [f"  Unsure: {sentence}" for sentence in self.unsure]
+        return told
+
+
+def _cells(one: TargetForecast) -> list[str]:
+    """Return one target as cells: name, value, range, confidence and reason."""
+    if one.abstained:
+        return [one.target, "no answer", "", "", one.reason]
+    value, low, high = (say(one.target, end) for end in (one.value, one.low, one.high))
+    return [one.target, value, f"90 %: {low} to {high}", f"{one.confidence} confidence", one.reason]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def say(target: str, value: float) -> str:
+    """Return a value of a target with its unit, as people say it.
+
+    Examples
+    --------
+    >>> say("duration_s", 5400.0), say("memory_peak_gib", 12.3456), say("read_bytes", 5e9)
+    ('1.5 h', '12.3 GiB', '4.66 GiB')
+    """
+    if math.isinf(value):
+        return "unbounded"
+    if target.endswith("_s"):
+        return say_seconds(value)
+    if target.endswith("_bytes"):
+        for size, unit in ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")):
+            if value >= size:
+                return f"{say_number(float(f'{value / size:.3g}'))} {unit}"
+    unit = unit_of(target)
+    return f"{say_number(float(f'{value:.3g}'))} {unit}".rstrip()
+
+
+def unit_of(target: str) -> str:
+    """Return the unit of a target's column."""
+    column = JOBS.get(target)
+    return column.unit if column is not None else ""
+
+
+def confidence_of(stratum: str, low: float, high: float) -> Confidence:
+    """Return how far an answer can be relied on: how alike past jobs are, how narrow the range.
+
+    Examples
+    --------
+    >>> confidence_of("seen", 10.0, 30.0), confidence_of("new", 10.0, 30.0)
+    ('high', 'medium')
+    """
+    factor = high / low if low > 0 else math.inf
+    if not math.isfinite(factor) or factor > _WIDE:
+        return "low"
+    if factor <= _NARROW:
+        return "medium" if stratum == "new" else "high"
+    return "low" if stratum == "new" else "medium"
+
+
+def _size_words(size: RequestAndNeed) -> str:
+    need = f"{say(size.request, size.typical)}, 19 of 20 stay below {say(size.request, size.safe)}"
+    asked = f" (asked: {say(size.request, size.asked)})" if size.asked is not None else ""
+    return f"{size.request}: needs about {need}{asked}"
+
+
+def _mattered(one: TargetForecast) -> str:
+    parts = [
+        f"{part.column} (without it {say(one.target, part.without)})" for part in one.mattered[:3]
+    ]
+    return ", ".join(parts) + "."
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,206 @@
+"""ask: what is known of a job before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.profile.job_forecast.forecast import (
+    Influence,
+    JobForecast,
+    ProfileForecast,
+    RequestAndNeed,
+    TargetForecast,
+    confidence_of,
+    unit_of,
+)
+from prophase.profile.predict.job_model import JobModel
+from prophase.profile.predict.range_probability import put_together
+from prophase.profile.submission.submission import Submission, from_fields
+from prophase.trace.schema import known_at_submit
+
+if TYPE_CHECKING:
+    from prophase.profile.classify.classifier import ProfileClassifier
+
+#: answers that differ by less than this factor are the same
+_SAME = 1.05
+#: how many finished jobs stand in for what a job does not say, or is treated as not saying
+_FILLED = 16
+#: request -> use that it has to hold, the surest first
+_NEEDS = {
+    "request_memory_gib": ("memory_peak_gib", "memory_mean_gib"),
+    "request_cpu_cores": ("cpu_peak_cores", "cpu_mean_cores"),
+}
+
+
+def ask(
+    model: JobModel,
+    job: Submission | Mapping[str, Any],
+    *,
+    targets: Sequence[str] | None = None,
+    classifier: ProfileClassifier | None = None,
+    brief: bool = False,
+) -> JobForecast:
+    """Return what is known of a job before it runs.
+
+    Parameters
+    ----------
+    model : JobModel
+        What was learnt from finished jobs.
+    job : Submission or mapping
+        The job: columns of the job table, everyday names and units allowed (``memory: 16Gi``).
+    targets : sequence of str, optional
+        Some of the model's targets, all if not given.
+    classifier : ProfileClassifier, optional
+        Names the profile of the job, too.
+    brief : bool, default=False
+        Leave out which attributes mattered and what the answer is unsure about, which takes most
+        of the time.
+
+    Returns
+    -------
+    Advice
+        Each target with a 90 % range, a confidence and a reason; which attributes mattered:
+        how the answer changes when one is treated as unknown, whatever the method; and what
+        the answer is unsure about.
+
+    Examples
+    --------
+    >>> from prophase.profile.predict.job_model import learn
+    >>> jobs = pd.DataFrame({"user": ["ann", "bob"] * 30, "duration_s": [60.0, 600.0] * 30})
+    >>> found = ask(learn(jobs, method="backoff-median"), {"user": "bob", "gpus": 2})
+    >>> round(found["duration_s"].value), found["duration_s"].reason
+    (600, 'same user seen 30 times')
+    """
+    submission = (
+        job
+        if isinstance(job, Submission)
+        else from_fields(job, form="job description", where="the job")
+    )
+    columns = dict(submission.columns)
+    if not columns:
+        raise InputError("the job says nothing. Name at least one column, such as user.")
+    wanted = model.check_targets(targets)
+    given = [name for name in known_at_submit(columns) if name in model.columns]
+    asked = _Asked.of(model, columns, [] if brief else given)
+    found = tuple(_target(model, target, asked) for target in wanted)
+    return JobForecast(
+        job=columns,
+        name=submission.name,
+        targets=found,
+        sizes=_sizes(found, columns),
+        profile=_profile(classifier, pd.DataFrame([columns])),
+        unsure=() if brief else _unsure(model, columns, found, submission.notes),
+        learnt_from=model.jobs,
+        method=model.method,
+    )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A job, and the same job without each of its attributes, every gap filled several times."""
+
+    columns: Mapping[str, Any]
+    given: Sequence[str]
+    #: the job as it is, then every filled one
+    frame: pd.DataFrame
+    #: per variant, the job first: its rows of the frame
+    variants: list[slice]
+
+    @classmethod
+    def of(cls, model: JobModel, columns: Mapping[str, Any], given: Sequence[str]) -> _Asked:
+        rows, variants = [dict(columns)], []
+        bare = ({k: v for k, v in columns.items() if k != name} for name in given)
+        for job in (columns, *bare):
+            filled = model.exemplars.filled(job, most=_FILLED)
+            variants.append(slice(len(rows), len(rows) + len(filled)))
+            rows += filled
+        return cls(columns, given, pd.DataFrame(rows), variants)
+
+
+def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
+    answers = model.predictors[target].predict(asked.frame)
+    # what the job itself says decides how well it is known
+    first = answers.iloc[0]
+    stratum, silent = str(first["stratum"]), bool(first["abstained"])
+    value, low, high = put_together(answers[asked.variants[0]])
+    others = [_typical(answers["value"][part]) for part in asked.variants[1:]]
+    return TargetForecast(
+        target=target,
+        unit=unit_of(target),
+        value=value,
+        low=low,
+        high=high,
+        confidence="none" if silent else confidence_of(stratum, low, high),
+        reason=str(first["reason"]),
+        stratum=stratum,
+        seen=int(first["seen"]),
+        mattered=() if silent else _mattered(asked.given, asked.columns, value, others),
+    )
+
+
+def _typical(values: pd.Series[float]) -> float:
+    """Return the geometric mean, to which every job that stands in contributes."""
+    known = values[values > 0]
+    return float(np.exp(np.log(known).mean())) if len(known) else np.nan
+
+
+def _mattered(
+    given: Sequence[str], columns: Mapping[str, Any], value: float, others: Sequence[float]
+) -> tuple[Influence, ...]:
+    """Compare the answer with those to the same job without one of its attributes."""
+    found = []
+    for name, without in zip(given, others, strict=True):
+        factor = value / without if without > 0 else np.nan
+        if np.isfinite(factor) and max(factor, 1 / factor) >= _SAME:
+            found.append(Influence(name, columns[name], without, float(factor)))
+    return tuple(sorted(found, key=lambda one: -abs(np.log(one.factor))))
+
+
+def _sizes(
+    found: Sequence[TargetForecast], columns: Mapping[str, Any]
+) -> tuple[RequestAndNeed, ...]:
+    answered = {one.target: one for one in found if not one.abstained}
+    sizes = []
+    for request, needs in _NEEDS.items():
+        need = next((answered[name] for name in needs if name in answered), None)
+        if need is not None and np.isfinite(need.high):
+            asked = columns.get(request)
+            sizes.append(RequestAndNeed(request, asked, need.value, need.high, need.target))
+    return tuple(sizes)
+
+
+def _profile(classifier: ProfileClassifier | None, job: pd.DataFrame) -> ProfileForecast | None:
+    if classifier is None:
+        return None
+    if not any(name in job for name in classifier.columns_):
+        reason = f"none of {', '.join(classifier.columns_)} is given, which tell profiles"
+        return ProfileForecast("unknown", 0.0, reason)
+    row = classifier.assign(job, partial=True).iloc[0]
+    return ProfileForecast(str(row["profile"]), float(row["probability"]), str(row["reason"]))
+
+
+def _unsure(
+    model: JobModel,
+    columns: Mapping[str, Any],
+    found: Sequence[TargetForecast],
+    notes: Sequence[str],
+) -> tuple[str, ...]:
+    told = list(notes)
+    absent = model.exemplars.lacking(columns)
+    if absent:
+        told.append(f"no {', '.join(absent)} given: taken from finished jobs like this one.")
+    told += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
+    for one in found:
+        if one.abstained:
+            told.append(f"{one.target}: {one.reason}.")
+    low = [one.target for one in found if one.confidence == "low"]
+    if low:
+        named = "every target" if len(low) == len(found) > 1 else ", ".join(low)
+        told.append(f"low confidence for {named}: plan with the upper end of the range.")
+    return tuple(told)

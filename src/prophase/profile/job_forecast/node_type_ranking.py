@@ -1,0 +1,190 @@
+"""Which type of node suits a job? Types ranked by how long alike jobs ran on them.
+
+Jobs choose their nodes and are not assigned at random, so a rank is an association.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.plural import counted
+from prophase.profile.clusters.node_affinity import ENOUGH, NODE_TYPES
+from prophase.profile.clusters.profiler import WorkloadProfiler
+from prophase.profile.predict.history import History
+from prophase.profile.predict.submit_columns import numbers
+
+Floats = NDArray[np.float64]
+METRICS = ("cpu_mean_cores", "memory_peak_gib", "gpu_util_mean_pct")
+#: alike jobs that make it worth to compare types
+_LEAST_ALIKE = 2 * ENOUGH
+
+
+def rank_node_types(
+    jobs: pd.DataFrame,
+    *,
+    column: str | None = None,
+    metrics: Sequence[str] = METRICS,
+    enough: int = ENOUGH,
+) -> list[dict[str, Any]]:
+    """Return one row per node type, the one on which jobs ran shortest first.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        Finished jobs that are alike, such as those of one profile.
+    column : str, optional
+        Column with the node type; the first of ``NODE_TYPES`` that has values if not given.
+    enough : int, default=30
+        Types with fewer jobs get no rank.
+
+    Returns
+    -------
+    list of dict
+        ``rank`` (None without an answer), ``node_type``, ``jobs``, median duration with a
+        90 % interval, ``relative_duration`` against all of the jobs, the median of each metric
+        with a 90 % interval, and ``reason``. ``rank`` is one more than the number of types whose
+        whole interval is quicker, so types that cannot be told apart share it.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"gpu_type": ["T4", "V100"] * 40, "duration_s": [90.0, 30.0] * 40})
+    >>> [(row["rank"], row["node_type"]) for row in rank_node_types(jobs)]
+    [(1, 'V100'), (2, 'T4')]
+    """
+    if enough < 1:
+        raise ParameterError(f"enough is {enough}; a rank needs one job or more.")
+    named = node_type_column(jobs, column)
+    duration = numbers(jobs, "duration_s")
+    usual = float(np.nanmedian(duration)) if np.isfinite(duration).any() else np.nan
+    types = jobs[named].astype("string")
+    rows = []
+    for name in sorted(types.dropna().unique()):
+        chosen = (types == name).fillna(False).to_numpy(dtype=bool)
+        rows.append(_row(str(name), jobs[chosen], duration[chosen], usual, metrics, enough))
+    ranked = sorted((row for row in rows if row["enough"]), key=lambda row: row["duration_s"])
+    thin = sorted((row for row in rows if not row["enough"]), key=lambda row: -row["jobs"])
+    _give_ranks(ranked)
+    return [*ranked, *thin]
+
+
+def jobs_of_profile(
+    profiler: WorkloadProfiler, history: pd.DataFrame, number: int | str
+) -> tuple[pd.DataFrame, str]:
+    """Return the finished jobs of one profile, assigned by their use, and what to call them."""
+    known = profiler.profile(number)
+    chosen = history[profiler.predict(history) == known.profile]
+    if chosen.empty:
+        raise InputError(f"no job of the trace belongs to profile {known.name} by its use.")
+    return chosen, f"{len(chosen):,} jobs of profile {known.name}"
+
+
+def rank_for_job(
+    history: pd.DataFrame,
+    job: Mapping[str, Any],
+    *,
+    column: str | None = None,
+    enough: int = ENOUGH,
+) -> tuple[list[dict[str, Any]], str]:
+    """Return node types ranked by jobs like this one, and which jobs count as alike.
+
+    The finest kind of job with 60 finished jobs or more is taken; the node type itself is left
+    out of what makes jobs alike.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"user": ["ann"] * 80 + ["bob"] * 80, "gpu_type": ["T4", "A100"] * 80})
+    >>> jobs["duration_s"] = [60.0, 20.0] * 40 + [5.0, 9.0] * 40
+    >>> rows, alike = rank_for_job(jobs, {"user": "bob"})
+    >>> rows[0]["node_type"], alike
+    ('T4', '80 finished jobs of the same user')
+    """
+    named = node_type_column(history, column)
+    bare = history.drop(columns=[named])
+    past = History(bare)
+    asked = pd.DataFrame([{key: value for key, value in job.items() if key != named}])
+    kept, wanted = past.ask(bare).keys, past.ask(asked).keys
+    for level, keys, key in zip(past.levels, kept, wanted, strict=True):
+        alike = keys == key[0]
+        if alike.sum() >= _LEAST_ALIKE or not level.columns:
+            count = counted(int(alike.sum()), "finished job")
+            told = f"{count} of the same {level.label}" if level.columns else f"all {count}"
+            return rank_node_types(history[alike], column=named, enough=enough), told
+    return rank_node_types(history, column=named, enough=enough), "all finished jobs"
+
+
+def node_type_column(jobs: pd.DataFrame, column: str | None = None) -> str:
+    """Return the column that says on which type of node a job ran."""
+    if column is not None and column not in jobs:
+        raise MissingColumnError(f"the jobs have no column {column!r}. Name another one.")
+    named = column or next((n for n in NODE_TYPES if n in jobs and jobs[n].notna().any()), None)
+    if named is None:
+        raise MissingColumnError(
+            f"no column says which type of node a job ran on ({', '.join(NODE_TYPES)}). Name one, "
+            "or import a source with nodes."
+        )
+    return named
+
+
+def median_interval(values: Floats, share: float = 0.9) -> tuple[float, float, float]:
+    """Return the median and an interval that holds it with at least this probability.
+
+    The interval is made of order statistics, so it needs no law of the values.
+
+    Examples
+    --------
+    >>> median_interval(np.arange(1.0, 22.0))
+    (11.0, 7.0, 15.0)
+    """
+    from scipy.special import bdtr
+
+    held = np.sort(values[np.isfinite(values)])
+    count = len(held)
+    if count == 0:
+        return np.nan, np.nan, np.nan
+    # chance that no more than so many values lie below the median
+    chance = bdtr(np.arange((count + 1) // 2), count, 0.5)
+    place = max(int(np.searchsorted(chance, (1 - share) / 2, side="right")) - 1, 0)
+    return float(np.median(held)), float(held[place]), float(held[count - 1 - place])
+
+
+def _row(
+    name: str,
+    jobs: pd.DataFrame,
+    duration: Floats,
+    usual: float,
+    metrics: Sequence[str],
+    enough: int,
+) -> dict[str, Any]:
+    timed = int(np.isfinite(duration).sum())
+    is_enough = timed >= enough
+    middle, low, high = median_interval(duration)
+    row: dict[str, Any] = {
+        "rank": None,
+        "node_type": name,
+        "jobs": len(jobs),
+        "duration_s": middle,
+        "duration_low_s": low if is_enough else np.nan,
+        "duration_high_s": high if is_enough else np.nan,
+        "relative_duration": middle / usual if usual > 0 else np.nan,
+    }
+    for metric in metrics:
+        if metric in jobs:
+            held = median_interval(numbers(jobs, metric))
+            row |= dict(zip((metric, f"{metric}_low", f"{metric}_high"), held, strict=True))
+    row["enough"] = is_enough
+    row["reason"] = "" if is_enough else f"only {counted(timed, 'finished job')}; {enough} needed"
+    return row
+
+
+def _give_ranks(rows: list[dict[str, Any]]) -> None:
+    """Rank each type behind those whose whole interval is quicker than its own."""
+    for row in rows:
+        quicker = sum(other["duration_high_s"] < row["duration_low_s"] for other in rows)
+        row["rank"] = 1 + quicker
+    rows.sort(key=lambda row: (row["rank"], row["duration_s"]))

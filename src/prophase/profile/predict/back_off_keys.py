@@ -1,0 +1,154 @@
+"""Which jobs are alike: keys of submit-time columns, from the finest to the coarsest.
+
+A *level* is a set of columns; two jobs share its key if they agree in all of them. The
+levels are chosen from the columns a history has, in the order
+group + task -> group -> user + task + request -> ... -> user -> workload -> all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from prophase.profile.predict.submit_columns import Columns, numbers
+from prophase.trace.schema import JOBS
+
+Keys = NDArray[np.uint64]
+#: seen: the same kind of job finished before. partly: same owner or request. new: neither.
+Closeness = Literal["seen", "partly", "new"]
+
+_REQUEST = (
+    "instances",
+    "gang_size",
+    "request_cpu_cores",
+    "request_memory_gib",
+    "request_gpus",
+    "gpu_type",
+    "time_limit_s",
+)
+_WORDS = ("name", "user", "group", "queue", "workload", "task")
+#: columns of a level, whether the request belongs to it, and how close a match it is
+_ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
+    (("name", "user", "group", "queue", "workload", "task"), True, "seen"),
+    (("group", "task"), False, "seen"),
+    (("group",), True, "seen"),
+    (("group",), False, "partly"),
+    (("name", "user"), False, "seen"),
+    (("user", "task"), True, "partly"),
+    (("user", "workload"), True, "partly"),
+    (("user",), True, "partly"),
+    (("user", "time_limit_s"), False, "partly"),
+    (("group", "time_limit_s"), False, "partly"),
+    (("user", "task"), False, "partly"),
+    (("user",), False, "partly"),
+    ((), True, "partly"),
+    (("queue",), False, "new"),
+    (("workload",), False, "new"),
+    ((), False, "new"),
+)
+#: an attribute with more values than this share of the rows numbers them rather than describes
+_MOST_VALUES = 0.1
+_FEW_VALUES = 20
+_MISSING = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER = np.uint64(0x100000001B3)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A set of columns that makes jobs alike."""
+
+    columns: tuple[str, ...]
+    closeness: Closeness
+    label: str
+
+
+def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
+    """Return the levels that these submit-time columns allow, finest first.
+
+    Columns with one value tell nothing; attributes with nearly as many values as rows,
+    such as the number of an array task, would make every job unlike all others.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"user": ["a", "b"], "task": ["ps", "worker"]})
+    >>> [level.label for level in choose_levels(jobs)]
+    ['user and task', 'user', 'all jobs']
+    """
+    telling = {str(column) for column in jobs if jobs[column].nunique(dropna=False) > 1}
+    attributes = [
+        column
+        for column in map(str, jobs)
+        if column.startswith("attr_") and column in telling and _recurs(jobs[column])
+    ]
+    request = [column for column in _REQUEST if column in telling] + attributes
+    if "name" in telling and not _recurs(jobs["name"]):
+        telling.discard("name")
+    levels: list[Level] = []
+    for words, with_request, closeness in _ORDER:
+        wanted = [word for word in words if word in telling]
+        if len(words) and len(words) < len(_WORDS) and words[0] not in wanted:
+            continue
+        if "time_limit_s" in words and "time_limit_s" not in wanted:
+            continue
+        columns = tuple(wanted + request) if with_request else tuple(wanted)
+        if not columns and (words or with_request):
+            continue
+        if any(set(columns) == set(level.columns) for level in levels):
+            continue
+        if closeness == "seen" and (not wanted or columns == ("group",)):
+            # a request alone does not tell whose job it is, nor an account what kind it is
+            closeness = "partly"
+        levels.append(Level(columns, closeness, _label(wanted, with_request and bool(request))))
+    return tuple(levels)
+
+
+def hash_columns(jobs: pd.DataFrame | Columns, columns: set[str]) -> dict[str, Keys]:
+    """Return a 64-bit number for each value, the same in every process."""
+    return {column: _hash(jobs, column) for column in columns}
+
+
+def key_of(level: Level, hashes: dict[str, Keys], rows: int) -> Keys:
+    """Return the key of each row on one level."""
+    key = np.full(rows, np.uint64(len(level.columns) + 1), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for column in level.columns:
+            mixed = (key ^ hashes[column]) * _MULTIPLIER
+            key = mixed ^ (mixed >> np.uint64(29))
+    return key
+
+
+def _hash(jobs: pd.DataFrame | Columns, column: str) -> Keys:
+    if column not in jobs:
+        return np.full(len(jobs), _MISSING, dtype=np.uint64)
+    known = JOBS.get(column)
+    held = jobs[column]
+    number = known is not None and known.kind == "number"
+    if number or pd.api.types.is_numeric_dtype(held):
+        # adding zero makes -0.0 and 0.0 one value
+        values = numbers(jobs, column) + 0.0
+        hashed = pd.util.hash_array(values)
+        return np.where(np.isnan(values), _MISSING, hashed)
+    words = np.asarray(held, dtype=object)
+    missing = pd.isna(words)
+    if missing.any() or not all(type(word) is str for word in words):
+        texts = ["" if no else str(word) for word, no in zip(words, missing, strict=True)]
+        words = np.array(texts, dtype=object)
+    return np.where(missing, _MISSING, pd.util.hash_array(words, categorize=len(words) > 100))
+
+
+def _recurs(values: pd.Series) -> bool:
+    known = values.dropna()
+    return bool(known.nunique() <= max(_FEW_VALUES, _MOST_VALUES * len(known)))
+
+
+def _label(words: list[str], with_request: bool) -> str:
+    spoken = ["time limit" if word == "time_limit_s" else word for word in words]
+    if with_request:
+        spoken.append("request")
+    if len(spoken) < 2:
+        return spoken[0] if spoken else "all jobs"
+    return ", ".join(spoken[:-1]) + " and " + spoken[-1]

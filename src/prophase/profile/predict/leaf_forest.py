@@ -1,0 +1,165 @@
+"""The leaves of a few rows, found without XGBoost: calling it takes longer than the walk itself."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase.lazy_imports import optional
+from prophase.profile.predict.memory import Floats
+
+#: with more rows XGBoost is quicker
+FEW = 64
+
+
+class Walk:
+    """All trees of a forest as flat arrays, walked down level by level for every row at once.
+
+    Parameters
+    ----------
+    booster : xgboost.Booster
+        The forest.
+    """
+
+    def __init__(self, booster: Any) -> None:
+        raw = json.loads(bytes(booster.save_raw("json")))
+        trees = raw["learner"]["gradient_booster"]["model"]["trees"]
+        sizes = [len(tree["left_children"]) for tree in trees]
+        self._roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        first = np.repeat(self._roots, sizes)
+
+        def joined(name: str, kind: Any) -> NDArray[Any]:
+            return np.concatenate([np.array(tree[name], dtype=kind) for tree in trees])
+
+        left, right = joined("left_children", np.int64), joined("right_children", np.int64)
+        here = np.arange(len(first))
+        # a leaf leads to itself, so that rows may reach theirs at different depths
+        self._left = np.where(left < 0, here, first + left)
+        self._right = np.where(left < 0, here, first + right)
+        self._feature = joined("split_indices", np.int64)
+        self._limit = joined("split_conditions", np.float32)
+        self._default_left = joined("default_left", np.bool_)
+        self._depth = _depth(left, right, first, self._roots)
+
+    def leaves(self, seen: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return the number of the leaf of each row in each tree, as XGBoost numbers them."""
+        place = np.broadcast_to(self._roots, (len(seen), len(self._roots)))
+        rows = np.arange(len(seen))[:, None]
+        for _ in range(self._depth):
+            value = seen[rows, self._feature[place]]
+            to_left = value < self._limit[place]
+            to_left |= np.isnan(value) & self._default_left[place]
+            place = np.where(to_left, self._left[place], self._right[place])
+        return place - self._roots
+
+
+def _depth(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    first: NDArray[np.int64],
+    roots: NDArray[np.int64],
+) -> int:
+    """Return how many steps the deepest leaf is away from its root."""
+    level, steps = roots, 0
+    while True:
+        inner = level[left[level] >= 0]
+        if not len(inner):
+            return steps
+        level = np.concatenate([first[inner] + left[inner], first[inner] + right[inner]])
+        steps += 1
+
+
+_TREES = 24
+#: rows that a leaf holds at least; a share of few rows is mostly chance
+FEWEST = 10
+YES_NO_FEWEST = 40
+#: outcomes kept per leaf
+_KEPT = 4
+_SETTINGS: dict[str, Any] = {
+    "num_parallel_tree": _TREES,
+    "max_depth": 8,
+    "eta": 1.0,
+    "subsample": 0.63,
+    "reg_lambda": 0.0,
+    "tree_method": "hist",
+    # several threads wait for each other on a busy machine and are slower than one
+    "nthread": 1,
+}
+
+
+def xgboost() -> ModuleType:
+    """Return the xgboost module, or say how to install it."""
+    module: ModuleType = optional("xgboost", "a learning method", "learn")
+    return module
+
+
+def matrix(seen: NDArray[Any], answers: Floats | None = None) -> Any:
+    """Return data as XGBoost wants it; NaN is missing."""
+    return xgboost().DMatrix(_clean(seen), answers, nthread=1)
+
+
+def rows_for_forests(seen: NDArray[Any]) -> Any:
+    """Return data as :meth:`LeafForest.outcomes` takes it: a few rows are left as they are."""
+    return _clean(seen) if len(seen) <= FEW else matrix(seen)
+
+
+def _clean(seen: NDArray[Any]) -> NDArray[Any]:
+    return np.where(np.isfinite(seen), seen, np.nan)
+
+
+class LeafForest:
+    """Random forest that answers with outcomes of like jobs instead of their mean."""
+
+    def __init__(self, *, fewest: int = FEWEST, random_state: int = 0) -> None:
+        self.fewest = fewest
+        self.random_state = random_state
+
+    def fit(self, seen: NDArray[Any], answers: Floats) -> Self:
+        """Grow the trees and fill their leaves with outcomes."""
+        data = matrix(seen, answers)
+        settings = {
+            **_SETTINGS,
+            # of few columns each branch has to see some
+            "colsample_bynode": min(1.0, max(0.4, 4 / seen.shape[1])),
+            "min_child_weight": self.fewest,
+            "seed": self.random_state,
+        }
+        self.booster_ = xgboost().train(settings, data, 1)
+        leaves = self._leaves(data)
+        draw = np.random.default_rng(self.random_state)
+        self.kept_ = np.zeros((_TREES, int(leaves.max()) + 1, _KEPT), dtype=np.float32)
+        for tree in range(_TREES):
+            order = np.argsort(leaves[:, tree], kind="stable")
+            names, first, held = np.unique(
+                leaves[order, tree], return_index=True, return_counts=True
+            )
+            chosen = first[:, None] + (draw.random((len(names), _KEPT)) * held[:, None]).astype(int)
+            self.kept_[tree, names] = answers[order][chosen]
+        return self
+
+    def outcomes(self, data: Any) -> Floats:
+        """Return equally likely outcomes of each row, in no order.
+
+        ``data`` is a :func:`matrix`, or what :func:`rows_for_forests` returns.
+        """
+        leaves = self._leaves(data)
+        found = self.kept_[np.arange(_TREES)[None, :], leaves]
+        return found.reshape(len(leaves), _TREES * _KEPT).astype(np.float64)
+
+    def _leaves(self, data: Any) -> NDArray[np.int64]:
+        if isinstance(data, np.ndarray):
+            walk = _WALKS.get(self)
+            if walk is None:
+                walk = _WALKS[self] = Walk(self.booster_)
+            return walk.leaves(data)
+        found = self.booster_.predict(data, pred_leaf=True)
+        return np.asarray(found).astype(np.int64).reshape(data.num_row(), _TREES)
+
+
+#: forest -> its trees as arrays, made when a few rows are asked for and not part of a model file
+_WALKS: WeakKeyDictionary[LeafForest, Walk] = WeakKeyDictionary()

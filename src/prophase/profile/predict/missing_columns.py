@@ -1,0 +1,159 @@
+"""Finished jobs that stand in for what a job does not say.
+
+A method has hardly ever seen a job without a queue or a request, so leaving such a column
+out would ask it something it never learnt. Instead, the column is filled from finished jobs
+that agree with what the job does say, and the answers are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from prophase.profile.predict.predictor import Predictor
+from prophase.profile.predict.range_probability import put_together_each
+from prophase.profile.predict.submit_columns import CLOCKS, submitted
+
+#: recent jobs that are kept
+_MOST_KEPT = 2_000
+#: a column that more jobs than this leave out may be left out
+_OFTEN_MISSING = 0.2
+
+
+@dataclass(frozen=True)
+class Exemplars:
+    """Submit-time columns of some recent jobs, latest last.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"user": ["ann", "bob", "ann"], "task": ["ps", "ps", "worker"]})
+    >>> exemplars = Exemplars.of(jobs, ["user", "task"])
+    >>> exemplars.filled({"user": "bob"}, most=1)
+    [{'user': 'bob', 'task': 'ps'}]
+    """
+
+    columns: dict[str, NDArray[Any]]
+    #: how much agreement in a column tells
+    weights: dict[str, float]
+
+    @classmethod
+    def of(cls, history: pd.DataFrame, columns: Sequence[str]) -> Exemplars:
+        """Keep the most recent jobs of a history."""
+        seen = submitted(history)
+        seen = seen[[name for name in map(str, seen) if name in columns]]
+        usual = [name for name in seen if seen[name].isna().mean() <= _OFTEN_MISSING]
+        kept = seen[-_MOST_KEPT:]
+        held = {}
+        for name in usual:
+            values = np.array(kept[name].to_numpy(dtype=object), dtype=object)
+            values[pd.isna(values)] = None
+            held[str(name)] = values
+        # a user tells more about a job than one of three sizes
+        weights = {name: float(np.log1p(seen[name].nunique())) for name in held}
+        return cls(held, weights)
+
+    def lacking(self, job: Mapping[str, Any]) -> list[str]:
+        """Return the columns that jobs usually have and this one does not say."""
+        return [name for name in self.columns if job.get(name) is None]
+
+    def filled(self, job: Mapping[str, Any], *, most: int) -> list[dict[str, Any]]:
+        """Return the job as often as there are jobs like it, with its gaps filled from each."""
+        lacking = self.lacking(job)
+        rows = len(next(iter(self.columns.values()), ()))
+        if not lacking or not rows:
+            return [dict(job)]
+        score = np.zeros(rows)
+        for name, held in self.columns.items():
+            if name not in lacking:
+                score += self.weights[name] * (held == job[name])
+        order = np.lexsort((np.arange(rows), score))[::-1][:most]
+        # those that agree much less than the best are other kinds of job
+        alike = order[score[order] >= 0.7 * score[order[0]]]
+        return [{**job, **{name: self.columns[name][place] for name in lacking}} for place in alike]
+
+
+# Answers to jobs of a table that lacks columns which jobs usually have.
+#
+# Such a column is filled from finished jobs like each one, several times, and the answers to
+# the filled jobs are put together, as for a single job that leaves something out.
+
+
+#: finished jobs that stand in for what one job does not say, and for all jobs of a table
+_MOST_EACH = 16
+_MOST = 20_000
+_FEWEST_EACH = 2
+
+
+@dataclass(frozen=True)
+class FilledTable:
+    """Jobs that differ in what they say, each several times with its gaps filled."""
+
+    jobs: pd.DataFrame
+    #: which of the different jobs a filled row stands for
+    stands_for: NDArray[np.intp]
+    #: which of the different jobs a row of the table is
+    kind: NDArray[np.intp]
+
+    def answers(self, predictor: Predictor, asked: pd.DataFrame) -> pd.DataFrame:
+        """Return the predictor's answers to the table ``asked``, which was filled.
+
+        How well a job is known is decided by what it says itself.
+        """
+        found = predictor.predict(asked)
+        filled = predictor.predict(self.jobs)
+        if predictor.yes_no_:
+            means = filled.groupby(self.stands_for)[["value", "low", "high"]].mean()
+            ends = means.to_numpy(dtype=np.float64).T
+        else:
+            ends = np.stack(put_together_each(filled, self.stands_for))
+        silent = found["abstained"].to_numpy(dtype=bool)
+        for name, end in zip(("value", "low", "high"), ends, strict=True):
+            found[name] = np.where(silent, np.nan, end[self.kind])
+        return found
+
+
+def absent_columns(exemplars: Exemplars, jobs: pd.DataFrame) -> list[str]:
+    """Return the columns that jobs usually have and no job of a table says."""
+    return [name for name in exemplars.columns if name not in jobs or _is_empty(jobs[name])]
+
+
+def fill_table(exemplars: Exemplars, jobs: pd.DataFrame) -> FilledTable | None:
+    """Return the jobs of a table with absent columns filled; None if none is absent."""
+    absent = absent_columns(exemplars, jobs)
+    said = [name for name in exemplars.columns if name not in absent]
+    if not absent or not said or not len(jobs):
+        return None
+    clocks = [name for name in (*CLOCKS, "start_s") if name in jobs]
+    others = [str(name) for name in jobs if name not in absent and name not in clocks]
+    different = jobs[others].astype(object).where(jobs[others].notna(), None)
+    kind, first = _different(jobs, said)
+    each = int(np.clip(_MOST // len(first), _FEWEST_EACH, _MOST_EACH))
+    rows, stands_for = [], []
+    for place, row in enumerate(first.tolist()):
+        job = {str(name): value for name, value in different.iloc[row].items()}
+        clock = {name: jobs[name].iloc[row] for name in clocks}
+        # a gap that some jobs of the table have is left as it is
+        gaps = {name: None for name in said if job[name] is None}
+        for filled in exemplars.filled(job, most=each):
+            rows.append({**filled, **gaps, **clock})
+            stands_for.append(place)
+    return FilledTable(pd.DataFrame(rows), np.array(stands_for, dtype=np.intp), kind)
+
+
+def _is_empty(column: pd.Series) -> bool:
+    # mostly the first value tells, and one job is to be answered within milliseconds
+    first_is_known = len(column) > 0 and not pd.isna(column.array[0])
+    return not first_is_known and bool(column.isna().all())
+
+
+def _different(jobs: pd.DataFrame, columns: list[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which distinct job each row is by the columns, and the first row of each."""
+    groups = jobs.groupby(columns, dropna=False, sort=False, observed=True)
+    kind = np.asarray(groups.ngroup(), dtype=np.intp)
+    _, first = np.unique(kind, return_index=True)
+    return kind, first.astype(np.intp)

@@ -1,0 +1,188 @@
+"""Take learnt objects apart into JSON, arrays and blobs, and put them together again.
+
+A learnt object is a tree: objects of this package hold lists, numbers, arrays and boosters.
+The tree becomes JSON; arrays and boosters are named in it and kept apart, equal ones once.
+Only classes of this package are ever made again, and none of their code runs for it, so
+a file cannot do anything but hold values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase.errors import ModelFileError, ParameterError
+from prophase.profile.predict.history import History
+from prophase.profile.predict.leaf_forest import xgboost
+from prophase.profile.predict.memory import Memory
+
+#: objects of other packages are neither written nor made
+_OURS = "prophase.profile."
+_PLAIN = (bool, int, str)
+_SERIES = (list, tuple, set, frozenset)
+
+
+class Packer:
+    """Collects the arrays and blobs of the objects that it packs."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self.blobs: dict[str, bytes] = {}
+
+    def pack(self, value: Any) -> Any:
+        """Return the JSON form of a value."""
+        if value is None or type(value) in _PLAIN:
+            return value
+        if type(value) is float:
+            return {"float": value.hex()}
+        if isinstance(value, np.ndarray):
+            return self._pack_array(value)
+        if isinstance(value, np.generic):
+            return {"scalar": self._keep(np.asarray(value))}
+        if type(value) is dict:
+            return {"dict": [[self.pack(key), self.pack(item)] for key, item in value.items()]}
+        if type(value) in _SERIES:
+            items = sorted(value, key=repr) if type(value) in (set, frozenset) else value
+            return {type(value).__name__: [self.pack(item) for item in items]}
+        if type(value).__name__ == "Booster":
+            content = bytes(value.save_raw("ubj"))
+            name = f"b{hashlib.sha256(content).hexdigest()[:16]}.ubj"
+            self.blobs[name] = content
+            return {"booster": name}
+        return self._pack_object(value)
+
+    def _pack_array(self, value: NDArray[Any]) -> Any:
+        if value.dtype == object:
+            return {"objects": [self.pack(item) for item in value.tolist()]}
+        return {"array": self._keep(value)}
+
+    def _keep(self, value: NDArray[Any]) -> str:
+        held = np.ascontiguousarray(value).reshape(value.shape)
+        digest = hashlib.sha256(f"{held.dtype}{held.shape}".encode() + held.tobytes())
+        name = f"a{digest.hexdigest()[:16]}"
+        self.arrays[name] = held
+        return name
+
+    def _pack_object(self, value: Any) -> Any:
+        kind = type(value)
+        if not kind.__module__.startswith(_OURS) or not hasattr(value, "__dict__"):
+            raise ParameterError(
+                f"a {kind.__module__}.{kind.__qualname__} cannot be saved in a model file. "
+                "Save a model of another method."
+            )
+        state = _history_state(value) if isinstance(value, History) else vars(value)
+        return {
+            "object": f"{kind.__module__}:{kind.__qualname__}",
+            "state": {name: self.pack(item) for name, item in state.items()},
+        }
+
+
+class Unpacker:
+    """Makes objects from their JSON form, and the arrays and blobs beside it."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], blobs: Mapping[str, bytes]) -> None:
+        self._arrays = arrays
+        self._blobs = blobs
+        self._boosters: dict[str, Any] = {}
+        #: histories by the arrays their keys and ends came from
+        self._histories: dict[tuple[str, ...], History] = {}
+
+    def unpack(self, packed: Any) -> Any:
+        """Return the value of a JSON form."""
+        if packed is None or type(packed) in _PLAIN:
+            return packed
+        if "object" in packed:
+            return self._unpack_object(packed["object"], packed["state"])
+        ((word, held),) = packed.items()
+        if word == "float":
+            return float.fromhex(held)
+        if word == "array":
+            return self._arrays[held]
+        if word == "scalar":
+            return self._arrays[held][()]
+        if word == "objects":
+            made = np.empty(len(held), dtype=object)
+            made[:] = [self.unpack(item) for item in held]
+            return made
+        if word == "dict":
+            return {self.unpack(key): self.unpack(item) for key, item in held}
+        if word == "booster":
+            return self._booster(held)
+        series = {kind.__name__: kind for kind in _SERIES}[word]
+        return series([self.unpack(item) for item in held])
+
+    def _booster(self, name: str) -> Any:
+        if name not in self._boosters:
+            library = xgboost()
+            made = library.Booster()
+            try:
+                made.load_model(bytearray(self._blobs[name]))
+            except library.core.XGBoostError as cause:
+                raise ModelFileError(f"the trees in it cannot be read ({cause})") from cause
+            # several threads wait for each other on a busy machine and are slower than one
+            made.set_param({"nthread": 1})
+            self._boosters[name] = made
+        return self._boosters[name]
+
+    def _unpack_object(self, name: str, state: Mapping[str, Any]) -> Any:
+        kind = _class_named(name)
+        if kind is History:
+            return self._history(state)
+        made = object.__new__(kind)
+        for attribute, item in state.items():
+            # frozen dataclasses are no exception: their own __init__ does the same
+            object.__setattr__(made, attribute, self.unpack(item))
+        return made
+
+    def _history(self, state: Mapping[str, Any]) -> History:
+        held = {name: self.unpack(item) for name, item in state.items() if name != "parts"}
+        made = object.__new__(History)
+        vars(made).update(held)
+        same = tuple(
+            str(array["array"])
+            for part in state["parts"]["list"]
+            for array in (*part["dict"][0][1]["list"], part["dict"][1][1])
+        )
+        like = self._histories.get(same)
+        parts = self.unpack(state["parts"])
+        memories = []
+        for place in range(len(made.levels)):
+            long, short = ((part["keys"][place], part["ends"], part["values"]) for part in parts)
+            known = like.memories[place] if like is not None else None
+            memories.append(Memory.of_parts(long, short, known))
+        made.memories = tuple(memories)
+        self._histories.setdefault(same, made)
+        return made
+
+
+def _history_state(history: History) -> dict[str, Any]:
+    """Return a history's rows once, in the order they came, instead of once per key level."""
+    levels = [memory.parts() for memory in history.memories]
+    parts = []
+    for run in range(2):
+        rows = [level[run] for level in levels]
+        parts.append({"keys": [row[0] for row in rows], "ends": rows[0][1], "values": rows[0][2]})
+    return {
+        **{name: item for name, item in vars(history).items() if name != "memories"},
+        "parts": parts,
+    }
+
+
+def _class_named(name: str) -> type[Any]:
+    module, _, path = name.partition(":")
+    found: Any = None
+    if module.startswith(_OURS) and all(part.isidentifier() for part in module.split(".")):
+        try:
+            found = import_module(module)
+        except ImportError:
+            found = None
+        for part in path.split("."):
+            found = vars(found).get(part) if found is not None else None
+    if not isinstance(found, type) or found.__module__ != module:
+        raise ModelFileError(f"it holds {name!r}, which this version of Prophase does not know")
+    return found

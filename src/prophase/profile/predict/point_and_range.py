@@ -1,0 +1,67 @@
+"""What a method says of each job, and how close the closest finished job was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase.plural import counted
+from prophase.profile.predict.back_off_keys import Level
+from prophase.profile.predict.memory import Floats, Ints, Recall
+
+STRATA = ("seen", "partly", "new")
+
+
+@dataclass(frozen=True)
+class PointAndRange:
+    """Point and uncalibrated 90 % range per job, in logarithms; NaN where there is none."""
+
+    point: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of_point(cls, point: Floats) -> PointAndRange:
+        """Return an answer whose range is left to the calibration."""
+        return cls(point, point, point)
+
+
+@dataclass(frozen=True)
+class Match:
+    """Per job: its stratum, how many finished jobs share its closest key, and that in words."""
+
+    stratum: NDArray[np.str_]
+    count: Ints
+    reason: NDArray[np.object_]
+
+
+def closest_match(levels: tuple[Level, ...], recall: list[Recall]) -> Match:
+    """Find the finest level on which each job has finished jobs like it."""
+    rows = len(recall[-1].count)
+    place = np.full(rows, len(levels) - 1)
+    for level in range(len(levels) - 1, -1, -1):
+        place[recall[level].count > 0] = level
+    counts = np.column_stack([part.count for part in recall])[np.arange(rows), place]
+    closeness = np.array([level.closeness for level in levels])
+    # a coarser level may be the closer kind: the same name of another user
+    stratum = np.full(rows, "new", dtype="<U6")
+    for kind in ("partly", "seen"):
+        for place_of_kind in np.flatnonzero(closeness == kind):
+            stratum[recall[place_of_kind].count > 0] = kind
+    reason = np.empty(rows, dtype=object)
+    for row, (level, count, kind) in enumerate(
+        zip(place.tolist(), counts.tolist(), stratum.tolist(), strict=True)
+    ):
+        reason[row] = _words(levels[level].label, count, kind)
+    return Match(stratum, counts, reason)
+
+
+def _words(label: str, count: int, kind: str) -> str:
+    times = counted(count, "time")
+    if kind == "seen":
+        return f"same {label} seen {times}"
+    if label == "all jobs":
+        return f"nothing alike among {counted(count, 'finished job')}"
+    return f"never seen as a whole; same {label} seen {times}"

@@ -1,0 +1,101 @@
+"""What learning methods see of a job: per key level what is remembered, and its numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prophase.profile.predict.history import Question
+from prophase.profile.predict.memory import Floats, Recall
+
+_SHORT = 5
+#: with more jobs it is as quick, and takes less memory, to go level by level
+_FEW = 16
+_WHOLE_PAST = (0.1, 0.5, 0.9)
+
+
+def features(question: Question, recall: list[Recall]) -> Floats:
+    """Return one row per job; everything in it was known at ``question.as_of``."""
+    if recall[-1].shares:
+        # which of the last few were true is mostly chance, and would be learnt as if it were not
+        return np.column_stack([shrunk(recall), question.numbers]).astype(np.float32)
+    if len(question) <= _FEW:
+        columns = _of_all_levels(recall, question.arrival)
+    else:
+        columns = [one for part in recall for one in _of_level(part, question.arrival)]
+    columns += [recent_backoff(recall), shrunk(recall)]
+    return np.column_stack([*columns, question.numbers]).astype(np.float32)
+
+
+def _of_level(part: Recall, arrival: Floats) -> list[Floats]:
+    """Return what one level remembers, a column each."""
+    age = arrival - part.ends[:, 0]
+    return [
+        np.log1p(part.count),
+        part.middle(),
+        part.middle(_SHORT),
+        part.values[:, 0],
+        part.mean,
+        part.spread(8),
+        *(part.quantile(q) for q in _WHOLE_PAST),
+        np.where(np.isfinite(age), np.log1p(np.maximum(age, 0.0)), np.nan),
+    ]
+
+
+def _of_all_levels(recall: list[Recall], arrival: Floats) -> list[Floats]:
+    """Return the columns of every level, computed together: for a few jobs, calls cost most."""
+    levels, rows = len(recall), len(arrival)
+    whole = Recall.joined(recall)
+    found = [one.reshape(levels, rows) for one in _of_level(whole, np.tile(arrival, levels))]
+    whole.share_middles(recall)
+    return [one[level] for level in range(levels) for one in found]
+
+
+def recent_backoff(recall: list[Recall], most: int = _SHORT) -> Floats:
+    """Return the median of the latest rows of the finest key that has any."""
+    point = np.full(len(recall[0].count), np.nan)
+    for part in recall:
+        point = np.where(np.isnan(point), part.middle(most), point)
+    return point
+
+
+def shrunk(recall: list[Recall], pull: float = 1.0, most: int = 8) -> Floats:
+    """Return each key's median, pulled towards that of the next coarser level.
+
+    A key with ``n`` rows (``most`` at best) weighs ``n / (n + pull)`` against its parent.
+    """
+    point = np.full(len(recall[0].count), np.nan)
+    for part in reversed(recall):
+        weight = np.minimum(part.count, most)
+        own = part.middle()
+        mixed = (weight * np.nan_to_num(own) + pull * point) / (weight + pull)
+        point = np.where(part.count == 0, point, np.where(np.isnan(point), own, mixed))
+    return point
+
+
+# Which finished jobs a learner is shown, and how much of the past each may see.
+#
+# Half of them are asked as of their own submission, as in service with every outcome at once.
+# The other half are asked as of some time before, so that the learner also knows how much an
+# old memory is worth.
+
+
+#: more lessons cost time and change little
+_MOST = 20_000
+#: the first jobs have hardly any past to learn from
+_BURN_IN = 0.1
+
+
+def lessons(question: Question, values: Floats, random_state: int) -> tuple[Question, Floats]:
+    """Return the jobs to learn from, in order of arrival, and their outcomes."""
+    draw = np.random.default_rng(random_state)
+    rows = np.arange(int(_BURN_IN * len(question)), len(question))
+    if len(rows) > _MOST:
+        rows = np.sort(draw.choice(rows, _MOST, replace=False))
+    arrival = question.arrival[rows]
+    span = float(np.ptp(question.arrival)) if len(question) else 0.0
+    lag = np.where(
+        draw.random(len(rows)) < 0.5, 0.0, span * 10 ** draw.uniform(-3.0, -0.3, len(rows))
+    )
+    # a job asked as of before the first outcome would teach nothing
+    as_of = np.maximum(arrival - lag, np.minimum(arrival, question.arrival[0] + 0.05 * span))
+    return question.rows(rows, as_of), values[rows]

@@ -1,0 +1,92 @@
+"""A job as Slurm's ``job_submit`` plugins see it: the fields of ``job_desc``.
+
+Fields that are not set hold a very large number; ``pn_min_memory`` is in MiB per node, or per CPU
+if its highest bit is set (plugins in Lua see ``min_mem_per_node`` or ``min_mem_per_cpu``
+instead), and times are in minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prophase.errors import InputError
+from prophase.profile.submission.slurm_script import FORM, gpus_of
+from prophase.profile.submission.submission import Submission
+
+#: NO_VAL and INFINITE in 16, 32 and 64 bits
+_UNSET = {
+    0xFFFE, 0xFFFF, 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFE, 0xFFFFFFFFFFFFFFFF,
+}  # fmt: skip
+_PER_CPU = 1 << 63
+_TEXTS = {
+    "name": "name",
+    "account": "group",
+    "partition": "queue",
+    "user_name": "user",
+    "qos": "attr_qos",
+    "features": "attr_constraint",
+    "reservation": "attr_reservation",
+    "licenses": "attr_licenses",
+    "wckey": "attr_wckey",
+    "work_dir": "attr_workdir",
+}
+
+
+def from_job_desc(fields: Mapping[str, Any]) -> Submission:
+    """Return the job of ``job_desc``; fields that nobody knows are passed over.
+
+    Examples
+    --------
+    >>> job = {"name": "train", "min_nodes": 1, "pn_min_memory": 65536, "time_limit": 120}
+    >>> dict(from_job_desc(job).columns)
+    {'name': 'train', 'instances': 1.0, 'request_memory_gib': 64.0, 'time_limit_s': 7200.0}
+    """
+    columns: dict[str, Any] = {}
+    for field, column in _TEXTS.items():
+        value = fields.get(field)
+        if isinstance(value, str) and value.strip():
+            columns[column] = value.strip()
+    nodes = number_of(fields, "min_nodes") or 1.0
+    columns["instances"] = nodes
+    tasks = number_of(fields, "num_tasks")
+    here = number_of(fields, "ntasks_per_node") or (tasks / nodes if tasks else None)
+    per_task = number_of(fields, "cpus_per_task")
+    cores = (here or 1.0) * (per_task or 1.0) if here or per_task else None
+    total = number_of(fields, "min_cpus")
+    if cores is None and total:
+        cores = total / nodes
+    columns["request_cpu_cores"] = cores
+    columns["request_memory_gib"] = _memory_gib(fields, cores)
+    gres = fields.get("tres_per_node") or fields.get("gres")
+    if isinstance(gres, str) and gres:
+        gpus, kind = gpus_of(gres, "tres_per_node")
+        columns["request_gpus"], columns["gpu_type"] = gpus, kind
+    limit = number_of(fields, "time_limit")
+    columns["time_limit_s"] = limit * 60 if limit else None
+    columns["priority"] = number_of(fields, "priority")
+    return Submission({k: v for k, v in columns.items() if v is not None}, FORM)
+
+
+def number_of(fields: Mapping[str, Any], name: str) -> float | None:
+    """Return a number of ``job_desc``; None if it is not set."""
+    value = fields.get(name)
+    if value is None or value in _UNSET:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**64:
+        raise InputError(f"{name} is {value!r}, which is not a number Slurm would send.")
+    return float(value)
+
+
+def _memory_gib(fields: Mapping[str, Any], cores: float | None) -> float | None:
+    for name, times in (("min_mem_per_node", 1.0), ("min_mem_per_cpu", cores or 1.0)):
+        held_mib = number_of(fields, name)
+        if held_mib:
+            return held_mib / 1024 * times
+    value = fields.get("pn_min_memory")
+    if number_of(fields, "pn_min_memory") is None or not value:
+        return None
+    held = int(value)
+    if held & _PER_CPU:
+        return (held ^ _PER_CPU) / 1024 * (cores or 1.0)
+    return held / 1024

@@ -1,0 +1,125 @@
+"""What is written down of a run before its tasks begin: commands, order, memory."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+from prophase.runs.executor import Assignment
+from prophase.runs.local.attempts import MEMORY_LATER, PYTHON_LATER, Attempt, attempts_of, read_json
+
+
+def run_spec(
+    job: Assignment, run_id: str, *, code: str, allocations: str | None = None
+) -> dict[str, Any]:
+    """Return all that whoever runs the tasks needs to know.
+
+    Parameters
+    ----------
+    code : str
+        Folder of the job code, where the tasks run.
+    allocations : str, optional
+        File with the memory and cores that are set per task while the campaign runs.
+    """
+    # memory and interpreter are known only when an attempt begins
+    filled = {
+        **job.attributes,
+        "date": str(job.execution_date),
+        "scenario": job.scenario,
+        "code": code,
+        "memory_gib": MEMORY_LATER,
+        "run_id": run_id,
+        "python": PYTHON_LATER,
+    }
+    env = {f"PROPHASE_{key.upper()}": str(value) for key, value in job.attributes.items()}
+    env |= {
+        "PROPHASE_SCENARIO": job.scenario,
+        "PROPHASE_DATE": str(job.execution_date),
+        "PROPHASE_CODE": code,
+        "PROPHASE_RUN_ID": run_id,
+    }
+    return {
+        "id": job.id,
+        "generation": job.resets,
+        "env": env,
+        "tasks": {
+            task.name: {
+                "command": task.filled_in({**filled, "task": task.name}),
+                "after": list(task.after),
+                "memory_gib": task.memory_gib,
+                "cpu_cores": task.cpu_cores,
+                "attempts": task.attempts,
+                "advised_gib": list(task.advised_gib),
+                "timeout_s": task.timeout_s,
+            }
+            for task in job.pipeline.tasks.values()
+        },
+        "parallel_tasks": job.pipeline.parallel_tasks,
+        "sample_every_s": job.pipeline.sample_every_s,
+        "node_memory_gib": job.pipeline.node_memory_gib,
+        "bins_gib": list(job.pipeline.bins_gib),
+        "allocations": allocations,
+    }
+
+
+def task_rows(run: Path) -> list[dict[str, Any]]:
+    """Return what a finished run's tasks were given, what they used, and how they ended.
+
+    An attempt that ended for lack of memory says ``at_least_gib``: the task needs more than that.
+    """
+    spec = read_json(run / "spec.json") or {"tasks": {}}
+    return [
+        _row(attempt, spec["tasks"][task])
+        for task in spec["tasks"]
+        for attempt in attempts_of(run, task)
+    ]
+
+
+def _row(attempt: Attempt, task: dict[str, Any]) -> dict[str, Any]:
+    result, order = attempt.result() or {}, attempt.order()
+    samples = attempt.folder / "samples.jsonl"
+    status = "oom" if result["oom"] else "completed" if result["exit_code"] == 0 else "failed"
+    if result["exit_code"] in (137, 143) and status == "failed":
+        status = "cancelled"
+    row = {
+        "task": attempt.task,
+        "attempt": attempt.number,
+        "status": status,
+        "submit_s": order.get("ordered_at_s", result["started_at_s"]),
+        "start_s": result["started_at_s"],
+        "end_s": result["started_at_s"] + result["duration_s"],
+        "duration_s": result["duration_s"],
+        "request_memory_gib": result["limit_gib"],
+        "request_cpu_cores": task["cpu_cores"],
+        "memory_peak_gib": result["memory_peak_gib"],
+        "memory_mean_gib": _mean_memory(samples),
+        "cpu_peak_cores": result["cpu_peak_cores"],
+        "cpu_mean_cores": result["cpu_mean_cores"],
+        "read_bytes": result["read_bytes"],
+        "write_bytes": result["write_bytes"],
+        "usage_file": str(samples),
+    }
+    if status == "oom":
+        row["at_least_gib"] = result["limit_gib"]
+    return row
+
+
+def _mean_memory(samples: Path) -> float | None:
+    """Return the mean over time, each sample standing for the stretch before it."""
+    rows = []
+    try:
+        for line in samples.read_bytes().splitlines():
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                continue
+    except OSError:
+        return None
+    if len(rows) < 2:
+        return rows[0]["memory_gib"] if rows else None
+    pairs = list(itertools.pairwise(rows))
+    spans = [max(0.0, after["time_s"] - before["time_s"]) for before, after in pairs]
+    weighted = sum(s * after["memory_gib"] for s, (_, after) in zip(spans, pairs, strict=True))
+    return float(weighted / sum(spans)) if sum(spans) else float(rows[-1]["memory_gib"])

@@ -1,0 +1,147 @@
+"""How much memory the next attempt gets. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+#: what was given and refused -> what to give next, or None if there is nothing more to try
+Ladder = Callable[[float], float | None]
+
+GROWTH = 2.0
+_SLIGHTLY = 1.001
+
+
+def ladder(
+    *, advised: Sequence[float] = (), bins: Sequence[float] = (), most: float | None = None
+) -> Ladder:
+    """Return the rule for lifting a request after an OOM.
+
+    The next rung is the smallest advised amount above the last one; without one, the next
+    bin; without one, twice the last. Nothing exceeds ``most``.
+
+    Parameters
+    ----------
+    advised : sequence of float, optional
+        Requests of the 1st, 2nd, 3rd try as a sizer advises them, in GiB.
+    bins : sequence of float, optional
+        Sizes that are in use, in GiB.
+    most : float, optional
+        Memory of the largest node, in GiB.
+
+    Examples
+    --------
+    >>> lift = ladder(advised=[2.0, 3.0], bins=[4.0, 16.0], most=24.0)
+    >>> lift(2.0), lift(3.0), lift(5.0), lift(16.0), lift(24.0)
+    (3.0, 4.0, 16.0, 24.0, None)
+    """
+
+    def lift(last: float) -> float | None:
+        above = [
+            min((rung for rung in rungs if rung > last * _SLIGHTLY), default=None)
+            for rungs in (advised, bins)
+        ]
+        wanted = next((rung for rung in above if rung is not None), GROWTH * last)
+        if most is not None:
+            wanted = min(wanted, most)
+        return wanted if wanted > last * _SLIGHTLY else None
+
+    return lift
+
+
+#: how often a task may be killed from outside before that is called a failure
+_MOST_INTERRUPTIONS = 25
+#: exit codes of what was killed
+KILLED = (137, 143)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One attempt that was made."""
+
+    #: ``exit_code``, ``oom``, ``because``, ``limit_gib``; None while it runs
+    result: Mapping[str, Any] | None
+    #: how often the run had been reset when it began
+    generation: int | None
+    #: where its output is
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class NextAttempt:
+    """What happens next with a task."""
+
+    kind: Literal["new", "again", "running", "done", "failed"]
+    memory_gib: float | None = None
+    reason: str = ""
+
+
+def verdict(
+    task: Mapping[str, Any],
+    tried: Sequence[Tried],
+    *,
+    allocation: Mapping[str, Any],
+    generation: int,
+    node_memory_gib: float | None,
+    bins_gib: Sequence[float],
+) -> NextAttempt:
+    """Decide from what is on record.
+
+    Parameters
+    ----------
+    task : mapping
+        ``memory_gib``, ``advised_gib`` and ``attempts``, as the pipeline has them.
+    tried : sequence of Tried
+        All attempts, first to last.
+    allocation : mapping
+        What is set for the task while the campaign runs; perhaps with ``advised_gib``, what
+        a sizer advises for its tries.
+    generation : int
+        How often the run has been reset: attempts from before do not count against it.
+    """
+    advised = allocation.get("advised_gib") or task["advised_gib"]
+    most_gib = allocation.get("most_memory_gib", node_memory_gib)
+    first = advised[0] if advised else task["memory_gib"]
+    base = allocation.get("memory_gib", first if most_gib is None else min(first, most_gib))
+    if not tried:
+        return NextAttempt("new", base)
+    ended = tried[-1].result
+    if ended is None:
+        return NextAttempt("running")
+    if ended["exit_code"] == 0:
+        return NextAttempt("done")
+    recent = [one.result for one in tried if one.result and one.generation == generation]
+    limit = ended["limit_gib"] or base
+    if ended["oom"]:
+        lift = ladder(
+            advised=advised,
+            bins=bins_gib,
+            most=most_gib,
+        )
+        ooms = sum(bool(result["oom"]) for result in recent)
+        most = int(allocation.get("attempts", task["attempts"]))
+        return _after_oom(base, limit, lift(limit), ooms, most)
+    if not recent:
+        return NextAttempt("again", base if "memory_gib" in allocation else max(base, limit))
+    killed = sum(result["exit_code"] in KILLED for result in recent)
+    if ended["exit_code"] in KILLED and killed <= _MOST_INTERRUPTIONS:
+        return NextAttempt("again", max(limit, base))
+    said = ended["because"] or f"exit {ended['exit_code']}"
+    return NextAttempt("failed", reason=f"{said}; its output is in {tried[-1].log}")
+
+
+def _after_oom(
+    base: float, limit: float, lifted: float | None, ooms: int, most: int
+) -> NextAttempt:
+    if ooms >= most:
+        said = f"out of memory at {limit:.3g} GiB in the last of {ooms} attempts"
+        return NextAttempt("failed", reason=said)
+    if base > limit:
+        return NextAttempt("again", base)
+    if lifted is not None:
+        return NextAttempt("again", lifted)
+    if not ooms:
+        return NextAttempt("again", limit)
+    said = f"out of memory at {limit:.3g} GiB, and no more is allowed (node_memory)"
+    return NextAttempt("failed", reason=said)

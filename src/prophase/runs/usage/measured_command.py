@@ -1,0 +1,237 @@
+"""Run one command under a memory limit and measure it.
+
+Started as ``python -m prophase.runs.usage.measured_command``.
+
+The program reads its order from a JSON file, runs the command as its child, samples the whole
+tree, and leaves a JSON file with how it ended. Standard library only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from prophase.runs.usage.cgroup import MemoryLimit, memory_limit
+from prophase.runs.usage.command_watch import TAIL_BYTES, CommandWatch
+from prophase.runs.usage.measurement_order import Ending, Order, write_durably
+from prophase.runs.usage.process_tree import descendants, io_bytes
+from prophase.runs.usage.sampler import DurableLines
+
+GIB = 2**30
+_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
+#: what programs say when memory was refused to them
+_OUT_OF_MEMORY_WORDS = (
+    b"MemoryError",
+    b"bad_alloc",
+    b"Cannot allocate memory",
+    b"OutOfMemoryError",
+    b"out of memory",
+    b"Out of memory",
+    b"OOMKilled",
+)
+#: as shells and timeout(1) have it
+COMMAND_NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
+
+
+def run_measured(order: Order) -> Ending:
+    """Run the command to its end and return how it went."""
+    with ExitStack() as open_things:
+        _lock(order, open_things)
+        if order.lock is not None and Path(order.result).exists():
+            # whoever ordered this believed us dead and has given the attempt up
+            return Ending(**json.loads(Path(order.result).read_text(encoding="utf-8")))
+        _become_reaper()
+        limit = None
+        if order.memory_gib is not None:
+            limit = memory_limit(int(order.memory_gib * GIB), f"{order.name}-{os.getpid()}")
+            open_things.callback(limit.remove)
+        lines = DurableLines(Path(order.samples))
+        began_s, began = time.time(), time.monotonic()
+        began_io = io_bytes("self")
+        out, err = _outputs(order, open_things)
+        try:
+            child = subprocess.Popen(
+                order.command,
+                cwd=order.cwd,
+                env={**os.environ, **order.env},
+                stdout=out,
+                stderr=err,
+                start_new_session=order.strict,
+                preexec_fn=lambda: _prepare_child(limit, order.strict),
+            )
+        except (OSError, subprocess.SubprocessError) as cause:
+            ending = _not_started(order, cause, began_s)
+            _write_result(order, ending)
+            return ending
+        watch = CommandWatch(order, child, limit, lines)
+        watch.until_end()
+        duration_s = time.monotonic() - began
+        if order.strict:
+            _end_leftovers()
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        lines.close()
+        exit_code = child.returncode if child.returncode >= 0 else 128 - child.returncode
+        if watch.timed_out:
+            exit_code = TIMED_OUT
+        oom, because = _was_oom(exit_code, watch, limit, order)
+        read, written = (
+            after - before for after, before in zip(io_bytes("self"), began_io, strict=True)
+        )
+        cpu_s = ended.ru_utime + ended.ru_stime
+        ending = Ending(
+            exit_code=exit_code,
+            oom=oom,
+            because=because,
+            started_at_s=began_s,
+            duration_s=duration_s,
+            memory_peak_gib=watch.peak_bytes(ended.ru_maxrss * 1024) / GIB,
+            cpu_peak_cores=max(watch.sampler.cpu_peak_cores, cpu_s / max(duration_s, 1e-6)),
+            cpu_mean_cores=cpu_s / max(duration_s, 1e-6),
+            read_bytes=read - began_io[0],
+            write_bytes=written - began_io[1],
+            samples=watch.samples,
+            lost_samples=lines.waiting,
+            limit_gib=order.memory_gib,
+            limit_kind=limit.kind if limit else None,
+        )
+        _write_result(order, ending)
+        return ending
+
+
+def _was_oom(
+    exit_code: int, watch: CommandWatch, limit: MemoryLimit | None, order: Order
+) -> tuple[bool, str]:
+    """Say whether the command died for lack of memory, and how we know."""
+    if exit_code == 0:
+        return False, ""
+    if watch.timed_out:
+        return False, f"not finished after {order.timeout_s:g} s"
+    if watch.killed_for_memory:
+        return True, "its processes together exceeded the limit"
+    kills = limit.oom_kills() if limit else None
+    if kills:
+        return True, "the kernel killed it at its limit"
+    if exit_code == 128 + signal.SIGKILL:
+        if kills == 0:
+            return False, "killed from outside"
+        if limit is None:
+            return True, "exit 137: killed, most likely for lack of memory"
+        near = watch.peak_bytes(0) > 0.9 * limit.limit_bytes
+        return near, "killed near its limit" if near else "killed from outside"
+    tail = watch.stderr_tail if order.stderr is None else _tail(Path(order.stderr))
+    if limit is not None and any(words in tail for words in _OUT_OF_MEMORY_WORDS):
+        return True, "memory was refused to it"
+    return False, f"exit {exit_code}"
+
+
+def _tail(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, stream.tell() - TAIL_BYTES))
+            return stream.read()
+    except OSError:
+        return b""
+
+
+def _prepare_child(limit: MemoryLimit | None, strict: bool) -> None:
+    """Runs in the child, before the command takes over."""
+    if strict:
+        _libc().prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if limit is not None:
+        limit.enter()
+
+
+def _become_reaper() -> None:
+    """Have processes whose parent ended come to us, so that they stay in the tree."""
+    _libc().prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+def _end_leftovers() -> None:
+    """End and wait for everything the command has left behind."""
+    for _ in range(100):
+        left = descendants(os.getpid())
+        if not left:
+            return
+        for pid in left:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        time.sleep(0.01)
+
+
+def _lock(order: Order, open_things: ExitStack) -> None:
+    """Hold a lock for as long as we live, so that others see that the command is running."""
+    if order.lock is not None:
+        handle = open_things.enter_context(Path(order.lock).open("a"))  # noqa: SIM115
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _outputs(order: Order, open_things: ExitStack) -> tuple[Any, Any]:
+    out, err = (
+        open_things.enter_context(Path(path).open("ab")) if path else None  # noqa: SIM115
+        for path in (order.stdout, order.stderr)
+    )
+    if err is not None:
+        return out, err
+    # under a limit we read along, to see whether it says that memory was refused
+    return out, subprocess.PIPE if order.memory_gib is not None else None
+
+
+def _not_started(order: Order, cause: Exception, began_s: float) -> Ending:
+    missing = isinstance(cause, FileNotFoundError)
+    said = f"{order.command[0]}: command not found" if missing else f"{order.command[0]}: {cause}"
+    if missing and order.cwd is not None and not Path(order.cwd).is_dir():
+        said = f"{order.cwd}: there is no such folder to run in"
+    code = COMMAND_NOT_FOUND if missing else NOT_EXECUTABLE
+    nothing = {"memory_peak_gib": 0.0, "cpu_peak_cores": 0.0, "cpu_mean_cores": 0.0}
+    return Ending(
+        exit_code=code,
+        oom=False,
+        because=said,
+        started_at_s=began_s,
+        duration_s=0.0,
+        read_bytes=0,
+        write_bytes=0,
+        samples=0,
+        lost_samples=0,
+        limit_gib=order.memory_gib,
+        limit_kind=None,
+        **nothing,
+    )
+
+
+def _write_result(order: Order, ending: Ending) -> None:
+    write_durably(Path(order.result), json.dumps(asdict(ending)))
+
+
+def main() -> int:
+    """Carry out the order in the file that is named, and leave as the command left."""
+    given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    # whoever ordered it may have noted more in the file, for himself
+    order = Order(**{name: given[name] for name in Order.__dataclass_fields__ if name in given})
+    ending = run_measured(order)
+    if ending.exit_code in (COMMAND_NOT_FOUND, NOT_EXECUTABLE) and not ending.samples:
+        sys.stderr.write(f"{ending.because}\n")
+    return ending.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

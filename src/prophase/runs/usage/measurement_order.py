@@ -1,0 +1,82 @@
+"""What is ordered of the process beside a task, and what it reports. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run and how to measure it."""
+
+    command: list[str]
+    samples: str
+    result: str
+    every_s: float = 5.0
+    memory_gib: float | None = None
+    cwd: str | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    #: files for the output; without them it goes where ours goes
+    stdout: str | None = None
+    stderr: str | None = None
+    #: a name for limits, and a file that stays locked while the command runs
+    name: str = "command"
+    lock: str | None = None
+    #: end what the command has left running, and end the command if we are killed
+    strict: bool = False
+    timeout_s: float | None = None
+
+
+@dataclass
+class Ending:
+    """How a command ended and what it used."""
+
+    exit_code: int
+    oom: bool
+    #: how an OOM was recognised, or why the command could not be started
+    because: str
+    started_at_s: float
+    duration_s: float
+    memory_peak_gib: float
+    cpu_peak_cores: float
+    cpu_mean_cores: float
+    read_bytes: int
+    write_bytes: int
+    samples: int
+    lost_samples: int
+    limit_gib: float | None
+    limit_kind: str | None
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Write a small file so that it is there whole or not at all, even after a crash."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.part")
+    with fresh.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(path)
+
+
+def run_order(order: Order, folder: Path) -> int:
+    """Carry out an order in a small process of its own and wait for its end."""
+    path = folder / "order.json"
+    path.write_text(json.dumps(asdict(order)), encoding="utf-8")
+    logger = subprocess.Popen(
+        [sys.executable, "-m", "prophase.runs.usage.measured_command", str(path)]
+    )
+    before = {
+        number: signal.signal(number, lambda sent, frame: logger.send_signal(sent))
+        for number in (signal.SIGTERM, signal.SIGHUP)
+    } | {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    try:
+        return logger.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,187 @@
+"""Samples as a table: read what a logger has written, even one that was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+from prophase.errors import (
+    FormatError,
+    MissingFileError,
+    ParameterError,
+    StorageError,
+    storage_error,
+)
+from prophase.runs.usage.measurement_order import Ending, Order, run_order
+
+#: ends of file names a table can be written to
+FORMATS = (".parquet", ".csv", ".jsonl")
+
+
+def read_usage(path: Path | str, *, series_id: str | None = None) -> pd.DataFrame:
+    """Return the samples of a command, one row each, in the shape of the usage table.
+
+    Parameters
+    ----------
+    path : path
+        What ``prophase log`` or :func:`log_usage` has written: Parquet, CSV, or the lines a
+        logger left that was killed.
+    series_id : str, optional
+        Name of the series; by default the one in the file, else the file's name.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise MissingFileError(f"{path}: there is no such file. Make one with: prophase log")
+    if path.suffix == ".parquet":
+        samples = pd.read_parquet(path)
+    elif path.suffix == ".csv":
+        samples = pd.read_csv(path)
+    else:
+        samples = pd.DataFrame(_whole_lines(path))
+    if "time_s" not in samples.columns:
+        raise FormatError(f"{path}: holds no samples (no column time_s).")
+    if series_id is not None or "series_id" not in samples.columns:
+        samples = samples.drop(columns="series_id", errors="ignore")
+        samples.insert(0, "series_id", series_id or path.name.removesuffix(path.suffix))
+    return samples
+
+
+def write_usage(samples: pd.DataFrame, path: Path) -> None:
+    """Write samples in the format the file's name asks for."""
+    check_format(path)
+    try:
+        if path.suffix == ".parquet":
+            samples.to_parquet(path, compression="zstd", index=False)
+        elif path.suffix == ".csv":
+            samples.to_csv(path, index=False)
+        else:
+            samples.to_json(path, orient="records", lines=True)
+    except OSError as cause:
+        raise storage_error(cause, path) from cause
+
+
+def check_format(path: Path) -> None:
+    """Refuse a file name whose format we do not write, before anything runs."""
+    if path.suffix not in FORMATS:
+        raise ParameterError(f"{path}: the name must end with one of {', '.join(FORMATS)}.")
+
+
+def _whole_lines(path: Path) -> list[dict[str, float]]:
+    """Return the rows of a file of JSON lines; half a line of a killed writer is left out."""
+    rows = []
+    for line in path.read_bytes().splitlines():
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            continue
+    return rows
+
+
+def run_logged(
+    command: Sequence[str],
+    out: Path | str = "usage.parquet",
+    *,
+    every_s: float = 5.0,
+    memory_gib: float | None = None,
+) -> Ending:
+    """Run a command, write its usage to a file, and return how it ended.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and arguments; its input and output are ours.
+    out : path
+        Parquet, CSV or JSON lines, by its end. While the command runs, samples are in
+        ``OUT.part``, where they stay if the logger is killed.
+    every_s : float, default=5
+        Seconds between samples. Peaks in between are caught by the kernel's own marks.
+    memory_gib : float, optional
+        Limit that holds for all processes of the command together.
+    """
+    out = Path(out)
+    check_format(out)
+    part = out.with_name(out.name + ".part")
+    with tempfile.TemporaryDirectory(prefix="prophase-log-") as folder:
+        result = Path(folder) / "result.json"
+        order = Order(
+            list(command), str(part.resolve()), str(result), every_s=every_s, memory_gib=memory_gib
+        )
+        try:
+            part.unlink(missing_ok=True)
+            part.touch()
+        except OSError as cause:
+            raise storage_error(cause, out) from cause
+        run_order(order, Path(folder))
+        if not result.exists():
+            raise StorageError(
+                f"The logger was killed. What it had sampled is in {part}; read it with "
+                "prophase.runs.usage.read_usage."
+            )
+        ending = Ending(**json.loads(result.read_text(encoding="utf-8")))
+    if ending.samples > ending.lost_samples:
+        write_usage(read_usage(part, series_id=_series_name(command)), out)
+    part.unlink(missing_ok=True)
+    if ending.lost_samples:
+        raise StorageError(
+            f"{out}: no space left on the device; the last {ending.lost_samples} of "
+            f"{ending.samples} samples could not be written. The command ended with exit code "
+            f"{ending.exit_code}."
+        )
+    return ending
+
+
+@contextmanager
+def log_usage(out: Path | str = "usage.parquet", *, every_s: float = 5.0) -> Iterator[None]:
+    """Log what this program and its children use while the block runs.
+
+    A process beside this one does the sampling, so a crash of the block, or ``kill -9``, loses
+    nothing that was sampled: it stays in ``OUT.part``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> out = Path(tempfile.mkdtemp()) / "usage.jsonl"
+    >>> with log_usage(out, every_s=1):
+    ...     work = [0] * 10_000
+    >>> len(read_usage(out)) >= 2
+    True
+    """
+    out = Path(out)
+    check_format(out)
+    part = out.with_name(out.name + ".part")
+    try:
+        part.unlink(missing_ok=True)
+        part.touch()
+    except OSError as cause:
+        raise storage_error(cause, out) from cause
+    order = {"pid": os.getpid(), "every_s": every_s, "samples": str(part.resolve())}
+    beside = subprocess.Popen(
+        [sys.executable, "-m", "prophase.runs.usage.sidecar", json.dumps(order)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert beside.stdin is not None
+    assert beside.stdout is not None
+    try:
+        beside.stdout.readline()
+        yield
+    finally:
+        beside.stdin.close()
+        beside.wait()
+        beside.stdout.close()
+        if part.stat().st_size:
+            write_usage(read_usage(part, series_id=out.name.removesuffix(out.suffix)), out)
+        part.unlink(missing_ok=True)
+
+
+def _series_name(command: Sequence[str]) -> str:
+    return Path(command[0]).name

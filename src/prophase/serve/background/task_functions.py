@@ -1,0 +1,266 @@
+"""Replays, comparisons and sizes in the background, with the results of the commands."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from prophase.errors import BadRowsError, InputError, ProphaseError
+from prophase.serve.background.task_kinds import Progress
+from prophase.trace.workspace_paths import UPLOADS
+
+
+def simulate_trace(
+    folder: Path, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Replay the jobs of a workspace, as ``prophase simulate``."""
+    from prophase.sim import Workload, simulate
+    from prophase.sim.measures.job_classes import groups_of
+    from prophase.sim.results import cluster_of, schedule_values
+    from prophase.trace.trace_tables import open_trace
+
+    progress("reading the trace", None)
+    trace = open_trace(folder)
+    cluster = cluster_of(trace, arguments["cluster"], where=folder.name)
+    workload = Workload.from_jobs(trace.jobs)
+    if arguments["by"] is not None:
+        groups_of(workload, arguments["by"])
+    progress(f"replaying {len(workload):,} jobs", None)
+    names = ("order", "place", "queue", "estimate", "leave_out_unfit", "noise", "seed")
+    schedule = simulate(workload, cluster, **{name: arguments[name] for name in names})
+    metrics = schedule.metrics(by=arguments["by"])
+    return schedule_values(schedule, cluster, metrics, trace.data_hash)
+
+
+def compare_changes(
+    folder: Path, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Compare changes with a baseline, as ``prophase whatif``."""
+    from prophase.errors import ParameterError
+    from prophase.sim import Workload
+    from prophase.sim.results import cluster_of, comparison_values, smallest_cluster_values
+    from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
+    from prophase.sim.whatif.scenarios import WhatIfQuestion, scenarios_of
+    from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
+    from prophase.trace.trace_tables import open_trace
+
+    question = WhatIfQuestion(
+        add=tuple(arguments["add"]),
+        remove=tuple(arguments["remove"]),
+        loads=tuple(arguments["load"]),
+        policies=tuple(arguments["policy"]),
+        sharing=arguments["sharing"],
+        combine=arguments["combine"],
+    )
+    promise = parse_wait_target(arguments["target"]) if arguments["target"] else None
+    if promise is None and question.is_empty:
+        raise ParameterError(
+            "nothing to compare with the baseline. Say for example add, load, policy or target."
+        )
+    progress("reading the trace", None)
+    trace = open_trace(folder)
+    workload = Workload.from_jobs(trace.jobs)
+    cluster = cluster_of(trace, arguments["cluster"], where=folder.name)
+    base = {name: arguments[name] for name in ("order", "place", "queue", "estimate")}
+    scenarios, remarks = scenarios_of(question, workload, cluster, base)
+    scenarios = runnable_scenarios(scenarios, leave_out_unfit=arguments["leave_out_unfit"])
+    seeds, block_h = arguments["seeds"], arguments["block_h"]
+    run: dict[str, Any] = {"seeds": seeds, "block_h": block_h, "workers": 1}
+    compared = compare_scenarios(
+        scenarios,
+        progress=lambda done, total: progress(f"{done} of {total} replays", 100 * done / total),
+        **run,
+    )
+    told = comparison_values(
+        compared,
+        scenarios,
+        measure=arguments["measure"],
+        seeds=seeds,
+        block_h=block_h,
+        data_hash=trace.data_hash,
+        remarks=remarks,
+    )
+    if promise is not None:
+        sizes = smallest_clusters(
+            scenarios,
+            promise,
+            progress=lambda done, total: progress(
+                f"{done} of {total} searches", 100 * done / total
+            ),
+            **run,
+        )
+        told |= {
+            "target": arguments["target"],
+            "smallest": [smallest_cluster_values(one) for one in sizes],
+        }
+    return told
+
+
+def recommend_sizes(
+    folder: Path, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Say what tasks should ask for, as ``prophase size advise``."""
+    from prophase.sizing.export_formats import recommendations_document
+    from prophase.sizing.recommender import Gate, recommend
+    from prophase.trace.trace_tables import open_trace
+
+    progress("reading", None)
+    trace = open_trace(folder, tables=["jobs"])
+    found = recommend(
+        trace.jobs,
+        risk=arguments["risk"],
+        gate=Gate(
+            fewest_runs=arguments["min_runs"],
+            least_saving=arguments["min_saving"],
+            most_oom=arguments["max_oom"],
+        ),
+        resource=arguments["resource"],
+        data_hash=trace.data_hash,
+        show=lambda percent: progress("trying advice on the past", percent),
+    )
+    return recommendations_document(found)
+
+
+def watch_reported(
+    folder: Path, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Watch reported jobs against their predictions, as ``prophase watch --with``."""
+    import pandas as pd
+
+    from prophase.profile.drift.workspace_watch import (
+        begin_watching,
+        publish,
+        watch_as_json,
+        watch_folder,
+    )
+    from prophase.serve.feedback.store import FeedbackStore
+    from prophase.trace.workspace import Workspace
+
+    workspace = Workspace(folder)
+    watched = watch_folder(workspace)
+    remarks: list[str] = []
+    with workspace.writing():
+        if watched.started:
+            watcher = watched.load()
+        else:
+            progress("learning what is usual", None)
+            watcher, remarks = begin_watching(workspace, watched)
+        reported = [job for _, job in FeedbackStore(folder).since(0)]
+        if reported:
+            table = pd.DataFrame(reported).reindex(columns=_columns(reported, watcher))
+            taken = watched.take(table)
+            remarks.append(f"{taken.new:,} reported jobs are new, {taken.known:,} were known.")
+        watched.go_on(
+            watcher,
+            lambda done, all_: progress(f"watching {all_:,} jobs", 100 * done / max(all_, 1)),
+        )
+        publish(workspace, watcher)
+    return watch_as_json(watcher, watched, remarks)
+
+
+def _columns(reported: list[dict[str, Any]], watcher: Any) -> list[str]:
+    """Return all columns that reports have, and those that the watcher cannot do without."""
+    needed = [watcher.target, *(watcher.profiler_.columns_ if watcher.profiler_ else ())]
+    return list(dict.fromkeys([*(name for job in reported for name in job), *needed]))
+
+
+def import_upload(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    """Import ``upload/name`` below the uploads; the file is gone afterwards, whatever happens."""
+    room = folder / UPLOADS / arguments["upload"]
+    try:
+        return _imported(folder, room / arguments["name"], arguments, progress)
+    except ProphaseError as error:
+        # where the service keeps uploads says nothing to the one who sent the file
+        raise InputError(str(error).replace(f"{room}/", "")) from error
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def _imported(
+    folder: Path, path: Path, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    from prophase.trace.import_pipeline import import_trace
+    from prophase.trace.schema import SCHEMAS
+    from prophase.trace.source_recognition import recognise_source, unsure_columns, usable_mapping
+    from prophase.trace.workspace import Workspace
+
+    def read(source: str, mapping: str | None) -> dict[str, Any]:
+        options = {}
+        if mapping is not None:
+            options["map"] = str(path.with_name(".mapping.toml"))
+            Path(options["map"]).write_text(mapping, encoding="utf-8")
+        report = import_trace(
+            source, path, Workspace(folder), options=options, keep=arguments["keep"],
+            max_bad=arguments["max_bad"], mode=arguments["mode"], command="POST /v1/import",
+            progress=progress,
+        )  # fmt: skip
+        used = {"path": path.name, "mapping": mapping, "unsure": unsure_columns(mapping or "")}
+        return report.to_dict() | used
+
+    source, mapping = arguments["source"], arguments["mapping"]
+    if mapping is not None:
+        return read(source or "csv", mapping)
+    if source is not None:
+        return read(source, None)
+    source, mapping = recognise_source(path, [*SCHEMAS])
+    try:
+        return read(source, mapping)
+    except BadRowsError:
+        # our names, but times or amounts written in a form that only a mapping tells
+        if source != "csv" or mapping is not None:
+            raise
+        return read(source, usable_mapping(path, [*SCHEMAS]))
+
+
+def retrain_models(
+    folder: Path, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Learn predictions, requests and profiles from the jobs of the workspace."""
+    from prophase.study.workspace_models import learn_models
+
+    found = learn_models(
+        folder,
+        arguments.get("targets"),
+        method=arguments.get("method", "default"),
+        seed=arguments.get("seed", 0),
+        show=progress,
+    )
+    return found.to_dict()
+
+
+def prove_recommendation(
+    folder: Path, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Replay the workspace's jobs with and without an advice, as ``prophase prove``."""
+    from prophase.sim import Cluster
+    from prophase.sizing.recommender import Gate
+    from prophase.study.proof.candidate import candidate_of
+    from prophase.study.proof.prover import prove
+    from prophase.study.proof.verdict import Limits
+    from prophase.trace.trace_tables import open_trace
+
+    progress("reading the trace", None)
+    trace = open_trace(folder, tables=["jobs", "nodes"])
+    text = arguments["cluster"]
+    nodes = Cluster.from_nodes(trace.nodes) if "nodes" in trace.tables else None
+    given = arguments["advice"]
+    proof = prove(
+        trace.jobs,
+        None if given is None else candidate_of(given),
+        nodes if text is None else Cluster.parse(text),
+        limits=Limits(*(arguments[n] for n in ("max_oom", "min_saving", "max_longer_wait"))),
+        risk=arguments["risk"],
+        gate=Gate(arguments["min_runs"], arguments["advise_above"]),
+        resource=arguments["resource"],
+        kind=arguments["kind"],
+        splits=arguments["splits"],
+        seeds=arguments["seeds"],
+        fails_after=arguments["kills_after"],
+        by=arguments["by"],
+        policy={name: arguments[name] for name in ("order", "place", "queue")},
+        seed=arguments["seed"],
+        show=progress,
+    )
+    return {"data_hash": trace.data_hash, **proof.to_dict()}

@@ -1,0 +1,41 @@
+"""What can be done in the background: name -> function.
+
+A function takes the folder of the workspace, the arguments of the request (checked by the route
+that starts the task) and ``progress(step, percent or None)``; it returns what JSON can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from prophase.plain import finite
+from prophase.provenance import with_provenance
+
+Progress = Callable[[str, float | None], None]
+Work = Callable[[Path, Mapping[str, Any], Progress], dict[str, Any]]
+
+#: kind -> module:function, imported only in the process that does the work
+KINDS = {
+    "import": "prophase.serve.background.task_functions:import_upload",
+    "learn": "prophase.serve.background.task_functions:retrain_models",
+    "simulate": "prophase.serve.background.task_functions:simulate_trace",
+    "whatif": "prophase.serve.background.task_functions:compare_changes",
+    "size": "prophase.serve.background.task_functions:recommend_sizes",
+    "prove": "prophase.serve.background.task_functions:prove_recommendation",
+    "watch": "prophase.serve.background.task_functions:watch_reported",
+    "page": "prophase.serve.pages.work:page_data",
+}
+
+
+def result_of(
+    kind: str, folder: Path, arguments: Mapping[str, Any], progress: Progress
+) -> dict[str, Any]:
+    """Do what a kind stands for and return its result for JSON, with all that it depends on."""
+    module, _, name = KINDS[kind].partition(":")
+    work: Work = getattr(import_module(module), name)
+    told = with_provenance(work(folder, arguments, progress), seed=arguments.get("seed"))
+    result: dict[str, Any] = finite(told)
+    return result

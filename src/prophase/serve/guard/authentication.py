@@ -1,0 +1,71 @@
+"""Who is asking: by the token of the request, or anybody where none is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.datastructures import Headers
+
+from prophase.serve.problems import Problem
+from prophase.serve.tokens import Role, TokenStore
+
+#: where a browser keeps the token of its user
+COOKIE = "prophase_token"
+
+
+@dataclass(frozen=True)
+class AuthenticatedCaller:
+    """A caller, and what it may do; no role means that a token is missing or wrong."""
+
+    name: str
+    role: Role | None
+    #: what to say when something is asked that needs a role
+    refusal: Problem | None = None
+    #: whether it sent a token at all
+    sent: bool = False
+
+
+def authenticated_caller(headers: Headers, store: TokenStore) -> AuthenticatedCaller:
+    """Return who asks; a wrong token is not refused here, as some pages need none."""
+    secret = _secret(headers)
+    if secret is None:
+        if not store.all():
+            return AuthenticatedCaller("anyone", "admin")
+        return AuthenticatedCaller(
+            "anyone",
+            None,
+            _unknown(
+                "a token is needed. Send it as 'Authorization: Bearer prophase_...'; make one "
+                "with: prophase serve token add NAME"
+            ),
+        )
+    token = store.find(secret)
+    if token is None:
+        if not store.all():
+            return AuthenticatedCaller("anyone", "admin")
+        unknown = _unknown("this token is unknown: mistyped, or it was revoked.")
+        return AuthenticatedCaller("anyone", None, unknown, sent=True)
+    if token.expired():
+        expired = _unknown(
+            f"the token {token.name!r} expired at {token.expires_at}. Make a new one with: "
+            "prophase serve token add NAME"
+        )
+        return AuthenticatedCaller(token.name, None, expired, sent=True)
+    return AuthenticatedCaller(token.name, token.role, sent=True)
+
+
+def _unknown(words: str) -> Problem:
+    return Problem(401, words, {"www-authenticate": 'Bearer realm="prophase"'})
+
+
+def _secret(headers: Headers) -> str | None:
+    said = headers.get("authorization")
+    if said is not None:
+        kind, _, secret = said.partition(" ")
+        return secret.strip() if kind.lower() == "bearer" else ""
+    try:
+        held = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return None
+    return held.value if held is not None and held.value else None

@@ -1,0 +1,139 @@
+"""Decisions as events of the cluster, so that ``kubectl describe`` shows them.
+
+They are sent by a thread of their own after the answer; if the API server does not take them,
+they are dropped and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import ssl
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prophase.serve.submit.decision import SubmitDecision
+from prophase.serve.submit.pods import mapping, owner_of
+
+log = logging.getLogger("prophase.serve")
+#: where Kubernetes puts what a pod needs to speak to the API server
+_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_WAITING, _TIMEOUT_S, _MOST_MESSAGE = 1000, 5.0, 1000
+_REASONS = {
+    "set": "ProphaseSet",
+    "retried": "ProphaseSet",
+    "annotated": "ProphaseAnnotated",
+    "dry-run": "ProphaseWouldChange",
+}
+
+
+class Events:
+    """Sends events to an API server.
+
+    Parameters
+    ----------
+    address : str
+        Of the API server.
+    account : path
+        Folder with ``token`` and ``ca.crt``, as every pod has it.
+    """
+
+    def __init__(self, address: str, account: Path = _ACCOUNT) -> None:
+        self.address, self.account = address.rstrip("/"), account
+        self.dropped = 0
+        self._waiting: queue.Queue[dict[str, Any] | None] = queue.Queue(_WAITING)
+        self._thread = threading.Thread(target=self._send_all, name="events", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def of_cluster(cls) -> Events | None:
+        """Return those of the cluster we run in; None elsewhere."""
+        host = os.environ.get("KUBERNETES_SERVICE_HOST")
+        if not host or not (_ACCOUNT / "token").is_file():
+            return None
+        name = f"[{host}]" if ":" in host else host
+        return cls(f"https://{name}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}")
+
+    def tell(self, document: Mapping[str, Any], namespace: str, decision: SubmitDecision) -> None:
+        """Take an event; never waits."""
+        made = event(document, namespace, decision)
+        if made is None:
+            return
+        try:
+            self._waiting.put_nowait(made)
+        except queue.Full:
+            self.dropped += 1
+
+    def close(self) -> None:
+        """Send what waits and stop."""
+        try:
+            self._waiting.put(None, timeout=_TIMEOUT_S)
+        except queue.Full:
+            return
+        self._thread.join(timeout=2 * _TIMEOUT_S)
+
+    def _send_all(self) -> None:
+        while (made := self._waiting.get()) is not None:
+            try:
+                self._send(made)
+            except (OSError, urllib.error.URLError, ValueError) as cause:
+                self.dropped += 1
+                if self.dropped in (1, 10, 100) or self.dropped % 1000 == 0:
+                    log.warning("events not taken so far: %d (%s)", self.dropped, cause)
+
+    def _send(self, made: dict[str, Any]) -> None:
+        # the token changes every hour
+        token = (self.account / "token").read_text(encoding="utf-8").strip()
+        request = urllib.request.Request(
+            f"{self.address}/api/v1/namespaces/{made['metadata']['namespace']}/events",
+            json.dumps(made).encode(),
+            {"Content-Type": "application/json", "Authorization": f"Bearer {token}"},
+        )
+        authority = self.account / "ca.crt"
+        trusted = ssl.create_default_context(cafile=str(authority) if authority.is_file() else None)
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=trusted) as reply:
+            reply.read()
+
+
+def event(
+    document: Mapping[str, Any], namespace: str, decision: SubmitDecision
+) -> dict[str, Any] | None:
+    """Return the event of a decision; None if there is nothing to tell, or nobody to tell it of."""
+    if decision.outcome not in _REASONS:
+        return None
+    metadata, owner = mapping(document.get("metadata")), owner_of(document)
+    if owner is not None:
+        about = {name: owner.get(name) for name in ("apiVersion", "kind", "name", "uid")}
+    elif metadata.get("name"):
+        # the object has no uid yet: it is being created
+        about = {name: document.get(name) for name in ("apiVersion", "kind")}
+        about["name"] = metadata["name"]
+    else:
+        return None
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": "prophase-", "namespace": namespace},
+        "involvedObject": {
+            **{name: str(value) for name, value in about.items() if value},
+            "namespace": namespace,
+        },
+        "type": "Normal",
+        "reason": _REASONS[decision.outcome],
+        "message": decision.reason[:_MOST_MESSAGE],
+        "source": {"component": "prophase"},
+        "reportingComponent": "prophase.dev/webhook",
+        "reportingInstance": os.environ.get("HOSTNAME", "prophase")[:63],
+        "action": "Admission",
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }

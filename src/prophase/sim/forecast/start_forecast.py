@@ -1,0 +1,260 @@
+"""Widen intervals by what past forecasts missed, so that they hold what they promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, ParameterError
+from prophase.sim.cluster import Cluster
+from prophase.sim.forecast.futures import Futures
+from prophase.sim.forecast.queue_state import QueueState
+from prophase.sim.signatures import Floats
+
+#: an offset below a minute would let a few seconds count as a large miss
+_LEAST_OFFSET_S = 60.0
+
+
+@dataclass(frozen=True)
+class IntervalWidening:
+    """How far to move both ends of an interval on the logarithm of the wait.
+
+    Attributes
+    ----------
+    low, high : float
+        Moves of the lower end (down) and of the upper end (up); never inwards.
+    offset_s : float
+        Added to waits before the logarithm: a tenth of a usual wait, so that zero can move too.
+    """
+
+    low: float = 0.0
+    high: float = 0.0
+    offset_s: float = _LEAST_OFFSET_S
+
+    def apply(self, low_s: float, high_s: float) -> tuple[float, float]:
+        """Return the widened interval.
+
+        Examples
+        --------
+        >>> IntervalWidening(high=np.log(2.0)).apply(0.0, 540.0)
+        (0.0, 1140.0)
+        """
+        lower = (low_s + self.offset_s) * np.exp(-self.low) - self.offset_s
+        upper = (high_s + self.offset_s) * np.exp(self.high) - self.offset_s
+        return max(0.0, round(float(lower), 6)), max(0.0, round(float(upper), 6))
+
+    @classmethod
+    def learn(
+        cls,
+        low_s: Floats,
+        high_s: Floats,
+        truth_s: Floats,
+        *,
+        independent: int | None = None,
+        outside: float = 0.1,
+    ) -> Self:
+        """Find moves that leave at most this share of the true starts beyond each end.
+
+        This is split conformal prediction with quantiles (Romano et al. 2019), each end apart.
+
+        Parameters
+        ----------
+        independent : int, optional
+            How many of the forecasts are independent: those of one instant share their luck.
+            Fewer call for more caution.
+        """
+        offset = max(_LEAST_OFFSET_S, 0.1 * float(np.median(truth_s)))
+        low, high, truth = (np.log(values + offset) for values in (low_s, high_s, truth_s))
+        place = min(1.0, (1.0 - outside) * (1.0 + 1.0 / (independent or len(truth_s))))
+        return cls(
+            max(0.0, float(np.quantile(low - truth, place))),
+            max(0.0, float(np.quantile(truth - high, place))),
+            offset,
+        )
+
+
+#: less history than this supports no forecast
+LEAST_FINISHED = 50
+#: more running jobs than this share that find no room: the cluster is not the one described
+_HOMELESS = 0.05
+
+
+@dataclass(frozen=True)
+class StartForecast:
+    """When a job is expected to start, in seconds from now; ``reason`` if that cannot be told.
+
+    Attributes
+    ----------
+    p10_s, p50_s, p90_s : float
+        Between the outer two it starts in 80 % of all cases.
+    starts_s : array
+        Start in each simulated future.
+    """
+
+    job_id: str
+    now_s: float
+    p10_s: float | None
+    p50_s: float | None
+    p90_s: float | None
+    running: int
+    waiting: int
+    ahead: int
+    starts_s: Floats = field(repr=False, default_factory=lambda: np.empty(0))
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a forecast."""
+        return not self.reason
+
+    def share_within(self, seconds: float) -> float | None:
+        """Return the probability that the job starts within so many seconds."""
+        return float((self.starts_s <= seconds).mean()) if self.known else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON knows them."""
+        return {
+            "job_id": self.job_id,
+            "now_s": self.now_s,
+            "p10_s": self.p10_s,
+            "p50_s": self.p50_s,
+            "p90_s": self.p90_s,
+            "start_p10_s": None if self.p10_s is None else self.now_s + self.p10_s,
+            "start_p50_s": None if self.p50_s is None else self.now_s + self.p50_s,
+            "start_p90_s": None if self.p90_s is None else self.now_s + self.p90_s,
+            "running": self.running,
+            "waiting": self.waiting,
+            "ahead": self.ahead,
+            "draws": len(self.starts_s),
+            "reason": self.reason,
+            "notes": list(self.notes),
+        }
+
+
+def forecast_start(
+    jobs: pd.DataFrame,
+    cluster: Cluster,
+    job: str | Mapping[str, Any],
+    *,
+    now_s: float | None = None,
+    draws: int = 100,
+    newcomers: bool = True,
+    stretch: IntervalWidening | None = None,
+    random_state: int = 0,
+    **policy: Any,
+) -> StartForecast:
+    """Say when a job will start, with an interval, or why that cannot be said.
+
+    Running jobs keep what they hold for a time drawn from finished jobs of their kin that ran
+    at least as long; waiting jobs get run times the same way, and newcomers arrive as on past
+    days. Nothing that happens after ``now_s`` is looked at.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        Job table with ``submit_s``, ``start_s`` and ``end_s`` or ``duration_s``.
+    job : str or mapping
+        A waiting job's id, or a request submitted now: ``{"request_gpus": 4, "user": "ann"}``.
+    now_s : float, optional
+        The instant; the last event of the table if not given.
+    draws : int, default=100
+        Futures to simulate.
+    newcomers : bool, default=True
+        Let jobs arrive after now, as they did on past days.
+    stretch : Stretch, optional
+        Widen the interval; ``measure_coverage`` finds how much is needed.
+    **policy
+        Settings of ``simulate``: ``order``, ``place``, ``queue`` ...
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"job_id": [f"j{i}" for i in range(100)]})
+    >>> jobs["submit_s"], jobs["duration_s"] = 100.0 * jobs.index, 190.0
+    >>> jobs["request_gpus"], jobs["start_s"] = 1.0, 190.0 * jobs.index
+    >>> found = forecast_start(jobs, Cluster.uniform(1, 1), "j70", now_s=12_000.0)
+    >>> round(found.p50_s)
+    1300
+    """
+    if draws < 10:
+        raise ParameterError(f"draws is {draws}: an interval needs at least 10.")
+    if now_s is None:
+        now_s = last_event_s(jobs)
+    state = QueueState.at(jobs, now_s)
+    job_id, state = _target(jobs, state, job)
+    counts = {
+        "job_id": job_id,
+        "now_s": state.now_s,
+        "running": len(state.running),
+        "waiting": len(state.waiting),
+        "ahead": int((state.waiting["job_id"].astype(str) == job_id).to_numpy().argmax()),
+    }
+
+    def abstain(reason: str) -> StartForecast:
+        return StartForecast(**counts, p10_s=None, p50_s=None, p90_s=None, reason=reason)  # type: ignore[arg-type]
+
+    if len(state.finished) < LEAST_FINISHED:
+        return abstain(
+            f"only {len(state.finished):,} jobs have finished by then; {LEAST_FINISHED} are needed"
+        )
+    futures = Futures.of(state, cluster, job_id, draws, newcomers, random_state)
+    try:
+        starts, homeless = futures.run(policy)
+    except InputError as cause:
+        return abstain(str(cause).rstrip("."))
+    if homeless > _HOMELESS:
+        return abstain(
+            f"{homeless:.0%} of the running jobs find no room on this cluster: it is not the one "
+            "they run on"
+        )
+    if np.isnan(starts).mean() > 0.05:
+        return abstain("the job never starts in some of the simulated futures")
+    found = np.nan_to_num(starts, nan=np.inf)
+    raw_low, middle, raw_high = np.quantile(found, [0.1, 0.5, 0.9])
+    low, high = (stretch or IntervalWidening()).apply(float(raw_low), float(raw_high))
+    return StartForecast(
+        **counts,  # type: ignore[arg-type]
+        p10_s=low,
+        p50_s=float(middle),
+        p90_s=high,
+        starts_s=found,
+        notes=tuple(futures.notes),
+    )
+
+
+def last_event_s(jobs: pd.DataFrame) -> float:
+    """Return the last instant that a job table tells of: a submission, start or end."""
+    columns = [name for name in ("submit_s", "start_s", "end_s") if name in jobs]
+    times = jobs[columns].to_numpy(np.float64, na_value=np.nan)
+    if not np.isfinite(times).any():
+        raise InputError("the job table tells no time at all; name --now.")
+    return float(np.nanmax(times))
+
+
+def _target(
+    jobs: pd.DataFrame, state: QueueState, job: str | Mapping[str, Any]
+) -> tuple[str, QueueState]:
+    """Find the job among those that wait, or add it as the last of them."""
+    if isinstance(job, str):
+        if (state.waiting["job_id"].astype(str) == job).any():
+            return job, state
+        for what, part in (("already runs", state.running), ("has already run", state.finished)):
+            if (part["job_id"].astype(str) == job).any():
+                raise ParameterError(f"job {job} {what} at {state.now_s:,.0f} s.")
+        if (jobs["job_id"].astype(str) == job).any():
+            raise ParameterError(f"job {job} is not submitted by {state.now_s:,.0f} s.")
+        raise ParameterError(f"job {job} is not in the job table.")
+    unknown = [name for name in job if name not in state.waiting and not name.startswith("attr_")]
+    if unknown:
+        raise ParameterError(f"the job table has no column {unknown[0]} to ask for.")
+    row = {"job_id": "new job", "submit_s": state.now_s, "instances": 1.0, **job}
+    added = pd.DataFrame([{name: row.get(name) for name in state.waiting.columns}])
+    added = added.astype(
+        {n: t for n, t in state.waiting.dtypes.items() if pd.api.types.is_float_dtype(t)}
+    )
+    both = pd.concat([state.waiting, added], ignore_index=True) if len(state.waiting) else added
+    return str(row["job_id"]), replace(state, waiting=both)

@@ -1,1 +1,0 @@
-"""Published simulators, reproduced exactly."""

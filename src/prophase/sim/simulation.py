@@ -1,0 +1,223 @@
+"""Replay a workload on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, ParameterError, not_among
+from prophase.sim.cluster import Cluster
+from prophase.sim.feasibility import ignores_types, keep_fitting, never_fit, with_types
+from prophase.sim.owners import owners_of
+from prophase.sim.policies import OrderPolicy, named, order_policies, place_policies
+from prophase.sim.rules.backfill import Backfill
+from prophase.sim.rules.node_availability import Autoscaler, Failures
+from prophase.sim.rules.parsing import as_rule, as_table, span
+from prophase.sim.rules.preemption import Preemption
+from prophase.sim.rules.quotas import over_quota, quota_matrix
+from prophase.sim.rules.retry_ladder import Ladder
+from prophase.sim.rules.rule_set import SchedulingRules
+from prophase.sim.rules.speed_and_sharing import Sharing, Speeds, as_sharing, as_speeds
+from prophase.sim.schedule import Schedule
+from prophase.sim.signatures import GPUS, Floats
+from prophase.sim.static_loop import rank_by, run_static_loop
+from prophase.sim.workload import Workload
+
+#: what a queue does when its first job does not fit
+QUEUES = {
+    "strict": "the first job that does not fit holds up all behind it",
+    "skip": "a job that does not fit is passed over for the next that does",
+    "easy": "the first job gets a reservation; later ones start if they do not delay it",
+    "conservative": "every waiting job gets a reservation; later ones start if they delay none",
+}
+
+
+def simulate(
+    workload: Workload,
+    cluster: Cluster,
+    *,
+    order: str | Callable[[Workload], Floats] = "fifo",
+    order_options: Mapping[str, Any] | None = None,
+    place: str = "best_fit",
+    queue: str = "skip",
+    estimate: str = "time_limit_s",
+    noise: float = 0.0,
+    backfill: Backfill | str | None = None,
+    preempt: Preemption | str | None = None,
+    share: Sharing | str | None = None,
+    speeds: Speeds | str | None = None,
+    scaling: Autoscaler | str | None = None,
+    calendar: pd.DataFrame | str | None = None,
+    failures: Failures | str | None = None,
+    ladder: Ladder | str | None = None,
+    quotas: pd.DataFrame | str | None = None,
+    shares: pd.DataFrame | str | None = None,
+    half_life_s: float | str = 0.0,
+    leave_out_unfit: bool = False,
+    seed: int = 0,
+) -> Schedule:
+    """Replay a workload on a cluster and return when and where each job ran.
+
+    Rules may be given as text (``preempt="checkpoint=10min,restart=30s"``, ``"on"``), tables
+    as the path of a CSV or Parquet file.
+
+    Parameters
+    ----------
+    order : str or function
+        Who goes first: a policy's name, a function of the workload, or ``"column:NAME"`` for
+        any column of the job table, smallest first (``"column:predicted_duration_s"``).
+    order_options : mapping, optional
+        Options of the order, such as the weights of ``"multifactor"``.
+    place : str
+        Which node a job goes to.
+    queue : {"skip", "strict", "easy", "conservative"}
+        What happens behind a job that does not fit.
+    estimate : str, default="time_limit_s"
+        Column with the run times that backfilling plans with; where it is missing, or shorter
+        than the run, the true run time is taken.
+    noise : float, default=0
+        Estimates are multiplied by a lognormal factor of this sigma, drawn once per job.
+    backfill : Backfill, optional
+        How often and how far a backfilling queue plans.
+    preempt : Preemption, optional
+        Waiting jobs may push out running ones that come after them in the order.
+    share : Sharing, optional
+        How GPUs are shared, and how much neighbours slow each other down.
+    speeds : Speeds, optional
+        How fast kinds of jobs run on GPU types.
+    scaling : Autoscaler, optional
+        Nodes are booted and stopped as jobs need them.
+    calendar : DataFrame, optional
+        Planned absences of nodes, as ``rules.outages.calendar_events`` reads them.
+    failures : Failures, optional
+        Nodes fail by chance (``seed``); their jobs start again, from the last checkpoint if
+        ``preempt`` says how often those are made, else from the beginning.
+    ladder : Ladder, optional
+        Attempts that ask for less memory than they need are killed and climb.
+    quotas : DataFrame, optional
+        What users and queues may hold at a time.
+    shares : DataFrame, optional
+        What users and accounts own, for orders that share fairly.
+    half_life_s : float, default=0
+        Usage counts half after this time in orders that share fairly; 0: it never fades.
+    leave_out_unfit : bool, default=False
+        Leave out, and count, jobs that not even the empty cluster could run. Otherwise they
+        are refused before the replay starts.
+    seed : int, default=0
+        For whatever draws lots: random policies, noise, failures.
+    """
+    if queue not in QUEUES:
+        raise ParameterError(not_among(f"queue {queue!r} is unknown.", queue, QUEUES))
+    policy = named(place, place_policies(), "place")
+    rules = SchedulingRules(
+        as_rule(Backfill, backfill, "backfill"),
+        as_rule(Preemption, preempt, "preempt"),
+        as_sharing(share),
+        as_speeds(speeds, workload),
+        as_rule(Autoscaler, scaling, "scaling"),
+        as_table(calendar, "calendar"),
+        as_rule(Failures, failures, "failures"),
+        as_rule(Ladder, ladder, "ladder"),
+        as_table(quotas, "quotas"),
+    )
+    plans = queue in ("easy", "conservative")
+    if rules.backfill is not None and not plans:
+        raise ParameterError(f"backfill= goes with queue easy or conservative, not {queue}.")
+    if rules.share is not None:
+        workload = rules.share.apply(workload)
+    if rules.scaling is not None:
+        cluster = cluster.first(rules.scaling.most_nodes(cluster))
+    workload, widened = workload.spread_over(int(cluster.matrix[:, GPUS].max()))
+    asks = with_types(workload, cluster)
+    stuck = never_fit(asks, cluster)
+    workload, asks = keep_fitting(
+        workload,
+        asks,
+        stuck,
+        "fit on no node of this cluster even when it is empty",
+        cluster,
+        leave_out=leave_out_unfit,
+    )
+    if rules.quotas is not None:
+        over = over_quota(*quota_matrix(rules.quotas, workload), asks)
+        why = "ask for more than their own quota and could never start"
+        workload, asks = keep_fitting(workload, asks, over, why, cluster, leave_out=leave_out_unfit)
+    workload = replace(workload, asks=asks)
+    moving, key = _order(order, workload, dict(order_options or {}))
+    absences = None
+    if plans or moving or rules.any():
+        # compiled when first needed
+        from prophase.sim.dynamic_simulation import simulate_dynamic
+
+        attempts, absences = simulate_dynamic(
+            workload,
+            cluster,
+            key,
+            policy,
+            rules,
+            moving=moving,
+            order_options=dict(order_options or {}),
+            queue=queue,
+            estimate_s=_estimates(workload, estimate, noise, seed) if plans else None,
+            owners=owners_of(workload, as_table(shares, "shares")),
+            half_life_s=span(half_life_s, "half_life_s"),
+            seed=seed,
+        )
+    else:
+        attempts = run_static_loop(
+            workload.submit_s,
+            workload.duration_s,
+            workload.asks,
+            rank_by(key),
+            cluster.matrix,
+            policy.score,
+            choose_gpu=policy.choose_gpu,
+            facts=policy.prepare(asks, cluster, seed) if policy.prepare else None,
+            trees=policy.pure,
+            lots=policy.lots,
+            fill=policy.fill,
+            strict=queue == "strict",
+        )
+    name = order if isinstance(order, str) else getattr(order, "__name__", "own")
+    notes = [f"{count:,} jobs left out: {reason}" for reason, count in workload.left_out.items()]
+    if ignores_types(workload, cluster):
+        notes.append("GPU types that jobs ask for are ignored: the cluster names none")
+    if widened:
+        notes.append(f"{widened:,} jobs wider than a node run as gangs over several nodes")
+    return Schedule(workload, cluster, attempts, name, place, queue, tuple(notes), absences)
+
+
+def _estimates(workload: Workload, column: str, noise: float, seed: int) -> Floats:
+    """Return believed run times; a job is never believed shorter than it is, unless by noise."""
+    if column not in workload.jobs:
+        raise InputError(
+            f"backfilling plans with {column}, which the job table lacks. Name another column "
+            "with --estimate, such as duration_s for perfect estimates."
+        )
+    if not noise >= 0:
+        raise ParameterError(f"noise = {noise}: give 0 or more.")
+    believed = workload.jobs[column].fillna(0.0).to_numpy(np.float64)
+    longest: Floats = np.maximum(believed, workload.duration_s)
+    if noise:
+        longest = longest * np.random.default_rng(seed).lognormal(0.0, noise, len(longest))
+    return longest
+
+
+def _order(
+    order: str | Callable[[Workload], Floats], workload: Workload, options: dict[str, Any]
+) -> tuple[OrderPolicy | None, Floats]:
+    """Return the order if it moves, and the keys of one that does not."""
+    if callable(order):
+        return None, np.asarray(order(workload), np.float64)
+    if order.startswith("column:"):
+        return None, workload.key(order.removeprefix("column:"))
+    policy: OrderPolicy = named(order, order_policies(), "order")
+    if policy.moves:
+        policy.check(options)
+        return policy, np.zeros(len(workload))
+    policy.check(options)
+    return None, np.asarray(policy.key(workload, **options), np.float64)

@@ -1,0 +1,1 @@
+"""Which policy, how large a cluster, how much load? Many replays with intervals."""

@@ -1,0 +1,170 @@
+"""Replay scenarios on the same jobs and rank them against the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, ParameterError, nearest
+from prophase.sim.output_analysis import Interval
+from prophase.sim.request_variants import highest_of
+from prophase.sim.simulation import simulate
+from prophase.sim.sweep.dry_run import try_policies, unfit_jobs
+from prophase.sim.sweep.resampled_traces import (
+    AS_RECORDED,
+    Resampler,
+    interval_of_resamples,
+    paired_change,
+    require_blocks,
+)
+from prophase.sim.sweep.results import more_is_better
+from prophase.sim.sweep.runner import measures_of
+from prophase.sim.whatif.scenarios import BASELINE, Scenario
+from prophase.sim.workload import name_some
+from prophase.workers import run_all
+
+
+@dataclass(frozen=True)
+class ScenarioComparison:
+    """Measures of every scenario and seed; seed 0 is the trace as recorded."""
+
+    scenarios: tuple[Scenario, ...]
+    cells: pd.DataFrame
+    blocks: int
+    left_out: Mapping[str, int]
+
+    def ranked(self, measure: str = "mean_wait_s") -> pd.DataFrame:
+        """Return one row per scenario, best first.
+
+        Columns: the measure (mean over seeds, interval, and the trace as recorded), its change
+        against the baseline with a paired 95 % interval, the same in percent, and a verdict.
+        """
+        known = [str(name) for name in self.cells if name not in ("scenario", "seed")]
+        if measure not in known:
+            raise ParameterError(
+                f"measure {measure!r} is unknown. {nearest(measure, known)} "
+                f"Known: {', '.join(known)}."
+            )
+        drawn = self.cells[self.cells["seed"] != AS_RECORDED]
+        recorded = self.cells[self.cells["seed"] == AS_RECORDED].set_index("scenario")
+        by_seed = drawn.pivot(index="scenario", columns="seed", values=measure)
+        before = by_seed.loc[BASELINE].to_numpy(float)
+        sign = -1.0 if more_is_better(measure) else 1.0
+        rows = []
+        for scenario in self.scenarios:
+            after = by_seed.loc[scenario.name].to_numpy(float)
+            own, change = self._intervals(before, after)
+            whole = 100 / before.mean() if before.mean() else np.nan
+            rows.append(
+                {
+                    "scenario": scenario.name,
+                    "nodes": len(scenario.cluster),
+                    "gpus": scenario.cluster.gpus,
+                    measure: own.mean,
+                    f"{measure}_low": own.low,
+                    f"{measure}_high": own.high,
+                    f"{measure}_trace": recorded.loc[scenario.name, measure],
+                    "change": change.mean,
+                    "change_low": change.low,
+                    "change_high": change.high,
+                    "change_pct": whole * change.mean,
+                    "verdict": _verdict(scenario.name, change, sign),
+                }
+            )
+        table = pd.DataFrame(rows).sort_values(measure, ascending=sign > 0, kind="stable")
+        table.insert(0, "rank", np.arange(1, len(table) + 1))
+        return table.reset_index(drop=True)
+
+    def _intervals(self, before: Any, after: Any) -> tuple[Interval, Interval]:
+        if len(after) < 2:
+            one, two = float(after[0]), float(after[0] - before[0])
+            return (
+                Interval(one, np.nan, np.nan, 0.95, "one seed", 1),
+                Interval(two, np.nan, np.nan, 0.95, "one seed", 1),
+            )
+        return (
+            interval_of_resamples(after, self.blocks),
+            paired_change(before, after, self.blocks),
+        )
+
+
+def compare_scenarios(
+    scenarios: Sequence[Scenario],
+    *,
+    seeds: int = 10,
+    block_h: float = 24.0,
+    workers: int | str = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> ScenarioComparison:
+    """Replay every scenario on the trace and on resampled traces, the same for all.
+
+    Parameters
+    ----------
+    scenarios : sequence of Scenario
+        From ``scenarios_of``, after ``runnable_scenarios``.
+    seeds : int, default=10
+        Traces whose days are drawn anew; see ``Resampler``.
+    """
+    drawn = drawing(scenarios, block_h)
+    require_blocks(drawn[0][1], seeds)
+    tasks = list(product(range(AS_RECORDED, seeds + 1), range(len(scenarios))))
+    rows: list[dict[str, Any]] = []
+    for (seed, number), measures in run_all(_replay, drawn, tasks, workers=workers):
+        rows.append({"scenario": scenarios[number].name, "seed": seed, **measures})
+        if progress:
+            progress(len(rows), len(tasks))
+    cells = pd.DataFrame(rows).sort_values(["scenario", "seed"]).reset_index(drop=True)
+    return ScenarioComparison(
+        tuple(scenarios), cells, drawn[0][1].blocks, scenarios[0].workload.left_out
+    )
+
+
+def runnable_scenarios(
+    scenarios: Sequence[Scenario], *, leave_out_unfit: bool = False
+) -> list[Scenario]:
+    """Refuse what cannot run, or leave a job that one scenario cannot run out of all."""
+    stuck = np.zeros(len(scenarios[0].workload), np.bool_)
+    for scenario in scenarios:
+        unfit = unfit_jobs(highest_of(scenario.workload, scenario.policy), scenario.cluster)
+        if unfit.any() and not leave_out_unfit:
+            ids = scenario.workload.jobs.loc[unfit, "job_id"]
+            raise InputError(
+                f"{scenario.name}: {int(unfit.sum()):,} of {len(unfit):,} jobs fit on no node of "
+                f"the cluster even when it is empty: {name_some(ids)}. Add nodes that fit, or "
+                "leave these jobs out of all scenarios (--leave-out-unfit)."
+            )
+        stuck |= unfit
+    kept = {
+        id(one.workload): one.workload.without(stuck, "fit on no node of one of the clusters")
+        for one in scenarios
+    }
+    runnable = [replace(one, workload=kept[id(one.workload)]) for one in scenarios]
+    for scenario in runnable:
+        try_policies(scenario.workload, scenario.cluster, [scenario.policy])
+    return runnable
+
+
+def drawing(scenarios: Sequence[Scenario], block_h: float) -> list[tuple[Scenario, Resampler]]:
+    """Pair each scenario with what draws its jobs; scenarios of the same jobs share it."""
+    draws = {id(one.workload): Resampler(one.workload, block_h) for one in scenarios}
+    return [(one, draws[id(one.workload)]) for one in scenarios]
+
+
+def _replay(drawn: Sequence[tuple[Scenario, Resampler]], task: tuple[int, int]) -> dict[str, Any]:
+    seed, number = task
+    scenario, draw = drawn[number]
+    workload = draw(seed, scenario.load)
+    return measures_of(simulate(workload, scenario.cluster, seed=seed, **scenario.policy))
+
+
+def _verdict(name: str, change: Interval, sign: float) -> str:
+    if name == BASELINE:
+        return "-"
+    if change.values < 2 or change.holds(0.0):
+        return "no clear change"
+    return "better" if sign * change.mean < 0 else "worse"

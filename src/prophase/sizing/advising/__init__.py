@@ -1,1 +1,0 @@
-"""What each task should ask for from now on, and whether that is worth it."""

@@ -1,0 +1,94 @@
+"""Advice at every point of a task's past, held against the runs that came after it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from scipy.stats import beta
+
+from prophase.sizing.ladder_from_peaks import ladder_of
+from prophase.sizing.least_waste.ladder import Floats
+from prophase.sizing.resources import Resource
+
+#: advice is made anew whenever the history has grown by this factor
+_GROWTH = 1.25
+#: how sure the interval of the realised risk is
+_COVERED = 0.9
+_FEWEST = 3
+
+
+class RecommendationBacktest:
+    """Walk forward through the past of one task.
+
+    Kills are counted over all runs that an advice was tried on; what is saved over the later
+    half of the past, as the advice of many runs is closer to the one that is given now.
+
+    Parameters
+    ----------
+    fewest : int
+        Runs before the first advice; half of the past if that is less.
+    """
+
+    def __init__(self, fewest: int, risk: float, what: Resource) -> None:
+        self.fewest, self.risk, self.what = fewest, risk, what
+        self.count = self.kills = 0
+        self.saving = math.nan
+
+    @property
+    def share(self) -> float:
+        """Share of the runs tried on that were killed at their first request."""
+        return self.kills / self.count if self.count else math.nan
+
+    def run(
+        self,
+        peaks: Floats,
+        hours: Floats,
+        requests: Floats,
+        now: float,
+        ladder: Sequence[float],
+    ) -> None:
+        """Try advice out on the past; ``ladder`` is the one that is given now.
+
+        What is saved is told at the rungs of that ladder, with the attempts that the advice of
+        its time needed: the ladder knows those runs already and would look too good on them.
+        """
+        middle = len(peaks) // 2
+        known = max(min(self.fewest, middle), _FEWEST)
+        asked = reserved = 0.0
+        while known < len(peaks):
+            upto = min(len(peaks), max(known + 1, int(known * _GROWTH)))
+            rungs = ladder_of(peaks[:known], self.risk, now, self.what)
+            for place in range(known, upto):
+                self.count += 1
+                self.kills += int(rungs[0] < peaks[place])
+                if place >= middle and requests[place] > 0:
+                    attempts = 1
+                    if self.what.kills:
+                        attempts = max(_attempts(one, peaks[place]) for one in (rungs, ladder))
+                    asked += hours[place] * _asked(ladder, attempts, peaks[place])
+                    reserved += hours[place] * requests[place]
+            known = upto
+        if reserved > 0:
+            self.saving = float(1.0 - asked / reserved)
+
+    def interval(self) -> tuple[float, float]:
+        """Return the Clopper-Pearson interval of the share of kills."""
+        if not self.count:
+            return math.nan, math.nan
+        kills, held = self.kills, self.count - self.kills
+        rest = (1 - _COVERED) / 2
+        low = float(beta.ppf(rest, kills, held + 1)) if kills else 0.0
+        high = float(beta.ppf(1 - rest, kills + 1, held)) if held else 1.0
+        return low, high
+
+
+def _attempts(rungs: Sequence[float], peak: float) -> int:
+    """Return how many requests are made until one holds."""
+    return next((place for place, rung in enumerate(rungs, 1) if rung >= peak), len(rungs) + 1)
+
+
+def _asked(rungs: Sequence[float], attempts: int, peak: float) -> float:
+    """Return the sum of so many requests; whoever needs more than the ladder has gets plenty."""
+    plenty = 2 * max(rungs[-1], peak) if attempts > len(rungs) else 0.0
+    return sum(rungs[:attempts]) + plenty

@@ -1,0 +1,1 @@
+"""Memory and CPU in bins: the classes that the thesis predicts."""

@@ -1,0 +1,164 @@
+"""Advice kept in a file: what each task should ask for, ready when a job is submitted.
+
+Making advice tries it out on the whole past, which takes time; a service or a scheduler looks
+it up in no time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prophase.errors import InputError, ModelFileError
+from prophase.modelfile import load_model, save_model
+from prophase.sizing.recommender import Gate, Recommendation, ResourceRecommendations, recommend
+from prophase.sizing.replays.task_runs import NAMING, UNNAMED
+from prophase.sizing.resources import RESOURCES
+
+KIND = "sizing.requests"
+LAYOUT = 1
+#: what is sized at submission
+SIZED = ("memory", "cpu", "time")
+_NUMBERS = ("runs", "now", "oom", "oom_low", "oom_high", "tried", "saving", "saved_per_month")
+
+
+@dataclass(frozen=True)
+class Recommendations:
+    """Advice for every task, by resource.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"task": ["align"] * 40, "memory_peak_gib": 2.0, "duration_s": 600.0})
+    >>> jobs = jobs.assign(job_id=range(40), request_memory_gib=16.0)
+    >>> learn_recommendations(jobs).of("memory", "align").keep
+    False
+    """
+
+    advice: Mapping[str, ResourceRecommendations]
+    data_hash: str = ""
+    #: resource -> why there is no advice
+    silent: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found = {
+            resource: {one.task: one for one in advice.tasks}
+            for resource, advice in self.advice.items()
+        }
+        object.__setattr__(self, "_by_task", found)
+
+    def of(self, resource: str, task: str) -> Recommendation | None:
+        """Return the advice for one task; None if nothing is known of it."""
+        by_task: Mapping[str, Mapping[str, Recommendation]] = self.__dict__["_by_task"]
+        return by_task.get(resource, {}).get(task)
+
+    def save(self, path: Path | str) -> str:
+        """Write the advice to one file and return its checksum."""
+        parts = {resource: _packed(advice) for resource, advice in self.advice.items()}
+        return save_model(
+            path,
+            kind=KIND,
+            meta={"layout": LAYOUT, "resources": parts, "silent": dict(self.silent)},
+            data_hash=self.data_hash,
+        )
+
+    @staticmethod
+    def load(path: Path | str) -> Recommendations:
+        """Return the advice of a file."""
+        held = load_model(path, kind=KIND)
+        if held.meta.get("layout") != LAYOUT:
+            raise ModelFileError(
+                f"{path}: was written by Prophase {held.version} in another layout. Learn it anew "
+                "with: prophase learn"
+            )
+        try:
+            parts = {name: _unpacked(name, one) for name, one in held.meta["resources"].items()}
+            return Recommendations(parts, held.data_hash, dict(held.meta["silent"]))
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as cause:
+            raise ModelFileError(
+                f"{path}: the advice cannot be put together again: {cause!r}. Learn it anew with: "
+                "prophase learn"
+            ) from cause
+
+
+def learn_recommendations(
+    jobs: pd.DataFrame,
+    *,
+    risk: float = 0.01,
+    gate: Gate | None = None,
+    resources: Sequence[str] = SIZED,
+    data_hash: str = "",
+    progress: Callable[[str], None] = lambda step: None,
+) -> Recommendations:
+    """Return advice for every task of a trace, for each resource that it measures."""
+    found, silent = {}, {}
+    for resource in resources:
+        progress(f"sizing {resource}")
+        try:
+            found[resource] = recommend(
+                jobs, risk=risk, gate=gate, resource=resource, data_hash=data_hash
+            )
+        except InputError as cause:
+            silent[resource] = str(cause)
+    return Recommendations(found, data_hash, silent)
+
+
+def task_of(job: Mapping[str, Any]) -> str:
+    """Return the task that a job counts as, given the columns that have a value.
+
+    Examples
+    --------
+    >>> task_of({"user": "ann", "workload": "bert"})
+    'bert'
+    """
+    return next((str(job[name]) for name in NAMING if job.get(name) is not None), UNNAMED)
+
+
+def _packed(advice: ResourceRecommendations) -> dict[str, Any]:
+    tasks = advice.tasks
+    return {
+        "risk": advice.risk,
+        "span_h": advice.span_h,
+        "left_out": dict(advice.left_out),
+        "tasks": [one.task for one in tasks],
+        "why": [one.why for one in tasks],
+        "keep": [one.keep for one in tasks],
+        "ladders": [list(one.ladder) for one in tasks],
+        # JSON has no NaN
+        **{name: [_known(getattr(one, name)) for one in tasks] for name in _NUMBERS},
+    }
+
+
+def _unpacked(resource: str, held: Mapping[str, Any]) -> ResourceRecommendations:
+    rows = zip(
+        held["tasks"], held["why"], held["keep"], held["ladders"],
+        *(held[name] for name in _NUMBERS), strict=True,
+    )  # fmt: skip
+    tasks = []
+    for task, why, keep, ladder, runs, *numbers in rows:
+        now, oom, low, high, tried, saving, saved = map(_number, numbers)
+        rungs = tuple(map(float, ladder))
+        counts = int(runs), int(tried)
+        tasks.append(
+            Recommendation(
+                str(task), counts[0], now, rungs, oom, low, high, counts[1], saving, saved,
+                str(why), bool(keep),
+            )
+        )  # fmt: skip
+    unit = RESOURCES[resource].unit
+    left_out = {str(k): int(v) for k, v in held["left_out"].items()}
+    return ResourceRecommendations(
+        tasks, float(held["risk"]), unit, resource, left_out, float(held["span_h"])
+    )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,184 @@
+"""The first run of a job nobody has run before: what to ask for, and how that narrows later."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right, insort
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.plain import finite
+from prophase.profile.predict.job_model import learn
+from prophase.sizing.registry import make_online_sizer
+from prophase.sizing.replays.replay import Replayed, replay
+from prophase.sizing.replays.task_runs import known_before, task_runs
+from prophase.sizing.resources import RESOURCES
+from prophase.sizing.sizer import Outcome, known_number
+from prophase.study.proof.kinds import choose_kinds, with_kinds
+
+#: runs of a job that are known, from which each line of the curve begins
+AFTER = (0, 1, 3, 10)
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class AfterRuns:
+    """What sizes look like once a job has run so often, over all jobs of the history."""
+
+    runs_known: int
+    decisions: int
+    #: first request over what was needed: median, and where 80 % lie
+    factor: float
+    factor_low: float
+    factor_high: float
+    killed_pct: float
+    #: reserved but unused, against what users' own requests waste; NaN without requests
+    waste_pct: float
+
+
+@dataclass(frozen=True)
+class FirstRun:
+    """Sizes for a job, a range for what it will use, and how sizes narrow as it runs."""
+
+    task: str
+    unit: str
+    runs_known: int
+    #: requests of the 1st, 2nd and 3rd attempt
+    ladder: tuple[float, ...]
+    #: foretold peak and its 90 % range; NaN if nothing can be foretold
+    peak: float
+    peak_low: float
+    peak_high: float
+    duration_s: float
+    duration_low_s: float
+    duration_high_s: float
+    why: str
+    curve: list[AfterRuns]
+    #: columns that runs of the same thing share
+    kind: tuple[str, ...] = ("task",)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON knows it."""
+        found: dict[str, Any] = finite(asdict(self))
+        return found
+
+
+def first_run(
+    history: pd.DataFrame,
+    job: Mapping[str, Any],
+    *,
+    resource: str = "memory",
+    risk: float | None = None,
+    by: Sequence[str] = (),
+    seed: int = 0,
+) -> FirstRun:
+    """Return what a job should ask for in its first run.
+
+    Parameters
+    ----------
+    history : DataFrame
+        Finished jobs of others; runs of the job itself are used if there are some.
+    job : mapping
+        What is known of it, in columns of the job table.
+    resource : str
+        What is sized.
+    risk : float, optional
+        Share of runs that may be killed; without it kills are weighed against waste.
+    by : sequence of str
+        Columns that runs of the same thing share; without them what advice works best for:
+        task, group and task, or user and task.
+
+    Examples
+    --------
+    >>> at = np.arange(60)
+    >>> jobs = pd.DataFrame({"job_id": at.astype(str), "task": np.where(at % 2, "a", "b")})
+    >>> jobs["submit_s"], jobs["duration_s"], jobs["request_memory_gib"] = 3600.0 * at, 600.0, 8.0
+    >>> jobs["memory_peak_gib"] = 2.0 + (at % 5) / 10
+    >>> found = first_run(jobs, {"task": "new", "request_memory_gib": 8.0})
+    >>> found.runs_known, found.ladder[0] <= 8.0, [one.runs_known for one in found.curve]
+    (0, True, [0, 1, 3, 10])
+    """
+    what = RESOURCES[resource]
+    kind = tuple(by) or choose_kinds(history, resource=resource, seed=seed)
+    runs = task_runs(with_kinds(history, kind, resource), track="strict", resource=resource)
+    asked = pd.DataFrame([dict(job)])
+    if "job_id" not in asked:
+        asked["job_id"] = "first"
+    named = with_kinds(
+        asked.assign(**{name: "-" for name in kind if name not in asked and name != "task"}),
+        kind, resource,
+    )  # fmt: skip
+    (task,), (features,) = known_before(named, "strict", what)
+    sizer = make_online_sizer("default", risk)
+    ended = sorted(runs.runs, key=lambda run: run.end_s)
+    sizer.learn(
+        Outcome(run.task, {**run.features, "post": run.post}, run.peak, run.runtime_h)
+        for run in ended
+    )
+    ladder = [what.allocatable(sizer.predict(task, features))]
+    own = known_number(features, "request_gib")
+    if own:
+        # nobody asks for more than the user does, before a kill shows that more is needed
+        ladder[0] = min(ladder[0], own)
+    for attempt in range(2, _TRIES + 1):
+        more = sizer.retry(task, features, attempt, ladder[-1])
+        ladder.append(what.allocatable(more if more > ladder[-1] else 2 * ladder[-1]))
+    seen = sum(run.task == task for run in runs.runs)
+    use, run_time = (
+        _foretold(history, asked, name, seed) for name in (what.use_column, "duration_s")
+    )
+    factor = what.use_factor
+    return FirstRun(
+        task, what.unit, seen, tuple(float(rung) for rung in ladder),
+        use["value"] * factor, use["low"] * factor, use["high"] * factor,
+        run_time["value"], run_time["low"], run_time["high"], str(use["reason"]),
+        cold_start(replay(runs, make_online_sizer("default", risk), protocol="timeline")), kind,
+    )  # fmt: skip
+
+
+def cold_start(replayed: Replayed) -> list[AfterRuns]:
+    """Return how sizes narrow with the runs that are known of a job, over a whole history.
+
+    Runs known of a job are those that had ended when it was decided; each run counts once, in
+    the line of the runs that were known.
+    """
+    ends: dict[str, list[float]] = {}
+    held: dict[int, list[tuple[float, bool, float, float]]] = {start: [] for start in AFTER}
+    for one in replayed.decisions:
+        before = ends.setdefault(one.run.task, [])
+        known = bisect_right(before, one.run.start_s)
+        start = max(number for number in AFTER if number <= known)
+        users = (one.run.request - one.run.peak) * one.run.runtime_h
+        held[start].append(
+            (one.asked[0] / one.run.peak, len(one.asked) > 1 or one.unfit, one.waste(), users)
+        )
+        insort(before, one.run.end_s)
+    return [_after(start, rows) for start, rows in held.items() if rows]
+
+
+def _after(start: int, rows: list[tuple[float, bool, float, float]]) -> AfterRuns:
+    factors, killed, waste, users = map(np.array, zip(*rows, strict=True))
+    low, middle, high = np.quantile(factors, [0.1, 0.5, 0.9])
+    known = np.isfinite(users)
+    whole = float(users[known].sum())
+    relative = 100 * float(waste[known].sum()) / whole if whole > 0 else math.nan
+    return AfterRuns(
+        start, len(rows), float(middle), float(low), float(high),
+        100 * float(killed.mean()), relative,
+    )  # fmt: skip
+
+
+def _foretold(history: pd.DataFrame, asked: pd.DataFrame, target: str, seed: int) -> dict[str, Any]:
+    """Return the prediction of one target, or why there is none."""
+    nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
+    try:
+        model = learn(history, [target], random_state=seed)
+        row = model.predict(asked).iloc[0]
+    except InputError as cause:
+        return {**nothing, "reason": str(cause)}
+    return {name: row[name] for name in ("value", "low", "high", "reason")}

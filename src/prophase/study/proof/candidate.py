@@ -1,0 +1,224 @@
+"""An advice to be proven: a ladder of requests per task, made now or read from a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+from prophase.errors import FormatError, MissingFileError, ParameterError
+from prophase.sizing.recommender import ResourceRecommendations
+from prophase.sizing.resources import RESOURCES
+
+_FORM = "Write one with: prophase size HISTORY --export json > advice.json"
+#: resources whose requests a replay can change
+PROVABLE = ("memory", "cpu", "gpu")
+
+
+@dataclass(frozen=True)
+class CandidateLadder:
+    """What one task is advised to ask for.
+
+    Attributes
+    ----------
+    ladder : tuple of float
+        Requests of the 1st, 2nd ... attempt.
+    saving : float
+        Predicted share of what the task reserves today; NaN if nothing was predicted.
+    keep : bool
+        The task keeps the request it has.
+    """
+
+    task: str
+    ladder: tuple[float, ...]
+    saving: float = math.nan
+    oom: float = math.nan
+    keep: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An advice for the tasks of a trace, whoever made it."""
+
+    resource: str
+    unit: str
+    tasks: Mapping[str, CandidateLadder]
+    risk: float = math.nan
+    name: str = "advice"
+    #: columns whose values, joined by "/", name a task; empty: the trace's own tasks
+    kind: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.resource not in PROVABLE:
+            raise ParameterError(
+                f"{self.name}: is an advice for {self.resource}, which a replay cannot change. "
+                f"What can be proven: {', '.join(PROVABLE)}."
+            )
+        # whoever wrote 1.2 GPUs gets two, so that is what is replayed, settled and compared
+        given = RESOURCES[self.resource].allocatable
+        tasks = {
+            name: replace(one, ladder=tuple(float(given(rung)) for rung in one.ladder))
+            for name, one in self.tasks.items()
+        }
+        object.__setattr__(self, "tasks", tasks)
+
+    @property
+    def changed(self) -> dict[str, CandidateLadder]:
+        """The tasks that are to ask for something else."""
+        return {name: one for name, one in self.tasks.items() if not one.keep}
+
+    @classmethod
+    def made(
+        cls, advice: ResourceRecommendations, name: str = "advice", kind: Sequence[str] = ()
+    ) -> Self:
+        """Take what ``prophase.sizing.advise`` returned."""
+        return cls(
+            advice.resource,
+            advice.unit,
+            {
+                one.task: CandidateLadder(
+                    one.task, one.ladder, one.saving, one.oom, one.keep, one.why
+                )
+                for one in advice.tasks
+            },
+            advice.risk,
+            name,
+            tuple(kind),
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the advice as JSON knows it."""
+        return {
+            "resource": self.resource,
+            "unit": self.unit,
+            "risk": _known(self.risk),
+            "kind": list(self.kind),
+            "tasks": [
+                {
+                    "task": one.task,
+                    "ladder": list(one.ladder),
+                    "saving": _known(one.saving),
+                    "oom": _known(one.oom),
+                    "keep": one.keep,
+                    "why": one.why,
+                }
+                for one in self.tasks.values()
+            ],
+        }
+
+
+def read_candidate(path: str | Path) -> Candidate:
+    """Read an advice that ``prophase size --export json`` or ``csv`` wrote.
+
+    A table of one's own needs the columns ``task`` and ``advice`` (the first request); ``2nd``,
+    ``3rd`` and ``saving_pct`` are read if there.
+    """
+    source = Path(path)
+    try:
+        text = source.read_text(encoding="utf-8")
+    except FileNotFoundError as cause:
+        raise MissingFileError(f"{source}: there is no such advice. {_FORM}") from cause
+    except (OSError, UnicodeDecodeError) as cause:
+        raise FormatError(f"{source}: cannot be read as an advice. {_FORM}") from cause
+    if source.suffix.lower() == ".csv":
+        rows = list(csv.DictReader(io.StringIO(text)))
+        return _of_rows(rows, {}, source)
+    try:
+        document = json.loads(text)
+    except ValueError as cause:
+        raise FormatError(f"{source}: is neither JSON nor .csv ({cause}). {_FORM}") from cause
+    return candidate_of(document, name=str(source))
+
+
+def candidate_of(document: Any, *, name: str = "advice") -> Candidate:
+    """Return the advice that a JSON document holds.
+
+    Examples
+    --------
+    >>> candidate_of({"tasks": [{"task": "align", "advice": 2.0}]}).tasks["align"].ladder
+    (2.0,)
+    """
+    if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
+        raise FormatError(f"{name}: has no list of tasks. {_FORM}")
+    if not all(isinstance(row, dict) for row in document["tasks"]):
+        raise FormatError(f"{name}: a task is a mapping with task and advice. {_FORM}")
+    return _of_rows(document["tasks"], document, Path(name))
+
+
+def _of_rows(
+    rows: Iterable[Mapping[str, Any]], document: Mapping[str, Any], source: Path
+) -> Candidate:
+    resource = str(document.get("resource") or "memory")
+    if resource not in RESOURCES:
+        raise FormatError(f"{source}: sizes {resource!r}, which is no resource. {_FORM}")
+    tasks: dict[str, CandidateLadder] = {}
+    for number, row in enumerate(rows, 1):
+        one = _task(row, number, source)
+        if one.task in tasks:
+            raise FormatError(f"{source}: task {one.task!r} stands there twice; keep one of them.")
+        tasks[one.task] = one
+    if not tasks:
+        raise FormatError(f"{source}: advises no task. {_FORM}")
+    risk = _number(document.get("risk"), "risk", source)
+    kind = document.get("kind") or ()
+    if not isinstance(kind, list | tuple) or not all(isinstance(one, str) for one in kind):
+        raise FormatError(f"{source}: kind is {kind!r}, but is a list of columns.")
+    return Candidate(resource, RESOURCES[resource].unit, tasks, risk, source.name, tuple(kind))
+
+
+def _task(row: Mapping[str, Any], number: int, source: Path) -> CandidateLadder:
+    name = row.get("task")
+    if not name:
+        raise FormatError(f"{source}: row {number} names no task. {_FORM}")
+    asked = row["ladder"] if "ladder" in row else [row.get(c) for c in ("advice", "2nd", "3rd")]
+    if not isinstance(asked, list | tuple):
+        raise FormatError(
+            f"{source}: task {name!r}: ladder is {asked!r}, but is a list of numbers."
+        )
+    why = str(row.get("why") or "")
+    keep = bool(row["keep"]) if "keep" in row else why.startswith("keep")
+    given = [one for one in asked if one is not None and one != ""]
+    ladder = tuple(_number(one, f"{name}: advice", source) for one in given)
+    if keep:
+        ladder = tuple(rung for rung in ladder if math.isfinite(rung))
+    elif not ladder:
+        raise FormatError(f"{source}: task {name!r} has no advice (column advice). {_FORM}")
+    wrong = next((rung for rung in ladder if not (math.isfinite(rung) and rung > 0)), None)
+    if wrong is not None:
+        raise FormatError(
+            f"{source}: task {name!r} is advised {wrong:g}; ask for a number above 0."
+        )
+    if any(later < rung for rung, later in pairwise(ladder)):
+        rungs = ", ".join(f"{rung:g}" for rung in ladder)
+        raise FormatError(
+            f"{source}: task {name!r} asks for less after a kill ({rungs}); let requests rise."
+        )
+    saving, oom = (_share(row, what, source) for what in ("saving", "oom"))
+    return CandidateLadder(str(name), ladder, saving, oom, keep, why)
+
+
+def _share(row: Mapping[str, Any], what: str, source: Path) -> float:
+    """Read a share, or its percentage."""
+    if what in row:
+        return _number(row[what], what, source)
+    return _number(row.get(f"{what}_pct"), f"{what}_pct", source) / 100
+
+
+def _number(value: Any, what: str, source: Path) -> float:
+    if value is None or value == "":
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError) as cause:
+        raise FormatError(f"{source}: {what} is {value!r}, which is not a number.") from cause
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,246 @@
+"""Both sides on the cluster: waits, completion times and utilisation, on the trace and on others.
+
+The other traces have the days (or hours) of this one drawn anew; both sides meet the same jobs,
+so their differences are paired.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from prophase.errors import InputError
+from prophase.plain import finite
+from prophase.plural import counted
+from prophase.sim.cluster import Cluster
+from prophase.sim.measures.job_classes import groups_of
+from prophase.sim.rules.retry_ladder import Ladder
+from prophase.sim.schedule import Schedule
+from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, ASK_MILLI
+from prophase.sim.simulation import simulate
+from prophase.sim.sweep.dry_run import unfit_jobs
+from prophase.sim.sweep.resampled_traces import (
+    AS_RECORDED,
+    Resampler,
+    paired_change,
+    rough,
+)
+from prophase.sim.workload import Workload
+from prophase.study.proof.intervals import block_length_s
+from prophase.workers import run_all
+
+_HOUR_S = 3600.0
+#: cluster-wide numbers that are compared, with what they are called
+_WHOLE = (
+    "mean_wait_s", "p99_wait_s", "mean_jct_s", "gpu_utilisation_pct", "cpu_utilisation_pct",
+    "memory_utilisation_pct", "makespan_s", "restarts",
+)  # fmt: skip
+TODAY, ADVISED = "today", "advised"
+
+
+@dataclass(frozen=True)
+class MeasureChange:
+    """One measure on both sides, and the change from the first to the second.
+
+    ``today`` and ``advised`` are the trace as recorded; the interval comes from resampled ones.
+    """
+
+    measure: str
+    of: str
+    jobs: int
+    today: float
+    advised: float
+    change_low: float = math.nan
+    change_high: float = math.nan
+
+    @property
+    def change(self) -> float:
+        """Advised minus today."""
+        return self.advised - self.today
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON knows them."""
+        found: dict[str, Any] = finite({**self.__dict__, "change": self.change})
+        return found
+
+
+@dataclass(frozen=True)
+class Replays:
+    """What the cluster does with today's requests and with the advised ones."""
+
+    changes: list[MeasureChange]
+    #: memory that the replays allocated, to be held against what was reckoned, in GiB h
+    allocated_gib_h: dict[str, float]
+    notes: list[str]
+    jobs: int
+    seeds: int
+
+    def of(self, measure: str, of: str = "all jobs") -> MeasureChange | None:
+        """Return the change of a measure."""
+        return next((c for c in self.changes if (c.measure, c.of) == (measure, of)), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON knows it."""
+        return {
+            "jobs": self.jobs,
+            "seeds": self.seeds,
+            "allocated_gib_h": self.allocated_gib_h,
+            "changes": [one.to_dict() for one in self.changes],
+            "notes": self.notes,
+        }
+
+
+def replay_both(
+    today: Workload,
+    advised: Workload,
+    cluster: Cluster,
+    *,
+    ladder: Ladder | None,
+    policy: Mapping[str, Any],
+    by: str = "class",
+    seeds: int = 10,
+    leave_out_unfit: bool = True,
+    workers: int | str = 1,
+    show: Callable[[str, float], None] = lambda step, percent: None,
+) -> Replays:
+    """Replay both sides on the cluster.
+
+    Parameters
+    ----------
+    ladder : Ladder or None
+        How the advised side asks again after a kill.
+    by : str
+        What forms the classes of jobs, as for ``Schedule.metrics``.
+    seeds : int
+        Resampled traces; 0 gives no intervals.
+    leave_out_unfit : bool
+        Leave out jobs that fit on no node of the cluster; otherwise the replay refuses them.
+    workers : int or str, default=1
+        Processes, or the address of a Dask scheduler; the numbers are the same with any.
+    """
+    stuck = unfit_jobs(today, cluster) if leave_out_unfit else np.zeros(len(today), bool)
+    if stuck.all():
+        raise InputError(
+            f"none of the {counted(len(today), 'job')} fits on a node of this cluster: "
+            f"{_smallest(today)}. Name larger nodes (--cluster), or none to go without waits."
+        )
+    reason = "fit on no node of this cluster"
+    sides = {TODAY: today.without(stuck, reason), ADVISED: advised.without(stuck, reason)}
+    block_h = block_length_s(sides[TODAY].submit_s) / _HOUR_S
+    draws = {name: Resampler(side, block_h) for name, side in sides.items()}
+    blocks = draws[TODAY].blocks
+    seeds = seeds if blocks >= 2 and seeds >= 2 else 0
+    shared = _Shared(draws, cluster, ladder, policy, by, leave_out_unfit)
+    drawn = range(AS_RECORDED, seeds + 1)
+    by_seed: dict[int, dict[str, _Replay]] = {}
+    for seed, pair in run_all(_both, shared, drawn, workers=workers):
+        by_seed[seed] = pair
+        show("replaying both sides", 100 * len(by_seed) / len(drawn))
+    recorded = by_seed[AS_RECORDED]
+    allocated = {name: one.allocated_gib_h for name, one in recorded.items()}
+    notes = list(dict.fromkeys(note for one in recorded.values() for note in one.notes))
+    jobs = recorded[TODAY].jobs
+    measured = {name: [by_seed[seed][name].measures for seed in drawn] for name in (TODAY, ADVISED)}
+    if seeds and (said := rough(blocks)):
+        notes.append(said.replace("blocks", f"blocks of {block_h:.3g} h", 1))
+    counts = _counts(sides[TODAY], by)
+    changes = [
+        _change(key, measured, blocks, counts.get(key[1], jobs)) for key in measured[TODAY][0]
+    ]
+    return Replays(changes, allocated, notes, jobs, seeds)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What every replay needs."""
+
+    draws: Mapping[str, Resampler]
+    cluster: Cluster
+    ladder: Ladder | None
+    policy: Mapping[str, Any]
+    by: str
+    leave_out_unfit: bool
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """What one side of one trace gave."""
+
+    measures: dict[tuple[str, str], float]
+    allocated_gib_h: float
+    notes: tuple[str, ...]
+    jobs: int
+
+
+def _smallest(workload: Workload) -> str:
+    """Say what the job with the least memory asks for."""
+    asks = workload.asks[workload.asks[:, ASK_MEMORY].argmin()]
+    parts = {
+        "cores": asks[ASK_CPU] / 1000, "GiB": asks[ASK_MEMORY] / 1024,
+        "GPUs": asks[ASK_GPUS] * asks[ASK_MILLI] / 1000,
+    }  # fmt: skip
+    wanted = ", ".join(f"{value:.3g} {unit}" for unit, value in parts.items() if value > 0)
+    return f"the one with the least memory asks for {wanted or 'nothing that is stated'}"
+
+
+def _both(shared: _Shared, seed: int) -> dict[str, _Replay]:
+    """Replay both sides of one trace."""
+    found = {}
+    for name in (TODAY, ADVISED):
+        schedule = simulate(
+            shared.draws[name](seed), shared.cluster, seed=seed,
+            ladder=shared.ladder if name == ADVISED else None,
+            leave_out_unfit=shared.leave_out_unfit, **shared.policy,
+        )  # fmt: skip
+        held = schedule.occupancy
+        allocated = float(held.memory_gib @ held.length_s) / _HOUR_S
+        found[name] = _Replay(
+            _measures(schedule, shared.by), allocated, tuple(schedule.notes), len(schedule.workload)
+        )
+    return found
+
+
+def _measures(schedule: Schedule, by: str) -> dict[tuple[str, str], float]:
+    """Return numbers by measure and class."""
+    found = schedule.metrics(by=by)
+    measures: dict[tuple[str, str], float] = {}
+    for name in _WHOLE:
+        if found.get(name) is not None:
+            measures[name, "all jobs"] = float(found[name])
+    for row in found["classes"]:
+        for name in ("mean_wait_s", "p99_wait_s", "mean_jct_s"):
+            if row.get(name) is not None:
+                measures[name, str(row[by])] = float(row[name])
+    return measures
+
+
+def _counts(workload: Workload, by: str) -> dict[str, int]:
+    return {name: len(rows) for name, rows in groups_of(workload, by).rows()}
+
+
+def _change(
+    key: tuple[str, str],
+    measured: Mapping[str, list[dict[tuple[str, str], float]]],
+    blocks: int,
+    jobs: int,
+) -> MeasureChange:
+    first, then = (measured[side][0].get(key, math.nan) for side in (TODAY, ADVISED))
+    pairs = [
+        (one[key], two[key])
+        for one, two in zip(measured[TODAY][1:], measured[ADVISED][1:], strict=True)
+        if key in one and key in two and math.isfinite(one[key] + two[key])
+    ]
+    if len(pairs) < 2:
+        return MeasureChange(*key, jobs, first, then)
+    before, after = np.array(pairs).T
+    interval = paired_change(before, after, blocks)
+    # the resampled traces tell how much the change of the recorded one may vary
+    shift = (then - first) - interval.mean
+    low, high = interval.low + shift, interval.high + shift
+    if (before == after).all():
+        low = high = then - first
+    return MeasureChange(*key, jobs, first, then, low, high)

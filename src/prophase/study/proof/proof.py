@@ -1,0 +1,123 @@
+"""What a proof has found: both sides of every sum, kills, waits, promises, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from prophase.plain import finite
+from prophase.study.proof.backtest import SplitsFound
+from prophase.study.proof.cluster_replays import Replays
+from prophase.study.proof.intervals import Estimate
+from prophase.study.proof.verdict import Limits, Verdict
+
+
+@dataclass(frozen=True)
+class Total:
+    """One sum on both sides, and the share saved with its interval."""
+
+    name: str
+    unit: str
+    today: float
+    advised: float
+    saved: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON knows them."""
+        found: dict[str, Any] = finite(
+            {
+                "name": self.name, "unit": self.unit, "today": self.today,
+                "advised": self.advised, "difference": self.advised - self.today,
+                "saved": self.saved.to_dict(),
+            }
+        )  # fmt: skip
+        return found
+
+
+@dataclass(frozen=True)
+class TaskProof:
+    """What the advice does to one task of the history."""
+
+    task: str
+    runs: int
+    today_h: float
+    advised_h: float
+    predicted_h: float
+    killed: int
+    retries: int
+
+    @property
+    def saved_h(self) -> float:
+        """Amount x hours saved; negative if the advice costs more than it saves."""
+        return self.today_h - self.advised_h
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON knows them."""
+        return {**self.__dict__, "saved_h": self.saved_h}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Everything that was found, and the verdict."""
+
+    resource: str
+    unit: str
+    jobs: int
+    advised_jobs: int
+    left_out: dict[str, int]
+    totals: list[Total]
+    oom: Estimate
+    oom_today: Estimate
+    retries: int
+    predicted: float
+    tasks: list[TaskProof]
+    #: tasks of the history that keep their request -> why
+    kept_tasks: dict[str, str]
+    #: tasks of the advice that the history does not have
+    unknown_tasks: list[str]
+    replays: Replays | None
+    why_no_replay: str
+    splits: SplitsFound | None
+    verdict: Verdict
+    limits: Limits
+    #: shares, seeds and policy that the proof was made with
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def saving(self) -> Estimate:
+        """Share of the sized resource's hours that is saved."""
+        return self.totals[0].saved
+
+    @property
+    def losers(self) -> list[TaskProof]:
+        """Tasks whose advice costs more than it saves, the dearest first."""
+        return sorted((one for one in self.tasks if one.saved_h < 0), key=lambda one: one.saved_h)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON knows it."""
+        found: dict[str, Any] = finite(
+            {
+                "resource": self.resource,
+                "unit": self.unit,
+                "verdict": self.verdict.to_dict(),
+                "jobs": self.jobs,
+                "advised_jobs": self.advised_jobs,
+                "left_out": self.left_out,
+                "saving": self.saving.to_dict(),
+                "predicted_saving": self.predicted,
+                "oom": self.oom.to_dict(),
+                "oom_today": self.oom_today.to_dict(),
+                "retries": self.retries,
+                "totals": [one.to_dict() for one in self.totals],
+                "replays": self.replays.to_dict() if self.replays else None,
+                "why_no_replay": self.why_no_replay,
+                "splits": self.splits.to_dict() if self.splits else None,
+                "tasks": [one.to_dict() for one in self.tasks],
+                "kept_tasks": self.kept_tasks,
+                "unknown_tasks": self.unknown_tasks,
+                "losers": [one.task for one in self.losers],
+                "limits": self.limits.__dict__,
+                "settings": self.settings,
+            }
+        )
+        return found

@@ -1,0 +1,270 @@
+"""Prove an advice: the history replayed with today's requests and with the advised ladder."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError, ParameterError
+from prophase.sim.cluster import PLENTY, Cluster
+from prophase.sim.signatures import MEMORY, Floats
+from prophase.sizing.recommender import Gate, recommend
+from prophase.study.proof.backtest import forward_splits
+from prophase.study.proof.candidate import Candidate
+from prophase.study.proof.cluster_replays import replay_both
+from prophase.study.proof.intervals import Estimate, kill_share, share_saved
+from prophase.study.proof.kinds import with_kinds
+from prophase.study.proof.proof import Proof, TaskProof, Total
+from prophase.study.proof.reserved_hours import (
+    ProofJobs,
+    Reserved,
+    climbing,
+    predicted_saving,
+    reserved,
+    subject_of,
+    with_candidate,
+)
+from prophase.study.proof.verdict import Limits, judge
+from prophase.trace.prices import Prices
+
+Show = Callable[[str, float | None], None]
+#: why waits are not known, if all that lacks is a cluster
+NO_CLUSTER = "no cluster is named"
+#: policy of both replays unless another is named
+USUAL_POLICY: Mapping[str, Any] = {"order": "fifo", "place": "best_fit", "queue": "skip"}
+
+
+def prove(
+    jobs: pd.DataFrame,
+    advice: Candidate | None = None,
+    cluster: Cluster | None = None,
+    *,
+    limits: Limits | None = None,
+    prices: Prices | Mapping[str, Any] | str | Path | None = None,
+    risk: float | None = None,
+    gate: Gate | None = None,
+    resource: str = "memory",
+    kind: Sequence[str] | None = None,
+    splits: int = 10,
+    seeds: int = 10,
+    fails_after: float = 1.0,
+    by: str = "class",
+    policy: Mapping[str, Any] | None = None,
+    leave_out_unfit: bool = True,
+    seed: int = 0,
+    workers: int | str = 1,
+    show: Show = lambda step, percent: None,
+) -> Proof:
+    """Prove an advice on a history of jobs.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        The user's own jobs with requests, run times and measured peaks.
+    advice : Candidate, optional
+        What is to be proven; without it the advice that ``sizing.advise`` makes of the history.
+    cluster : Cluster, optional
+        Where the jobs run. Without it hours, kills and cost are told, but no waits.
+    limits : Limits, optional
+        What the verdict is about: at most 1 % killed, at least 20 % saved if not given.
+    prices : Prices, mapping or path, optional
+        What hours cost; adds cost to the totals.
+    risk, gate : optional
+        Of the advice that is made here and at the points of the past; the advice's own risk if
+        not given.
+    kind : sequence of str, optional
+        Columns that name what an advice is for, such as group and task.
+    splits : int, default=10
+        Points of the past at which advice is made and held against later jobs; 0: none.
+    seeds : int, default=10
+        Resampled traces behind the intervals of waits; 0: none.
+    fails_after : float, default=1
+        Share of its run after which an attempt that asks for too little is killed.
+    by : str
+        Classes of jobs whose waits are told.
+    policy : mapping, optional
+        Settings of ``sim.simulate`` for both replays.
+    workers : int or str, default=1
+        Processes for splits and replays, or the address of a Dask scheduler; the numbers are the
+        same with any.
+
+    Examples
+    --------
+    >>> at = np.arange(800)
+    >>> jobs = pd.DataFrame({"job_id": at.astype(str), "task": "align", "submit_s": 600.0 * at})
+    >>> jobs["duration_s"], jobs["request_memory_gib"] = 500.0, 16.0
+    >>> jobs["memory_peak_gib"] = 2.0 + 0.01 * (at % 7)
+    >>> proof = prove(jobs, cluster=Cluster.parse("1x0 8c 64g"), seeds=0)
+    >>> proof.verdict.outcome, round(proof.saving.value, 2)
+    ('pass', 0.87)
+    """
+    limits = limits or Limits()
+    if not 0 < fails_after <= 1:
+        raise ParameterError(f"fails_after is {fails_after}, but is a share of a run: 0 to 1.")
+    if seeds < 0 or splits < 0:
+        raise ParameterError("seeds and splits count something: give 0 or more.")
+    resource = advice.resource if advice is not None else resource
+    risk = risk if risk is not None else _risk_of(advice)
+    kind = tuple(kind) if kind is not None else (advice.kind if advice is not None else ())
+    jobs = with_kinds(jobs, kind, resource)
+    subject = subject_of(jobs, resource)
+    if advice is None:
+        show("making the advice", None)
+        made = recommend(jobs, risk=risk, gate=gate, resource=resource)
+        advice = Candidate.made(made, kind=kind)
+    _refuse_strangers(subject, advice)
+    most = _largest_node(cluster) if resource == "memory" else None
+    advised = with_candidate(subject, advice, most)
+    ladder = climbing(fails_after) if resource == "memory" else None
+    now, then = reserved(subject.today, resource, None), reserved(advised, resource, ladder)
+    follows = np.isin(subject.tasks, list(advice.changed))
+    promised = predicted_saving(subject, advice, now)
+    prices = None if prices is None else Prices.take(prices)
+    totals = _totals(subject, now, then, prices, seed)
+    found_splits = None
+    if splits:
+        found_splits = forward_splits(
+            subject, risk=risk, gate=gate, splits=splits, fails_after=fails_after, seed=seed,
+            workers=workers,
+            show=lambda percent: show("advice at points of the past", percent),
+        )  # fmt: skip
+    replays, why_not = None, _why_no_replay(subject, cluster)
+    policy = {**USUAL_POLICY, **(policy or {})}
+    if cluster is not None and not why_not:
+        replays = replay_both(
+            subject.today, advised, cluster, ladder=ladder, policy=policy, by=by, seeds=seeds,
+            leave_out_unfit=leave_out_unfit, workers=workers, show=show,
+        )  # fmt: skip
+    oom = kill_share(then.kills[follows] > 0, subject.today.submit_s[follows])
+    return Proof(
+        resource=resource,
+        unit=advice.unit,
+        jobs=len(subject.today),
+        advised_jobs=int(follows.sum()),
+        left_out=_left_out(subject),
+        totals=totals,
+        oom=oom,
+        oom_today=_oom_today(subject.today.jobs, resource),
+        retries=int(then.kills[follows].sum()),
+        predicted=_share(float(promised.sum()), float(now.amount_h.sum())),
+        tasks=_by_task(subject, now, then, promised, follows),
+        kept_tasks=_kept_tasks(subject, advice),
+        unknown_tasks=sorted(set(advice.changed) - set(subject.tasks.tolist())),
+        replays=replays,
+        why_no_replay=why_not,
+        splits=found_splits,
+        verdict=judge(limits, totals[0].saved, oom, found_splits, replays),
+        limits=limits,
+        settings={
+            "risk": risk, "splits": splits, "seeds": seeds, "seed": seed,
+            "kind": list(kind) or ["task"], "fails_after": fails_after, "by": by,
+            "policy": dict(policy),
+        },
+    )  # fmt: skip
+
+
+def _risk_of(advice: Candidate | None) -> float:
+    return advice.risk if advice is not None and advice.risk == advice.risk else 0.01
+
+
+def _refuse_strangers(subject: ProofJobs, advice: Candidate) -> None:
+    """Refuse an advice that names no task of this history."""
+    held = set(subject.tasks.tolist()) - {""}
+    if not held & set(advice.tasks):
+        some = ", ".join(sorted(advice.tasks)[:3])
+        own = ", ".join(sorted(held)[:3])
+        raise InputError(
+            f"{advice.name}: names no task of this history (it has {some}; the history {own}). "
+            "Prove an advice on the history of the same tasks."
+        )
+
+
+def _totals(
+    subject: ProofJobs, now: Reserved, then: Reserved, prices: Prices | None, seed: int
+) -> list[Total]:
+    when = subject.today.submit_s
+
+    def total(name: str, unit: str, before: Floats, after: Floats) -> Total:
+        saved = share_saved(when, before, after, seed=seed)
+        return Total(name, unit, float(before.sum()), float(after.sum()), saved)
+
+    held = {
+        "memory": ("memory-hours", "GiB h", now.memory_gib_h, then.memory_gib_h),
+        "cpu": ("core-hours", "core h", now.core_h, then.core_h),
+        "gpu": ("GPU-hours", "GPU h", now.gpu_h, then.gpu_h),
+    }
+    name, unit, *_ = held.pop(subject.resource)
+    found = [total(name, unit, now.amount_h, then.amount_h)]
+    found += [total(*other) for other in held.values() if other[2].any()]
+    if prices is not None:
+        money = [side.cost(subject.today, prices) for side in (now, then)]
+        found.append(total("cost", prices.currency or "money", *money))
+    return found
+
+
+def _by_task(
+    subject: ProofJobs, now: Reserved, then: Reserved, promised: Floats, follows: Any
+) -> list[TaskProof]:
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for row in np.flatnonzero(follows):
+        rows[subject.tasks[row]].append(int(row))
+    found = [
+        TaskProof(
+            task,
+            len(members),
+            float(now.amount_h[members].sum()),
+            float(then.amount_h[members].sum()),
+            float(promised[members].sum()),
+            int((then.kills[members] > 0).sum()),
+            int(then.kills[members].sum()),
+        )
+        for task, members in rows.items()
+    ]
+    return sorted(found, key=lambda one: -one.saved_h)
+
+
+def _left_out(subject: ProofJobs) -> dict[str, int]:
+    """Say why jobs follow no advice, or are in no replay at all; each reason once."""
+    never = dict(subject.today.left_out)
+    if "no run time" in subject.left_out:
+        never.pop("no duration_s", None)
+    return {**subject.left_out, **never}
+
+
+def _kept_tasks(subject: ProofJobs, advice: Candidate) -> dict[str, str]:
+    held = sorted(set(subject.tasks.tolist()) - {""} - set(advice.changed))
+    return {
+        task: advice.tasks[task].why if task in advice.tasks else "not in the advice"
+        for task in held
+    }
+
+
+def _oom_today(jobs: pd.DataFrame, resource: str) -> Estimate:
+    if resource != "memory":
+        return Estimate(math.nan, math.nan, math.nan, f"nobody is killed for too few {resource}")
+    if "status" not in jobs or jobs["status"].isna().all():
+        return Estimate(math.nan, math.nan, math.nan, "the trace does not tell how jobs ended")
+    return kill_share((jobs["status"].astype("string") == "oom").fillna(False).to_numpy(bool))
+
+
+def _why_no_replay(subject: ProofJobs, cluster: Cluster | None) -> str:
+    if not subject.timed:
+        return "the trace has no clock (submit_s or start_s), so nobody can be seen waiting"
+    return NO_CLUSTER if cluster is None else ""
+
+
+def _largest_node(cluster: Cluster | None) -> float | None:
+    if cluster is None:
+        return None
+    memory = float(cluster.matrix[:, MEMORY].max())
+    return None if memory >= PLENTY else memory / 1024
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else math.nan

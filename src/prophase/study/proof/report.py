@@ -1,0 +1,270 @@
+"""A proof as a report that can be attached to a decision."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from prophase.plural import counted
+from prophase.study.proof.intervals import Estimate
+from prophase.study.proof.proof import Proof
+from prophase.study.report.charts import Chart
+from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
+from prophase.study.report.report import Finding, Report
+
+_MARKS = {"pass": "good", "fail": "bad", "undecided": "warning"}
+_SHOWN_TASKS = 30
+
+
+def proof_report(
+    proof: Proof, *, data: DataUsed, command: str = "", advice_file: str = ""
+) -> Report:
+    """Return the report of a proof.
+
+    Parameters
+    ----------
+    data : DataUsed
+        The history it was made on.
+    command : str
+        How to get it again.
+    advice_file : str
+        What was proven, for the commands that apply it.
+    """
+    return Report(
+        title="Is this advice safe to apply?",
+        question=(
+            f"What would have happened if {proof.advised_jobs:,} of {proof.jobs:,} jobs of this "
+            f"history had asked for the advised {proof.resource} instead of what they asked for?"
+        ),
+        answer=proof.verdict.sentence(),
+        verdict=_MARKS[proof.verdict.outcome],  # type: ignore[arg-type]
+        facts=proof_facts(proof),
+        data=[data],
+        method=_method(proof),
+        findings=proof_findings(proof),
+        valid_for=[
+            "the tasks named here, run on inputs like those of the history, under the policy and "
+            "on the cluster of the replay"
+        ],
+        not_valid_for=_not_valid(proof),
+        limits=_limits(proof),
+        apply=_steps(proof, advice_file),
+        reproduce=Reproduction(
+            command, seeds={"bootstrap and replays": proof.settings["seed"]},
+            settings=proof.settings,
+        ) if command else None,
+    )  # fmt: skip
+
+
+def proof_facts(proof: Proof) -> list[Measure]:
+    """Return the numbers that stand at the top."""
+    first = proof.totals[0]
+    found = [
+        _percent(f"of {first.name} saved", first.saved),
+        _percent("killed at the first request", proof.oom),
+    ]
+    if proof.splits is not None and proof.splits.oom is not None:
+        found.append(_percent("of later runs killed at the first request", proof.splits.oom))
+    money = [one for one in proof.totals if one.name == "cost"]
+    found += [Measure("cost saved", one.today - one.advised, one.unit) for one in money]
+    wait = proof.replays.of("mean_wait_s") if proof.replays else None
+    if wait is not None:
+        low, high = _ends(wait.change_low, wait.change_high)
+        found.append(Measure("change of the mean wait", wait.change, "s", low, high))
+    if proof.splits is not None and proof.splits.told:
+        near = f"{proof.splits.near} of {proof.splits.told}"
+        found.append(Measure("predictions kept within 5 points", near))
+    return found
+
+
+def proof_findings(proof: Proof) -> list[Finding]:
+    """Return the parts of the result, also for reports that hold more than a proof."""
+    found = [_hours(proof), _kept(proof), _waits(proof), _tasks(proof)]
+    return [one for one in found if one is not None]
+
+
+def _hours(proof: Proof) -> Finding:
+    rows = [
+        {
+            "what": one.name, "unit": one.unit, "today": one.today, "advised": one.advised,
+            "saved_pct": 100 * one.saved.value,
+            "saved_pct_low": _of_hundred(one.saved.low),
+            "saved_pct_high": _of_hundred(one.saved.high),
+        }
+        for one in proof.totals
+    ]  # fmt: skip
+    first = proof.totals[0]
+    text = [
+        f"The history reserves {first.today:,.0f} {first.unit} today and would reserve "
+        f"{first.advised:,.0f} with the advice, retries included.",
+        f"{proof.oom.value:.2%} of the advised runs would be killed at their first request and "
+        f"retried: {proof.retries:,} retries in all. "
+        + (
+            f"Today {proof.oom_today.value:.2%} of all runs end out of memory."
+            if math.isfinite(proof.oom_today.value)
+            else "The trace does not tell how many are killed today."
+        ),
+    ]
+    chart = Chart(
+        "hours", f"What is reserved, in {first.unit}", "bars",
+        [
+            {"requests": "today", "hours": first.today},
+            {"requests": "advised", "hours": first.advised},
+        ],
+        x="requests", y=["hours"], unit=first.unit,
+    )  # fmt: skip
+    return Finding(
+        "What is saved", text, [ResultTable(rows, "Both sides, with 95 % intervals")], [chart]
+    )
+
+
+def _kept(proof: Proof) -> Finding | None:
+    if proof.splits is None:
+        return None
+    rows = [
+        {
+            "split": one.split, "learnt_jobs": one.learnt_jobs, "later_jobs": one.later_jobs,
+            "reached_jobs": one.reached_jobs, "predicted_pct": one.predicted_pct,
+            "held_out_pct": one.held_out_pct, "error_points": one.error_points,
+            "predicted_of_reached_pct": one.predicted_of_reached_pct,
+            "held_out_of_reached_pct": one.held_out_of_reached_pct,
+            "oom_pct": one.oom_pct,
+        }
+        for one in proof.splits.splits
+    ]  # fmt: skip
+    text = [
+        "At each point of the past an advice was made from the jobs that had ended by then, and "
+        "held against all jobs that came later. Predicted is what it promised for those jobs.",
+        proof.splits.sentence(),
+    ]
+    if proof.splits.saving is not None and proof.splits.oom is not None:
+        saving, oom = proof.splits.saving, proof.splits.oom
+        text.append(
+            f"Followed from point to point, runs with an advice would have reserved "
+            f"{saving.value:.1%} less ({saving.low:.1%} to {saving.high:.1%}), and {oom.value:.2%} "
+            f"({oom.low:.2%} to {oom.high:.2%}) of them would have been killed first."
+        )
+    chart = Chart(
+        "kept", "Predicted and held-out saving at each point of the past", "points",
+        [row for row in rows if row["reached_jobs"]],
+        x="predicted_pct", y=["held_out_pct"], unit="held-out saving, %",
+        x_title="predicted saving, %",
+        caption="On the diagonal the promise was kept; below it less was saved than promised.",
+    )  # fmt: skip
+    table = ResultTable(
+        rows,
+        "Time-ordered splits; percentages of what later jobs reserve, and of what those with an "
+        "advice reserve",
+    )
+    return Finding("Were predictions kept?", text, [table], [chart] if proof.splits.told else [])
+
+
+def _waits(proof: Proof) -> Finding:
+    title = "What it does to waiting times"
+    if proof.replays is None:
+        return Finding(title, [f"Not told: {proof.why_no_replay}."])
+    rows = [
+        {
+            "measure": one.measure, "of": one.of, "jobs": one.jobs, "today": one.today,
+            "advised": one.advised, "change": one.change, "change_low": one.change_low,
+            "change_high": one.change_high,
+        }
+        for one in proof.replays.changes
+    ]  # fmt: skip
+    means = [row for row in rows if row["measure"] == "mean_wait_s"]
+    chart = Chart(
+        "waits", "Mean wait by class of jobs", "bars", means, x="of", y=["today", "advised"],
+        unit="mean wait, s",
+    )  # fmt: skip
+    text = [
+        f"Both sides were replayed on the same cluster with the same {proof.replays.jobs:,} jobs; "
+        f"intervals of changes come from {proof.replays.seeds} traces whose days were drawn anew.",
+        *proof.replays.notes,
+    ]
+    return Finding(title, text, [ResultTable(rows, "Waits in seconds, shares in percent")], [chart])
+
+
+def _tasks(proof: Proof) -> Finding:
+    rows: list[dict[str, Any]] = [one.to_dict() for one in proof.tasks[:_SHOWN_TASKS]]
+    text = [f"{len(proof.tasks):,} tasks follow the advice; hours in {proof.unit} h."]
+    if len(proof.tasks) > _SHOWN_TASKS:
+        text.append(f"The {_SHOWN_TASKS} that save most are shown; the JSON has all.")
+    if proof.losers:
+        named = ", ".join(f"{one.task} ({one.saved_h:,.1f} {proof.unit} h)" for one in proof.losers)
+        text.append(f"Lose more than they save on this history: {named}.")
+    return Finding("Task by task", text, [ResultTable(rows, "Tasks that change their request")])
+
+
+def _method(proof: Proof) -> list[str]:
+    share = proof.settings["fails_after"]
+    return [
+        "Every job of the history runs twice: with the request it had, and with the advised one. "
+        f"An attempt that asks for less than the job's measured peak is killed after {share:.0%} "
+        "of its run and climbs the ladder: 2nd request, 3rd, then twice as much each time.",
+        "Hours are summed job by job, and the replay on the cluster climbs the same ladder, so "
+        "both give the same sums. Jobs whose need is not known keep their request on both sides.",
+        "Savings have 95 % intervals from a bootstrap over blocks of time, kills from "
+        "Clopper-Pearson with as many runs as they count for when kills come together, changes of "
+        "waits from resampled traces that both sides share.",
+        "A limit counts as kept only if its whole interval lies on the right side; otherwise it is "
+        "not shown.",
+    ]
+
+
+def _not_valid(proof: Proof) -> list[str]:
+    said = ["tasks that are not in the history, and tasks whose code or inputs change"]
+    if proof.resource != "memory":
+        said.append(
+            f"how much slower jobs get with less {proof.resource}: run times stay as they were"
+        )
+    return said
+
+
+def _limits(proof: Proof) -> list[str]:
+    said = [
+        "Peaks are those that monitoring saw; a spike between two samples is not in them.",
+        "If the advice was learnt from this same history, its saving there flatters it; the "
+        "splits above do not.",
+    ]
+    if proof.unknown_tasks:
+        said.append(
+            "The history says nothing of these advised tasks, which it does not have: "
+            f"{', '.join(proof.unknown_tasks[:20])}."
+        )
+    said += [
+        f"{counted(count, 'job')} can follow no advice: {why}."
+        for why, count in proof.left_out.items()
+    ]
+    return said
+
+
+def _steps(proof: Proof, advice_file: str) -> list[Step]:
+    if proof.verdict.outcome == "undecided":
+        return [
+            Step("It is not shown to be safe yet. Prove it again when more runs have ended, or ask "
+                 "for a smaller risk:",
+                 "prophase size HISTORY --risk 0.5% --export json > advice.json"),
+        ]  # fmt: skip
+    if proof.verdict.outcome == "fail":
+        return [
+            Step("Do not apply it as it is. Ask for a smaller risk, or leave the losing tasks out:",
+                 "prophase size HISTORY --risk 0.5% --export json > advice.json"),
+        ]  # fmt: skip
+    return [
+        Step("Write it in the form your system reads:", "prophase size HISTORY --export nextflow"),
+        Step("Keep it, so that it can be settled against what happens:",
+             f"prophase ledger add {advice_file or 'advice.json'} --history HISTORY"),
+    ]  # fmt: skip
+
+
+def _percent(name: str, found: Estimate) -> Measure:
+    low, high = _ends(100 * found.low, 100 * found.high)
+    return Measure(name, 100 * found.value, "%", low, high)
+
+
+def _ends(low: float, high: float) -> tuple[float | None, float | None]:
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
+
+
+def _of_hundred(value: float) -> float | None:
+    return 100 * value if math.isfinite(value) else None

@@ -1,0 +1,1 @@
+"""The whole loop: from a trace to a proven advice and its report, step by step."""

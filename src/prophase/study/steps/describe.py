@@ -1,0 +1,128 @@
+"""Steps that look at the trace: is it sound, where is waste, which kinds and phases are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prophase.plural import counted
+from prophase.study.report.charts import Chart
+from prophase.study.report.parts import Measure, ResultTable
+from prophase.study.report.report import Finding
+from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, as_json, part
+from prophase.trace.workspace_paths import PROFILES
+
+_SHOWN = 12
+#: series that phases are looked for in, and samples of each
+_SERIES, _SAMPLES = 8, 1_000
+
+
+def lint_step(work: StepContext) -> StepOutcome:
+    """Look for what is wrong with the trace."""
+    from prophase.trace.lint.linter import lint
+
+    found = lint(work.workspace)
+    counts = {kind: found.count(kind) for kind in ("error", "warning", "info")}
+    rows = [
+        {"severity": one.severity, "check": one.check, "where": one.place, "rows": one.rows,
+         "what": one.explanation, "advice": one.advice}
+        for one in found.findings
+    ]  # fmt: skip
+    text = [
+        ", ".join(counted(number, kind) for kind, number in counts.items() if kind != "info") + "."
+    ]
+    finding = Finding("Is the trace sound?", text, [ResultTable(rows[:_SHOWN], "Worst first")])
+    return StepOutcome(part(finding), {"counts": counts, "findings": rows})
+
+
+def describe_step(work: StepContext) -> StepOutcome:
+    """Say what the trace looks like, and where requests and use part."""
+    from prophase.trace.describe.column_arrays import NotComputable
+    from prophase.trace.describe.description import describe
+
+    found = describe(work.trace, random_state=work.plan.seed)
+    facts, rows = [], list[dict[str, Any]]()
+    if not isinstance(found.counts, NotComputable):
+        facts.append(Measure("jobs", len(work.trace.jobs)))
+    if not isinstance(found.utilisation, NotComputable):
+        rows = [
+            {"resource": one.resource, "used_pct": 100 * one.utilisation}
+            for one in found.utilisation.resources
+        ]
+        facts += [
+            Measure(f"{r['resource']}, of what was asked for", r["used_pct"], "%") for r in rows
+        ]
+    text = [
+        "What jobs asked for and what they used, weighted by their run times. The rest is paid "
+        "for and idle."
+        if rows
+        else "The trace does not tell what jobs used of what they asked for."
+    ]
+    silent = found.not_computable
+    tables = [ResultTable(rows, "Used share of what was asked for")] if rows else []
+    if silent:
+        tables.append(
+            ResultTable([{"part": n, "why": w} for n, w in silent.items()], "Not computable")
+        )
+    charts = [
+        Chart("waste", "Used share of what was asked for", "bars", rows, x="resource",
+              y=["used_pct"], unit="%", reference=100.0)
+    ] if rows else []  # fmt: skip
+    finding = Finding("Where the waste is", text, tables, charts)
+    result = {"tables": dict(found.tables), "used": rows, "not_computable": silent}
+    return StepOutcome(part(finding, facts), result)
+
+
+def profiles_step(work: StepContext) -> StepOutcome:
+    """Tell which kinds of job there are: the profiles of the workspace, else the usual ones."""
+    from prophase.profile.clusters.default_profiles import default_profiles, kept_profiles
+
+    work.need("cpu_mean_cores|cpu_peak_cores|memory_peak_gib|memory_mean_gib|gpu_util_mean_pct")
+    kept = kept_profiles(work.workspace / PROFILES, work.trace.jobs)
+    profiler = kept or default_profiles(work.jobs, random_state=work.plan.seed)
+    kinds = [one for one in profiler.profiles_ if not one.outliers]
+    rows = [
+        {
+            "profile": one.profile if one.name == str(one.profile) else one.name,
+            "jobs": one.n,
+            "share_pct": 100 * one.share,
+            "what": one.sentence().split("; ", 1)[-1],
+        }
+        for one in sorted(kinds, key=lambda one: -one.n)
+    ]
+    learnt_from = len(profiler.labels_)
+    alone = 1 - sum(one.n for one in kinds) / learnt_from
+    text = [
+        f"{counted(len(rows), 'kind')} of job, learnt from {counted(learnt_from, 'job')}: jobs "
+        f"that use resources alike make a profile. {100 * alone:.0f} % of these are like too few "
+        "others to be of a kind."
+    ]
+    table = ResultTable(rows[:_SHOWN], "Profiles, largest first")
+    facts = [Measure("profiles of use", len(rows))]
+    return StepOutcome(part(Finding("Which kinds of job there are", text, [table]), facts), {
+        "profiles": rows, "sampled": learnt_from,
+    })  # fmt: skip
+
+
+def phases_step(work: StepContext) -> StepOutcome:
+    """Find the phases of a few series of use."""
+    from prophase.phase.detector import PhaseDetector
+
+    if "usage" not in work.trace.tables:
+        raise CannotDo(
+            "needs a usage table (samples of use over time), which the trace does not have"
+        )
+    usage = work.trace.usage
+    longest = usage["series_id"].value_counts().head(_SERIES).index
+    few = usage[usage["series_id"].isin(longest)].groupby("series_id", sort=True).head(_SAMPLES)
+    detector = PhaseDetector(random_state=work.plan.seed).fit(
+        few, progress=lambda step, percent: work.show(step, percent)
+    )
+    rows = as_json(detector.statistics_.reset_index().to_dict("records"))
+    text = [
+        f"{counted(detector.n_phases_, 'phase')} in the {len(longest)} longest series: stretches "
+        "in which a job uses resources alike. What a phase leaves unused could be given to others.",
+        *detector.notes_,
+    ]
+    finding = Finding("What jobs do while they run", text, [ResultTable(rows, "Phases")])
+    facts = [Measure("phases of use", detector.n_phases_)]
+    return StepOutcome(part(finding, facts), {"phases": rows, "series": len(longest)})

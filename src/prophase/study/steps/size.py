@@ -1,0 +1,159 @@
+"""Steps about what to change: requests, with the proof on the history, and queue orders."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from prophase.errors import ParameterError, not_among
+from prophase.plain import finite
+from prophase.plural import counted
+from prophase.sizing.export_formats import export
+from prophase.sizing.recommender import Gate, as_rows, recommend
+from prophase.study.report.parts import Measure, ResultTable
+from prophase.study.report.report import Finding, Report
+from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
+
+#: tasks of an advice that the report looks at; the whole of it is in a file
+_ADVISED = 200
+#: source -> how its histories come to have requests and use
+_MEASURED = {
+    "sacct": "Export them too: sacct --format=ALL --parsable2, with the job steps (no -X)",
+    "nextflow": "Have them traced: trace.fields = 'task_id,hash,process,name,status,submit,start,"
+    "complete,realtime,cpus,memory,%cpu,peak_rss'",
+}
+ADVICE_FILE = "advice.json"
+
+
+def sizing_step(work: StepContext) -> StepOutcome:
+    """Advise what each task should ask for."""
+    from prophase.study.proof.kinds import choose_kinds, with_kinds
+
+    plan = work.plan
+    resource = _resource(work)
+    gate = Gate(plan.min_runs, plan.advise_above)
+    work.show("which jobs are runs of the same thing", None)
+    kind = plan.kind or choose_kinds(
+        work.jobs, resource=resource, risk=plan.risk, gate=gate, seed=plan.seed
+    )
+    found = recommend(
+        with_kinds(work.jobs, kind, resource), risk=plan.risk, gate=gate,
+        resource=resource, show=lambda percent: work.show("trying advice", percent),
+    )  # fmt: skip
+    document = {**json.loads(export(found, "json")), "kind": list(kind)}
+    rows = finite(as_rows(found))
+    kept = sum(one.keep for one in found.tasks)
+    known = [one.saved_per_month for one in found.tasks if not one.keep]
+    saved = sum(one for one in known if math.isfinite(one))
+    text = [
+        f"{counted(len(found.tasks) - kept, 'task')} of {len(found.tasks):,} should ask for "
+        f"something else and would save {saved:,.0f} {found.unit} h a month; the others keep "
+        "their request, each for the reason given.",
+        f"Advice is per {' and '.join(kind)}. The whole of it is in {ADVICE_FILE}.",
+    ]
+    table = ResultTable(rows[:_ADVISED], f"In {found.unit}; those that save most first")
+    facts = [Measure("tasks to resize", len(found.tasks) - kept)]
+    finding = Finding("What to change", text, [table])
+    return StepOutcome(
+        part(finding, facts),
+        {
+            "advised": len(found.tasks) - kept,
+            "tasks": len(found.tasks),
+            "kind": list(kind),
+            "resource": resource,
+            "unit": found.unit,
+            "saved_h_per_month": saved,
+        },
+        {ADVICE_FILE: json.dumps(document, indent=2) + "\n"},
+    )
+
+
+def _resource(work: StepContext) -> str:
+    """Return what can be sized on this trace."""
+    from prophase.sizing.resources import RESOURCES
+    from prophase.study.proof.candidate import PROVABLE
+
+    named = work.plan.resource
+    lacking = {}
+    for name in ("memory", "gpu", "cpu") if named == "auto" else (named,):
+        if name not in PROVABLE:
+            raise ParameterError(
+                not_among(f"resource {name!r} cannot be studied.", name, ("auto", *PROVABLE))
+            )
+        what = RESOURCES[name]
+        use = what.use_column + (f"|{what.stand_in}" if what.stand_in else "")
+        missing = work.missing(use, what.request_column)
+        if not missing:
+            return name
+        lacking[name] = ", ".join(missing)
+    said = "; ".join(f"for {name} {columns}" for name, columns in lacking.items())
+    raise CannotDo(
+        f"needs requests and measured use of one resource; the trace lacks {said}. "
+        + _MEASURED.get(work.trace.source, "Import a history that has them")
+    )
+
+
+def proof_step(work: StepContext) -> StepOutcome:
+    """Replay the history with and without the advice."""
+    from prophase.study.proof.candidate import candidate_of
+    from prophase.study.proof.prover import prove
+    from prophase.study.proof.report import proof_facts, proof_findings
+    from prophase.workers import parse_workers
+
+    plan = work.plan
+    if "sizing" not in work.found:
+        why = work.cannot.get("sizing", "it was left out")
+        raise CannotDo(f"needs an advice, and the step sizing gave none: {why}")
+    if not work.found["sizing"]["advised"]:
+        raise CannotDo(
+            "needs a task that should ask for something else; all keep their request, each for "
+            f"the reason in {ADVICE_FILE}"
+        )
+    jobs = work.jobs
+    if work.column("duration_s") and not (jobs["duration_s"] > 0).any():
+        raise CannotDo("needs run times above zero: no job of the trace held anything for a while")
+    proof = prove(
+        jobs,
+        candidate_of(json.loads(work.files[ADVICE_FILE]), name=ADVICE_FILE),
+        None if work.why_none_fits else work.cluster,
+        limits=plan.limits,
+        prices=plan.prices,
+        risk=plan.risk,
+        gate=Gate(plan.min_runs, plan.advise_above),
+        splits=plan.splits,
+        seeds=plan.seeds,
+        fails_after=plan.kills_after,
+        by=plan.by,
+        policy=plan.policy,
+        workers=parse_workers(plan.workers),
+        seed=plan.seed,
+        show=work.show,
+    )
+    mark = {"pass": "good", "fail": "bad", "undecided": "warning"}[proof.verdict.outcome]
+    report = Report(
+        "proof", question="", answer=proof.verdict.sentence(), verdict=mark,  # type: ignore[arg-type]
+        facts=proof_facts(proof), findings=proof_findings(proof),
+    )  # fmt: skip
+    return StepOutcome(report, proof.to_dict())
+
+
+def schedules_step(work: StepContext) -> StepOutcome:
+    """Replay the later jobs in other orders, one of them by predictions."""
+    from prophase.study.scheduling.comparison import schedule_study
+    from prophase.study.scheduling.report import schedule_findings, sentence
+    from prophase.workers import parse_workers
+
+    plan = work.plan
+    work.need("duration_s", "submit_s|start_s")
+    if work.cluster is None:
+        raise CannotDo(work.why_no_cluster)
+    if work.why_none_fits:
+        raise CannotDo(work.why_none_fits)
+    study = schedule_study(
+        work.jobs, work.cluster, [m for m in plan.methods if m != "global-median"],
+        seeds=plan.seeds, by=plan.by, policy={"queue": plan.queue, "place": plan.place},
+        workers=parse_workers(plan.workers), seed=plan.seed, show=work.show,
+    )  # fmt: skip
+    report = Report("schedules", question="", answer=sentence(study),
+                    findings=schedule_findings(study))  # fmt: skip
+    return StepOutcome(report, study.to_dict())

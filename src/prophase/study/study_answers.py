@@ -1,0 +1,215 @@
+"""The questions people come to a study with, each answered at a glance or not told, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from prophase.study.report.parts import Answer
+from prophase.trace.describe.words import say_seconds, say_share
+
+Results = Mapping[str, Mapping[str, Any]]
+#: what stands for an answer that the trace cannot give
+NOT_TOLD = "not told"
+_ALL = "all jobs"
+
+
+def answers(results: Results, cannot: Mapping[str, str]) -> list[Answer]:
+    """Answer where the waste is, what to change, what that saves, risks and does to waits.
+
+    Parameters
+    ----------
+    results : mapping of str to mapping
+        Step of the study -> its numbers.
+    cannot : mapping of str to str
+        Step that could not be done -> why. Steps in neither were not asked for.
+
+    Examples
+    --------
+    >>> (one,) = answers({}, {"sizing": "needs memory_peak_gib", "proof": "needs the advice"})
+    >>> one.question, one.value, one.text
+    ('What should change?', 'not told', 'That needs memory_peak_gib.')
+    """
+    told: tuple[tuple[str, str, Callable[[Mapping[str, Any], Results], list[Answer]]], ...] = (
+        ("describe", "Where is the waste?", _waste),
+        ("sizing", "What should change?", _change),
+        ("proof", "What would it save, and risk?", _proof),
+        ("schedules", "Would another queue order help?", _order),
+        ("predictions", "What is known before a job runs?", _known),
+    )
+    found: list[Answer] = []
+    for step, question, answer in told:
+        if step in results:
+            found += answer(results[step], results)
+        elif step in cannot and not (step == "proof" and "sizing" in cannot):
+            found.append(Answer(question, NOT_TOLD, _why(cannot[step]), "What could not be done"))
+    return found
+
+
+def _why(reason: str) -> str:
+    """Return why a step could not be done as a sentence."""
+    said = f"that {reason}" if reason.startswith("needs ") else reason
+    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
+
+
+def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
+    question, section = "Where is the waste?", "Where the waste is"
+    used = {row["resource"]: row["used_pct"] / 100 for row in described.get("used", ())}
+    # what is left of a time limit is idle on no machine
+    limits = used.pop("run time", None)
+    if not used and limits is not None:
+        why = f"Jobs use {say_share(limits)} of their time limits; no more is known of their use."
+        return [Answer(question, NOT_TOLD, why, section)]
+    if not used:
+        why = "The trace does not say what jobs used of what they asked for."
+        return [Answer(question, NOT_TOLD, why, section)]
+    sized = str(results.get("proof", {}).get("resource", "")).lower()
+    first = min(used, key=lambda name: (not (sized and name.lower().startswith(sized)), used[name]))
+    resource, _, how = first.partition(", ")
+    text = f"of the {resource} asked for is used" + (f" ({how})." if how else ".")
+    others = "; ".join(f"{name}: {say_share(used[name])}" for name in used if name != first)
+    if others:
+        text += f" {others[:1].upper()}{others[1:]}."
+    return [Answer(question, say_share(used[first]), text, section)]
+
+
+def _change(sized: Mapping[str, Any], results: Results) -> list[Answer]:
+    question, section = "What should change?", "What to change"
+    if not sized["advised"]:
+        text = f"All {sized['tasks']:,} tasks keep their request: too few runs, or too little gain."
+        return [Answer(question, "nothing", text, section)]
+    proof = results.get("proof")
+    jobs = f" They are {proof['advised_jobs']:,} of {proof['jobs']:,} jobs." if proof else ""
+    text = f"should ask for something else; the others keep their request.{jobs}"
+    return [Answer(question, f"{sized['advised']:,} of {sized['tasks']:,} tasks", text, section)]
+
+
+def _proof(proof: Mapping[str, Any], results: Results) -> list[Answer]:
+    total = proof["totals"][0]
+    saved = Answer(
+        "What does it save?", with_range(total["saved"]),
+        f"of {total['name']}: {total['advised']:,.0f} instead of {total['today']:,.0f} "
+        f"{total['unit']}, retries included.", "What is saved",
+    )  # fmt: skip
+    return [saved, _risk(proof), _waits(proof), _sure(proof)]
+
+
+def second_tries(proof: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return the share of jobs whose first request is too small, and of which jobs it is.
+
+    Of later jobs, if there are any: what an advice does to the jobs it was made of flatters it.
+    """
+    later = (proof.get("splits") or {}).get("held_out_oom")
+    if later and later.get("value") is not None:
+        return later, "later jobs, with an advice made before they ran,"
+    return proof["oom"], "the jobs that the advice was made of"
+
+
+def _risk(proof: Mapping[str, Any]) -> Answer:
+    short, of = second_tries(proof)
+    allowed = say_share((proof.get("limits") or {}).get("max_oom"))
+    text = f"of {of} need a second try. Allowed: {allowed}."
+    return Answer("What does it risk?", with_range(short), text, "Were predictions kept?")
+
+
+def _waits(proof: Mapping[str, Any]) -> Answer:
+    question, section = "What does it do to waiting times?", "What it does to waiting times"
+    wait = mean_wait(proof)
+    if wait is None:
+        why = proof.get("why_no_replay") or "nothing was replayed"
+        hint = " Name one: --cluster nodes.csv." if "no cluster" in why else ""
+        return Answer(question, NOT_TOLD, _why(why) + hint, section)
+    text = f"mean wait of all jobs, today and with the advice.{_sureness(wait)}"
+    return Answer(question, from_to(wait["today"], wait["advised"]), text, section)
+
+
+def _sureness(wait: Mapping[str, Any]) -> str:
+    low, high = wait.get("change_low"), wait.get("change_high")
+    if low is None or high is None:
+        return ""
+    said = f" 95 % interval of the change: {from_to(low, high)}."
+    return f"{said} It holds zero: this trace cannot tell." if low < 0 < high else said
+
+
+def from_to(first_s: float, second_s: float) -> str:
+    """Write two lengths of time, with their unit once if it is the same.
+
+    Examples
+    --------
+    >>> from_to(7051.3, 3993.0), from_to(5400, 240)
+    ('1.96 to 1.11 h', '1.5 h to 4 min')
+    """
+    first, second = say_seconds(first_s), say_seconds(second_s)
+    if first.split(" ")[-1] == second.split(" ")[-1]:
+        first = first.rsplit(" ", 1)[0]
+    return f"{first} to {second}"
+
+
+def mean_wait(proof: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the change of all jobs' mean wait."""
+    changes = (proof.get("replays") or {}).get("changes", ())
+    rows = (row for row in changes if row["measure"] == "mean_wait_s" and row["of"] == _ALL)
+    return next(rows, None)
+
+
+def _sure(proof: Mapping[str, Any]) -> Answer:
+    question, section = "How sure is that?", "Were predictions kept?"
+    splits = proof.get("splits") or {}
+    if not splits.get("told"):
+        why = "No later job followed an advice made before it, so nothing is held out."
+        return Answer(question, NOT_TOLD, why, section)
+    count = len(splits["splits"])
+    text = (
+        "points of the past at which later jobs saved what had been promised, or at most "
+        f"{splits['near_points']:g} points less."
+    )
+    return Answer(question, f"{splits['kept']} of {count}", text, section)
+
+
+def _order(study: Mapping[str, Any], results: Results) -> list[Answer]:
+    question, section = "Would another queue order help?", "Every policy on the same jobs"
+    rows = [row for row in study["policies"] if row["of"] == _ALL and row["kind"] == "order"]
+    fifo = next((row for row in rows if row["policy"] == "fifo"), None)
+    if fifo is not None and fifo["mean_wait_s"] < 1:
+        text = f"The {study['jobs']:,} later jobs find room at once, whatever the order."
+        return [Answer(question, "no", text, section)]
+    guessed = next((row for row in rows if "predicted by" in row["policy"]), None)
+    if guessed is None or guessed.get("change_pct") is None:
+        return [Answer(question, NOT_TOLD, "No predictor could answer on this trace.", section)]
+    low, high = guessed.get("change_pct_low"), guessed.get("change_pct_high")
+    span = "" if low is None or high is None else f" ({low:.1f} to {high:.1f})"
+    text = (
+        f"mean completion time of the {study['jobs']:,} later jobs, shortest predicted first, "
+        "against first come, first served."
+    )
+    if span and low < 0 < high:
+        text += " The range holds zero: this trace cannot tell."
+    return [Answer(question, f"{guessed['change_pct']:+.1f} %{span}", text, section)]
+
+
+def _known(predicted: Mapping[str, Any], results: Results) -> list[Answer]:
+    row = predicted["rows"][0]
+    if row.get("within_x2_pct") is None:
+        return []
+    what = {"duration_s": "run times", "memory_peak_gib": "memory peaks"}
+    text = f"of {what.get(row['target'], row['target'])} are foretold within a factor of two."
+    if row.get("coverage_90_pct") is not None:
+        text += f" Ranges meant to hold 90 % of outcomes held {row['coverage_90_pct']:.1f} %."
+    value = f"{row['within_x2_pct']:.1f} %"
+    question, section = "What is known before a job runs?", "What will a job need?"
+    return [Answer(question, value, text, section)]
+
+
+def with_range(estimate: Mapping[str, Any]) -> str:
+    """Write a share of an estimate with its interval.
+
+    Examples
+    --------
+    >>> with_range({"value": 0.1357, "low": 0.0864, "high": 0.2076})
+    '13.6 % (8.6 to 20.8)'
+    """
+    low, high = estimate.get("low"), estimate.get("high")
+    if estimate.get("value") is None:
+        return NOT_TOLD
+    said = f"{100 * estimate['value']:.1f} %"
+    return said if low is None or high is None else f"{said} ({100 * low:.1f} to {100 * high:.1f})"

@@ -1,0 +1,164 @@
+"""The report of a whole study: the story of its steps, with what could not be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prophase.plural import counted
+from prophase.sizing.resources import RESOURCES
+from prophase.study.plan import StudyPlan
+from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
+from prophase.study.report.report import Finding, Report
+from prophase.study.steps.context import StepContext
+from prophase.study.steps.import_trace import import_notes
+from prophase.study.steps.predict import NEXT_FILE
+from prophase.study.steps.size import ADVICE_FILE
+from prophase.study.study_answers import answers
+from prophase.study.study_findings import retold
+
+#: checks of lint that doubt a unit
+_UNITS = ("fraction-as-percent", "percent-as-fraction", "core-unit", "memory-unit")
+
+
+def study_report(
+    plan: StudyPlan,
+    reports: Mapping[str, Report],
+    work: StepContext,
+    *,
+    command: str = "",
+) -> Report:
+    """Join the reports of the steps into one."""
+    cannot = work.cannot
+    findings = [finding for report in reports.values() for finding in report.findings]
+    if cannot:
+        rows = [{"step": name, "why": why} for name, why in cannot.items()]
+        findings.append(
+            Finding(
+                "What could not be done",
+                ["The trace lacks what these steps need. Add it and run the study again."],
+                [ResultTable(rows, "Left out, and what is missing")],
+            )
+        )
+    proof = reports.get("proof")
+    return Report(
+        title=f"Study of {work.trace.source}",
+        question="Where is the waste, what should change, what does that risk, what does it do to "
+        "waiting times, and how sure is that?",
+        answer=_answer(reports, work),
+        verdict=_verdict(proof, work),
+        facts=_facts(reports),
+        data=_data(work),
+        method=[
+            "Each step reads the same tables; what is learnt is judged on later jobs than it was "
+            "learnt from, and nothing that is known only afterwards is used to predict.",
+            *(f"{name}: {fact.name} {fact.text()}." for name, fact in _scores(reports)),
+        ],
+        findings=retold(findings, work.found),
+        valid_for=["the jobs, cluster and policy of this trace, and jobs like them"],
+        not_valid_for=["jobs that are not in it, another cluster, another mix of jobs"],
+        limits=_limits(plan, work, cannot),
+        apply=_steps(reports, work),
+        reproduce=Reproduction(
+            command or "prophase study plan.toml", {"all steps": plan.seed}, plan.to_dict()
+        ),
+        answers=answers(work.found, cannot),
+    )
+
+
+def _answer(reports: Mapping[str, Report], work: StepContext) -> str:
+    said = [reports[name].answer for name in ("proof", "schedules") if name in reports]
+    if "proof" not in reports:
+        reason = work.cannot.get("proof", "it was not asked for").rstrip(".")
+        said.insert(0, f"No advice is proven: {reason}.")
+    if errors := len(_errors(work)):
+        said.insert(
+            0,
+            f"The data look wrong in {counted(errors, 'place')} (see the limits): mend that before "
+            "believing the rest.",
+        )
+    return " ".join(one for one in said if one)
+
+
+def _verdict(proof: Report | None, work: StepContext) -> Any:
+    """Nothing passes on data that look wrong."""
+    if proof is None:
+        return "note"
+    return "warning" if proof.verdict == "good" and _errors(work) else proof.verdict
+
+
+def _facts(reports: Mapping[str, Report]) -> list[Measure]:
+    wanted = ("describe", "sizing", "proof", "predictions")
+    facts = [fact for name in wanted if name in reports for fact in reports[name].facts]
+    return list({fact.name: fact for fact in facts}.values())[:8]
+
+
+def _scores(reports: Mapping[str, Report]) -> list[tuple[str, Measure]]:
+    return [(name, fact) for name in ("predictions",) if name in reports
+            for fact in reports[name].facts]  # fmt: skip
+
+
+def _data(work: StepContext) -> list[DataUsed]:
+    trace = work.trace
+    return [
+        DataUsed(f"{name} ({trace.source})", len(table), trace.data_hash)
+        for name, table in trace.tables.items()
+    ]
+
+
+def _limits(plan: StudyPlan, work: StepContext, cannot: Mapping[str, str]) -> list[str]:
+    said = [_unsound(one) for one in _errors(work)]
+    said += import_notes(work.workspace)
+    jobs = work.trace.tables.get("jobs")
+    if jobs is not None and len(jobs) > plan.most_jobs:
+        said.append(
+            f"Only the latest {plan.most_jobs:,} of {len(jobs):,} jobs were learnt from and "
+            "replayed (most_jobs)."
+        )
+    if jobs is not None and "sizing" in work.found and not work.column("duration_s"):
+        said.append("The trace has no run times: every run counts as one hour, alike.")
+    if cannot:
+        said.append(f"Left out for lack of data: {', '.join(cannot)}.")
+    return said
+
+
+def _errors(work: StepContext) -> list[Mapping[str, Any]]:
+    """Return what makes all numbers after it as wrong as the data are.
+
+    That is what lint calls an error, and a unit it doubts of what was sized.
+    """
+    what = RESOURCES.get(work.found.get("sizing", {}).get("resource", ""))
+    sized = [f"jobs.{one}" for one in (what.request_column, what.use_column)] if what else []
+    return [
+        one
+        for one in work.found.get("lint", {}).get("findings", [])
+        if one["severity"] == "error" or (one["check"] in _UNITS and one["where"] in sized)
+    ]
+
+
+def _unsound(one: Mapping[str, Any]) -> str:
+    return f"The data look wrong ({one['check']}, {one['where']}): {one['what']} {one['advice']}"
+
+
+def _steps(reports: Mapping[str, Any], work: StepContext) -> list[Step]:
+    steps = []
+    place = str(work.folder)
+    sized = work.found.get("sizing", {})
+    if sized.get("advised") and sized["kind"] == ["task"]:
+        resource = "" if sized["resource"] == "memory" else f" --resource {sized['resource']}"
+        risk = "" if work.plan.risk == 0.01 else f" --risk {work.plan.risk:g}"
+        steps.append(
+            Step("Write the advice in the form your system reads:",
+                 f"prophase size {work.workspace}{resource}{risk} --export nextflow")
+        )  # fmt: skip
+    if sized.get("advised"):
+        steps.append(
+            Step("Keep it, so that it can be settled against what happens:",
+                 f"prophase ledger add {place}/{ADVICE_FILE} --history {work.workspace}")
+        )  # fmt: skip
+    if "next" in reports:
+        steps.append(
+            Step("Measure what is least certain and most expensive:",
+                 f"prophase runs register {place}/{NEXT_FILE} --dates 2026-01-05")
+        )  # fmt: skip
+    return steps

@@ -1,0 +1,1 @@
+"""What to tell a job at the moment it is submitted: prediction and proven requests together."""

@@ -1,0 +1,196 @@
+"""Counsel in the words of Slurm: options of sbatch, and a script that has them."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from prophase.study.submission.job_recommender import JobRecommendation, RequestRecommendation
+
+#: options that say the same thing: only one of them may stand in a script
+_SAME = {
+    "mem": ("mem", "mem-per-cpu", "mem-per-gpu"),
+    "time": ("time", "t"),
+    "cpus-per-task": ("cpus-per-task", "c"),
+}
+#: first line of a script that was written here
+MARK = "# Advised by prophase sbatch-advice; the lines it replaced are kept below as ##SBATCH."
+
+
+@dataclass(frozen=True)
+class RecommendedOption:
+    """One option of sbatch that should be set, and why."""
+
+    option: str
+    value: str
+    why: str
+    #: what to use if the job is killed for asking too little
+    later: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """Return the line of a script."""
+        return f"#SBATCH --{self.option}={self.value}"
+
+
+def recommended_options(
+    counsel: JobRecommendation, options: Mapping[str, str], *, attempt: int = 1
+) -> tuple[list[RecommendedOption], list[str]]:
+    """Return the options to change, and a sentence about each that stays.
+
+    Parameters
+    ----------
+    options : mapping
+        What the script says now, long option -> value.
+    attempt : int, default=1
+        Higher after a kill: the next rung.
+    """
+    found, stay = [], []
+    for one in counsel.requests:
+        refused = _refused(one, options)
+        if refused is not None:
+            stay.append(f"{one.resource}: {refused}")
+            continue
+        rungs = [_value(one.resource, rung) for rung in one.ladder]
+        place = min(attempt, len(rungs)) - 1
+        found.append(
+            RecommendedOption(
+                _OPTION[one.resource], rungs[place], one.why, tuple(rungs[place + 1 :])
+            )
+        )
+    return found, stay
+
+
+def rewritten(script: str, advised: Sequence[RecommendedOption]) -> str:
+    """Return the script with the advised options; lines that go stay as comments.
+
+    Examples
+    --------
+    >>> script = "#!/bin/sh\\n#SBATCH --mem=64G -J train\\nsrun train\\n"
+    >>> print(rewritten(script, [RecommendedOption("mem", "4096M", "40 runs")]), end="")
+    #!/bin/sh
+    # Advised by prophase sbatch-advice; the lines it replaced are kept below as ##SBATCH.
+    #SBATCH --mem=4096M
+    # 40 runs
+    ##SBATCH --mem=64G -J train
+    #SBATCH -J train
+    srun train
+    """
+    gone = {name for one in advised for name in _SAME[one.option]}
+    lines = script.splitlines()
+    first = 1 if lines and lines[0].startswith("#!") else 0
+    out = [*lines[:first], MARK]
+    for one in advised:
+        out += [one.line, f"# {' '.join(one.why.split())}"]
+        out += [f"# if killed: sbatch --{one.option}={value}" for value in one.later]
+    reading = True
+    for line in lines[first:]:
+        bare = line.strip()
+        reading = reading and (not bare or bare.startswith("#"))
+        words = shlex.split(bare[7:], comments=True) if reading and _is_option(bare) else None
+        kept = None if words is None else _without(words, gone)
+        if words is None or kept == words:
+            out.append(line)
+            continue
+        out.append(f"#{bare}")
+        out += [f"#SBATCH {shlex.join(kept)}"] if kept else []
+    return "\n".join(out) + "\n"
+
+
+def command_of(script: str) -> str | None:
+    """Return the program that a script runs, without its launcher.
+
+    Examples
+    --------
+    >>> command_of(
+    ...     "#!/bin/sh\\n#SBATCH -n 4\\nmodule load cuda\\nsrun -n 4 python train.py --lr 1\\n"
+    ... )
+    'train.py'
+    """
+    for line in script.splitlines():
+        bare = line.strip()
+        if not bare or bare.startswith("#") or re.match(_PREPARES, bare):
+            continue
+        try:
+            words = shlex.split(bare, comments=True)
+        except ValueError:
+            continue
+        programs = [
+            word for word in words
+            if not word.startswith("-") and not re.fullmatch(r"\d+|\w+=.*", word)
+            and word.rsplit("/", 1)[-1] not in _LAUNCHERS
+        ]  # fmt: skip
+        if programs:
+            return programs[0].rsplit("/", 1)[-1]
+    return None
+
+
+_PREPARES = (
+    r"(module|ml|source|\.|export|cd|set|echo|conda|mkdir|ulimit|unset|if|then|fi|\w+=)(\s|$|\S*=)"
+)
+_LAUNCHERS = frozenset(
+    "srun mpirun mpiexec python python3 bash sh exec time nice numactl torchrun accelerate launch "
+    "apptainer singularity run Rscript julia".split()
+)
+_OPTION = {"memory": "mem", "time": "time", "cpu": "cpus-per-task"}
+
+
+def _refused(one: RequestRecommendation, options: Mapping[str, str]) -> str | None:
+    """Say why an option stays as it is, if it does."""
+    if not one.change:
+        return one.why
+    if one.resource == "memory" and ("exclusive" in options or options.get("mem") == "0"):
+        return "the job takes whole nodes"
+    if one.resource == "cpu" and any(
+        options.get(name, "1") != "1" for name in ("ntasks", "ntasks-per-node", "tasks-per-node")
+    ):
+        return "the job has several tasks, and how they share cores is not known"
+    if one.resource == "cpu" and one.asked is None:
+        return "no CPUs are asked for"
+    return None
+
+
+def _value(resource: str, amount: float) -> str:
+    if resource == "memory":
+        return f"{max(1, math.ceil(1024 * amount - 1e-6))}M"
+    if resource == "cpu":
+        return str(max(1, math.ceil(amount - 1e-6)))
+    return slurm_time(amount)
+
+
+def slurm_time(seconds: float) -> str:
+    """Return a time limit as Slurm writes it, in whole minutes, rounded up.
+
+    Examples
+    --------
+    >>> slurm_time(90.0), slurm_time(90_000.0)
+    ('0:02:00', '1-01:00:00')
+    """
+    minutes = max(1, math.ceil(seconds / 60 - 1e-9))
+    days, rest = divmod(minutes, 1440)
+    clock = f"{rest // 60:02d}:{rest % 60:02d}:00" if days else f"{rest // 60}:{rest % 60:02d}:00"
+    return f"{days}-{clock}" if days else clock
+
+
+def _is_option(line: str) -> bool:
+    return re.match(r"#SBATCH\s", line) is not None
+
+
+def _without(words: Sequence[str], gone: set[str]) -> list[str]:
+    """Return the words of a line without some options and their values."""
+    kept: list[str] = []
+    place = 0
+    while place < len(words):
+        word = words[place]
+        place += 1
+        name = word[2:].partition("=")[0] if word.startswith("--") else word[1:2]
+        if not word.startswith("-") or name not in gone:
+            kept.append(word)
+            continue
+        joined = "=" in word if word.startswith("--") else len(word) > 2
+        if not joined and place < len(words) and not words[place].startswith("-"):
+            place += 1
+    return kept

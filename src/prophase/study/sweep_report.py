@@ -1,0 +1,128 @@
+"""A sweep as a report: which combination is best, and which ones nothing beats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from prophase.sim.request_variants import ASKED
+from prophase.sim.sweep.plan import SweepPlan
+from prophase.sim.sweep.resampled_traces import broken_up, rough
+from prophase.sim.sweep.results import SavedSweep
+from prophase.study.report.charts import Chart
+from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
+from prophase.study.report.report import Finding, Report
+
+#: combinations that a figure has room for
+_SHOWN = 16
+
+
+def usual_measures(plan: SweepPlan) -> list[str]:
+    """Return what is of interest by what is varied: waits against what they cost.
+
+    Examples
+    --------
+    >>> usual_measures(SweepPlan(["4x8"], sizings=("asked", "default")))
+    ['mean_wait_s', 'gib_hours.allocated']
+    """
+    sized = list(plan.sizings) != [ASKED] and len(plan.sizings) > 1
+    costs = ["gpus"] if len(plan.clusters) > 1 or not sized else []
+    return ["mean_wait_s", *costs, *(["gib_hours.allocated"] if sized else [])]
+
+
+def sweep_report(kept: SavedSweep, ranked: pd.DataFrame, figure: Any = None) -> Report:
+    """Return the report of a sweep, ranked by the first measure at each load.
+
+    Parameters
+    ----------
+    ranked : DataFrame
+        From ``SweepResult.ranked``.
+    figure : matplotlib Figure, optional
+        The Pareto front, if it was drawn.
+    """
+    result, plan, measures = kept.result, kept.plan, kept.measures
+    varied = [name for name in result.axes if ranked[name].nunique() > 1]
+    rows: list[dict[str, Any]] = json.loads(ranked.to_json(orient="records"))
+    for row in rows:
+        row["combination"] = ", ".join(str(row[name]) for name in varied) or "the only one"
+    best, first = rows[0], measures[0]
+    unclear = sum(row["load"] == best["load"] and row["rank"] > 1 and not row["clear"]
+                  for row in rows)  # fmt: skip
+    front = [row["combination"] for row in rows if row["front"]]
+    answer = f"Best by {first}: {best['combination']}, {_number(best[first])}" + (
+        f" ({_number(best[f'{first}_low'])} to {_number(best[f'{first}_high'])})"
+        if best[f"{first}_low"] is not None else ""
+    ) + (f" at load x {best['load']:g}." if len(plan.loads) > 1 else ".")  # fmt: skip
+    if unclear:
+        answer += f" {unclear} of the others cannot be told from it with certainty."
+    shown = [name for name in ("rank", *varied) if name != "combination"]
+    for name in measures:
+        shown += [name, f"{name}_low", f"{name}_high", f"{name}_trace"]
+    shown += ["behind_best", "behind_best_low", "behind_best_high", "clear", "front"]
+    table = [{name: row[name] for name in shown} for row in rows]
+    said = [rough(result.blocks), broken_up(rows, first, plan.block_h)]
+    return Report(
+        title="Which combination is best?",
+        question=(
+            f"Of {plan.combinations:,} combinations of {', '.join(varied) or 'settings'}, which is "
+            f"best by {first}, and which does no other beat in all of {', '.join(measures)}?"
+        ),
+        answer=answer,
+        facts=[
+            Measure("combinations", plan.combinations),
+            Measure("that no other beats", len(front)),
+            Measure("replays", len(result.cells)),
+        ],
+        data=[DataUsed(kept.trace or "trace", None, result.data_hash, dropped=result.left_out)],
+        method=[
+            f"Every combination was replayed on the trace as recorded and on {plan.seeds} traces "
+            f"whose blocks of {plan.block_h:g} h were drawn anew, the same for all. Means and 95 % "
+            "intervals are over the drawn traces; behind_best is paired, against the best at that "
+            "load; _trace is the trace as recorded.",
+            "front: no other combination at that load is at least as good in all measures and "
+            "better in one.",
+        ],
+        findings=[
+            Finding(
+                "Ranked", [answer, *_front(front)], [ResultTable(table, "Best first at each load")],
+                _charts(rows, measures, plan),
+                [("pareto", "Bars are 95 % intervals; the front is joined.", figure)]
+                if figure is not None else [],
+            )
+        ],
+        valid_for=["the order of the combinations on these jobs"],
+        not_valid_for=["waits to the second: people would submit differently on another cluster"],
+        limits=[*(one for one in said if one), *kept.remarks],
+        apply=[Step("Draw and rank all results again, without the trace:",
+                    "prophase report FOLDER --redraw")],
+        reproduce=Reproduction(kept.command, {"resampled traces, 1 to": plan.seeds}, plan.to_dict())
+        if kept.command else None,
+    )  # fmt: skip
+
+
+def _front(names: Sequence[str]) -> list[str]:
+    return [f"On the Pareto front: {'; '.join(dict.fromkeys(names))}."] if names else []
+
+
+def _charts(
+    rows: Sequence[dict[str, Any]], measures: Sequence[str], plan: SweepPlan
+) -> list[Chart]:
+    found = []
+    for load in plan.loads:
+        here = [row for row in rows if row["load"] == float(load)][:_SHOWN]
+        at = f" at load x {load:g}" if len(plan.loads) > 1 else ""
+        for place, name in enumerate(measures):
+            values = {row[name] for row in here}
+            if len(values) > 1:
+                found.append(
+                    Chart(f"ranked-{place}-load-{load:g}", f"{name} by combination{at}",
+                          "intervals", here, x="combination", y=[name], unit=name)
+                )  # fmt: skip
+    return found
+
+
+def _number(value: Any) -> str:
+    return f"{float(value):,.4g}" if abs(float(value)) < 1000 else f"{float(value):,.0f}"

@@ -1,0 +1,201 @@
+"""Learn every model that a workspace answers from: predictions, requests, profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prophase.errors import ParameterError, not_among
+from prophase.sizing.recommender import Gate
+from prophase.trace.trace_tables import Trace, open_trace
+from prophase.trace.units import parse_share
+from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES, REQUESTS
+
+if TYPE_CHECKING:
+    from prophase.profile.predict.job_model import JobModel
+
+
+#: told what is being done, and how far it is in percent if that is known
+Show = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True)
+class LearnedModels:
+    """What was learnt, and where it is kept."""
+
+    #: file of the predictions
+    path: Path
+    checksum: str
+    model: JobModel
+    #: whether jobs can be told what to ask for
+    requests: bool = False
+    #: whether the profile of a job can be told by its metadata
+    profiles: bool = False
+
+    def targets(self) -> list[dict[str, Any]]:
+        """Return a row per target: how many jobs and kinds of job it was learnt from."""
+        return [
+            {"target": name, "jobs": len(one.history_), "kinds": len(one.history_.levels)}
+            for name, one in self.model.predictors.items()
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was learnt, for JSON."""
+        return {
+            "model": str(self.path),
+            "checksum": self.checksum,
+            **self.model.origin,
+            "jobs": self.model.jobs,
+            "columns": list(self.model.columns),
+            "targets": self.targets(),
+            "requests": self.requests,
+            "profiles": self.profiles,
+            "notes": list(self.model.notes),
+        }
+
+
+def learn_models(
+    workspace: Path | str,
+    targets: Sequence[str] | None = None,
+    *,
+    method: str = "default",
+    seed: int = 0,
+    show: Show = lambda step, percent: None,
+) -> LearnedModels:
+    """Learn all that new jobs of a workspace are answered from, and keep it there.
+
+    These are predictions of duration and use, what each task should ask for (as daring as
+    ``[requests]`` of its prophase.toml allows), and how to tell profiles by metadata if it has
+    profiles.
+
+    Parameters
+    ----------
+    workspace : path
+        Folder with a job table.
+    targets : sequence of str, optional
+        Columns to predict; duration and every usage column with values if not given.
+    method : str, default="default"
+        How predictions are made; one of ``METHODS``.
+    seed : int, default=0
+        Seed of every method.
+
+    Examples
+    --------
+    >>> from prophase.trace.synth.pai import make_pai
+    >>> from prophase.trace.workspace import Workspace
+    >>> folder = getfixture("tmp_path") / "ws"
+    >>> held = Workspace.create(folder)
+    >>> made = make_pai(200, days=1.0, random_state=0)
+    >>> _ = held.store_frames(made.tables, source="synth", source_hash=made.data_hash)
+    >>> learn_models(folder, ["duration_s"], method="backoff-median").targets()[0]["target"]
+    'duration_s'
+    """
+    folder = Path(workspace)
+    show("reading the history", None)
+    trace = open_trace(folder, tables=["jobs"])
+    kept = learn_predictions(
+        trace, folder / PREDICTIONS, targets, method=method, seed=seed, show=show
+    )
+    return LearnedModels(
+        kept.path,
+        kept.checksum,
+        kept.model,
+        requests=_learn_requests(folder, trace, show),
+        profiles=_learn_to_tell_profiles(folder, trace, seed, show),
+    )
+
+
+def learn_predictions(
+    trace: Trace,
+    path: Path,
+    targets: Sequence[str] | None = None,
+    *,
+    method: str = "default",
+    seed: int = 0,
+    show: Show = lambda step, percent: None,
+) -> LearnedModels:
+    """Learn predictions alone from any trace, and keep them in a file."""
+    from prophase.profile.predict.job_model import learn
+
+    model = learn(
+        trace.jobs,
+        targets,
+        method=method,
+        random_state=seed,
+        data_hash=trace.data_hash,
+        progress=lambda name: show(f"learning {name}", None),
+    )
+    show("writing the model", None)
+    return LearnedModels(path, model.save(path), model)
+
+
+def _learn_requests(folder: Path, trace: Trace, show: Show) -> bool:
+    """Learn what each task should ask for, as far as peaks and requests are known."""
+    from prophase.sizing.recommendation_file import learn_recommendations
+    from prophase.trace.workspace import Workspace
+
+    risk, gate = request_settings(Workspace(folder).settings)
+    found = learn_recommendations(
+        trace.jobs,
+        risk=risk,
+        gate=gate,
+        data_hash=trace.data_hash,
+        progress=lambda step: show(step, None),
+    )
+    found.save(folder / REQUESTS)
+    return bool(found.advice)
+
+
+def _learn_to_tell_profiles(folder: Path, trace: Trace, seed: int, show: Show) -> bool:
+    """Learn to tell the profiles of a workspace by metadata, if it has some."""
+    if not (folder / PROFILES).is_file():
+        return False
+    from prophase.profile.classify.classifier import ProfileClassifier
+    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+
+    show("learning to tell profiles", None)
+    known = WorkloadProfiler.load(folder / PROFILES).recognise(ended_jobs(trace.jobs).jobs)
+    found = ProfileClassifier(random_state=seed).fit(known.jobs, known.labels)
+    found.save(folder / CLASSIFIER)
+    return True
+
+
+_KNOWN = ("risk", "min_saving", "min_runs", "max_oom")
+
+
+def request_settings(settings: Mapping[str, Any]) -> tuple[float, Gate]:
+    """Return risk and gate of a workspace, those of ``prophase size`` unless it says otherwise.
+
+    Examples
+    --------
+    >>> request_settings({"requests": {"risk": "2%", "min_saving": "20%"}})
+    (0.02, Gate(fewest_runs=10, least_saving=0.2, most_oom=None))
+    """
+    held = settings.get("requests", {})
+    if not isinstance(held, Mapping):
+        raise ParameterError(
+            "prophase.toml: requests is a table: write [requests] above its lines."
+        )
+    for name in held:
+        if name not in _KNOWN:
+            raise ParameterError(
+                not_among(f"prophase.toml: [requests] knows no {name!r}.", name, _KNOWN)
+            )
+    usual = Gate()
+    runs = held.get("min_runs", usual.fewest_runs)
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+        raise ParameterError(f"prophase.toml: min_runs is {runs!r}, but is a whole number of 1 up.")
+    most = held.get("max_oom")
+    return _share(held, "risk", 0.01), Gate(
+        fewest_runs=runs,
+        least_saving=_share(held, "min_saving", usual.least_saving),
+        most_oom=None if most is None else _share(held, "max_oom", 0.0),
+    )
+
+
+def _share(held: Mapping[str, Any], name: str, usual: float) -> float:
+    said = held.get(name)
+    return usual if said is None else parse_share(str(said), name=f"prophase.toml: {name}")

@@ -1,0 +1,236 @@
+"""How jobs come and how long they take: arrivals, run times, waits, classes, recurrence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from prophase.plural import counted
+from prophase.trace.describe.arrivals import Arrivals
+from prophase.trace.describe.chapters.chapter import (
+    Chapter,
+    TableOf,
+    jobs_have,
+    percent,
+    quantile_row,
+)
+from prophase.trace.describe.column_arrays import NotComputable
+from prophase.trace.describe.durations_and_waits import DurationSummary, Waits
+from prophase.trace.describe.job_classes import Classes
+from prophase.trace.describe.recurrence import Recurrence
+from prophase.trace.describe.trace_clock import WEEKDAYS, knows_weekdays
+from prophase.trace.describe.words import say_number, say_seconds, say_share
+
+MOST_CLASSES = 15
+#: a key with more jobs than this per value hardly names "the same job"
+_COARSE = 100
+
+
+def tell_arrivals(arrivals: Arrivals | NotComputable) -> Chapter:
+    """Say how fast jobs arrive, when, and how bursty that is."""
+    title = "Arrivals"
+    if isinstance(arrivals, NotComputable):
+        return Chapter("arrivals", title, silent=arrivals.reason)
+    said = []
+    if arrivals.basis == "start_s":
+        said.append("No submit times: these are starts, which lag behind arrivals by the wait.")
+    said.append(
+        f"{arrivals.count:,} {'starts' if arrivals.basis == 'start_s' else 'arrivals'}, "
+        f"{say_number(arrivals.per_hour)} per hour on average"
+        + (f"; {jobs_have(arrivals.missing)} no such time." if arrivals.missing else ".")
+    )
+    said += _rhythm(arrivals)
+    said.append(
+        f"Gaps between arrivals: median {say_seconds(arrivals.gaps.at('p50'))}, mean "
+        f"{say_seconds(arrivals.gaps.mean)}, squared coefficient of variation "
+        f"{say_number(arrivals.gaps.scv)} (1 would be Poisson)."
+    )
+    if arrivals.simultaneous_share > 0:
+        said.append(
+            f"{say_share(arrivals.simultaneous_share)} arrive at the same instant as another."
+        )
+    widest = arrivals.dispersion[-1] if arrivals.dispersion else None
+    if widest is not None:
+        said.append(
+            f"Counts per {_width(widest.width_s)} vary {say_number(widest.dispersion)} times as "
+            f"much as Poisson counts would ({_burst_word(widest.dispersion)})."
+        )
+    rows = tuple(
+        {
+            "window": _width(window.width_s),
+            "windows": window.windows,
+            "mean": window.mean,
+            "peak": window.peak,
+            "dispersion": window.dispersion,
+        }
+        for window in arrivals.dispersion
+    )
+    tables = (
+        (TableOf("Arrivals per window; dispersion is variance over mean, 1 for Poisson", rows),)
+        if rows
+        else ()
+    )
+    return Chapter("arrivals", title, tuple(said), tables)
+
+
+def _rhythm(arrivals: Arrivals) -> list[str]:
+    hours = np.array(arrivals.by_hour)
+    if np.isnan(hours).any() or hours.min() == hours.max():
+        return []
+    top, low = int(hours.argmax()), int(hours.argmin())
+    known = knows_weekdays(arrivals.clock)
+    said = [
+        f"The busiest hour of the day is {top:02d}:00 with {say_number(hours[top])} per hour, "
+        f"the calmest {low:02d}:00 with {say_number(hours[low])}"
+        + ("." if known else " (hours count from the trace's own zero).")
+    ]
+    days = np.array(arrivals.by_weekday)
+    if known and not np.isnan(days).any():
+        weekend, week = days[5:].mean(), days[:5].mean()
+        top = int(days.argmax())
+        said.append(
+            f"The busiest day is {WEEKDAYS[top]} ({say_number(24 * days[top])} per day); weekends "
+            f"bring {say_share(weekend / week) if week else '-'} of a weekday's arrivals."
+        )
+    return said
+
+
+def _width(seconds: float) -> str:
+    names = {60.0: "minute", 600.0: "10 minutes", 3600.0: "hour", 21600.0: "6 hours"}
+    return names.get(seconds, "day")
+
+
+def _burst_word(dispersion: float) -> str:
+    if dispersion < 0.8:
+        return "steadier than random"
+    return "about random" if dispersion < 1.5 else "bursty" if dispersion < 10 else "very bursty"
+
+
+def tell_durations(durations: DurationSummary | NotComputable) -> Chapter:
+    """Say how long jobs run."""
+    chapter = _tell_times(durations, "durations", "Run times", "ran")
+    if isinstance(durations, NotComputable):
+        return chapter
+    zeros = durations.values.zeros
+    if zeros:
+        share = say_share(zeros / durations.values.count)
+        zero = f"{counted(zeros, 'job')} ({share}) ran for 0 s."
+        chapter = replace(chapter, sentences=(*chapter.sentences, zero))
+    return chapter
+
+
+def tell_waits(waits: Waits | NotComputable) -> Chapter:
+    """Say how long jobs wait."""
+    chapter = _tell_times(waits, "waits", "Waits", "waited")
+    if isinstance(waits, NotComputable):
+        return chapter
+    said = [f"{say_share(waits.values.zeros / waits.values.count)} did not wait at all."]
+    if math.isfinite(waits.mostly_waiting_share):
+        said.append(
+            f"{say_share(waits.mostly_waiting_share)} spent more than half of their completion "
+            "time waiting."
+        )
+    return replace(chapter, sentences=(*chapter.sentences, *said))
+
+
+def _tell_times(times: DurationSummary | NotComputable, key: str, title: str, verb: str) -> Chapter:
+    if isinstance(times, NotComputable):
+        return Chapter(key, title, silent=times.reason)
+    values = times.values
+    said = [
+        f"Half of the jobs {verb} for at most {say_seconds(values.at('p50'))}, 90 % for at most "
+        f"{say_seconds(values.at('p90'))}, 99 % for at most {say_seconds(values.at('p99'))}; the "
+        f"mean is {say_seconds(values.mean)}."
+    ]
+    if math.isfinite(times.longest_share):
+        said.append(f"The longest 1 % take {say_share(times.longest_share)} of all that time.")
+    if values.missing:
+        said.append(f"{jobs_have(values.missing)} no {times.column}.")
+    row = {"column": times.column, **quantile_row(values)}
+    return Chapter(key, title, tuple(said), (TableOf(f"{title} in seconds", (row,)),))
+
+
+def tell_classes(classes: Classes | NotComputable) -> Chapter:
+    """Compare the job classes."""
+    title = "Job classes"
+    if isinstance(classes, NotComputable):
+        return Chapter("classes", title, silent=classes.reason)
+    limits = []
+    if "length" in classes.by:
+        limits.append(f"short: ran for less than {say_seconds(classes.short_below_s)}")
+    if "gpus" in classes.by:
+        limits.append(f"low GPU: asks for at most {say_number(classes.low_gpus)} in total")
+    said = [
+        f"Classes by {' x '.join(classes.by)}" + (f" ({'; '.join(limits)})." if limits else ".")
+    ]
+    has_waits = any(kind.wait.count for kind in classes.classes)
+    rows = []
+    for kind in classes.classes[:MOST_CLASSES]:
+        row = {
+            "class": kind.name,
+            "jobs": kind.jobs,
+            "share_pct": percent(kind.share),
+            "gpu_hours": kind.gpu_hours,
+            "run_p50_s": kind.duration.at("p50"),
+            "run_p90_s": kind.duration.at("p90"),
+        }
+        if has_waits:
+            row |= {"wait_p50_s": kind.wait.at("p50"), "wait_p90_s": kind.wait.at("p90")}
+        if "gpus" not in classes.by:
+            del row["gpu_hours"]
+        rows.append(row)
+    rest = len(classes.classes) - len(rows)
+    if rest:
+        said.append(f"The {rest} smallest classes are left out of the table.")
+    top = classes.classes[0]
+    said.append(f"The largest is {top.name} with {say_share(top.share)} of the jobs.")
+    by_time = max(classes.classes, key=lambda kind: np.nan_to_num(kind.gpu_hours))
+    total = sum(np.nan_to_num(kind.gpu_hours) for kind in classes.classes)
+    if total > 0:
+        said.append(
+            f"{by_time.name} takes most GPU time: {say_share(by_time.gpu_hours / total)} of it "
+            f"with {say_share(by_time.share)} of the jobs."
+        )
+    return Chapter("classes", title, tuple(said), (TableOf("Job classes", tuple(rows)),))
+
+
+def tell_recurrence(recurrence: Recurrence | NotComputable) -> Chapter:
+    """Say how often jobs come back and how alike they are then."""
+    title = "Recurrence"
+    if isinstance(recurrence, NotComputable):
+        return Chapter("recurrence", title, silent=recurrence.reason)
+    best = recurrence.best
+    said = [
+        f"{say_share(best.seen_before_share)} of the jobs have a key ({recurrence.key}) that was "
+        f"seen before, in order of {recurrence.order}; {say_share(best.often_share)} have one "
+        "that occurs at least five times."
+    ]
+    if math.isfinite(best.like_last_share):
+        said.append(
+            f"When a key comes back, {say_share(best.like_last_share)} run within a factor of two "
+            "of the last time."
+        )
+    if best.distinct and best.jobs / best.distinct > _COARSE:
+        said.append(
+            f"The key is coarse ({say_number(best.jobs / best.distinct)} jobs per value), so this "
+            "is not proof that the same job comes back."
+        )
+    if len(recurrence.seen_before) >= 4:
+        quarter = len(recurrence.seen_before) // 4
+        weights = np.array(recurrence.jobs[-quarter:])
+        late = float(np.average(recurrence.seen_before[-quarter:], weights=weights))
+        said.append(f"In the last quarter of the trace it is {say_share(late)}.")
+    rows = tuple(
+        {
+            "key": key.key,
+            "jobs": key.jobs,
+            "distinct": key.distinct,
+            "seen_before_pct": percent(key.seen_before_share),
+            "at_least_5_pct": percent(key.often_share),
+            "like_last_pct": percent(key.like_last_share),
+        }
+        for key in recurrence.keys
+    )
+    return Chapter("recurrence", title, tuple(said), (TableOf("Keys, most telling first", rows),))

@@ -1,0 +1,161 @@
+"""What is in the trace: counts, time span, missing values, nodes, usage series."""
+
+from __future__ import annotations
+
+import math
+
+from prophase.plural import counted
+from prophase.trace.describe.chapters.chapter import Chapter, TableOf, percent, quantile_row
+from prophase.trace.describe.column_arrays import NotComputable
+from prophase.trace.describe.job_counts import JobCounts, MissingColumn
+from prophase.trace.describe.nodes_and_usage import Inventory, UsageSeries
+from prophase.trace.describe.trace_clock import Span
+from prophase.trace.describe.words import listed, say_number, say_seconds, say_share
+
+_PLURAL = {
+    "parent_id": "parents",
+    "user": "users",
+    "group": "groups",
+    "queue": "queues",
+    "workload": "workloads",
+    "task": "tasks",
+    "name": "names",
+    "gpu_type": "GPU types",
+}
+
+
+def tell_counts(counts: JobCounts | NotComputable, span: Span | NotComputable) -> Chapter:
+    """Say how many jobs, of whom, from when to when."""
+    if isinstance(counts, NotComputable):
+        return Chapter("counts", "What is in it", silent=counts.reason)
+    kinds = [
+        counted(n, _PLURAL[name].removesuffix("s"), _PLURAL[name])
+        for name, n in counts.distinct.items()
+    ]
+    said = [counted(counts.jobs, "job") + (f" of {listed(kinds, most=8)}." if kinds else ".")]
+    if isinstance(span, Span):
+        said.append(
+            f"From {span.first} to {span.last}: {say_seconds(span.days * 86400)}. "
+            f"Times are {span.clock_words}."
+        )
+    else:
+        said.append(f"When is not known: {span.reason}.")
+    if math.isfinite(counts.busiest_users_share):
+        said.append(
+            "The busiest 5 % of users submitted "
+            f"{say_share(counts.busiest_users_share)} of the jobs."
+        )
+    if math.isfinite(counts.gang_share):
+        said.append(
+            f"{say_share(counts.gang_share)} of the instances start together with others, "
+            "as a gang."
+        )
+    hours = [
+        f"{say_number(value)} {what}"
+        for value, what in ((counts.gpu_hours, "GPU-hours"), (counts.core_hours, "core-hours"))
+        if math.isfinite(value) and value > 0
+    ]
+    if hours:
+        said.append(f"The jobs asked for {listed(hours)}.")
+    tables = [
+        TableOf(
+            f"Jobs by {name}"
+            + (" (the most frequent)" if len(most) < _kinds(counts, name) else ""),
+            tuple(
+                {name: value, "jobs": n, "share_pct": percent(n / counts.jobs)}
+                for value, n in most.items()
+            ),
+        )
+        for name, most in counts.most.items()
+        if len(most) > 1
+    ]
+    return Chapter("counts", "What is in it", tuple(said), tuple(tables))
+
+
+def _kinds(counts: JobCounts, name: str) -> int:
+    return counts.distinct.get(name, len(counts.most[name]))
+
+
+def tell_missing(missing: tuple[MissingColumn, ...]) -> Chapter:
+    """Say which columns have gaps."""
+    gaps = [column for column in missing if column.missing]
+    whole = len(missing) - len(gaps)
+    said = [f"{whole} of {len(missing)} columns have a value in every row."]
+    if gaps:
+        worst = max(gaps, key=lambda column: column.share)
+        said.append(f"The emptiest is {worst.column}: {say_share(worst.share)} are missing.")
+    rows = tuple(
+        {
+            "table": column.table,
+            "column": column.column,
+            "missing": column.missing,
+            "missing_pct": percent(column.share),
+        }
+        for column in gaps
+    )
+    tables = (TableOf("Columns with missing values", rows),) if rows else ()
+    return Chapter("missing", "Missing values", tuple(said), tables)
+
+
+def tell_nodes(nodes: Inventory | NotComputable) -> Chapter:
+    """Say what the cluster consists of."""
+    if isinstance(nodes, NotComputable):
+        return Chapter("nodes", "Nodes", silent=nodes.reason)
+    amounts = [
+        f"{say_number(value)} {what}"
+        for value, what in (
+            (nodes.gpus, "GPUs"),
+            (nodes.cpu_cores, "cores"),
+            (nodes.memory_gib, "GiB of memory"),
+        )
+        if math.isfinite(value)
+    ]
+    said = f"{counted(nodes.nodes, 'node')} of {counted(len(nodes.types), 'kind')}"
+    rows = tuple(
+        {
+            "gpu_type": kind.gpu_type or "-",
+            "nodes": kind.nodes,
+            "gpus": kind.gpus,
+            "cpu_cores": kind.cpu_cores,
+            "memory_gib": kind.memory_gib,
+        }
+        for kind in nodes.types[:20]
+    )
+    rest = len(nodes.types) - len(rows)
+    caption = "Node kinds, per node"
+    caption += f" ({counted(rest, 'rarer kind')} left out)" if rest else ""
+    return Chapter(
+        "nodes",
+        "Nodes",
+        (f"{said}, with {listed(amounts)}." if amounts else f"{said}.",),
+        (TableOf(caption, rows),) if rows else (),
+    )
+
+
+def tell_usage(usage: UsageSeries | NotComputable) -> Chapter:
+    """Say how many series there are, how they are sampled and what they measure."""
+    if isinstance(usage, NotComputable):
+        return Chapter("usage", "Usage series", silent=usage.reason)
+    said = [
+        f"{usage.series:,} series with {counted(usage.samples, 'sample')}, "
+        f"{say_number(usage.samples_per_series.at('p50'))} in the median series, "
+        f"which is {say_seconds(usage.length_s.at('p50'))} long."
+    ]
+    if math.isfinite(usage.usual_step_s):
+        said.append(
+            f"The usual step is {say_seconds(usage.usual_step_s)}; "
+            f"{say_share(usage.irregular_share)} of the steps differ from it by more than a tenth."
+        )
+        said.append(
+            f"{counted(usage.gaps, 'step is a gap', 'steps are gaps')} (longer than one and a half "
+            f"usual steps), in {usage.series_with_gaps:,} series; the longest is "
+            f"{say_seconds(usage.longest_gap_s)}."
+            if usage.gaps
+            else "There are no gaps."
+        )
+    rows = tuple(
+        {"metric": metric.name, "unit": metric.unit, **quantile_row(metric.values)}
+        for metric in usage.metrics
+    )
+    tables = (TableOf("Metrics over all samples", rows),) if rows else ()
+    return Chapter("usage", "Usage series", tuple(said), tables)

@@ -1,0 +1,182 @@
+"""What jobs ask for and use, and which laws describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from prophase.plural import counted
+from prophase.trace.describe.chapters.chapter import Chapter, TableOf, percent, quantile_row
+from prophase.trace.describe.column_arrays import NotComputable
+from prophase.trace.describe.distribution import Distribution
+from prophase.trace.describe.laws.arrival_fit import ArrivalLaws
+from prophase.trace.describe.laws.service_fit import ServiceLaws
+from prophase.trace.describe.utilisation import GroupUse, RequestUse, Utilisation
+from prophase.trace.describe.words import say_number, say_seconds, say_share
+
+_MOST_ROWS = 20
+
+
+def tell_requests(requests: Mapping[str, Distribution] | NotComputable) -> Chapter:
+    """Say what jobs ask for."""
+    title = "Requests"
+    if isinstance(requests, NotComputable):
+        return Chapter("requests", title, silent=requests.reason)
+    rows = tuple({"column": name, **quantile_row(values)} for name, values in requests.items())
+    said = [
+        f"{name}: median {say_number(values.at('p50'))}, 95 % ask for at most "
+        f"{say_number(values.at('p95'))}."
+        for name, values in requests.items()
+        if name.startswith("request_")
+    ]
+    return Chapter("requests", title, tuple(said), (TableOf("Requests per instance", rows),))
+
+
+def tell_utilisation(utilisation: Utilisation | NotComputable) -> Chapter:
+    """Say how much of what was asked for was used."""
+    title = "Requests against use"
+    if isinstance(utilisation, NotComputable):
+        return Chapter("utilisation", title, silent=utilisation.reason)
+    said = [_sentence(resource) for resource in utilisation.resources]
+    said += [
+        f"{name}: not computable, {reason}." for name, reason in utilisation.not_computable.items()
+    ]
+    rows = tuple(
+        {
+            "resource": r.resource,
+            "jobs": r.jobs,
+            "utilisation_pct": percent(r.utilisation),
+            "above_use_pct": percent(r.request_above_use_share),
+            "above_2x_use_pct": percent(r.request_above_twice_use_share),
+            "below_use_pct": percent(r.use_above_request_share),
+            "median_request": r.median_request,
+            "median_use": r.median_use,
+            "unit": r.unit,
+        }
+        for r in utilisation.resources
+    )
+    tables = [TableOf("Requests against use; above_use: the request exceeds the use", rows)]
+    tables += _by_group(utilisation, "task") + _by_group(utilisation, "workload")
+    return Chapter("utilisation", title, tuple(said), tuple(tables))
+
+
+def _sentence(resource: RequestUse) -> str:
+    left_out = (
+        f" ({counted(resource.without, 'job')} without request, use or duration left out)"
+        if resource.without
+        else ""
+    )
+    return (
+        f"{resource.resource}: {say_share(resource.utilisation)} of the request was used (weighted "
+        f"by {resource.weighted_by}); {say_share(resource.request_above_use_share)} of the jobs "
+        f"asked for more than they used{left_out}."
+    )
+
+
+def _by_group(utilisation: Utilisation, column: str) -> list[TableOf]:
+    """Return one table for tasks or workloads, a column per resource, largest groups first."""
+    rows: dict[str, dict[str, float | int | str]] = {}
+    weight: dict[str, float] = {}
+    for resource in utilisation.resources:
+        found: tuple[GroupUse, ...] = getattr(resource, f"by_{column}")
+        total = sum(group.allocated_hours for group in found) or 1.0
+        for group in found:
+            row = rows.setdefault(group.name, {column: group.name, "jobs": 0})
+            row["jobs"] = max(int(row["jobs"]), group.jobs)
+            row[f"{resource.resource} %"] = percent(group.utilisation)
+            weight[group.name] = weight.get(group.name, 0.0) + group.allocated_hours / total
+    if len(rows) < 2:
+        return []
+    shown = sorted(rows, key=lambda name: -weight[name])[:_MOST_ROWS]
+    rest = f" ({len(rows) - len(shown)} smaller ones left out)" if len(rows) > len(shown) else ""
+    caption = f"Utilisation by {column}, the largest allocations first{rest}"
+    return [TableOf(caption, tuple(rows[name] for name in shown))]
+
+
+def tell_service_laws(laws: ServiceLaws | NotComputable) -> Chapter:
+    """Say which law describes the run times, and whether it does."""
+    title = "Laws of the run time"
+    if isinstance(laws, NotComputable):
+        return Chapter("service_laws", title, silent=laws.reason)
+    sampled = (
+        f"a sample of {laws.fitted:,} (seed {laws.seed}) of the {laws.positive:,}"
+        if laws.fitted < laws.positive
+        else f"all {laws.positive:,}"
+    )
+    left_out = [
+        f"{number:,} {what}"
+        for number, what in ((laws.zeros, "zero"), (laws.missing, "missing"))
+        if number
+    ]
+    said = [
+        f"Fitted to {sampled} run times above zero"
+        + (f"; {' and '.join(left_out)} run times are left out." if left_out else "."),
+        _best_word(laws.best.law, laws.best.verdict),
+        *(fit.words for fit in laws.fits[:3]),
+    ]
+    closest = min(laws.fits, key=lambda fit: fit.ks)
+    if closest.law not in [fit.law for fit in laws.fits[:3]]:
+        said.append(f"Closest by distance: {closest.words}")
+    said += [f"{name} was not fitted: {reason}." for name, reason in laws.not_fitted.items()]
+    rows = tuple(
+        {
+            "law": fit.law,
+            "verdict": fit.verdict,
+            "ks": round(fit.ks, 4),
+            "p_value": round(fit.p_value, 4),
+            "p99_ratio": fit.p99_ratio,
+            "aic_above_best": fit.aic_above_best,
+            "mean_s": fit.mean_s,
+            "parameters": _parameters(fit.parameters),
+        }
+        for fit in laws.fits
+    )
+    caption = (
+        "Laws of the run time, best AIC first; ks is the greatest gap between the distribution "
+        f"functions, p_value from a parametric bootstrap on {laws.best.p_values_used:,} values"
+    )
+    return Chapter("service_laws", title, tuple(said), (TableOf(caption, rows),))
+
+
+def tell_arrival_laws(laws: ArrivalLaws | NotComputable) -> Chapter:
+    """Say which law describes the arrivals, and whether it does."""
+    title = "Laws of the arrivals"
+    if isinstance(laws, NotComputable):
+        return Chapter("arrival_laws", title, silent=laws.reason)
+    where = f" in {laws.stretches} stretches spread over the trace" if laws.stretches > 1 else ""
+    said = [f"Fitted to {laws.gaps_fitted:,} gaps between {laws.arrivals:,} arrivals{where}."]
+    if laws.resolution_s:
+        said.append(
+            f"Several jobs share a tick of the clock ({say_seconds(laws.resolution_s)}); they are "
+            "spread evenly over it before fitting."
+        )
+    said += [_best_word(laws.best.law, laws.best.verdict), *(fit.words for fit in laws.fits[:3])]
+    said += [f"{name} was not fitted: {reason}." for name, reason in laws.not_fitted.items()]
+    rows = tuple(
+        {
+            "law": fit.law,
+            "verdict": fit.verdict,
+            "ks": round(fit.ks, 4),
+            "p_value": round(fit.p_value, 4),
+            "dispersion": fit.dispersion,
+            "aic_above_best": fit.aic_above_best,
+            "parameters": _parameters(fit.parameters),
+        }
+        for fit in laws.fits
+    )
+    caption = (
+        "Arrival laws, best AIC first; dispersion is what is left of the bursts after the law, "
+        "1 if it explains them all"
+    )
+    return Chapter("arrival_laws", title, tuple(said), (TableOf(caption, rows),))
+
+
+def _best_word(law: str, verdict: str) -> str:
+    if verdict == "bad":
+        return f"The best AIC has {law}, and even that is a bad fit: do not rely on its formulas."
+    if verdict == "rough":
+        return f"The best AIC has {law}, which is only a rough fit."
+    return f"The best AIC has {law}, and it is a good fit."
+
+
+def _parameters(parameters: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {say_number(value)}" for name, value in parameters.items())

@@ -1,0 +1,197 @@
+"""Columns that say nothing: constant, empty, or mostly a placeholder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from prophase.trace.lint.check_registry import LintSubject, check, numbers, numeric_columns
+from prophase.trace.lint.lint_report import LintFinding, examples, percentage
+from prophase.trace.schema import SCHEMAS
+
+#: numbers that programs write for "unknown" or "no limit"
+_PLACEHOLDERS = {
+    -1.0: "-1",
+    -999.0: "-999",
+    -9999.0: "-9999",
+    float(2**31 - 1): "2147483647 (largest 32-bit number)",
+    float(2**32 - 1): "4294967295 (largest unsigned 32-bit number)",
+    float(2**32 - 2): "4294967294",
+    float(2**63 - 1): "9.2e18 (largest 64-bit number)",
+    float(2**63): "9.2e18 (2 to the 63rd)",
+    float(2**64 - 1): "1.8e19 (largest unsigned 64-bit number)",
+}
+#: nothing runs on no memory: 0 here means unknown
+_NEVER_ZERO = (
+    "memory_mean_gib",
+    "memory_peak_gib",
+    "request_memory_gib",
+    "request_cpu_cores",
+    "time_limit_s",
+)
+_FEW_ROWS = 30
+_BEYOND = 1e15
+#: missing has a meaning of its own: any type, no label, always
+_MAY_BE_MISSING = ("gpu_type", "features", "available_from_s", "available_until_s")
+#: constant by nature, or derived
+_MAY_BE_CONSTANT = ("source", "instances", "gang_size", "wait_s", "priority")
+
+
+@check("constant-column")
+def constant_column(subject: LintSubject) -> Iterator[LintFinding]:
+    """Columns with the same value in every row."""
+    for table, frame in _main_tables(subject):
+        constant = {
+            str(name): frame[name].dropna().iloc[0]
+            for name in frame.columns
+            if name not in _MAY_BE_CONSTANT and _is_constant(frame[name])
+        }
+        suspicious = [name for name, value in constant.items() if _should_vary(table, name, value)]
+        for name in suspicious:
+            known = frame[name].notna()
+            yield LintFinding(
+                "warning",
+                table,
+                name,
+                int(known.sum()),
+                float(known.mean()),
+                (),
+                f"Every known value is {constant[name]:g}. "
+                + (
+                    "All jobs arrive together: no order, no rate and no split by time is left."
+                    if name == "submit_s"
+                    else "A measured quantity is never the same in all rows: it was not measured, "
+                    "was filled in, or was cut to a limit."
+                ),
+                "Treat it as unknown.",
+            )
+        dull = [name for name in constant if name not in suspicious]
+        if dull:
+            listed = ", ".join(f"{name} = {str(constant[name])[:20]}" for name in dull[:12])
+            yield LintFinding(
+                "info",
+                table,
+                ", ".join(dull[:3]) + (" ..." if len(dull) > 3 else ""),
+                len(frame),
+                1.0,
+                (),
+                f"{len(dull)} of {len(frame.columns)} columns have one value only: {listed}"
+                f"{' ...' if len(dull) > 12 else ''}. They tell rows apart in no way.",
+                "Leave them out of a model's inputs.",
+            )
+
+
+def _should_vary(table: str, name: str, value: object) -> bool:
+    """Tell whether a column is measured, so that one value for all rows is suspicious."""
+    column = SCHEMAS[table].get(name)
+    if table == "nodes" or column is None or column.kind != "number":
+        return False
+    return name == "submit_s" or (column.known == "after" and value != 0)
+
+
+@check("empty-column")
+def empty_column(subject: LintSubject) -> Iterator[LintFinding]:
+    """Columns without a single value."""
+    for table, frame in _main_tables(subject):
+        present = [
+            str(name)
+            for name in frame.columns
+            if name not in _MAY_BE_MISSING and frame[name].isna().all()
+        ]
+        fillable = [name for name in subject.fills.get(table, ()) if name not in frame]
+        if set(SCHEMAS[table].names) <= set(subject.fills.get(table, ())) | {"source"}:
+            fillable = []  # a source of any columns promises none
+        if present:
+            yield LintFinding(
+                "warning",
+                table,
+                ", ".join(present[:8]) + (" ..." if len(present) > 8 else ""),
+                len(frame),
+                1.0,
+                (),
+                f"{len(present)} columns hold no value at all: {', '.join(present[:20])}. The "
+                "export or the join that should fill them found nothing.",
+                "Check the key of the join and the names of the columns; drop what is truly "
+                "unknown.",
+            )
+        if fillable:
+            yield LintFinding(
+                "info",
+                table,
+                "",
+                0,
+                len(fillable) / len(subject.fills[table]),
+                tuple(fillable[:8]),
+                f"This source can fill {len(fillable)} more columns, but these files do not: "
+                f"{', '.join(fillable[:20])}{' ...' if len(fillable) > 20 else ''}.",
+                "Export those columns too if you need them.",
+            )
+
+
+@check("placeholder-value")
+def placeholder_value(subject: LintSubject) -> Iterator[LintFinding]:
+    """Columns that are mostly one number that means unknown."""
+    for table, frame in _main_tables(subject):
+        for name in numeric_columns(frame):
+            values = numbers(frame, name)
+            known = int(np.sum(~np.isnan(values)))
+            if known < 5 or name in ("time_s", "priority"):
+                continue
+            yield from _placeholders(table, name, frame, values, known)
+
+
+def _placeholders(
+    table: str, name: str, frame: pd.DataFrame, values: np.ndarray, known: int
+) -> Iterator[LintFinding]:
+    for value, spelled in _PLACEHOLDERS.items():
+        same = values == value
+        count = int(same.sum())
+        # huge placeholders are wrong even once; -1 may be a real value of a free column
+        needed = 1 if abs(value) > 1e9 else max(3, 0.05 * known)
+        if count >= needed and count < known:
+            yield _is_unknown(table, name, frame, same, count, known, spelled)
+    if name in _NEVER_ZERO:
+        zero = values == 0
+        count = int(zero.sum())
+        if count >= 0.2 * known and count >= 3:
+            yield _is_unknown(table, name, frame, zero, count, known, "0")
+    vast = (np.abs(values) > _BEYOND) & ~np.isin(values, list(_PLACEHOLDERS))
+    if vast.any() and not name.endswith("bytes") and vast.sum() <= 0.5 * known:
+        count = int(vast.sum())
+        yield _is_unknown(table, name, frame, vast, count, known, f"{values[vast][0]:.3g}")
+
+
+def _is_unknown(
+    table: str,
+    name: str,
+    frame: pd.DataFrame,
+    rows: np.ndarray,
+    count: int,
+    known: int,
+    spelled: str,
+) -> LintFinding:
+    return LintFinding(
+        "warning",
+        table,
+        name,
+        count,
+        count / known,
+        examples(table, frame, rows),
+        f"{count:,} of {known:,} values ({percentage(count / known)}) are {spelled}, which "
+        "programs write for 'unknown' or 'no limit'. As a number it bends every mean "
+        "and every model.",
+        "Make them missing: unknown is missing, never a number.",
+    )
+
+
+def _is_constant(values: pd.Series) -> bool:
+    known = values.dropna()
+    return len(known) >= _FEW_ROWS and bool((known == known.iloc[0]).all())
+
+
+def _main_tables(subject: LintSubject) -> Iterator[tuple[str, pd.DataFrame]]:
+    for table in SCHEMAS:
+        if subject.has(table):
+            yield table, subject.tables[table]

@@ -1,0 +1,67 @@
+"""Jobs that came to a workspace after its import: watched, or reported to its service."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from prophase.errors import FormatError
+from prophase.trace.workspace_paths import REPORTED, WATCH
+
+
+def reported_jobs(folder: Path | str) -> pd.DataFrame:
+    """Return every job that was fed back, once; the first word on a job counts.
+
+    Parameters
+    ----------
+    folder : path
+        The workspace.
+
+    Examples
+    --------
+    >>> len(reported_jobs(getfixture("tmp_path")))
+    0
+    """
+    workspace = Path(folder)
+    parts = [pd.read_parquet(path) for path in sorted((workspace / WATCH).glob("jobs-*.parquet"))]
+    reported = _reported(workspace / REPORTED)
+    if reported:
+        parts.append(pd.DataFrame(reported))
+    if not parts:
+        return pd.DataFrame({"job_id": []})
+    return one_row_per_job(parts)
+
+
+def one_row_per_job(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Join job tables; of rows with the same ``job_id`` the first stays.
+
+    Examples
+    --------
+    >>> imported = pd.DataFrame({"job_id": ["1", "2"], "duration_s": [60.0, 70.0]})
+    >>> reported = pd.DataFrame({"job_id": ["2", "3"], "duration_s": [71.0, 80.0]})
+    >>> one_row_per_job([imported, reported])["duration_s"].tolist()
+    [60.0, 70.0, 80.0]
+    """
+    joined = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    return joined[~joined["job_id"].astype(str).duplicated()].reset_index(drop=True)
+
+
+def _reported(path: Path) -> list[dict[str, object]]:
+    if not path.is_file():
+        return []
+    try:
+        base = sqlite3.connect(path, timeout=30.0)
+        try:
+            rows = base.execute("SELECT job FROM feedback ORDER BY number").fetchall()
+        finally:
+            base.close()
+        return [json.loads(job) for (job,) in rows]
+    except (sqlite3.Error, ValueError) as cause:
+        raise FormatError(
+            f"{path}: the jobs reported to the service cannot be read ({cause}). Restore the file "
+            "from a backup, or move it away to go on without them."
+        ) from cause

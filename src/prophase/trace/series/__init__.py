@@ -1,0 +1,1 @@
+"""Usage series, and the models of a series that capabilities share."""

@@ -1,0 +1,77 @@
+"""How raw files are to be read when nobody says it: by a reader that knows them, or by a guess."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from prophase.errors import ParameterError
+from prophase.trace.mapping.mapping_proposal import guess_mapping
+from prophase.trace.reader import guess_reader
+
+#: a table with none of these says nothing that could be used
+_TELLING = re.compile(
+    r"^(submit_s|start_s|end_s|duration_s|time_s|request_.*|.*_(peak|mean)_.*"
+    r"|cpu_cores|memory_gib|gpus)$"
+)
+
+
+def recognise_source(path: Path, tables: Sequence[str]) -> tuple[str, str | None]:
+    """Return the source of raw files, and a mapping in TOML if they are in words of their own.
+
+    Parameters
+    ----------
+    tables : sequence of str
+        Names of tables; a mapping must tell something of one of them.
+
+    Examples
+    --------
+    >>> jobs = getfixture("tmp_path") / "jobs.csv"
+    >>> jobs.write_text("id,runtime (s),mem_req_gb\\n1,60,8\\n2,70,8\\n")
+    40
+    >>> source, mapping = recognise_source(jobs, ["jobs"])
+    >>> source, "duration_s" in mapping
+    ('csv', True)
+    """
+    try:
+        return guess_reader(path).name, None
+    except ParameterError:
+        return "csv", usable_mapping(path, tables)
+
+
+def usable_mapping(path: Path, tables: Sequence[str]) -> str:
+    """Return a mapping guessed from the names of columns, if they say what one of ``tables`` is."""
+    text = guess_mapping(path)
+    found = tomllib.loads(text)
+    named = {
+        column
+        for table in tables
+        for column, source in found.get(table, {}).get("columns", {}).items()
+        if not (isinstance(source, dict) and "constant" in source)
+    }
+    if any(_TELLING.match(column) for column in named):
+        return text
+    raise ParameterError(
+        f"{path}: no reader recognises these files, and the names of their columns do not "
+        "tell what they are. Say which column is which: "
+        f"prophase import csv {path} --guess > mapping.toml, complete it, then "
+        "give it with --map mapping.toml. "
+        "For a known source with other names: --source (prophase import list)."
+    )
+
+
+def unsure_columns(mapping: str) -> list[str]:
+    """Return the guesses that a mapping marks as unsure.
+
+    Examples
+    --------
+    >>> unsure_columns("duration_s = 'len' # unsure: no unit")
+    ['duration_s (no unit)']
+    """
+    return [
+        f"{found['target']} ({found['why'].strip()})"
+        for line in mapping.splitlines()
+        if (found := re.match(r"(?P<target>\w+) = .*# unsure: (?P<why>.*)", line))
+    ]

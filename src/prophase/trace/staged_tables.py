@@ -1,0 +1,252 @@
+"""Read a dump into finished Parquet files, and account for every row on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import ibis
+
+from prophase import __version__
+from prophase.trace import source_files as files
+from prophase.trace.dump import Dump, keep_lines, kept_lines
+from prophase.trace.engine import Engine, open_engine
+from prophase.trace.reader import Reader
+from prophase.trace.row_rules import REPAIRED, finish, keep_rules, refuse_damage, typed
+from prophase.trace.schema import SCHEMAS
+from prophase.trace.text_table import BAD, REASON
+from prophase.trace.workspace import columns_without_values
+
+_JOINED = "_joined_"
+#: tables up to this size are stored in time order
+_SORTED_ROWS = 2_000_000
+_ID = {"jobs": "job_id", "nodes": "node_id"}
+_SORT = {
+    "jobs": ("submit_s", "submit_order", "start_s", "job_id"),
+    "usage": ("series_id", "time_s"),
+}
+
+
+@dataclass(frozen=True)
+class TableCount:
+    """What happened to the rows of one table."""
+
+    read: int
+    kept: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    repaired: Mapping[str, int] = field(default_factory=dict)
+    #: rows that found a partner in each joined table
+    joined: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def bad(self) -> int:
+        return sum(count for reason, count in self.dropped.items() if reason.startswith(BAD))
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import read, kept and left out, and from which bytes."""
+
+    source: str
+    path: str
+    engine: str
+    #: of the bytes, the reader, its options and the rules that left rows out
+    source_hash: str
+    #: the same without the rules
+    dump_hash: str
+    files: Mapping[str, str]
+    tables: Mapping[str, TableCount]
+    notes: Sequence[str] = ()
+    clock: str = "relative"
+    version: str = __version__
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Finished Parquet files that no workspace knows yet."""
+
+    parts: Mapping[str, Path]
+    report: ImportReport
+
+
+#: told what is being done and how far it is, 0..100 (None: not known)
+Progress = Callable[[str, float | None], object]
+
+
+def silent(step: str, percent: float | None) -> None:
+    """Show no progress."""
+
+
+def stage(
+    reader: Reader,
+    path: Path,
+    scratch: Path,
+    *,
+    engine: str = "duckdb",
+    options: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
+    max_bad: float = 0.01,
+    progress: Progress = silent,
+) -> Staged:
+    """Read a dump into Parquet files below ``scratch``."""
+    rules = keep_rules(keep)
+    reader.refuse_unknown(options or {})
+    running = open_engine(engine, scratch)
+    try:
+        unpacked = 0
+
+        def advance(count: int) -> None:
+            nonlocal unpacked
+            unpacked += count
+            progress(f"unpacking ({unpacked / 1e6:,.0f} MB)", None)
+
+        dump = Dump(path, running, scratch, dict(options or {}), advance)
+        tables = reader.read(dump)
+        parts: dict[str, Path] = {}
+        counts: dict[str, TableCount] = {}
+        for name, table in tables.items():
+            finished = finish(name, table, source=reader.name, keep=rules)
+            parts[name], counts[name] = _stage_table(
+                running, name, finished, scratch, dump, max_bad, progress
+            )
+    finally:
+        running.close()
+    hashes = dump.hashes()
+    dumped = [reader.name, *sorted(hashes.values()), *sorted_options(options)]
+    report = ImportReport(
+        source=reader.name,
+        path=str(path),
+        engine=engine,
+        source_hash=files.combined_hash([*dumped, *_rules_applied(keep, max_bad, counts)]),
+        dump_hash=files.combined_hash(dumped),
+        files=hashes,
+        tables=counts,
+        notes=tuple(dump.notes),
+        clock=dump.clock or reader.clock,
+    )
+    return Staged(parts, report)
+
+
+def _rules_applied(
+    keep: Sequence[str], max_bad: float, counts: Mapping[str, TableCount]
+) -> list[str]:
+    """Return what decided about the rows, as text; without damage no share of it was needed."""
+    damaged = any(count.bad for count in counts.values())
+    return [f"keep {name}" for name in sorted(set(keep))] + [f"max_bad {max_bad:g}"] * damaged
+
+
+def _stage_table(
+    engine: Engine,
+    name: str,
+    table: ibis.Table,
+    scratch: Path,
+    dump: Dump,
+    max_bad: float,
+    progress: Progress,
+) -> tuple[Path, TableCount]:
+    """Write all rows with their reasons, count them, then write the kept ones in time order.
+
+    A big table that needs no row left out is taken as it is: the second write would cost
+    as much as the import. Its helper columns stay in the file, out of the column list.
+    """
+    raw, final = scratch / f"{name}.raw.parquet", scratch / f"{name}.parquet"
+    if not raw.exists():
+        part = raw.with_suffix(".part")
+        engine.write_parquet(table, part, lambda share: progress(f"reading {name}", share))
+        keep_lines(raw, dump.new_bad_lines())
+        part.rename(raw)
+    rows = engine.open_parquet(raw)
+    bad_lines = kept_lines(raw)
+    count = _count(engine, rows, len(bad_lines))
+    refuse_damage(
+        name,
+        count.kept,
+        count.dropped,
+        max_bad,
+        dump=dump,
+        engine=engine,
+        rows=rows,
+        bad_lines=bad_lines,
+    )
+    kept, repeats = unique_ids(engine, name, rows.filter(rows[REASON].isnull()))
+    if repeats:
+        mended = {**count.repaired, f"repeated {_ID[name]}, numbered #2, #3 ...": repeats}
+        count = replace(count, repaired=mended)
+    if count.read > _SORTED_ROWS and not count.dropped and not repeats:
+        return raw, count
+    absent = columns_without_values(raw)
+    kept = kept.drop(*(c for c in kept.columns if c.startswith("_") or c in absent))
+    if name in SCHEMAS:
+        kept = typed(SCHEMAS[name], kept.select(*schema_columns(name, kept.columns)))
+    engine.write_parquet(
+        in_order(name, kept), final, lambda share: progress(f"writing {name}", share)
+    )
+    return final, count
+
+
+def _count(engine: Engine, rows: ibis.Table, bad_lines: int) -> TableCount:
+    counted = engine.to_pandas(rows.group_by(REASON).agg(rows=rows.count()))
+    reasons = {reason: int(n) for reason, n in zip(counted[REASON], counted["rows"], strict=True)}
+    kept = sum(n for reason, n in reasons.items() if not isinstance(reason, str))
+    dropped = {r: n for r, n in sorted(reasons.items(), key=str) if isinstance(r, str)}
+    flags = [column for column in rows.columns if column.startswith((REPAIRED, _JOINED))]
+    sums: dict[str, int] = {}
+    if flags:
+        stays = rows.filter(rows[REASON].isnull())
+        totals = engine.to_pandas(
+            stays.agg(**{f"n{i}": stays[flag].cast("int64").sum() for i, flag in enumerate(flags)})
+        )
+        sums = {flag: int(totals[f"n{i}"].fillna(0).iloc[0]) for i, flag in enumerate(flags)}
+    if bad_lines:
+        dropped = {f"{BAD}wrong number of fields": bad_lines, **dropped}
+    return TableCount(
+        read=sum(reasons.values()) + bad_lines,
+        kept=kept,
+        dropped=dropped,
+        repaired={
+            k.removeprefix(REPAIRED): n for k, n in sums.items() if k.startswith(REPAIRED) and n
+        },
+        joined={k.removeprefix(_JOINED): n for k, n in sums.items() if k.startswith(_JOINED)},
+    )
+
+
+def unique_ids(engine: Engine, name: str, table: ibis.Table) -> tuple[ibis.Table, int]:
+    """Number the second and later rows of a repeated id, so that an id names one row."""
+    if name not in _ID:
+        return table, 0
+    ids = table[_ID[name]]
+
+    def repeated(values: ibis.Value) -> int:
+        totals = engine.to_pandas(table.agg(rows=table.count(), ids=values.nunique()))
+        return int(totals["rows"].iloc[0] - totals["ids"].iloc[0])
+
+    # all hashes different: all ids different; otherwise it may be a collision, so count exactly
+    repeats = repeated(ids.hash()) and repeated(ids)
+    if not repeats:
+        return table, 0
+    order = [table[column] for column in table.columns if not column.startswith("_")]
+    copy = ibis.row_number().over(group_by=ids, order_by=order)
+    suffix = (copy == 0).ifelse("", ibis.literal("#") + (copy + 1).cast("string"))
+    return table.mutate(**{_ID[name]: ids + suffix}), repeats
+
+
+def in_order(name: str, table: ibis.Table) -> ibis.Table:
+    """Return a table in the order of time, as far as it has a clock."""
+    order = [table[column] for column in _SORT.get(name, ()) if column in table.columns]
+    return table.order_by(order) if order else table
+
+
+def sorted_options(options: Mapping[str, str] | None) -> list[str]:
+    """Return options as text in one order, for hashes."""
+    return [f"{key}={value}" for key, value in sorted((options or {}).items())]
+
+
+def schema_columns(table: str, columns: Sequence[str]) -> list[str]:
+    """Return columns in the order of the schema, free ones last."""
+    order = {name: place for place, name in enumerate(SCHEMAS[table].names)}
+    return sorted(columns, key=lambda name: (order.get(name, len(order)), name))

@@ -1,0 +1,197 @@
+"""A text table whose columns become typed expressions, and that remembers what did not parse.
+
+Readers ask a sheet for ``number("plan_gpu")`` instead of casting: the sheet then
+knows which rows held something else and can name file, line and value.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import ibis
+import ibis.expr.operations as ops
+import pandas as pd
+
+from prophase.errors import MissingColumnError, not_among
+from prophase.trace.source_files import SourceFile
+
+#: why a row is left out; missing means it stays
+REASON = "_reason"
+#: reasons that start with this are damage, not a rule
+BAD = "bad row: "
+
+MISSING_WORDS = ("", "NA", "N/A", "NaN", "nan", "None", "null", "NULL", "-", "Unknown")
+
+
+def _parse_instant(cell: str) -> object:
+    """Read what engines read; pandas alone would also take "9th of October"."""
+    if not re.match(r"\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}", cell):
+        raise ValueError(cell)
+    return pd.Timestamp(cell)
+
+
+def _below_zero(cell: str, missing: Sequence[str]) -> bool:
+    return cell not in missing and cell.strip().startswith("-")
+
+
+def _infinite(cell: str, missing: Sequence[str]) -> bool:
+    return cell not in missing and "inf" in cell.lower()
+
+
+def _absent(cell: str, missing: Sequence[str]) -> bool:
+    return cell in missing
+
+
+#: what the schema says of an unfit value -> how the cell behind it looks
+_FLAWS = {"negative": _below_zero, "infinite": _infinite, "missing": _absent}
+
+
+@dataclass(frozen=True)
+class _Expectation:
+    """What the cells of a column must be, compiled and as a slow twin in Python."""
+
+    what: str
+    broken: ibis.Value
+    parse: Callable[[str], object]
+
+
+@dataclass
+class Sheet:
+    """One text file as a table of strings."""
+
+    file: SourceFile
+    table: ibis.Table
+    separator: str = ","
+    skip: int = 1
+    missing: Sequence[str] = MISSING_WORDS
+    _expected: dict[str, _Expectation] = field(default_factory=dict)
+    _rules: list[tuple[ibis.Value, str]] = field(default_factory=list)
+    #: column of ours -> columns of the file it was made from
+    _made_from: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.table.columns)
+
+    def has(self, *names: str) -> bool:
+        return all(name in self.table.columns for name in names)
+
+    def need(self, *names: str) -> None:
+        """Refuse the file unless it has these columns."""
+        absent = [name for name in names if name not in self.table.columns]
+        if absent:
+            said = not_among(
+                f"{self.file.origin}: needs the column{'s' * (len(absent) > 1)} "
+                f"{', '.join(absent)}.",
+                absent[0],
+                self.columns,
+                heading="It has",
+                most=20,
+            )
+            raise MissingColumnError(
+                f"{said} Check that this is a file of that source, with its header line."
+            )
+
+    def text(self, name: str) -> ibis.Value:
+        """Return a column of text; missing words become missing."""
+        self.need(name)
+        return self.table[name]
+
+    def number(self, name: str, *, factor: float = 1.0) -> ibis.Value:
+        """Return a column of numbers; what is neither a number nor missing makes a bad row."""
+        self.need(name)
+        column = self.table[name]
+        value = column.try_cast("float64")
+        self._expect(name, "a number", value, float)
+        return value if factor == 1.0 else value * factor
+
+    def instant(self, name: str) -> ibis.Value:
+        """Return wall-clock times such as 2021-05-01 02:26:23 as seconds since 1970."""
+        self.need(name)
+        column = self.table[name]
+        value = column.try_cast("timestamp")
+        self._expect(name, "a time", value, _parse_instant)
+        return value.epoch_seconds().cast("float64")
+
+    def converted(
+        self, name: str, value: ibis.Value, what: str, parse: Callable[[str], object]
+    ) -> ibis.Value:
+        """Return a value made from a column; a cell that is there but gives none is a bad row.
+
+        ``parse`` is the slow twin of ``value``: it raises ValueError for such a cell.
+        """
+        self.need(name)
+        self._expect(name, what, value, parse)
+        return value
+
+    def bad_if(self, condition: ibis.Value, what: str) -> None:
+        """Count rows that meet the condition as damaged."""
+        self._rules.append((condition, BAD + what))
+
+    def drop_if(self, condition: ibis.Value, reason: str) -> None:
+        """Leave rows out by a rule of the source, with its reason."""
+        self._rules.append((condition, reason))
+
+    def select(self, **columns: ibis.Value | str | float | None) -> ibis.Table:
+        """Return the chosen columns, and why a row is to be left out."""
+        branches = [
+            (expected.broken, f"{BAD}{name} is not {expected.what}")
+            for name, expected in self._expected.items()
+        ]
+        branches += self._rules
+        reason = ibis.cases(*branches) if branches else ibis.null("string")
+        for target, value in columns.items():
+            if isinstance(value, ibis.Expr):
+                self._made_from[target] = [node.name for node in value.op().find(ops.Field)]
+        return self.table.select(**columns, **{REASON: reason.cast("string")})
+
+    def examples(self, limit: int = 3) -> list[str]:
+        """Name line and value of the first cells that did not parse (slow: reads the file)."""
+        return list(islice(self._broken_cells(), limit))
+
+    def unfit_examples(self, target: str, flaw: str, limit: int = 3) -> list[str]:
+        """Name line and value of the first cells that made ``target`` negative, say (slow too)."""
+        unfit = _FLAWS.get(flaw)
+        if unfit is None:
+            return []
+        names = self._made_from.get(target, [])
+        found = (
+            f"{self.file.name} line {number}: {name} is {cell!r}, which is {flaw}."
+            for number, name, cell in self._cells(names)
+            if unfit(cell, self.missing)
+        )
+        return list(islice(found, limit))
+
+    def _broken_cells(self) -> Iterator[str]:
+        for number, name, cell in self._cells(self._expected):
+            if cell not in self.missing and not self._parses(name, cell):
+                what = self._expected[name].what
+                yield f"{self.file.name} line {number}: {name} is {cell!r}, which is not {what}."
+
+    def _cells(self, names: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+        """Yield line, column and text of every cell of these columns, in the file's order."""
+        places = {name: self.columns.index(name) for name in names}
+        with self.file.path.open(newline="", encoding="utf-8", errors="replace") as handle:
+            rows = csv.reader(handle, delimiter=self.separator)
+            for row in rows:
+                if rows.line_num > self.skip and len(row) == len(self.columns):
+                    for name, place in places.items():
+                        yield rows.line_num, name, row[place]
+
+    def _expect(
+        self, name: str, what: str, value: ibis.Value, parse: Callable[[str], object]
+    ) -> None:
+        column = self.table[name]
+        broken = value.isnull() & column.notnull()
+        self._expected[name] = _Expectation(what, broken, parse)
+
+    def _parses(self, name: str, cell: str) -> bool:
+        try:
+            self._expected[name].parse(cell)
+        except ValueError:
+            return False
+        return True

@@ -1,0 +1,98 @@
+"""Open any trace in memory: a workspace, or files of a known source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.trace.reader import guess_reader, reader_named
+from prophase.trace.staged_tables import ImportReport, stage
+from prophase.trace.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The tables of one trace in memory, and where they came from."""
+
+    tables: Mapping[str, pd.DataFrame]
+    source: str
+    data_hash: str
+    clock: str = "relative"
+    report: ImportReport | None = None
+    truth: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        return self._table("jobs")
+
+    @property
+    def usage(self) -> pd.DataFrame:
+        return self._table("usage")
+
+    @property
+    def nodes(self) -> pd.DataFrame:
+        return self._table("nodes")
+
+    def _table(self, name: str) -> pd.DataFrame:
+        if name not in self.tables:
+            held = f"; it has {', '.join(self.tables)}" if self.tables else ""
+            raise InputError(f"this trace ({self.source}) has no {name} table{held}.")
+        return self.tables[name]
+
+
+def open_trace(
+    path: Path | str,
+    *,
+    source: str | None = None,
+    options: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
+    max_bad: float = 0.01,
+    tables: Sequence[str] | None = None,
+    columns: Collection[str] | None = None,
+) -> Trace:
+    """Return the tables at ``path``: a workspace, a dump of ``source``, or one we recognise.
+
+    Parameters
+    ----------
+    source : str, optional
+        Name of the reader. Without it, a workspace is opened as such and other files are
+        recognised by their columns.
+    tables : sequence of str, optional
+        Load only these tables.
+    columns : collection of str, optional
+        Load only these columns of a workspace's tables, as far as they have them: a table of
+        millions of jobs takes 0.4 GiB a million with all of them.
+    """
+    folder = Path(path)
+    if source is None and Workspace.is_at(folder):
+        workspace = Workspace(folder)
+        held = workspace.tables
+        if not held:
+            raise InputError(
+                f"{folder}: the workspace is empty. Fill it with: prophase import SOURCE PATH "
+                f"--workspace {folder}"
+            )
+        first = held.get("jobs") or next(iter(held.values()))
+        frames = {
+            name: workspace.read(
+                name, None if columns is None else [c for c in entry.columns if c in columns]
+            )
+            for name, entry in held.items()
+            if tables is None or name in tables
+        }
+        return Trace(frames, first.source, first.source_hash, first.clock)
+    reader = reader_named(source) if source else guess_reader(folder)
+    with TemporaryDirectory(prefix="prophase-") as scratch:
+        staged = stage(reader, folder, Path(scratch), options=options, keep=keep, max_bad=max_bad)
+        frames = {
+            name: pd.read_parquet(part)
+            for name, part in staged.parts.items()
+            if tables is None or name in tables
+        }
+    report = staged.report
+    return Trace(frames, reader.name, report.source_hash, report.clock, report)

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prophase.errors import InputError, ParameterError
+from prophase.papers.openb.protocol import POLICIES, pod_classes, simulate_openb
+from prophase.trace import open_trace
+
+PUBLISHED = {
+    "random": "01-Random",
+    "dot_product": "02-DotProd",
+    "gpu_clustering": "03-GpuClustering",
+    "gpu_packing": "04-GpuPacking",
+    "best_fit": "05-BestFit",
+    "fgd": "06-FGD",
+}
+MEASURES = ("allocation_pct", "fragmentation_ratio_pct", "fragmentation_amount_pct")
+
+
+def small_world():
+    pods = pd.DataFrame(
+        {
+            "job_id": ["a", "b", "c"],
+            "request_cpu_cores": [4.0, 4.0, 4.0],
+            "request_memory_gib": [1.0, 1.0, 1.0],
+            "attr_num_gpu": [1, 1, 2],
+            "attr_gpu_milli": [500, 1000, 1000],
+        }
+    )
+    nodes = pd.DataFrame(
+        {
+            "node_id": ["x", "y"],
+            "cpu_cores": [16.0, 16.0],
+            "memory_gib": [64.0, 64.0],
+            "gpus": [2, 2],
+            "gpu_type": ["T4", "T4"],
+        }
+    )
+    return pods, nodes
+
+
+def test_a_pod_that_fits_nowhere_is_dropped_but_counts_as_arrived():
+    pods, nodes = small_world()
+    arrivals = np.array([2, 2, 0])
+    result = simulate_openb(pods, nodes, arrivals=arrivals, node_rank=np.array([0, 1]))
+    assert (result.placed, result.dropped) == (2, 1)
+    assert result.allocation_pct[100] == 100.0
+
+
+def test_equal_scores_go_to_the_node_of_smallest_rank():
+    pods, nodes = small_world()
+    first = simulate_openb(
+        pods, nodes, arrivals=np.array([1]), node_rank=np.array([1, 0]), place="best_fit"
+    )
+    assert first.placed == 1
+
+
+def test_fragmentation_descent_keeps_a_whole_gpu_for_those_who_need_it():
+    pods, nodes = small_world()
+    arrivals = np.array([0, 0, 2])
+    fgd = simulate_openb(pods, nodes, arrivals=arrivals, node_rank=np.array([0, 1]), place="fgd")
+    assert fgd.dropped == 0
+
+
+def test_unknown_policies_and_foreign_ranks_are_refused():
+    pods, nodes = small_world()
+    with pytest.raises(ParameterError, match="Did you mean 'best_fit'"):
+        simulate_openb(pods, nodes, arrivals=np.array([0]), node_rank=np.arange(2), place="bestfit")
+    with pytest.raises(InputError, match="ranks are for 9 nodes"):
+        simulate_openb(pods, nodes, arrivals=np.array([0]), node_rank=np.arange(9))
+
+
+@pytest.fixture(scope="module")
+def openb(shared_data: Path):
+    folder = shared_data / "openb"
+    pods = open_trace(folder / "openb_pod_list_default.csv", source="openb").jobs
+    nodes = open_trace(folder / "openb_node_list_gpu_node.csv", source="openb").nodes
+    return (
+        pods.sort_values("attr_row").reset_index(drop=True),
+        nodes.sort_values("node_id").reset_index(drop=True),
+        np.load(folder / "arrival_orders.npz"),
+        pd.read_csv(folder / "published_default_seeds42_44.csv"),
+    )
+
+
+def curves(openb, place: str, seed: int):
+    pods, nodes, orders, published = openb
+    result = simulate_openb(
+        pods,
+        nodes,
+        arrivals=orders[f"default_{seed}_order"].astype(np.int64),
+        node_rank=orders[f"default_{seed}_noderank"].astype(np.int64),
+        place=place,
+        seed=seed,
+    )
+    chosen = published[(published["policy"] == PUBLISHED[place]) & (published["seed"] == seed)]
+    theirs = chosen.set_index("measure").drop(columns=["policy", "seed"]).astype(float)
+    return result, theirs
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("seed", [42, 43, 44])
+@pytest.mark.parametrize("place", [p for p in POLICIES if p != "random"])
+def test_the_published_curves_come_out_at_every_point(openb, place: str, seed: int):
+    result, theirs = curves(openb, place, seed)
+    for measure in MEASURES:
+        ours = getattr(result, measure)
+        assert np.nanmax(np.abs(ours - theirs.loc[measure].to_numpy())) < 0.01, measure
+
+
+@pytest.mark.data
+def test_random_placement_agrees_in_the_mean(openb):
+    for measure, within in (("allocation_pct", 0.4), ("fragmentation_amount_pct", 0.4)):
+        both = [curves(openb, "random", seed) for seed in (42, 43, 44)]
+        ours = np.mean([getattr(result, measure) for result, _ in both], axis=0)
+        theirs = np.mean([theirs.loc[measure] for _, theirs in both], axis=0)
+        assert np.nanmax(np.abs(ours - theirs)) < within, measure
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "classes"), [("default", 35), ("gpuspec20", 102)])
+def test_the_number_of_typical_classes_is_the_published_one(shared_data, name, classes):
+    folder = shared_data / "openb"
+    pods = open_trace(folder / f"openb_pod_list_{name}.csv", source="openb").jobs
+    nodes = open_trace(folder / "openb_node_list_gpu_node.csv", source="openb").nodes
+    assert len(pod_classes(pods, sorted(set(nodes["gpu_type"].dropna())))) == classes

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from prophase.errors import InputError, ParameterError
+from prophase.profile import ask, learn
+from prophase.profile.classify.classifier import ProfileClassifier
+from prophase.profile.predict.job_model import JobModel
+
+
+def test_a_known_job_gets_ranges_reasons_and_the_attribute_that_mattered(model: JobModel) -> None:
+    found = ask(model, {"user": "bob", "workload": "bert", "gpus": 2, "memory": "64Gi"})
+    duration = found["duration_s"]
+    assert duration.low <= duration.value <= duration.high
+    assert duration.confidence in ("high", "medium")
+    assert duration.reason.startswith("same user")
+    assert duration.mattered[0].column == "user"
+    assert duration.mattered[0].factor > 1
+    assert found["memory_peak_gib"].unit == "GiB"
+
+
+def test_the_need_stands_beside_the_request(model: JobModel) -> None:
+    found = ask(model, {"user": "ann", "memory": "64Gi"})
+    (memory,) = found.sizes
+    assert memory.request == "request_memory_gib"
+    assert memory.asked == 64.0
+    assert 3 < memory.typical < memory.safe < 10
+    assert any("asked: 64 GiB" in line for line in found.lines())
+
+
+def test_a_never_seen_job_still_gets_sizes_with_a_range_and_says_what_is_new(
+    model: JobModel,
+) -> None:
+    found = ask(model, {"user": "eve", "workload": "vgg", "gpus": 64, "colour": "red"})
+    assert found["duration_s"].stratum == "new"
+    assert found["duration_s"].confidence != "high"
+    assert found["duration_s"].high / found["duration_s"].low > 5
+    assert found.sizes[0].safe > 10
+    told = " ".join(found.unsure)
+    assert "user 'eve' was never seen" in told
+    assert "request_gpus 64 is above all that was seen (1 to 2)" in told
+    assert "colour is not a column" in told
+
+
+def test_missing_attributes_are_named(model: JobModel) -> None:
+    told = " ".join(ask(model, {"workload": "bert"}).unsure)
+    assert "no user, request_gpus given: taken from finished jobs" in told
+
+
+def test_too_little_history_abstains_with_a_reason(history: pd.DataFrame) -> None:
+    thin = learn(history[:6], ["duration_s"], method="shrinkage")
+    found = ask(thin, {"user": "ann"})
+    assert found["duration_s"].abstained
+    assert "no answer" in " ".join(found.lines())
+    assert any("fewer than 10 finished jobs" in line for line in found.unsure)
+
+
+def test_an_answer_is_json_without_nan(model: JobModel, history: pd.DataFrame) -> None:
+    thin = learn(history[:6], ["duration_s"], method="shrinkage")
+    for one in (ask(model, {"user": "ann"}), ask(thin, {"user": "ann"})):
+        held = json.loads(json.dumps(one.to_dict(), allow_nan=False))
+        assert held["targets"][0]["target"] == "duration_s"
+
+
+def test_a_classifier_names_the_profile(model: JobModel, history: pd.DataFrame) -> None:
+    labels = (history["user"] == "bob").astype(int).tolist()
+    classifier = ProfileClassifier("rules", unknown_below=0.0).fit(history, labels)
+    found = ask(model, {"user": "bob", "workload": "bert"}, classifier=classifier)
+    assert found.profile is not None
+    assert found.profile.profile == "1"
+    assert any(line.startswith("  profile 1 (") for line in found.lines())
+
+
+def test_a_job_that_says_nothing_of_profiles_is_answered_without_one(
+    model: JobModel, history: pd.DataFrame
+) -> None:
+    labels = history["user"].to_numpy()
+    classifier = ProfileClassifier("rules", unknown_below=0.0).fit(history, labels)
+    found = ask(model, {"memory": "16Gi"}, classifier=classifier)
+    assert found.profile is not None
+    assert found.profile.profile == "unknown"
+    assert "user" in found.profile.reason
+    assert found.targets
+
+
+def test_wrong_questions_are_refused(model: JobModel) -> None:
+    with pytest.raises(ParameterError, match="has not learnt 'joules'"):
+        ask(model, {"user": "ann"}, targets=["joules"])
+    with pytest.raises(InputError, match="says nothing"):
+        ask(model, {})
+    with pytest.raises(InputError, match="never below 0"):
+        ask(model, {"gpus": -1})

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from prophase.profile.predict.back_off_keys import choose_levels, hash_columns, key_of
+
+
+def test_levels_go_from_the_same_job_to_all_jobs(jobs: pd.DataFrame) -> None:
+    labels = [level.label for level in choose_levels(jobs[["user", "group", "task"]])]
+    assert labels == [
+        "user, group and task", "group and task", "group", "user and task", "user", "all jobs",
+    ]  # fmt: skip
+
+
+def test_an_attribute_that_numbers_the_rows_is_no_part_of_a_key() -> None:
+    rows = 300
+    jobs = pd.DataFrame(
+        {
+            "user": ["a", "b", "c"] * 100,
+            "attr_number": np.arange(rows, dtype=float),
+            "attr_kind": ["x", "y"] * 150,
+        }
+    )
+    used = {column for level in choose_levels(jobs) for column in level.columns}
+    assert used == {"user", "attr_kind"}
+
+
+def test_jobs_that_share_only_a_request_are_not_seen_as_the_same() -> None:
+    jobs = pd.DataFrame({"request_gpus": [1.0, 2.0, 1.0]})
+    assert [level.closeness for level in choose_levels(jobs)] == ["partly", "new"]
+
+
+def test_keys_are_equal_where_values_are_and_missing_is_a_value_of_its_own() -> None:
+    jobs = pd.DataFrame(
+        {
+            "user": ["a", "a", None, "a"],
+            "request_gpus": [1.0, 1, 1.0, np.nan],
+        }
+    )
+    level = choose_levels(jobs)[0]
+    keys = key_of(level, hash_columns(jobs, set(level.columns)), len(jobs))
+    assert keys[0] == keys[1]
+    assert len(set(keys.tolist())) == 3
+    alone = jobs.iloc[[0]].astype({"request_gpus": int})
+    assert key_of(level, hash_columns(alone, set(level.columns)), 1)[0] == keys[0]
+
+
+def test_an_account_alone_does_not_tell_what_kind_of_job_it_is() -> None:
+    jobs = pd.DataFrame({"group": ["a", "b"] * 20, "request_gpus": [1.0, 2.0, 4.0, 8.0] * 10})
+    closeness = {level.label: level.closeness for level in choose_levels(jobs)}
+    assert closeness == {
+        "group and request": "seen", "group": "partly", "request": "partly", "all jobs": "new",
+    }  # fmt: skip

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prophase.errors import ParameterError
+from prophase.sim import Workload
+from prophase.sim.sweep.resampled_traces import (
+    Resampler,
+    broken_up,
+    interval_of_resamples,
+    paired_change,
+    require_blocks,
+    rough,
+)
+
+DAY_S = 86400.0
+
+
+def trace(days: int = 6, per_day: int = 20) -> Workload:
+    rng = np.random.default_rng(3)
+    submit = np.sort(
+        np.concatenate([DAY_S * d + rng.uniform(0, DAY_S, per_day) for d in range(days)])
+    )
+    jobs = pd.DataFrame({"job_id": [f"j{i}" for i in range(len(submit))], "submit_s": submit})
+    return Workload.from_jobs(jobs.assign(duration_s=60.0, start_s=submit + 5, request_gpus=1.0))
+
+
+def test_seed_zero_is_the_trace_as_recorded():
+    workload = trace()
+    assert Resampler(workload)(0, 1.0) is workload
+
+
+def test_a_seed_moves_whole_days_and_keeps_the_hour_of_every_job():
+    workload = trace()
+    drawn = Resampler(workload)(seed=1)
+    hour = dict(zip(workload.jobs["job_id"], workload.submit_s % DAY_S, strict=True))
+    assert np.allclose(drawn.submit_s % DAY_S, drawn.jobs["job_id"].map(hour).to_numpy())
+    assert (np.diff(drawn.submit_s) >= 0).all()
+    assert np.allclose(drawn.jobs["submit_s"], drawn.submit_s)
+    assert np.allclose(drawn.jobs["start_s"], drawn.submit_s + 5)
+    # each day of the new trace holds exactly the jobs of one day of the old one
+    from_day = drawn.jobs["job_id"].map(
+        dict(zip(workload.jobs["job_id"], workload.submit_s // DAY_S, strict=True))
+    )
+    assert (from_day.groupby(drawn.submit_s // DAY_S).nunique() == 1).all()
+
+
+def test_the_same_seed_draws_the_same_jobs_and_another_seed_others():
+    draw = Resampler(trace())
+    assert np.array_equal(draw(1).submit_s, Resampler(trace())(1).submit_s)
+    assert list(draw(1).jobs["job_id"]) != list(draw(2).jobs["job_id"])
+
+
+@given(seed=st.integers(0, 50), low=st.floats(0.2, 2.9), more=st.floats(0.0, 1.5))
+def test_a_larger_load_keeps_every_job_of_a_smaller_one(seed, low, more):
+    workload = trace()
+    few = Resampler(workload)(seed, low)
+    many = Resampler(workload)(seed, low + more)
+    arrivals = set(zip(many.jobs["job_id"], many.submit_s, strict=True))
+    assert set(zip(few.jobs["job_id"], few.submit_s, strict=True)) <= arrivals
+
+
+def test_the_load_is_the_number_of_jobs_per_day_in_the_mean():
+    workload = trace(days=10, per_day=100)
+    for load in (0.5, 1.7, 2.0):
+        sizes = [len(Resampler(workload)(seed, load)) for seed in range(1, 11)]
+        assert np.mean(sizes) == pytest.approx(1000 * load, rel=0.05)
+
+
+def test_a_trace_of_one_day_has_nothing_to_draw_from():
+    with pytest.raises(ParameterError, match="--block-h"):
+        require_blocks(Resampler(trace(days=1)), 10)
+    require_blocks(Resampler(trace(days=1), block_h=1.0), 10)
+    with pytest.raises(ParameterError, match="at least 1"):
+        require_blocks(Resampler(trace()), 0)
+
+
+@pytest.mark.parametrize("load", [0.0, -1.0, float("nan")])
+def test_a_load_that_is_no_load_is_refused(load):
+    with pytest.raises(ParameterError, match="load is"):
+        Resampler(trace())(1, load)
+
+
+def test_a_steady_factor_is_seen_through_days_of_very_different_waits():
+    rng = np.random.default_rng(0)
+    before = np.exp(rng.normal(3, 2, 10))
+    after = before * np.exp(rng.normal(-0.3, 0.05, 10))
+    change = paired_change(before, after, blocks=30)
+    assert change.high < 0
+    assert change.method == "paired factor"
+    assert change.low <= change.mean <= change.high
+
+
+def test_waits_that_may_be_zero_fall_back_to_differences():
+    change = paired_change(np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0, 4.0]), blocks=9)
+    assert change.method == "paired differences"
+    assert change.holds(0.0)
+
+
+def test_the_interval_of_a_wait_has_no_negative_end_and_is_wider_for_few_days():
+    values = np.array([0.0, 1.0, 20.0])
+    assert interval_of_resamples(values, 30).low == 0.0
+    assert interval_of_resamples(values, 2).high > interval_of_resamples(values, 30).high
+
+
+def coverage(draw, true: float, *, days: int, seeds: int = 10, cases: int = 2000) -> float:
+    """Share of traces whose interval holds the true mean of the process that made them."""
+    rng = np.random.default_rng(11)
+    hits = 0
+    for _ in range(cases):
+        made = draw(rng, days)
+        resampled = made[rng.integers(days, size=(seeds, days))].mean(axis=1)
+        hits += interval_of_resamples(resampled, days).holds(true)
+    return hits / cases
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says_when_days_are_alike():
+    for seeds in (3, 10):
+        found = coverage(lambda g, n: g.normal(10, 3, n), 10.0, days=40, seeds=seeds)
+        assert 0.935 <= found <= 0.97
+
+
+def test_the_coverage_under_unlike_days_is_what_the_documentation_says():
+    """Known to fall short of 95 %: these figures stand in the docstring and in the guide."""
+    exponential = [coverage(lambda g, n: g.exponential(1.0, n), 1.0, days=d) for d in (40, 8)]
+    lognormal = [coverage(lambda g, n: g.lognormal(0, 1, n), 1.6487, days=d) for d in (40, 8)]
+    assert exponential == pytest.approx([0.93, 0.87], abs=0.02)
+    assert lognormal == pytest.approx([0.90, 0.82], abs=0.02)
+
+
+def test_few_days_are_called_rough():
+    assert "Only 8 blocks" in rough(8)
+    assert rough(75) == ""
+
+
+def test_a_trace_outside_its_own_interval_is_warned_of():
+    inside = {"w": 5.0, "w_low": 1.0, "w_high": 9.0, "w_trace": 6.0}
+    assert broken_up([inside], "w", 24.0) == ""
+    assert "1 of 2 rows" in broken_up([inside, {**inside, "w_trace": 60.0}], "w", 24.0)
+    assert broken_up([{**inside, "w_low": None}], "w", 24.0) == ""

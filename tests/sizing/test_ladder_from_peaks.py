@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prophase.sizing.ladder_from_peaks import growth_to_come, ladder_of
+from prophase.sizing.least_waste.sizer import LeastWaste
+from prophase.sizing.resources import RESOURCES
+
+MEMORY = RESOURCES["memory"]
+LEAST, ANY = MEMORY.least, replace(MEMORY, least=0.0)
+
+
+def test_no_first_request_is_below_the_floor_that_the_online_sizer_has() -> None:
+    tiny = np.full(50, 0.003)
+    sizer = LeastWaste()
+    for peak in tiny:
+        sizer.observe("t", {"request_gib": 8.0}, float(peak), 1.0, False)
+    assert (
+        ladder_of(tiny, 0.01, 8.0, MEMORY)[0] == sizer.predict("t", {"request_gib": 8.0}) == LEAST
+    )
+
+
+def test_who_asks_for_less_than_the_floor_is_not_told_to_ask_for_more() -> None:
+    assert ladder_of(np.full(50, 0.003), 0.01, 0.05, MEMORY)[0] == 0.05
+    assert ladder_of(np.full(50, 0.003), 0.01, math.nan, MEMORY)[0] == LEAST
+
+
+def test_rising_peaks_are_drawn_on_and_steady_or_falling_ones_are_not() -> None:
+    noise = np.random.default_rng(0).lognormal(0.0, 0.1, 60)
+    assert growth_to_come(noise) == 1.0
+    assert growth_to_come(noise * np.linspace(2.0, 1.0, 60)) == 1.0
+    assert 1.3 < growth_to_come(noise * np.linspace(1.0, 2.0, 60)) < 2.0
+    assert growth_to_come(np.linspace(1.0, 9.0, 3)) == 1.0
+
+
+def test_steady_peaks_seldom_look_as_if_they_rose() -> None:
+    draws = np.random.default_rng(1).lognormal(0.0, 0.5, (600, 25))
+    rose = np.mean([growth_to_come(row) > 1.0 for row in draws])
+    assert rose < 0.025
+
+
+@pytest.mark.parametrize("risk", [0.1, 0.02])
+def test_the_first_rung_is_exceeded_by_no_more_than_the_risk(risk: float) -> None:
+    rng = np.random.default_rng(2)
+    killed = [
+        np.mean(
+            rng.lognormal(0.0, 0.4, 200) > ladder_of(rng.lognormal(0.0, 0.4, 60), risk, 50, ANY)[0]
+        )
+        for _ in range(200)
+    ]
+    assert np.mean(killed) < 1.3 * risk
+
+
+def test_room_is_added_only_where_it_costs_next_to_nothing() -> None:
+    peaks = np.tile([0.9, 1.0, 1.1], 20)
+    tight, roomy = ladder_of(peaks, 0.05, 8.0, ANY)[0], ladder_of(peaks, 0.05, 100.0, ANY)[0]
+    assert tight < 1.2
+    assert roomy == pytest.approx(2 * tight)
+    assert ladder_of(peaks, 0.05, 30.0, ANY)[0] == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("use", "rungs"), [(0.4, (0.4, 0.52, 8.0)), (0.9, (0.9, 2.0, 8.0)), (1.2, (2.0, 3.0, 8.0))]
+)
+def test_gpus_above_one_are_advised_in_whole_numbers(use: float, rungs: tuple[float, ...]) -> None:
+    assert ladder_of(np.full(50, use), 0.02, 8.0, RESOURCES["gpu"]) == pytest.approx(rungs)

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from prophase.errors import ParameterError
+from prophase.sizing import Gate, export, recommend
+
+
+@pytest.fixture(scope="module")
+def jobs() -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    parts = []
+    for task, peak, request, count in (
+        ("NF:ALIGN", 4.0, 32.0, 80),
+        ("NF:SORT", 14.0, 16.0, 60),
+        ("NF:RARE", 1.0, 8.0, 4),
+    ):
+        parts.append(
+            pd.DataFrame(
+                {
+                    "task": task,
+                    "memory_peak_gib": peak * random.lognormal(0.0, 0.05, count),
+                    "request_memory_gib": request,
+                    "duration_s": 1800.0,
+                }
+            )
+        )
+    table = pd.concat(parts, ignore_index=True)
+    table["job_id"] = [f"j{row}" for row in range(len(table))]
+    table["submit_s"] = 600.0 * np.arange(len(table))
+    return table
+
+
+def test_a_task_far_below_its_request_is_advised_and_its_risk_is_tried_out(
+    jobs: pd.DataFrame,
+) -> None:
+    found = recommend(jobs, risk=0.02).of("ALIGN")
+    assert found is not None
+    assert not found.keep
+    assert 4.3 < found.advice < 7.0
+    assert found.oom_low <= found.oom <= found.oom_high
+    assert found.tried == 70
+    assert found.saving > 0.8
+    assert list(found.ladder) == sorted(found.ladder)
+    assert found.ladder[-1] == 32.0
+
+
+def test_small_savings_and_few_runs_keep_the_request_and_say_why(jobs: pd.DataFrame) -> None:
+    advice = recommend(jobs)
+    sort, rare = advice.of("SORT"), advice.of("RARE")
+    assert sort is not None
+    assert rare is not None
+    assert sort.keep
+    assert sort.advice == 16.0
+    assert rare.keep
+    assert "too few runs" in rare.why
+    assert math.isnan(rare.oom)
+
+
+def test_a_lower_gate_advises_more(jobs: pd.DataFrame) -> None:
+    strict = recommend(jobs, gate=Gate(least_saving=0.9))
+    loose = recommend(jobs, gate=Gate(least_saving=0.0, fewest_runs=3))
+    assert sum(one.keep for one in strict.tasks) > sum(one.keep for one in loose.tasks)
+
+
+def test_every_instance_of_a_gang_saves(jobs: pd.DataFrame) -> None:
+    alone, gangs = recommend(jobs).of("ALIGN"), recommend(jobs.assign(instances=3)).of("ALIGN")
+    assert alone is not None
+    assert gangs is not None
+    assert gangs.saved_per_month == pytest.approx(3 * alone.saved_per_month)
+    assert gangs.saving == pytest.approx(alone.saving)
+
+
+def test_a_task_that_kept_growing_keeps_its_request_and_says_that_it_grows() -> None:
+    count = 60
+    jobs = pd.DataFrame(
+        {
+            "job_id": [f"j{row}" for row in range(count)],
+            "task": "grow",
+            "memory_peak_gib": 1.0 * 1.05 ** np.arange(count),
+            "request_memory_gib": 100.0,
+            "duration_s": 60.0,
+            "submit_s": 60.0 * np.arange(count),
+        }
+    )
+    found = recommend(jobs).tasks[0]
+    assert found.keep
+    assert "peaks are rising" in found.why
+
+
+def test_a_task_whose_trial_was_killed_too_often_keeps_its_request() -> None:
+    count = 60
+    peaks = np.where(np.arange(count) % 12 == 11, 1.4 ** (np.arange(count) / 12), 1.0)
+    jobs = pd.DataFrame(
+        {
+            "job_id": [f"j{row}" for row in range(count)],
+            "task": "bursts",
+            "memory_peak_gib": peaks,
+            "request_memory_gib": 20.0,
+            "duration_s": 60.0,
+            "submit_s": 60.0 * np.arange(count),
+        }
+    )
+    found = recommend(jobs).tasks[0]
+    assert found.keep
+    assert "would have been killed" in found.why
+
+
+def test_no_task_is_advised_without_having_been_tried_out(jobs: pd.DataFrame) -> None:
+    ten = jobs[jobs["task"] == "NF:ALIGN"].head(10)
+    assert recommend(ten).tasks[0].tried == 5
+    three = recommend(ten.head(3), gate=Gate(fewest_runs=1)).tasks[0]
+    assert three.keep
+    assert "too few runs to try it out" in three.why
+
+
+def test_a_task_without_a_request_gets_one(jobs: pd.DataFrame) -> None:
+    found = recommend(jobs.drop(columns="request_memory_gib")).of("ALIGN")
+    assert found is not None
+    assert not found.keep
+    assert "no request today" in found.why
+
+
+@pytest.mark.parametrize("risk", [0.0, 1.0, 5.0])
+def test_a_risk_outside_its_range_is_refused(jobs: pd.DataFrame, risk: float) -> None:
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        recommend(jobs, risk=risk)
+
+
+def test_exports_hold_the_advised_tasks_only(jobs: pd.DataFrame) -> None:
+    advice = recommend(jobs)
+    patches = list(yaml.safe_load_all(export(advice, "kubernetes")))
+    assert [patch["metadata"]["name"] for patch in patches] == ["nf-align"]
+    config = export(advice, "nextflow")
+    assert "withName: 'NF:ALIGN'" in config
+    assert "NF:SORT" not in config
+    settings = json.loads(export(advice, "airflow"))
+    assert settings["NF:ALIGN"]["retries"] == 2
+    assert "#SBATCH --mem=" in export(advice, "sbatch")
+    assert export(advice, "csv").count("\n") == 4
+    assert json.loads(export(advice, "json"))["risk"] == 0.01
+
+
+def test_an_unknown_export_and_memory_files_for_other_resources_are_refused(
+    jobs: pd.DataFrame,
+) -> None:
+    advice = recommend(jobs)
+    with pytest.raises(ParameterError, match="Did you mean 'nextflow'"):
+        export(advice, "nextflw")
+    limited = jobs.assign(time_limit_s=36000.0)
+    with pytest.raises(ParameterError, match="time was sized"):
+        export(recommend(limited, resource="time"), "sbatch")

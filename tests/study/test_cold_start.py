@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+
+from prophase.study.cold_start import first_run
+
+
+def test_an_unknown_job_gets_a_ladder_and_a_range_not_above_its_request(
+    pipeline_jobs: pd.DataFrame,
+) -> None:
+    found = first_run(pipeline_jobs, {"task": "new", "request_memory_gib": 16.0})
+    assert found.runs_known == 0
+    assert 0 < found.ladder[0] <= 16.0
+    assert list(found.ladder) == sorted(found.ladder)
+    assert found.peak_low <= found.peak <= found.peak_high
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_sizes_narrow_with_the_runs_that_are_known(pipeline_jobs: pd.DataFrame) -> None:
+    curve = first_run(pipeline_jobs, {"task": "new"}).curve
+    assert [one.runs_known for one in curve] == [0, 1, 3, 10]
+    assert curve[-1].factor < curve[0].factor
+    assert curve[-1].waste_pct < 50
+    assert sum(one.decisions for one in curve) == len(pipeline_jobs)
+
+
+def test_a_job_that_has_run_uses_its_own_runs(pipeline_jobs: pd.DataFrame) -> None:
+    found = first_run(pipeline_jobs, {"task": "align", "request_memory_gib": 16.0})
+    assert found.runs_known == 120
+    assert found.ladder[0] < 3.0
+
+
+def test_a_history_without_peaks_of_the_target_says_why_there_is_no_range(
+    pipeline_jobs: pd.DataFrame,
+) -> None:
+    few = pipeline_jobs.head(5)
+    found = first_run(few, {"task": "new", "request_memory_gib": 16.0})
+    assert found.peak != found.peak
+    assert found.why
+
+
+def test_runs_count_as_known_once_they_have_ended(pipeline_jobs: pd.DataFrame) -> None:
+    at_once = pipeline_jobs.assign(submit_s=0.0, start_s=0.0, end_s=pipeline_jobs["duration_s"])
+    curve = first_run(at_once, {"task": "new"}, by=["task"]).curve
+    assert [one.runs_known for one in curve] == [0]
+
+
+def test_jobs_are_told_apart_by_what_recurs(pipeline_jobs: pd.DataFrame) -> None:
+    users = pipeline_jobs.assign(user=pipeline_jobs["task"], task="worker")
+    found = first_run(users, {"user": "zoe", "task": "worker"}, by=["user", "task"])
+    assert found.kind == ("user", "task")
+    assert found.task == "zoe/worker"
+    assert found.runs_known == 0
