@@ -1,3 +1,3 @@
 """Prophase: know what ML jobs on a shared cluster need, and prove it on your own history."""
 
-__version__ = "0.1.0"
+from prophase.version import __version__ as __version__

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from prophase import __version__
 from prophase.atomic_files import held_by_one, write_whole
 from prophase.errors import FormatError, WorkspaceError, storage_error
+from prophase.version import __version__
 
 CELLS, _LOCK = "cells.jsonl", ".lock"
 

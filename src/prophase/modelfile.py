@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase import __version__
 from prophase.atomic_files import write_whole
 from prophase.errors import ModelFileError, ParameterError, storage_error
+from prophase.version import __version__
 
 FORMAT = "prophase-model"
 #: raised when an older reader could misread a newer file

@@ -22,3 +22,12 @@ def finite(value: Any) -> Any:
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def plain(value: Any) -> Any:
+    """Return a value that JSON does not know as one that it knows."""
+    if hasattr(value, "item"):
+        return value.item()
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from prophase import __version__
+from prophase.version import __version__
 
 
 def with_provenance(

@@ -22,9 +22,9 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_end
 from typing import Any, TypeVar
 
-from prophase import __version__
 from prophase.errors import ParameterError, ProphaseError
 from prophase.lazy_imports import optional
+from prophase.version import __version__
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from prophase import __version__
 from prophase.cli.provenance import add_commands
 from prophase.errors import ProphaseError
+from prophase.version import __version__
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs

@@ -17,6 +17,7 @@ import typer
 
 from prophase.cli.provenance import with_recorded_provenance
 from prophase.plain import finite as finite
+from prophase.plain import plain as plain
 
 if TYPE_CHECKING:
     from prophase.plots.page import Page
@@ -67,7 +68,7 @@ def emit(
         from prophase.cli.result_page import page_text, plain_page
 
         whole = None if document is None else with_recorded_provenance(document)
-        shown = page() if page is not None else plain_page(rows, whole, remarks)
+        shown = page() if page is not None else plain_page(rows, whole, remarks, typed_command())
         typer.echo(page_text(shown, markdown=format is Format.markdown), nl=False)
     elif format is Format.csv:
         writer = csv.DictWriter(sys.stdout, _columns(rows), lineterminator="\n", restval="")
@@ -172,12 +173,3 @@ def _columns(rows: Sequence[Row]) -> list[str]:
 
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
-
-
-def plain(value: Any) -> Any:
-    """Return a value that JSON does not know as one that it knows."""
-    if hasattr(value, "item"):
-        return value.item()
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    return str(value)

@@ -196,9 +196,9 @@ def _fingerprint(name: str, data: Path | None) -> list[tuple[str, int, int]]:
 
 def _index(out: Path, rows: list[dict[str, Any]], failures: dict[str, str]) -> Path:
     """Write the page that leads to the others."""
-    from prophase import __version__
     from prophase.papers.sources import SOURCES
     from prophase.plots.page import Callout, Links, Page, Paragraph, Section, Table, write_page
+    from prophase.version import __version__
 
     lines = [
         {"source": SOURCES[row["source"]].title, "data": row["data"],

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prophase.cli.output import finite, plain, typed_command
+from prophase.plain import finite, plain
 from prophase.plots.page import Page, render
 from prophase.plots.page_markdown import render_markdown
 from prophase.plots.result_page import result_page
@@ -17,6 +17,7 @@ def plain_page(
     rows: Sequence[Mapping[str, Any]],
     document: Mapping[str, Any] | None,
     remarks: Sequence[str],
+    command: str,
 ) -> Page:
     """Return the page of a result, titled and introduced by the command that made it."""
     title, question = _asked(sys.argv[1:])
@@ -27,7 +28,7 @@ def plain_page(
         question=question,
         document=values[1],
         remarks=remarks,
-        command=typed_command(),
+        command=command,
     )
 
 

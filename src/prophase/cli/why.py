@@ -186,8 +186,8 @@ def _without_empty(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _page(found: Why, source: str, data_hash: str) -> Page:
-    from prophase import __version__
     from prophase.plots.why import why_page
+    from prophase.version import __version__
 
     about: Mapping[str, str] = {
         "source": source,

@@ -11,19 +11,20 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.phase.detector_file import load_detector, save_detector
 from prophase.phase.labellers.boltzmann import HIDDEN
-from prophase.phase.labellers.labeller import NO_PHASE, Labeller
-from prophase.phase.model_selection import LabellerTrial, Progress, check_choice, choose
+from prophase.phase.labellers.labeller import NO_PHASE
+from prophase.phase.learnt_phases import LearntPhases
+from prophase.phase.model_selection import Progress, check_choice, choose
 from prophase.phase.next_phase import NextPhase, learn_next
-from prophase.phase.novelty import Familiar, remember
-from prophase.phase.phase_expansion import PhaseSplit
+from prophase.phase.novelty import remember
 from prophase.phase.phase_stream import PhaseStream
-from prophase.phase.prototypes import Prototypes, prototypes_of
+from prophase.phase.prototypes import prototypes_of
 from prophase.phase.stays import phase_statistics, stay_lengths, stays_of, transition_table
 from prophase.trace.series.usage_series import Floats, Ints, Series, SeriesSet, series_of
 
 
-class PhaseDetector:
+class PhaseDetector(LearntPhases):
     """Find the phases of containers, pods, VMs or jobs in what they use.
 
     Parameters
@@ -73,27 +74,6 @@ class PhaseDetector:
     >>> detector.n_phases_, detector.label(usage)["phase"].tolist()[28:33]
     (2, [0, 0, 1, 1, 1])
     """
-
-    labeller_: Labeller
-    trials_: tuple[LabellerTrial, ...]
-    metrics_: tuple[str, ...]
-    mean_: Floats
-    scale_: Floats
-    gap_s_: float
-    splits_: tuple[PhaseSplit, ...]
-    n_phases_: int
-    familiar_: Familiar
-    next_: NextPhase
-    statistics_: pd.DataFrame
-    lengths_: pd.DataFrame
-    transitions_: Floats
-    #: of the series that were learnt from, while they are in memory
-    labels_: list[Ints]
-    prototypes_: Prototypes
-    #: how few executions stand for most, in words
-    prototypes_said_: str
-    notes_: tuple[str, ...]
-    data_hash_: str
 
     def __init__(
         self,
@@ -202,25 +182,15 @@ class PhaseDetector:
         self._require_fit()
         return PhaseStream(self)
 
-    def renumbered(self, phases: Ints, scaled: Floats) -> Ints:
-        """Return phases after the splits that were made later."""
-        for split in self.splits_:
-            phases = split.apply(phases, scaled)
-        return phases
-
     def save(self, path: Path | str) -> str:
         """Write the model to one file, which `load` reads, and return its checksum."""
-        from prophase.phase.detector_file import save_detector
-
         self._require_fit()
         return save_detector(self, path)
 
     @staticmethod
     def load(path: Path | str) -> PhaseDetector:
         """Return the model in a file; refuse one that is damaged or of another kind."""
-        from prophase.phase.detector_file import load_detector
-
-        return load_detector(path)
+        return load_detector(path, PhaseDetector)
 
     def extend_description(self, found: SeriesSet) -> None:
         """Learn how further series move between phases, beside what is known."""

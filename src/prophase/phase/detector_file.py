@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,18 +12,18 @@ from numpy.typing import NDArray
 
 from prophase.errors import ModelFileError
 from prophase.modelfile import load_model, save_model
-from prophase.phase.detector import PhaseDetector
 from prophase.phase.labellers import LABELLERS
 from prophase.phase.labellers.boltzmann import HIDDEN
+from prophase.phase.learnt_phases import LearntPhases, PhaseSplit
 from prophase.phase.model_selection import LabellerTrial
 from prophase.phase.next_phase import NextPhase
 from prophase.phase.novelty import Familiar
-from prophase.phase.phase_expansion import PhaseSplit
 
 KIND = "phase.detector"
+Detector = TypeVar("Detector", bound=LearntPhases)
 
 
-def save_detector(detector: PhaseDetector, path: Path | str) -> str:
+def save_detector(detector: LearntPhases, path: Path | str) -> str:
     """Write a fitted detector and return the checksum of the file."""
     arrays: dict[str, NDArray[Any]] = {
         f"labeller.{name}": value for name, value in detector.labeller_.arrays().items()
@@ -67,12 +68,12 @@ def save_detector(detector: PhaseDetector, path: Path | str) -> str:
     )
 
 
-def load_detector(path: Path | str) -> PhaseDetector:
+def load_detector(path: Path | str, make: Callable[..., Detector]) -> Detector:
     """Return the detector of a file; refuse one that is damaged or of another kind."""
     held = load_model(path, KIND)
     meta, arrays = held.meta, held.arrays
     try:
-        found = PhaseDetector(
+        found = make(
             meta["labeller"],
             n_phases=meta["n_phases"],
             window=meta["window"],

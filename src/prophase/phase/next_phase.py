@@ -82,7 +82,7 @@ def learn_next(labels: Sequence[Ints], n_phases: int) -> NextPhase:
     --------
     >>> model = learn_next([np.repeat([0, 1, 0, 1, 2], 10)], 3)
     >>> model.forecast(0, elapsed=4)
-    Forecast(next_phase=1, probability=1.0, remaining=6.0, remaining_low=6.0, remaining_high=6.0)
+    PhaseForecast(next_phase=1, probability=1.0, remaining=6.0, ...)
     """
     stays = stays_of(labels)
     same = np.append(stays.series[:-1] == stays.series[1:], False) & stays.whole

@@ -3,51 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
+from prophase.phase.detector import PhaseDetector
+from prophase.phase.learnt_phases import PhaseSplit
 from prophase.phase.novelty import Familiar, remember
-from prophase.trace.series.kmeans_centres import kmeans, nearest
+from prophase.trace.series.kmeans_centres import kmeans
 from prophase.trace.series.usage_series import Floats, Ints
-
-if TYPE_CHECKING:
-    from prophase.phase.detector import PhaseDetector
 
 #: new samples of a phase that are needed to make another one of them
 _ENOUGH = 10
 #: new phases may be this many times as wide as the known ones
 _WIDTH = 2.0
 _MOST_GROUPS = 6
-
-
-@dataclass(frozen=True)
-class PhaseSplit:
-    """A phase whose unfamiliar samples became phases of their own.
-
-    A sample keeps its phase if it is like those that were seen before the split; otherwise it
-    takes the number of the nearest new centre.
-    """
-
-    phase: int
-    #: number of the first new phase
-    first: int
-    #: (new phases, metrics), scaled
-    centres: Floats
-    #: what was seen before
-    familiar: Familiar
-
-    def apply(self, phases: Ints, scaled: Floats) -> Ints:
-        """Return the phases with those of new samples of the split one renumbered."""
-        inside = np.flatnonzero(phases == self.phase)
-        if len(inside) == 0:
-            return phases
-        strange = inside[self.familiar.is_new(scaled[inside])]
-        found = phases.copy()
-        found[strange] = self.first + nearest(scaled[strange], self.centres)
-        return found
 
 
 @dataclass(frozen=True)

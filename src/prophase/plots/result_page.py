@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from prophase import __version__
 from prophase.plots.page import Block, Bullets, Facts, Page, Section, Table, cell_text
 from prophase.plots.report.page import with_intervals
+from prophase.version import __version__
 
 _MOST_FACTS = 8
 #: rows of a table in the page; JSON and CSV have all

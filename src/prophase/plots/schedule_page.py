@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from prophase import __version__
 from prophase.plots.page import Block, Bullets, Callout, Facts, Page, Picture, Section, Table
 from prophase.plots.schedule_figures import schedule_figures
 from prophase.sim import Schedule
 from prophase.sim.signatures import Floats
 from prophase.trace.describe.words import say_number, say_seconds, say_share
+from prophase.version import __version__
 
 _MOST_CLASSES = 200
 _LIMITS = (

@@ -14,7 +14,6 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
 from starlette.staticfiles import StaticFiles
 
-from prophase import __version__
 from prophase.serve import login, metrics, pages, problems, submit
 from prophase.serve import openapi as contract
 from prophase.serve.api import health
@@ -28,6 +27,7 @@ from prophase.serve.settings import Settings
 from prophase.serve.tokens import TokenStore
 from prophase.serve.workspace_reloader import WorkspaceReloader
 from prophase.trace.workspace_paths import UPLOADS
+from prophase.version import __version__
 
 #: modules of serve/api with a router below /v1, in the order of the documentation
 SUBJECTS = (

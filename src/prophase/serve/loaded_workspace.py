@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from prophase.errors import ProphaseError
 from prophase.serve.feedback.store import FeedbackStore
-from prophase.serve.feedback.updated_models import known_jobs
 from prophase.serve.problems import Problem
 from prophase.trace.workspace import INDEX, TableEntry, Workspace
 from prophase.trace.workspace_paths import CLASSIFIER, PHASES, PREDICTIONS, PROFILES, REQUESTS
@@ -197,9 +196,15 @@ class WorkspaceCache:
             if not rows:
                 return 0
             model = held.model
-            from prophase.serve.feedback.updated_models import learnt_from_each
+            from prophase.serve.feedback.updated_models import known_jobs, learnt_from_each
 
-            known = held.answer("jobs the model knows", lambda: known_jobs(held, model))
+            known: dict[str, frozenset[str]] = {}
+            entry = held.tables.get("jobs")
+            if entry is not None and model.data_hash == entry.source_hash:
+                known = held.answer(
+                    "jobs the model knows",
+                    lambda: known_jobs(model, held.table("jobs"), self.workspace.folder),
+                )
             later = learnt_from_each(model, [job for _, job in rows], known)
             models = {**held.models, "predictions": later}
             self._now = replace(held, models=models, reported=rows[-1][0])

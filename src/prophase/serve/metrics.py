@@ -16,10 +16,10 @@ from prometheus_client import (
     generate_latest,
 )
 
-from prophase import __version__
 from prophase.serve.background.tasks import STATES, Tasks
 from prophase.serve.dependencies import require
 from prophase.serve.loaded_workspace import WorkspaceCache
+from prophase.version import __version__
 
 router = APIRouter(tags=["health"])
 #: seconds; the webhook has 0.1, a prediction should take 0.025

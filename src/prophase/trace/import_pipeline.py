@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from prophase import __version__
 from prophase.errors import StorageError, WorkspaceError, storage_error
 from prophase.trace import source_files as files
 from prophase.trace.dump import stack
@@ -24,6 +23,7 @@ from prophase.trace.staged_tables import (
     unique_ids,
 )
 from prophase.trace.workspace import Mode, TableEntry, Workspace
+from prophase.version import __version__
 
 
 def import_trace(

@@ -9,7 +9,6 @@ from typing import Any
 
 import ibis
 
-from prophase import __version__
 from prophase.trace import source_files as files
 from prophase.trace.dump import Dump, keep_lines, kept_lines
 from prophase.trace.engine import Engine, open_engine
@@ -18,6 +17,7 @@ from prophase.trace.row_rules import REPAIRED, finish, keep_rules, refuse_damage
 from prophase.trace.schema import SCHEMAS
 from prophase.trace.text_table import BAD, REASON
 from prophase.trace.workspace import columns_without_values
+from prophase.version import __version__
 
 _JOINED = "_joined_"
 #: tables up to this size are stored in time order

@@ -25,11 +25,11 @@ from typing import Any, Literal, Self
 import pandas as pd
 import pyarrow.parquet as pq
 
-from prophase import __version__
 from prophase.atomic_files import held_by_one
 from prophase.errors import WorkspaceError, not_among, storage_error
 from prophase.plural import counted
 from prophase.trace.source_files import file_hash
+from prophase.version import __version__
 
 #: what to do with a table that the workspace already has
 Mode = Literal["new", "replace", "append"]

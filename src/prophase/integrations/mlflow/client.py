@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from prophase import __version__
 from prophase.errors import ExecutorError, ParameterError
 from prophase.lazy_imports import optional
+from prophase.version import __version__
 
 EXPERIMENT = "prophase"
 _MOST_PARAM, _MOST_TAG = 6000, 5000

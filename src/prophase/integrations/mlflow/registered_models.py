@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prophase import __version__
 from prophase.errors import ParameterError, not_among
 from prophase.integrations.mlflow.client import (
     EXPERIMENT,
@@ -25,6 +24,7 @@ from prophase.integrations.mlflow.client import (
 from prophase.integrations.mlflow.pyfunc import ANSWERERS
 from prophase.modelfile import Model, load_model
 from prophase.trace.schema import JOBS
+from prophase.version import __version__
 
 _TRACKING = "MLFLOW_TRACKING_URI"
 

@@ -23,7 +23,12 @@ from prophase.plural import counted
 from prophase.profile.clusters.assigner import Assignment, learn_assigner
 from prophase.profile.clusters.clustering import Clustering, Generator, cluster_statistics
 from prophase.profile.clusters.generators.generator_names import default_generator
-from prophase.profile.clusters.profiler_file import arrays_to_keep, restore, settings_to_keep
+from prophase.profile.clusters.profiler_file import (
+    LearntProfiles,
+    arrays_to_keep,
+    restore,
+    settings_to_keep,
+)
 from prophase.profile.clusters.profiles import Profile, describe_profiles, metadata_columns
 from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes, silhouettes
 from prophase.profile.clusters.transforms import fit_transform
@@ -44,7 +49,7 @@ class Recognised:
     learnt: bool
 
 
-class WorkloadProfiler:
+class WorkloadProfiler(LearntProfiles):
     """Group jobs by how they use resources.
 
     Parameters

@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.modelfile import Model
 from prophase.profile.clusters.assigner import Assigner
 from prophase.profile.clusters.clustering import CondensedTree, Reachability
-from prophase.profile.clusters.profiles import profile_from_dict
-from prophase.profile.clusters.quality import Silhouettes
+from prophase.profile.clusters.profiles import Profile, profile_from_dict
+from prophase.profile.clusters.quality import Ints, Silhouettes
 from prophase.profile.clusters.transforms import Transform
-
-if TYPE_CHECKING:
-    from prophase.profile.clusters.profiler import WorkloadProfiler
+from prophase.profile.clusters.usage_metrics import Floats
 
 
-def settings_to_keep(profiler: WorkloadProfiler) -> dict[str, Any]:
+class LearntProfiles:
+    """What a profiler has learnt from jobs; its file holds all of it."""
+
+    transform: str
+    leaking: bool
+    members: int
+    reject_below: float
+    columns_: tuple[str, ...]
+    transform_: Transform
+    labels_: Ints
+    strength_: Floats
+    tree_: CondensedTree | None
+    reachability_: Reachability | None
+    job_ids_: NDArray[np.str_]
+    scores_: Silhouettes
+    statistics_: dict[str, Any]
+    generator_settings_: dict[str, Any]
+    profiles_: list[Profile]
+    metadata_: list[str]
+    assigner_: Assigner
+    notes_: tuple[str, ...]
+    data_hash_: str
+
+
+def settings_to_keep(profiler: LearntProfiles) -> dict[str, Any]:
     """Return what goes into the file as JSON."""
     return {
         "generator": profiler.generator_settings_,
@@ -34,7 +57,7 @@ def settings_to_keep(profiler: WorkloadProfiler) -> dict[str, Any]:
     }
 
 
-def arrays_to_keep(profiler: WorkloadProfiler) -> dict[str, Any]:
+def arrays_to_keep(profiler: LearntProfiles) -> dict[str, Any]:
     """Return what goes into the file as arrays."""
     assigner, scores = profiler.assigner_, profiler.scores_
     arrays = {
@@ -68,7 +91,7 @@ def arrays_to_keep(profiler: WorkloadProfiler) -> dict[str, Any]:
     return arrays
 
 
-def restore(profiler: WorkloadProfiler, model: Model) -> None:
+def restore(profiler: LearntProfiles, model: Model) -> None:
     """Give a new profiler all that ``fit`` had learnt; KeyError if a part is missing."""
     meta, arrays = model.meta, model.arrays
     profiler.columns_ = model.columns

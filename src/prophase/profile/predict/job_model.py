@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from prophase import __version__
 from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
 from prophase.plural import counted
+from prophase.profile.predict.job_model_file import JobModelParts, load_job_model, save_job_model
 from prophase.profile.predict.methods import DEFAULT, predictor_named
 from prophase.profile.predict.missing_columns import Exemplars, absent_columns, fill_table
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
 from prophase.profile.predict.seen_values import SeenValues
 from prophase.profile.predict.submit_columns import Columns, numbers
+from prophase.version import __version__
 
 #: what is learnt unless targets are named, in the order answers are shown
 USUAL_TARGETS = (
@@ -156,16 +157,13 @@ class JobModel:
 
     def save(self, path: Path | str) -> str:
         """Write the model to one file and return its checksum."""
-        from prophase.profile.predict.job_model_file import save_job_model
-
-        return save_job_model(self, path)
+        parts = JobModelParts(*(getattr(self, name) for name in JobModelParts._fields))
+        return save_job_model(parts, path, columns=self.columns)
 
     @staticmethod
     def load(path: Path | str) -> JobModel:
         """Return the model of a file; it answers as the one that was saved."""
-        from prophase.profile.predict.job_model_file import load_job_model
-
-        return load_job_model(path)
+        return JobModel(**load_job_model(path)._asdict())
 
 
 def learn(

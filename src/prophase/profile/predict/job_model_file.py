@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import ModelFileError
 from prophase.modelfile import Model, load_model, save_model
-from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.memory import Floats
+from prophase.profile.predict.missing_columns import Exemplars
 from prophase.profile.predict.packed_objects import Packer, Unpacker
 from prophase.profile.predict.predictor import Predictor
+from prophase.profile.predict.seen_values import SeenValues
 
 KIND = "profile.predict"
 #: raised when what the tree of a model holds changes its meaning
@@ -22,7 +24,20 @@ LAYOUT = 2
 _PROBES = 8
 
 
-def save_job_model(model: JobModel, path: Path | str) -> str:
+class JobModelParts(NamedTuple):
+    """What a file of predictions holds: the fields of a ``JobModel``, in their order."""
+
+    predictors: Mapping[str, Predictor]
+    method: str
+    jobs: int
+    data_hash: str
+    random_state: int
+    notes: tuple[str, ...]
+    seen: SeenValues
+    exemplars: Exemplars
+
+
+def save_job_model(model: JobModelParts, path: Path | str, *, columns: Sequence[str]) -> str:
     """Write a model to one file and return its checksum.
 
     Answers to a few probes are kept with it, so that loading can prove itself right.
@@ -33,7 +48,7 @@ def save_job_model(model: JobModel, path: Path | str) -> str:
         "method": model.method,
         "jobs": model.jobs,
         "notes": list(model.notes),
-        "targets": list(model.targets),
+        "targets": list(model.predictors),
         "seen": packer.pack(model.seen),
         "exemplars": packer.pack(model.exemplars),
         "predictors": [packer.pack(predictor) for predictor in model.predictors.values()],
@@ -45,14 +60,14 @@ def save_job_model(model: JobModel, path: Path | str) -> str:
         meta=meta,
         arrays=packer.arrays,
         blobs=packer.blobs,
-        columns=model.columns,
+        columns=columns,
         data_hash=model.data_hash,
         seed=model.random_state,
     )
 
 
-def load_job_model(path: Path | str) -> JobModel:
-    """Return the model of a file that answers as the one that was saved."""
+def load_job_model(path: Path | str) -> JobModelParts:
+    """Return the parts of a model that answers as the one that was saved."""
     held = load_model(path, kind=KIND)
     layout = held.meta.get("layout")
     if layout != LAYOUT:
@@ -69,7 +84,7 @@ def load_job_model(path: Path | str) -> JobModel:
         ) from cause
 
 
-def _made(held: Model) -> JobModel:
+def _made(held: Model) -> JobModelParts:
     unpacker = Unpacker(held.arrays, held.blobs)
     meta = held.meta
     predictors = {}
@@ -83,7 +98,7 @@ def _made(held: Model) -> JobModel:
         if not np.allclose(_probe(predictor), unpacker.unpack(probe), rtol=1e-6, equal_nan=True):
             raise ModelFileError(f"its answers for {target} are not those it was saved with")
         predictors[target] = predictor
-    return JobModel(
+    return JobModelParts(
         predictors,
         meta["method"],
         meta["jobs"],

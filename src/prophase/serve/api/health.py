@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from prophase import __version__
 from prophase.serve.dependencies import LoadedWorkspaceNow
+from prophase.version import __version__
 
 router = APIRouter(tags=["health"])
 

@@ -6,6 +6,7 @@ import copy
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from prophase.profile.classify.classifier import ProfileClassifier
     from prophase.profile.clusters.profiles import Profile
     from prophase.profile.predict.job_model import JobModel
-    from prophase.serve.loaded_workspace import LoadedWorkspace
 
 
 log = logging.getLogger("prophase.serve")
@@ -183,21 +183,17 @@ class LiveSummaries:
 _NOT_TOLD = np.iinfo(np.int64).min
 
 
-def known_jobs(held: LoadedWorkspace, model: JobModel) -> dict[str, frozenset[str]]:
+def known_jobs(model: JobModel, jobs: pd.DataFrame, folder: Path) -> dict[str, frozenset[str]]:
     """Return, per target, the ids of jobs that its predictor knows.
 
-    Those of the job table if it was learnt from this table, and those that ``prophase watch``
-    has taken if it was that which published the predictor: it then knows more outcomes than
+    Those of the job table it was learnt from, and those that ``prophase watch`` has taken in the
+    workspace if it was that which published the predictor: it then knows more outcomes than
     the table has.
     """
     from prophase.profile.predict.submit_columns import outcomes
 
-    entry = held.tables.get("jobs")
-    if entry is None or model.data_hash != entry.source_hash:
-        return {}
-    jobs = held.table("jobs")
     table = frozenset(jobs["job_id"].astype(str)) if "job_id" in jobs else frozenset()
-    watched = _watched(held)
+    watched = _watched(folder)
     found = {}
     for target, predictor in model.predictors.items():
         try:
@@ -208,9 +204,7 @@ def known_jobs(held: LoadedWorkspace, model: JobModel) -> dict[str, frozenset[st
     return found
 
 
-def _watched(held: LoadedWorkspace) -> frozenset[str]:
-    import pandas as pd
-
-    parts = sorted((held.workspace.folder / WATCH).glob("jobs-[0-9]*.parquet"))
+def _watched(folder: Path) -> frozenset[str]:
+    parts = sorted((folder / WATCH).glob("jobs-[0-9]*.parquet"))
     ids = [pd.read_parquet(path, columns=["job_id"])["job_id"].astype(str) for path in parts]
     return frozenset().union(*ids) if ids else frozenset()

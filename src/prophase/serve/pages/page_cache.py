@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from fastapi import Request
 
-from prophase import __version__
 from prophase.serve.background.tasks import Task, Tasks
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.trace.workspace import Workspace
+from prophase.version import __version__
 
 _MAKING = threading.Lock()
 

@@ -11,9 +11,9 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from prophase import __version__
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.number_text import amount, between, cell, named, unit_of
+from prophase.version import __version__
 
 #: address and words of every page, in the order of the menu
 NAVIGATION = (

@@ -12,12 +12,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from prophase import __version__
 from prophase.errors import FormatError, ParameterError, not_among, storage_error
 from prophase.sim.request_variants import ASKED, SHARING
 from prophase.sim.rules.rule_set import check_rule
 from prophase.sim.simulation import simulate
 from prophase.sim.sweep.resampled_traces import AS_RECORDED
+from prophase.version import __version__
 
 #: keys of a plan in a file, beside [policy]
 _KEYS = ("cluster", "load", "sizing", "sharing", "seeds", "block_h", "policy")

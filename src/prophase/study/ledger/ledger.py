@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from prophase import __version__
 from prophase.errors import FormatError, InputError, ParameterError, storage_error
 from prophase.sizing.replays.task_runs import known_before
 from prophase.sizing.resources import RESOURCES
 from prophase.study.ledger.settlement import Entry, PromisedRequest, settle_jobs
 from prophase.study.proof.candidate import Candidate
 from prophase.study.proof.kinds import with_kinds
+from prophase.version import __version__
 
 #: file of a workspace
 FILE = "ledger.db"

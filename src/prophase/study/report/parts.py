@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from prophase import __version__
+from prophase.version import __version__
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from prophase import __version__
 from prophase.atomic_files import held_by_one, write_whole
 from prophase.errors import WorkspaceError
+from prophase.version import __version__
 
 #: results of another layout are not used again
 _LAYOUT = 3

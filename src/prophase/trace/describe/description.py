@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from prophase import __version__
 from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
 from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers, plain
 from prophase.trace.describe.distribution import Distribution
@@ -36,6 +35,7 @@ from prophase.trace.describe.utilisation import (
     describe_utilisation,
 )
 from prophase.trace.trace_tables import Trace
+from prophase.version import __version__
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from prophase import __version__
 from prophase.errors import FetchError, StorageError, storage_error
 from prophase.trace.source_files import file_hash
+from prophase.version import __version__
 
 #: told how many bytes are there, and how many there will be if that is known
 Progress = Callable[[int, int | None], object]

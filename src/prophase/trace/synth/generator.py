@@ -22,10 +22,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from prophase import __version__
 from prophase.errors import ParameterError, not_among, storage_error
 from prophase.trace.source_files import combined_hash
 from prophase.trace.trace_tables import Trace
+from prophase.version import __version__
 
 #: tables that hold the answer, not the question
 TRUTH_PREFIX = "truth_"

@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 from prophase.profile.predict.evaluation import evaluate
-from prophase.profile.predict.job_model_file import load_job_model, save_job_model
 from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.methods.profile_methods import (
     ProfileInterquartileMean,
@@ -133,8 +132,8 @@ def test_a_saved_model_answers_the_same(learnt: ProfilePredictor, tmp_path) -> N
     from prophase.profile.predict.job_model import JobModel
 
     model = JobModel({"duration_s": learnt}, "profile-mean", 200)
-    save_job_model(model, tmp_path / "jobs.model")
-    again = load_job_model(tmp_path / "jobs.model").predictors["duration_s"]
+    model.save(tmp_path / "jobs.model")
+    again = JobModel.load(tmp_path / "jobs.model").predictors["duration_s"]
     pd.testing.assert_frame_equal(again.predict(NEW), learnt.predict(NEW))
 
 

@@ -1,0 +1,56 @@
+"""The shape of the code: no import cycles, and measures that may fall but not rise.
+
+``python tools/house.py --all`` prints them with their places.
+"""
+
+import pytest
+from tools.house import House, cycles, measure
+
+
+@pytest.fixture(scope="module")
+def house() -> House:
+    return measure()
+
+
+#: what each measure may be at most; lower one when the code has got below it
+CEILINGS = {
+    "lines": 115_000,
+    "files": 870,
+    "public_names": 160,
+    "any_per_1000_lines": 12.5,
+}
+MOST_PARAMETERS = 57
+MOST_INTERVAL_TYPES = 8
+MOST_COMPLEX_FUNCTIONS = 3
+#: packages whose modules still import each other in a circle
+CIRCULAR = {"prophase.sim"}
+
+
+@pytest.mark.parametrize("measured", CEILINGS)
+def test_the_house_does_not_grow(measured: str, house: House) -> None:
+    assert getattr(house, measured) <= CEILINGS[measured]
+
+
+def test_no_parameter_list_grows_beyond_the_longest(house: House) -> None:
+    most, where = house.parameters[0]
+    assert most <= MOST_PARAMETERS, where
+
+
+def test_no_further_class_holds_an_interval_of_its_own(house: House) -> None:
+    assert len(house.interval_types) <= MOST_INTERVAL_TYPES, house.interval_types
+
+
+def test_no_further_function_is_too_complex(house: House) -> None:
+    assert len(house.complex_functions) <= MOST_COMPLEX_FUNCTIONS, house.complex_functions
+
+
+def test_no_modules_import_each_other_in_a_circle(house: House) -> None:
+    """Imports inside functions and for type checking count, too."""
+    circular = {".".join(one[0].split(".")[:2]) for one in house.cycles}
+    assert circular <= CIRCULAR, house.cycles
+
+
+def test_a_cycle_is_found_with_all_its_modules() -> None:
+    imported = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert cycles(imported) == [("a", "b", "c"), ("d", "e")]
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
