@@ -77,7 +77,7 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
       if memory then job_desc.pn_min_memory = memory end
       if minutes then job_desc.time_limit = minutes end
       if memory or minutes then
-         slurm.log_user("Prophase: memory %s MiB, time %s min; see prophase sbatch-advice",
+         slurm.log_user("Prophase: memory %s MiB, time %s min; see prophase sbatch",
                         tostring(memory or "as asked"), tostring(minutes or "as asked"))
       end
    end)

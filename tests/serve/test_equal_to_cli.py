@@ -153,7 +153,7 @@ def test_phases(client: TestClient, cli: Ask, workspace: Path) -> None:
         (
             "size",
             {"risk": 0.05, "min_saving": 0.2},
-            "size advise --risk 5% --min-saving 20%".split(),
+            "size recommend --risk 5% --min-saving 20%".split(),
         ),
         (
             "learn",

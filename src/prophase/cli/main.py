@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from prophase.cli.provenance import add_commands
+from prophase.cli.command_group import command_group
+from prophase.cli.first_page import PAGE, FirstPage
 from prophase.errors import ProphaseError
 from prophase.version import __version__
 
@@ -20,60 +21,19 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 
-app = typer.Typer(
+#: command, or group of commands, -> module where it is not of the same name
+_MODULES = {"import": "import_", "schedule-study": "schedule_study"}
+COMMANDS = {name: _MODULES.get(name, name) for group in PAGE.values() for name in group}
+
+app = command_group(
+    "prophase.cli",
+    COMMANDS,
+    renamed={"sbatch-advice": "sbatch", "scale": "autoscale"},
+    base=FirstPage,
     name="prophase",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     help="Know what ML jobs on a shared cluster need, and prove it on your own history.",
-    epilog="Start with: prophase demo --quick",
 )
-
-#: command, or group of commands, -> module; the order is that of the help page
-COMMANDS = {
-    "demo": "demo",
-    "init": "init",
-    "import": "import_",
-    "synth": "synth",
-    "lint": "lint",
-    "describe": "describe",
-    "findings": "findings",
-    "sample": "sample",
-    "split": "split",
-    "profile": "profile",
-    "learn": "learn",
-    "ask": "ask",
-    "predict": "predict",
-    "evaluate": "evaluate",
-    "watch": "watch",
-    "phase": "phase",
-    "scale": "scale",
-    "slo": "slo",
-    "assess": "assess",
-    "size": "size",
-    "sbatch-advice": "sbatch_advice",
-    "nodes": "nodes",
-    "simulate": "simulate",
-    "why": "why",
-    "sweep": "sweep",
-    "whatif": "whatif",
-    "prove": "prove",
-    "study": "study",
-    "ledger": "ledger",
-    "next": "next",
-    "schedule-study": "schedule_study",
-    "validate": "validate",
-    "eta": "eta",
-    "queueing": "queueing",
-    "log": "log",
-    "retry": "retry",
-    "runs": "runs",
-    "serve": "serve",
-    "report": "report",
-    "reproduce": "reproduce",
-    "fetch": "fetch",
-    "show": "show",
-}
 
 
 def _version(wanted: bool) -> None:
@@ -95,9 +55,6 @@ def _options(
     ),
 ) -> None:
     """Options of every command."""
-
-
-add_commands(app, "prophase.cli", COMMANDS)
 
 
 def run() -> None:

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import typer
-from typer.core import TyperCommand
 
 from prophase.provenance import with_provenance
 
@@ -25,28 +21,11 @@ _model_hash: ContextVar[str] = ContextVar("model_hash", default="")
 _seed: ContextVar[int | None] = ContextVar("seed", default=None)
 
 
-class ProvenanceCommand(TyperCommand):
-    """A command whose result tells the seed it was called with."""
-
-    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        _hashes.set(())
-        _model_hash.set("")
-        _seed.set(ctx.params.get("seed"))
-        return super().invoke(ctx)
-
-
-def add_commands(app: typer.Typer, package: str, modules: Mapping[str, str]) -> None:
-    """Register the command (``module`` or ``module:function``), or the group, under its name."""
-    for name, home in modules.items():
-        module, _, function = home.partition(":")
-        found = import_module(f"{package}.{module}")
-        if hasattr(found, "app"):
-            app.add_typer(found.app, name=name)
-            continue
-        settings = getattr(found, "CONTEXT", None)
-        app.command(name, cls=ProvenanceCommand, context_settings=settings)(
-            getattr(found, function or "command")
-        )
+def forget_provenance(*, seed: int | None) -> None:
+    """Begin a command: nothing has been read, and this is its seed."""
+    _hashes.set(())
+    _model_hash.set("")
+    _seed.set(seed)
 
 
 def open_trace(

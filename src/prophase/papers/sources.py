@@ -211,8 +211,8 @@ CONTENTS: dict[str, tuple[Piece, ...]] = {
     Table 10 | over-sampling for XGBoost | reproduce thesis --figures thesis
     Table 11 | estimated improvements | reproduce thesis --figures thesis
     Unseen scenarios | not in the thesis: scenarios kept apart | reproduce thesis
-    Table 12 | improvements per task | size advise WS
-    Table 13 | improvement of a run | size advise WS
+    Table 12 | improvements per task | size recommend WS
+    Table 13 | improvement of a run | size recommend WS
     Figure 17 | lifting and retry | retry --memory 10 -- COMMAND
     """),
     "mlaas": _pieces("""

@@ -1,10 +1,6 @@
 """prophase ledger: was the advice worth it?"""
 
-from __future__ import annotations
-
-import typer
-
-from prophase.cli.provenance import add_commands
+from prophase.cli.command_group import command_group
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
@@ -13,9 +9,9 @@ SUBCOMMANDS = {
     "show": "show",
 }
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+app = command_group(
+    __name__,
+    SUBCOMMANDS,
     help="""Keep every advice with its promise, and settle it against what happened.
 
     Examples:
@@ -27,4 +23,3 @@ app = typer.Typer(
     `prophase ledger show ws --prices prices.toml`
     """,
 )
-add_commands(app, __name__, SUBCOMMANDS)

@@ -1,10 +1,6 @@
 """prophase next: what to measure next, and what to ask for in a first run."""
 
-from __future__ import annotations
-
-import typer
-
-from prophase.cli.provenance import add_commands
+from prophase.cli.command_group import command_group
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
@@ -12,9 +8,9 @@ SUBCOMMANDS = {
     "first-run": "first_run",
 }
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+app = command_group(
+    __name__,
+    SUBCOMMANDS,
     help="""Say what to measure next, and what a job should ask for that nobody has run before.
 
     Examples:
@@ -24,4 +20,3 @@ app = typer.Typer(
     `prophase next first-run job.yaml --history ws`
     """,
 )
-add_commands(app, __name__, SUBCOMMANDS)

@@ -1,10 +1,6 @@
 """prophase phase: what is a container doing now, and what comes next?"""
 
-from __future__ import annotations
-
-import typer
-
-from prophase.cli.provenance import add_commands
+from prophase.cli.command_group import command_group
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
@@ -15,9 +11,9 @@ SUBCOMMANDS = {
     "sweep": "sweep",
 }
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+app = command_group(
+    __name__,
+    SUBCOMMANDS,
     help="""Find the phases of series, label others as they run, and see what each phase is.
 
     Examples:
@@ -27,4 +23,3 @@ app = typer.Typer(
     `prophase phase label ws more.csv --follow`
     """,
 )
-add_commands(app, __name__, SUBCOMMANDS)

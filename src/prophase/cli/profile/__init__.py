@@ -1,10 +1,6 @@
 """prophase profile: which kinds of job are there, and which kind is this one?"""
 
-from __future__ import annotations
-
-import typer
-
-from prophase.cli.provenance import add_commands
+from prophase.cli.command_group import command_group
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
@@ -18,9 +14,9 @@ SUBCOMMANDS = {
     "explain": "explain",
 }
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+app = command_group(
+    __name__,
+    SUBCOMMANDS,
     help="""Group jobs by how they use resources, and see what each group is.
 
     Examples:
@@ -30,4 +26,3 @@ app = typer.Typer(
     `prophase profile show ws 8`
     """,
 )
-add_commands(app, __name__, SUBCOMMANDS)

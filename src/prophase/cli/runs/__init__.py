@@ -1,10 +1,6 @@
 """prophase runs: have many runs of a pipeline deployed, executed and profiled."""
 
-from __future__ import annotations
-
-import typer
-
-from prophase.cli.provenance import add_commands
+from prophase.cli.command_group import command_group
 
 #: subcommand -> module and function of this folder; the order is that of the help page
 SUBCOMMANDS = {
@@ -21,9 +17,9 @@ SUBCOMMANDS = {
     "export": "measurements:export_command",
 }
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+app = command_group(
+    __name__,
+    SUBCOMMANDS,
     help="""Run a pipeline for many scenarios and dates, unattended, and measure every task.
 
     Examples:
@@ -35,4 +31,3 @@ app = typer.Typer(
     `prophase runs work`
     """,
 )
-add_commands(app, __name__, SUBCOMMANDS)

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase.cli.command_group import command_group
 from prophase.cli.output import Format, FormatOption, WorkspaceOption, emit, say
 from prophase.errors import ParameterError, not_among
 
 if TYPE_CHECKING:
     from prophase.serve.tokens import Token, TokenStore
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+app = command_group(
+    "prophase.cli.serve",
+    {"add": "token:add", "list": "token:list_tokens", "revoke": "token:revoke"},
     help="""Make, list and revoke the tokens of a service. As soon as there is one, all need one.
 
     Examples:
@@ -28,7 +29,6 @@ NameArgument = Annotated[str, typer.Argument(help="What the token is called, suc
 _HERE = Path("workspace")
 
 
-@app.command("add")
 def add(
     name: NameArgument,
     role: Annotated[
@@ -56,7 +56,6 @@ def add(
     emit([row], format, document=row)
 
 
-@app.command("list")
 def list_tokens(workspace: WorkspaceOption = _HERE, format: FormatOption = Format.table) -> None:
     """List tokens by name; none of them can be shown.
 
@@ -70,7 +69,6 @@ def list_tokens(workspace: WorkspaceOption = _HERE, format: FormatOption = Forma
     emit(rows, format, remarks=remarks)
 
 
-@app.command("revoke")
 def revoke(
     name: NameArgument, workspace: WorkspaceOption = _HERE, format: FormatOption = Format.table
 ) -> None:

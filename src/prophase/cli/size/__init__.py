@@ -1,33 +1,19 @@
 """prophase size: what should tasks ask for?"""
 
-from __future__ import annotations
-
-import typer
-from typer.core import TyperGroup
-
-from prophase.cli.provenance import add_commands
+from prophase.cli.command_group import command_group
 
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
-    "advise": "advise",
+    "recommend": "recommend",
     "replay": "replay",
     "watch": "watch",
 }
 
-
-class _AdviseByDefault(TyperGroup):
-    """``prophase size ws`` is short for ``prophase size advise ws``."""
-
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        if args and args[0] not in self.commands and args[0] != "--help":
-            args = ["advise", *args]
-        return super().parse_args(ctx, args)
-
-
-app = typer.Typer(
-    cls=_AdviseByDefault,
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
+app = command_group(
+    __name__,
+    SUBCOMMANDS,
+    by_default="recommend",
+    renamed={"advise": "recommend"},
     help="""Say what each task should ask for, at a risk you choose, and prove the saving.
 
     Examples:
@@ -39,4 +25,3 @@ app = typer.Typer(
     `prophase size replay ws --sizers request,krr,default`
     """,
 )
-add_commands(app, __name__, SUBCOMMANDS)

@@ -140,7 +140,7 @@ async def size(
     wanted: Annotated[Sizes, Body(examples=[{"risk": 0.01, "resource": "memory"}])],
     starter: StarterNow,
 ) -> dict[str, Any]:
-    """Say what each task should ask for. The result is that of `prophase size advise`."""
+    """Say what each task should ask for. The result is that of `prophase size recommend`."""
     return await starter.begin("size", wanted)
 
 

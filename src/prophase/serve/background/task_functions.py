@@ -101,7 +101,7 @@ def compare_changes(
 def recommend_sizes(
     folder: Path, arguments: Mapping[str, Any], progress: Progress
 ) -> dict[str, Any]:
-    """Say what tasks should ask for, as ``prophase size advise``."""
+    """Say what tasks should ask for, as ``prophase size recommend``."""
     from prophase.sizing.export_formats import recommendations_document
     from prophase.sizing.recommender import Gate, recommend
     from prophase.trace.trace_tables import open_trace

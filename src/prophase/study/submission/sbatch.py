@@ -17,7 +17,7 @@ _SAME = {
     "cpus-per-task": ("cpus-per-task", "c"),
 }
 #: first line of a script that was written here
-MARK = "# Advised by prophase sbatch-advice; the lines it replaced are kept below as ##SBATCH."
+MARK = "# Advised by prophase sbatch; the lines it replaced are kept below as ##SBATCH."
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def rewritten(script: str, advised: Sequence[RecommendedOption]) -> str:
     >>> script = "#!/bin/sh\\n#SBATCH --mem=64G -J train\\nsrun train\\n"
     >>> print(rewritten(script, [RecommendedOption("mem", "4096M", "40 runs")]), end="")
     #!/bin/sh
-    # Advised by prophase sbatch-advice; the lines it replaced are kept below as ##SBATCH.
+    # Advised by prophase sbatch; the lines it replaced are kept below as ##SBATCH.
     #SBATCH --mem=4096M
     # 40 runs
     ##SBATCH --mem=64G -J train

@@ -20,7 +20,7 @@ def series(prophase_here, tmp_path: Path) -> Path:
 
 
 def test_a_table_has_a_row_per_policy_and_names_the_winner(prophase_here, series):
-    done = prophase_here("scale", series, "--metric", "cpu_cores", *QUICK)
+    done = prophase_here("autoscale", series, "--metric", "cpu_cores", *QUICK)
     assert done.returncode == 0, done.stderr
     for policy in ("static", "vpa", "recent-max", "no-phase", "phase-relative", "oracle"):
         assert f"\n{policy} " in done.stdout
@@ -28,7 +28,7 @@ def test_a_table_has_a_row_per_policy_and_names_the_winner(prophase_here, series
 
 
 def test_json_lists_the_promised_columns_and_csv_the_same(prophase_here, series):
-    said = prophase_here("scale", series, *QUICK, "-f", "json")
+    said = prophase_here("autoscale", series, *QUICK, "-f", "json")
     rows = json.loads(said.stdout)["policies"]
     promised = {
         "policy",
@@ -39,38 +39,38 @@ def test_json_lists_the_promised_columns_and_csv_the_same(prophase_here, series)
     }
     assert all(promised <= set(row) for row in rows)
     assert sum(row["winner"] for row in rows) <= 1
-    table = prophase_here("scale", series, *QUICK, "-f", "csv").stdout
+    table = prophase_here("autoscale", series, *QUICK, "-f", "csv").stdout
     assert [row["policy"] for row in csv.DictReader(io.StringIO(table))] == [
         row["policy"] for row in rows
     ]
 
 
 def test_fit_and_test_are_kept_apart(prophase_here, series, tmp_path):
-    same = prophase_here("scale", "--fit", series, "--test", series, *QUICK)
+    same = prophase_here("autoscale", "--fit", series, "--test", series, *QUICK)
     assert same.returncode == 1
     assert "in fit and in test" in same.stderr
-    alone = prophase_here("scale", "--fit", series)
+    alone = prophase_here("autoscale", "--fit", series)
     assert alone.returncode == 2
     assert "go together" in alone.stderr
-    neither = prophase_here("scale")
+    neither = prophase_here("autoscale")
     assert neither.returncode == 2
     assert "either SERIES or --fit and --test" in neither.stderr
 
 
 def test_wrong_options_are_answered_before_the_work(prophase_here, series):
-    unknown = prophase_here("scale", series, "--metric", "memory")
+    unknown = prophase_here("autoscale", series, "--metric", "memory")
     assert unknown.returncode == 1
     assert "no metric 'memory'" in unknown.stderr
-    target = prophase_here("scale", series, "--target", "100%")
+    target = prophase_here("autoscale", series, "--target", "100%")
     assert target.returncode == 2
     assert "below 100%" in target.stderr
-    policy = prophase_here("scale", series, "--policies", "magic")
+    policy = prophase_here("autoscale", series, "--policies", "magic")
     assert policy.returncode == 2
     assert "policy 'magic' is unknown" in policy.stderr
 
 
 def test_figures_are_drawn(prophase_here, series, tmp_path):
-    done = prophase_here("scale", series, *QUICK, "--figures", tmp_path / "figures")
+    done = prophase_here("autoscale", series, *QUICK, "--figures", tmp_path / "figures")
     assert done.returncode == 0, done.stderr
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
     assert {"frontier.png", "allocation.png", "frontier.csv"} <= drawn

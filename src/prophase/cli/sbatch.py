@@ -1,4 +1,4 @@
-"""prophase sbatch-advice: what a batch script should ask for."""
+"""prophase sbatch: what a batch script should ask for."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def command(
 
     Examples:
 
-    `prophase sbatch-advice train.sbatch --history ws`
+    `prophase sbatch train.sbatch --history ws`
 
-    `prophase sbatch-advice train.sbatch --history ws --apply --attempt 2`
+    `prophase sbatch train.sbatch --history ws --apply --attempt 2`
     """
     from prophase.profile.submission.slurm_script import is_script, script_options
     from prophase.study.submission.sbatch import command_of, recommended_options, rewritten

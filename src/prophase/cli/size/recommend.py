@@ -1,4 +1,4 @@
-"""prophase size advise: the table users want, and its exports."""
+"""prophase size recommend: the table users want, and its exports."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def command(
 
     Examples:
 
-    `prophase size advise ws --risk 1%`, or shorter `prophase size ws --risk 1%`
+    `prophase size recommend ws --risk 1%`, or shorter `prophase size ws --risk 1%`
 
     `prophase size ws --min-saving 20% --export nextflow > sizes.config`
 

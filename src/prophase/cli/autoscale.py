@@ -1,4 +1,4 @@
-"""prophase scale: which allocation over time satisfies as often as asked, for the least?"""
+"""prophase autoscale: which allocation over time satisfies as often as asked, for the least?"""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def command(
 
     Examples:
 
-    `prophase scale series.csv --target 99%`
+    `prophase autoscale series.csv --target 99%`
 
-    `prophase scale --source genai2026 --fit old --test new --metric gpu_memory_gib -f json`
+    `prophase autoscale --source genai2026 --fit old --test new --metric gpu_memory_gib -f json`
 
-    `prophase scale ws --policies priced,phase-relative --max-resizes 20 --figures out`
+    `prophase autoscale ws --policies priced,phase-relative --max-resizes 20 --figures out`
     """
     from prophase.autoscale.allocation_measures import Penalties
     from prophase.autoscale.policy_comparison import compare
