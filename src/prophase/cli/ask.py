@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,11 +15,10 @@ from prophase.cli.model_options import (
     model_for,
     target_names,
 )
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
+from prophase.cli.output import Format, FormatOption, as_typed, emit
 from prophase.cli.trace_options import named_values
 
 if TYPE_CHECKING:
-    from prophase.profile.job_forecast.forecast import JobForecast
     from prophase.profile.submission.submission import Submission
 
 
@@ -74,7 +73,7 @@ def command(
             steps = f"prophase profile fit {where}, then prophase learn {where}"
             typer.echo(f"To hear its profile, too: {steps}")
         return
-    rows = [row for advice in found for row in _rows(advice)]
+    rows = [row for advice in found for row in advice.rows()]
     told = [advice.to_dict() for advice in found]
     emit(rows, format, document={"jobs": told, **learnt.origin})
 
@@ -88,18 +87,3 @@ def _corrected(job: Submission, pairs: list[str]) -> Submission:
         return job
     said = from_fields(fields, form=job.form, where="--set")
     return Submission({**job.columns, **said.columns}, job.form, (*job.notes, *said.notes))
-
-
-def _rows(advice: JobForecast) -> list[dict[str, Any]]:
-    return [
-        {
-            "job": advice.name,
-            "target": one.target,
-            "value": finite(one.value),
-            "low": finite(one.low),
-            "high": finite(one.high),
-            "confidence": one.confidence,
-            "reason": one.reason,
-        }
-        for one in advice.targets
-    ]

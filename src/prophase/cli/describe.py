@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -94,7 +93,9 @@ def _print(found: Description, format: Format, path: Path) -> None:
         emit([], format, document=found.to_dict(), page=lambda: _page(found))
         return
     if format is Format.csv:
-        emit(list(_flat(found.to_dict())), format)
+        from prophase.trace.describe.description import flat_rows
+
+        emit(list(flat_rows(found.to_dict())), format)
         return
     from prophase.trace.describe.chapters import chapters_of
 
@@ -116,20 +117,6 @@ def _print(found: Description, format: Format, path: Path) -> None:
     for line in silent:
         typer.echo(line)
     typer.echo(f"Next: prophase describe {shlex.quote(str(path))} --html report.html")
-
-
-def _flat(value: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
-    """Yield every single number or text of a document with the part and place it is at."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _flat(item, (*path, str(key)))
-    elif isinstance(value, list):
-        # curves and histograms are for drawing: JSON has them
-        if value and not isinstance(value[0], int | float | None):
-            for place, item in enumerate(value):
-                yield from _flat(item, (*path, str(place)))
-    else:
-        yield {"part": path[0], "what": ".".join(path[1:]), "value": value}
 
 
 def _refuse_bad_target(target: Path | None, *, is_folder: bool) -> None:

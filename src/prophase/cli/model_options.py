@@ -40,6 +40,7 @@ def model_for(
     """Return a model: the file's, the one the workspace has of the same data, or a new one."""
     from prophase.cli.provenance import open_trace
     from prophase.profile.predict.job_model import JobModel, learn
+    from prophase.study.workspace_models import saved_predictions
 
     if (history is None) == (model is None):
         raise ParameterError(
@@ -51,7 +52,7 @@ def model_for(
     assert history is not None
     saved = history / PREDICTIONS
     if saved.is_file():
-        found, why = _saved(history, saved, targets, method, seed)
+        found, why = saved_predictions(history, targets, method=method, seed=seed)
         if found is not None:
             return found
         say(f"{saved} is not used: {why}. Learning anew; keep it with: "
@@ -115,28 +116,3 @@ def target_names(text: str | None) -> list[str] | None:
     if not names:
         raise ParameterError("--target names none. Write for example: --target duration_s")
     return names
-
-
-def _saved(
-    history: Path, saved: Path, targets: Sequence[str] | None, method: str, seed: int
-) -> tuple[JobModel | None, str]:
-    """Return the model of a workspace, or why it does not fit the question."""
-    from prophase.errors import ModelFileError
-    from prophase.profile.predict.job_model import JobModel
-    from prophase.profile.predict.methods import DEFAULT
-    from prophase.trace.workspace import Workspace
-
-    held = Workspace(history).tables.get("jobs") if Workspace.is_at(history) else None
-    try:
-        found = JobModel.load(saved)
-    except ModelFileError as error:
-        return None, str(error).rstrip(".")
-    wanted = DEFAULT if method == "default" else method
-    if held is None or found.data_hash != held.source_hash:
-        return None, "it was learnt from other jobs than the workspace holds now"
-    if found.method != wanted or found.random_state != seed:
-        return None, f"it was learnt with {found.method} and seed {found.random_state}"
-    missing = [name for name in targets or () if name not in found.targets]
-    if missing:
-        return None, f"it has not learnt {', '.join(missing)}"
-    return found, ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -164,7 +164,7 @@ def command(
         )
     document = {"history": str(where), "data_hash": trace.data_hash, **proof.to_dict()}
     emit(
-        _rows(proof),
+        proof.rows(),
         format,
         document=document,
         remarks=_remarks(proof, cluster),
@@ -208,41 +208,6 @@ def _kind(
     return tuple(one.strip() for one in text.split(","))
 
 
-def _rows(proof: Proof) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [
-        {
-            "measure": f"{one.name} ({one.unit})",
-            "today": one.today,
-            "advised": one.advised,
-            "change": one.advised - one.today,
-            "range_95": _range(-one.today * one.saved.high, -one.today * one.saved.low),
-        }
-        for one in proof.totals
-    ]
-    oom = {
-        "measure": "killed for memory (% of runs)" if proof.resource == "memory"
-        else f"short of {proof.resource} (% of runs)",
-        "today": _pct(proof.oom_today.value), "advised": _pct(proof.oom.value),
-        "change": None, "range_95": _range(100 * proof.oom.low, 100 * proof.oom.high),
-    }  # fmt: skip
-    rows.append(oom)
-    if proof.resource == "memory":
-        rows.append({"measure": "retries", "today": None, "advised": proof.retries,
-                     "change": None, "range_95": "-"})  # fmt: skip
-    if proof.replays is not None:
-        for one in proof.replays.changes:
-            rows.append(
-                {
-                    "measure": f"{one.measure}, {one.of}",
-                    "today": one.today,
-                    "advised": one.advised,
-                    "change": one.change,
-                    "range_95": _range(one.change_low, one.change_high),
-                }
-            )
-    return rows
-
-
 def _remarks(proof: Proof, cluster: str | None) -> list[str]:
     from prophase.study.proof.prover import NO_CLUSTER
 
@@ -283,13 +248,6 @@ def _told(proof: Proof, trace: Trace, where: Path, advice: Path) -> Report:
 
     data = DataUsed(str(where), len(trace.jobs), trace.data_hash, dropped=proof.left_out)
     return proof_report(proof, data=data, command=typed_command(), advice_file=str(advice))
-
-
-def _range(low: float, high: float) -> str:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return "-"
-    # no -0
-    return f"{low + 0.0:,.4g} to {high + 0.0:,.4g}"
 
 
 def _pct(share: float) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -133,7 +133,7 @@ def command(
             finished = [one.name for one in found.steps if one.state != "cannot"]
             raise StepFailedError("report", "the last", cause, finished) from cause
     emit(
-        _rows(found),
+        found.rows(),
         format,
         document=found.to_dict(),
         remarks=_remarks(found, page),
@@ -184,14 +184,6 @@ def _end(done: StepDone) -> None:
         say(f"     left out: {done.reason}")
     elif sys.stderr.isatty():
         say(f"     {done.seconds:.1f} s")
-
-
-def _rows(found: StudyResult) -> list[dict[str, Any]]:
-    return [
-        {"step": one.name, "state": one.state, "seconds": round(one.seconds, 1),
-         "missing": one.reason or None}
-        for one in found.steps
-    ]  # fmt: skip
 
 
 def _remarks(found: StudyResult, page: Path) -> list[str]:

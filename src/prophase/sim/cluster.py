@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
+from prophase.plain import finite
+from prophase.short_form import ShortForm
 from prophase.sim.signatures import (
     CPU,
     FEATURES,
@@ -38,8 +40,8 @@ _SIZE = re.compile(
 UNNAMED = "GPU"
 
 
-@dataclass(frozen=True)
-class Cluster:
+@dataclass(frozen=True, repr=False)
+class Cluster(ShortForm):
     """Nodes with their resources, and the names behind the numbers."""
 
     nodes: pd.DataFrame
@@ -54,6 +56,22 @@ class Cluster:
     def gpus(self) -> int:
         """GPUs of the whole cluster."""
         return int(self.matrix[:, GPUS].sum())
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The nodes."""
+        return self.nodes
+
+    def summary(self) -> list[str]:
+        """Say how many nodes and GPUs there are, by type."""
+        kinds = pd.Series([self.gpu_types[kind] for kind in self.matrix[:, GPU_TYPE]])
+        by_type = pd.Series(self.matrix[:, GPUS]).groupby(kinds).sum()
+        named = [f"{count:,} {kind or UNNAMED}" for kind, count in by_type.items() if count]
+        return [f"Cluster of {len(self):,} nodes: {', '.join(named) or 'no GPUs'}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the nodes as JSON holds them."""
+        return {"gpus": self.gpus, "nodes": finite(self.nodes.to_dict("records"))}
 
     def first(self, count: int) -> Self:
         """Return the first nodes alone."""

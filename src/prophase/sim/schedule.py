@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from prophase import units
+from prophase.plain import finite
+from prophase.short_form import ShortForm
 from prophase.sim.attempts import Attempts
 from prophase.sim.cluster import Cluster
 from prophase.sim.measures.capacity import Capacity, bin_means
@@ -30,8 +33,8 @@ BINS = 480
 _SLOWDOWN_BOUND_S = 10.0
 
 
-@dataclass(frozen=True)
-class Schedule:
+@dataclass(frozen=True, repr=False)
+class Schedule(ShortForm):
     """Start, end and place of every job of a workload on a cluster."""
 
     workload: Workload
@@ -131,6 +134,32 @@ class Schedule:
         found = summary.total()
         if by is not None:
             found["by"], found["classes"] = by, summary.classes(by)
+        return found
+
+    def summary(self) -> list[str]:
+        """Say who ran where, how long jobs waited and how long it took."""
+        wait = self.wait_s[np.isfinite(self.wait_s)]
+        nodes = f"{len(self.cluster):,} nodes, {self.cluster.gpus:,} GPUs"
+        said = [f"Schedule of {len(self.workload):,} jobs on {nodes}"]
+        said.append(f"order {self.order}, place {self.place}, queue {self.queue}")
+        if len(wait):
+            mean, most = units.duration(float(wait.mean())), units.duration(float(wait.max()))
+            said.append(f"mean wait {mean}, longest {most}")
+        return [*said, *self.notes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return policy, cluster and measures as JSON holds them."""
+        found: dict[str, Any] = finite(
+            {
+                "order": self.order,
+                "place": self.place,
+                "queue": self.queue,
+                "nodes": len(self.cluster),
+                "gpus": self.cluster.gpus,
+                **self.metrics(),
+                "notes": list(self.notes),
+            }
+        )
         return found
 
     def eta(self, job: str | Mapping[str, Any], now_s: float, **settings: Any) -> StartForecast:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase import units
 from prophase.errors import InputError
+from prophase.plain import finite
+from prophase.short_form import ShortForm
 from prophase.sim.signatures import (
     ASK_COLUMNS,
     ASK_CPU,
@@ -27,8 +30,8 @@ _MILLI, _MIB_PER_GIB = 1000, 1024
 _NAMED = 5
 
 
-@dataclass(frozen=True)
-class Workload:
+@dataclass(frozen=True, repr=False)
+class Workload(ShortForm):
     """Jobs in order of submission, with whole-number requests.
 
     Attributes
@@ -48,6 +51,21 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.submit_s)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The jobs, in order of submission."""
+        return self.jobs
+
+    def summary(self) -> list[str]:
+        """Say how many jobs there are, over how long, and how many were left out."""
+        span = units.duration(float(np.ptp(self.submit_s))) if len(self) else "no time"
+        out = [f"left out, {why}: {count:,}" for why, count in self.left_out.items()]
+        return [f"Workload of {len(self):,} jobs submitted over {span}", *out]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the jobs as JSON holds them."""
+        return {"jobs": finite(self.jobs.to_dict("records")), "left_out": dict(self.left_out)}
 
     @classmethod
     def from_jobs(cls, jobs: pd.DataFrame, *, run_time: str = "duration_s") -> Self:

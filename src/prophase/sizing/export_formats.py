@@ -8,10 +8,8 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any
 
 from prophase.errors import ParameterError, not_among
-from prophase.plain import finite
 from prophase.sizing.recommender import Recommendation, ResourceRecommendations, as_rows
 
 
@@ -128,20 +126,8 @@ def _csv(advice: ResourceRecommendations) -> str:
     return out.getvalue()
 
 
-def recommendations_document(advice: ResourceRecommendations) -> dict[str, Any]:
-    """Return the advice for JSON: what is sized, at which risk, and a row per task."""
-    return {
-        "resource": advice.resource,
-        "unit": advice.unit,
-        "risk": advice.risk,
-        "data_hash": advice.data_hash,
-        "left_out": advice.left_out,
-        "tasks": finite(as_rows(advice)),
-    }
-
-
 def _json(advice: ResourceRecommendations) -> str:
-    return json.dumps(recommendations_document(advice), indent=2) + "\n"
+    return json.dumps(advice.to_dict(), indent=2) + "\n"
 
 
 #: name -> writer

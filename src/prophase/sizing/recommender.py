@@ -16,8 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.errors import ParameterError
+from prophase.plain import finite
 from prophase.plural import counted
+from prophase.short_form import ShortForm
 from prophase.sizing.backtest import RecommendationBacktest
 from prophase.sizing.ladder_from_peaks import growth_to_come, ladder_of, outlook_of
 from prophase.sizing.least_waste.ladder import Floats, Outlook
@@ -78,8 +81,8 @@ class Recommendation:
         return self.now if self.keep else self.ladder[0]
 
 
-@dataclass(frozen=True)
-class ResourceRecommendations:
+@dataclass(frozen=True, repr=False)
+class ResourceRecommendations(ShortForm):
     """The advice for all tasks of a trace."""
 
     tasks: list[Recommendation]
@@ -98,6 +101,36 @@ class ResourceRecommendations:
         ending = [one for one in self.tasks if one.task.endswith(task)]
         found = exact or ending
         return found[0] if len(found) == 1 else None
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per task: the request of today, the recommended ones, kills, saving, why."""
+        return pd.DataFrame(as_rows(self))
+
+    def summary(self) -> list[str]:
+        """Say how many tasks should ask for something else, and name those that save most."""
+        changed = [one for one in self.tasks if not one.keep]
+        said = [
+            f"{counted(len(changed), 'task')} of {len(self.tasks):,} should change the "
+            f"{self.resource} they ask for (risk {units.percent(self.risk)})"
+        ]
+        said += [
+            f"{one.task}: {units.amount(one.now, self.unit)} to "
+            f"{units.amount(one.advice, self.unit)}, saves {units.percent(one.saving)}"
+            for one in changed[:3]
+        ]
+        return [*said, f"{len(changed) - 3:,} more: .table"] if len(changed) > 3 else said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is sized, at which risk, and a row per task."""
+        return {
+            "resource": self.resource,
+            "unit": self.unit,
+            "risk": self.risk,
+            "data_hash": self.data_hash,
+            "left_out": self.left_out,
+            "tasks": finite(as_rows(self)),
+        }
 
 
 def recommend(

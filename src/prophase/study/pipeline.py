@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
+
 from prophase.atomic_files import write_whole
 from prophase.errors import InputError, MissingExtraError, ProphaseError, storage_error
+from prophase.short_form import ShortForm
 from prophase.study.plan import StudyPlan, check_columns, check_plan
 from prophase.study.report.document import from_dict, to_dict
 from prophase.study.report.report import Report
@@ -70,8 +73,8 @@ class StepDone:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class StudyResult:
+@dataclass(frozen=True, repr=False)
+class StudyResult(ShortForm):
     """A finished study: its report, every step, and all numbers."""
 
     report: Report
@@ -87,6 +90,24 @@ class StudyResult:
     def cannot(self) -> dict[str, str]:
         """Steps that could not be done, each with the reason."""
         return {one.name: one.reason for one in self.steps if one.state == "cannot"}
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per step: how it went, how long it took, what was missing."""
+        return pd.DataFrame(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per step: how it went, how long it took, what was missing."""
+        return [
+            {"step": one.name, "state": one.state, "seconds": round(one.seconds, 1),
+             "missing": one.reason or None}
+            for one in self.steps
+        ]  # fmt: skip
+
+    def summary(self) -> list[str]:
+        """Return the answer of the report and its first numbers."""
+        facts = [f"{one.name}: {one.text()}" for one in self.report.facts]
+        return [self.report.answer, *facts[:4], f"report in {self.folder}"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON knows it."""

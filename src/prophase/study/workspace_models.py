@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prophase.errors import ParameterError, not_among
+from prophase.errors import ModelFileError, ParameterError, not_among
 from prophase.sizing.recommender import Gate
 from prophase.trace.trace_tables import Trace, open_trace
 from prophase.trace.units import parse_share
+from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES, REQUESTS
 
 if TYPE_CHECKING:
@@ -36,23 +37,16 @@ class LearnedModels:
 
     def targets(self) -> list[dict[str, Any]]:
         """Return a row per target: how many jobs and kinds of job it was learnt from."""
-        return [
-            {"target": name, "jobs": len(one.history_), "kinds": len(one.history_.levels)}
-            for name, one in self.model.predictors.items()
-        ]
+        return self.model.target_rows()
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was learnt, for JSON."""
         return {
             "model": str(self.path),
             "checksum": self.checksum,
-            **self.model.origin,
-            "jobs": self.model.jobs,
-            "columns": list(self.model.columns),
-            "targets": self.targets(),
+            **self.model.to_dict(),
             "requests": self.requests,
             "profiles": self.profiles,
-            "notes": list(self.model.notes),
         }
 
 
@@ -105,6 +99,36 @@ def learn_models(
         requests=_learn_requests(folder, trace, show),
         profiles=_learn_to_tell_profiles(folder, trace, seed, show),
     )
+
+
+def saved_predictions(
+    workspace: Path | str,
+    targets: Sequence[str] | None = None,
+    *,
+    method: str = "default",
+    seed: int = 0,
+) -> tuple[JobModel | None, str]:
+    """Return the model that a workspace keeps, or why it does not answer the question."""
+    from prophase.profile.predict.job_model import JobModel
+    from prophase.profile.predict.methods import DEFAULT
+
+    folder = Path(workspace)
+    if not (folder / PREDICTIONS).is_file():
+        return None, "there is none"
+    held = Workspace(folder).tables.get("jobs") if Workspace.is_at(folder) else None
+    try:
+        found = JobModel.load(folder / PREDICTIONS)
+    except ModelFileError as error:
+        return None, str(error).rstrip(".")
+    wanted = DEFAULT if method == "default" else method
+    if held is None or found.data_hash != held.source_hash:
+        return None, "it was learnt from other jobs than the workspace holds now"
+    if found.method != wanted or found.random_state != seed:
+        return None, f"it was learnt with {found.method} and seed {found.random_state}"
+    missing = [name for name in targets or () if name not in found.targets]
+    if missing:
+        return None, f"it has not learnt {', '.join(missing)}"
+    return found, ""
 
 
 def learn_predictions(

@@ -6,17 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.short_form import ShortForm
 from prophase.trace.reader import guess_reader, reader_named
 from prophase.trace.staged_tables import ImportReport, stage
 from prophase.trace.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, repr=False)
+class Trace(ShortForm):
     """The tables of one trace in memory, and where they came from."""
 
     tables: Mapping[str, pd.DataFrame]
@@ -37,6 +39,25 @@ class Trace:
     @property
     def nodes(self) -> pd.DataFrame:
         return self._table("nodes")
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The jobs; without them the first table there is."""
+        return next(iter(self.tables.values())) if "jobs" not in self.tables else self.jobs
+
+    def summary(self) -> list[str]:
+        """Say what the trace holds."""
+        rows = ", ".join(f"{len(table):,} {name}" for name, table in self.tables.items())
+        return [f"Trace of {self.source}: {rows}", f"data {self.data_hash[:12]}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return where the tables came from and how many rows they have."""
+        return {
+            "source": self.source,
+            "data_hash": self.data_hash,
+            "clock": self.clock,
+            "tables": {name: len(table) for name, table in self.tables.items()},
+        }
 
     def _table(self, name: str) -> pd.DataFrame:
         if name not in self.tables:

@@ -65,7 +65,6 @@ def command(
     """
     from prophase.cli.provenance import open_trace
     from prophase.sizing.export_formats import export as exported
-    from prophase.sizing.export_formats import recommendations_document
     from prophase.sizing.recommender import Gate, recommend
 
     gate = Gate(
@@ -91,7 +90,7 @@ def command(
         kept = sum(one.keep for one in found.tasks)
         say(f"{len(found.tasks) - kept:,} tasks advised, {kept:,} keep their request.")
         return
-    document = recommendations_document(found)
+    document = found.to_dict()
     rows = document["tasks"]
     shown = [_shown(row) for row in rows[:_MOST_SHOWN]] if format is Format.table else rows
     emit(shown, format, document=document, remarks=_remarks(found, path))

@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import pandas as pd
+
+from prophase.plain import finite
+from prophase.short_form import ShortForm
 from prophase.trace.describe.words import say_number, say_seconds
 from prophase.trace.schema import JOBS
 
@@ -72,8 +76,8 @@ class ProfileForecast:
     reason: str
 
 
-@dataclass(frozen=True)
-class JobForecast:
+@dataclass(frozen=True, repr=False)
+class JobForecast(ShortForm):
     """Everything that is known of a job before it runs."""
 
     job: Mapping[str, Any]
@@ -92,8 +96,32 @@ class JobForecast:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON holds; NaN and infinity become None."""
-        held: dict[str, Any] = _finite(asdict(self))
+        held: dict[str, Any] = finite(asdict(self))
         return held
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per target: the prediction, both ends of its 90 % range, why."""
+        return pd.DataFrame(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per target: the prediction, both ends of its 90 % range, why."""
+        return [
+            {
+                "job": self.name,
+                "target": one.target,
+                "value": finite(one.value),
+                "low": finite(one.low),
+                "high": finite(one.high),
+                "confidence": one.confidence,
+                "reason": one.reason,
+            }
+            for one in self.targets
+        ]
+
+    def summary(self) -> list[str]:
+        """Return the answer in words, its first lines."""
+        return self.lines()
 
     def lines(self) -> list[str]:
         """Return the answer in words, a line each."""
@@ -181,11 +209,3 @@ def _mattered(one: TargetForecast) -> str:
         f"{part.column} (without it {say(one.target, part.without)})" for part in one.mattered[:3]
     ]
     return ", ".join(parts) + "."
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

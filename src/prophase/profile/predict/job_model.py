@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from prophase.profile.predict.missing_columns import Exemplars, absent_columns, 
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
 from prophase.profile.predict.seen_values import SeenValues
 from prophase.profile.predict.submit_columns import Columns, numbers
+from prophase.short_form import ShortForm
 from prophase.version import __version__
 
 #: what is learnt unless targets are named, in the order answers are shown
@@ -36,8 +38,8 @@ USUAL_TARGETS = (
 )
 
 
-@dataclass(frozen=True)
-class JobModel:
+@dataclass(frozen=True, repr=False)
+class JobModel(ShortForm):
     """What was learnt from a history: a predictor per target, and where it came from.
 
     Examples
@@ -84,6 +86,33 @@ class JobModel:
             "data_hash": self.data_hash,
             "seed": self.random_state,
             "version": __version__,
+        }
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per target: how many jobs and kinds of job it was learnt from."""
+        return pd.DataFrame(self.target_rows())
+
+    def target_rows(self) -> list[dict[str, Any]]:
+        """Return a row per target: how many jobs and kinds of job it was learnt from."""
+        return [
+            {"target": name, "jobs": len(one.history_), "kinds": len(one.history_.levels)}
+            for name, one in self.predictors.items()
+        ]
+
+    def summary(self) -> list[str]:
+        """Say what was learnt, from how many jobs and how."""
+        said = f"JobModel ({self.method}) of {counted(self.jobs, 'job')}"
+        return [said, f"predicts {', '.join(self.targets)}", *self.notes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was learnt and from what."""
+        return {
+            **self.origin,
+            "jobs": self.jobs,
+            "columns": list(self.columns),
+            "targets": self.target_rows(),
+            "notes": list(self.notes),
         }
 
     def predict(self, jobs: pd.DataFrame, targets: Sequence[str] | None = None) -> pd.DataFrame:

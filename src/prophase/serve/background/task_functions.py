@@ -102,7 +102,6 @@ def recommend_sizes(
     folder: Path, arguments: Mapping[str, Any], progress: Progress
 ) -> dict[str, Any]:
     """Say what tasks should ask for, as ``prophase size recommend``."""
-    from prophase.sizing.export_formats import recommendations_document
     from prophase.sizing.recommender import Gate, recommend
     from prophase.trace.trace_tables import open_trace
 
@@ -120,7 +119,7 @@ def recommend_sizes(
         data_hash=trace.data_hash,
         show=lambda percent: progress("trying advice on the past", percent),
     )
-    return recommendations_document(found)
+    return found.to_dict()
 
 
 def watch_reported(

@@ -8,7 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from prophase import units
 from prophase.errors import ParameterError
+from prophase.short_form import ShortForm
 from prophase.sim.cluster import Cluster
 from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.simulation import simulate
@@ -25,8 +27,8 @@ from prophase.trace.describe.trace_clock import DAY_S, knows_weekdays, utc_offse
 _DAYS_AFTER_MONDAY = 3
 
 
-@dataclass(frozen=True)
-class Why:
+@dataclass(frozen=True, repr=False)
+class Why(ShortForm):
     """Why the jobs of a schedule wait. Every list holds rows of a table."""
 
     split: WaitSplit
@@ -53,6 +55,23 @@ class Why:
             table[f"{name}_s"] = seconds
         table["held_up_others_s"] = self.split.blame_s[:-1].sum(axis=1)
         return table
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per cause: its share of all waiting, and what a replay without it changes."""
+        return pd.DataFrame(self.side_by_side())
+
+    def summary(self) -> list[str]:
+        """Say how long the jobs wait in all, and for what most."""
+        total, jobs = float(self.split.fine_s.sum()), len(self.split.schedule.workload)
+        whole, each = units.duration(total), units.duration(total / jobs)
+        said = [f"{jobs:,} jobs wait {whole} in all, {each} each"]
+        most = sorted(self.causes, key=lambda row: -row["share_pct"])[:3]
+        return said + [
+            f"{row['cause']}: {row['share_pct']:.0f} % of the waiting"
+            for row in most
+            if row["share_pct"] > 0
+        ]
 
     def side_by_side(self) -> list[dict[str, Any]]:
         """Return shares and effects in one table; a second way to remove a cause follows it."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
+
 from prophase.plain import finite
+from prophase.short_form import ShortForm
 from prophase.study.proof.backtest import SplitsFound
 from prophase.study.proof.cluster_replays import Replays
 from prophase.study.proof.intervals import Estimate
@@ -56,8 +60,8 @@ class TaskProof:
         return {**self.__dict__, "saved_h": self.saved_h}
 
 
-@dataclass(frozen=True)
-class Proof:
+@dataclass(frozen=True, repr=False)
+class Proof(ShortForm):
     """Everything that was found, and the verdict."""
 
     resource: str
@@ -93,6 +97,58 @@ class Proof:
         """Tasks whose advice costs more than it saves, the dearest first."""
         return sorted((one for one in self.tasks if one.saved_h < 0), key=lambda one: one.saved_h)
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per measure: today, with the recommendation, the change and its interval."""
+        return pd.DataFrame(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per measure: today, with the recommendation, the change, its interval."""
+        rows: list[dict[str, Any]] = [
+            {
+                "measure": f"{one.name} ({one.unit})",
+                "today": one.today,
+                "advised": one.advised,
+                "change": one.advised - one.today,
+                "range_95": _range(-one.today * one.saved.high, -one.today * one.saved.low),
+            }
+            for one in self.totals
+        ]
+        memory = self.resource == "memory"
+        rows.append(
+            {
+                "measure": "killed for memory (% of runs)"
+                if memory
+                else f"short of {self.resource} (% of runs)",
+                "today": _pct(self.oom_today.value),
+                "advised": _pct(self.oom.value),
+                "change": None,
+                "range_95": _range(100 * self.oom.low, 100 * self.oom.high),
+            }
+        )
+        if memory:
+            rows.append(
+                {"measure": "retries", "today": None, "advised": self.retries, "change": None,
+                 "range_95": "-"}
+            )  # fmt: skip
+        rows += [
+            {
+                "measure": f"{one.measure}, {one.of}",
+                "today": one.today,
+                "advised": one.advised,
+                "change": one.change,
+                "range_95": _range(one.change_low, one.change_high),
+            }
+            for one in (self.replays.changes if self.replays is not None else ())
+        ]
+        return rows
+
+    def summary(self) -> list[str]:
+        """Say the verdict, and how many jobs it is about."""
+        follow = f"{self.advised_jobs:,} of {self.jobs:,} jobs follow the recommendation"
+        said = [self.verdict.sentence(), follow]
+        return said if self.splits is None else [*said, self.splits.sentence()]
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON knows it."""
         found: dict[str, Any] = finite(
@@ -121,3 +177,14 @@ class Proof:
             }
         )
         return found
+
+
+def _range(low: float, high: float) -> str:
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "-"
+    # no -0
+    return f"{low + 0.0:,.4g} to {high + 0.0:,.4g}"
+
+
+def _pct(share: float) -> float | None:
+    return 100 * share if math.isfinite(share) else None

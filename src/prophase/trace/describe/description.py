@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from prophase import units
+from prophase.short_form import ShortForm
 from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
 from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers, plain
 from prophase.trace.describe.distribution import Distribution
@@ -38,8 +40,8 @@ from prophase.trace.trace_tables import Trace
 from prophase.version import __version__
 
 
-@dataclass(frozen=True)
-class Description:
+@dataclass(frozen=True, repr=False)
+class Description(ShortForm):
     """What a trace looks like; every part may be :class:`NotComputable` with its reason."""
 
     source: str
@@ -76,6 +78,38 @@ class Description:
         """Return everything as JSON knows it; unknown numbers are None, never NaN."""
         whole: dict[str, Any] = plain(self)
         return whole
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Every single number or text: the part it belongs to, what it is, its value."""
+        return pd.DataFrame(flat_rows(self.to_dict()), columns=["part", "what", "value"])
+
+    def summary(self) -> list[str]:
+        """Return counts, span, run times and waits, a line each."""
+        said = [f"{self.source}: {', '.join(f'{n:,} {name}' for name, n in self.tables.items())}"]
+        if isinstance(self.span, Span):
+            said.append(f"{self.span.days:,.1f} days, {self.span.first} to {self.span.last}")
+        for what, part in (("run time", self.durations), ("wait", self.waits)):
+            if isinstance(part, DurationSummary):
+                half, most = (units.duration(part.values.at(share)) for share in ("p50", "p90"))
+                said.append(f"{what}: half of the jobs up to {half}, 90 % up to {most}")
+        if self.not_computable:
+            said.append(f"not computable: {', '.join(self.not_computable)}")
+        return said
+
+
+def flat_rows(value: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
+    """Yield every single number or text of a document with the part and place it is at."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from flat_rows(item, (*path, str(key)))
+    elif isinstance(value, list):
+        # curves and histograms are for drawing: JSON has them
+        if value and not isinstance(value[0], int | float | None):
+            for place, item in enumerate(value):
+                yield from flat_rows(item, (*path, str(place)))
+    else:
+        yield {"part": path[0], "what": ".".join(path[1:]), "value": value}
 
 
 def describe(

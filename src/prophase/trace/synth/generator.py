@@ -50,11 +50,20 @@ class Generator:
         values: dict[str, Any] = {}
         for option, text in options.items():
             name = option.replace("-", "_")
-            if name not in self.parameters:
-                said = f"synth {self.name} has no parameter {option!r}."
-                raise ParameterError(not_among(said, name, self.parameters, heading="It takes"))
+            self._check_parameter(name)
             values[name] = _converted(f"{self.name}: {option}", text, defaults[name])
         return self.make(**values, random_state=random_state)
+
+    def make_from_values(self, parameters: Mapping[str, Any], *, random_state: int) -> Trace:
+        """Make the trace with parameters as the function takes them."""
+        for name in parameters:
+            self._check_parameter(name)
+        return self.make(**parameters, random_state=random_state)
+
+    def _check_parameter(self, name: str) -> None:
+        if name not in self.parameters:
+            said = f"synth {self.name} has no parameter {name!r}."
+            raise ParameterError(not_among(said, name, self.parameters, heading="It takes"))
 
 
 @cache
