@@ -303,10 +303,11 @@ def prove(
     from prophase.study.proof.verdict import Limits
 
     trace = _trace(history, "jobs", "nodes")
+    candidate: Candidate | None = None
     if isinstance(recommendations, ResourceRecommendations):
         candidate = Candidate.made(recommendations)
-    else:
-        candidate = None if recommendations is None else read_candidate(recommendations)
+    elif recommendations is not None:
+        candidate = read_candidate(recommendations)
     return proven(
         trace.jobs,
         candidate,

@@ -239,10 +239,10 @@ def lost(address: str) -> ProphaseError:
 def _refuse_other_versions(client: Any, address: str) -> None:
     def version() -> str | None:
         try:
-            import prophase
+            from prophase.version import __version__ as its
         except ImportError:
             return None
-        return str(prophase.__version__)
+        return its
 
     for worker, found in client.run(version).items():
         if found != __version__:
