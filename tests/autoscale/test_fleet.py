@@ -48,7 +48,7 @@ def test_a_run_of_missing_values_begins_a_run_anew():
     fleet, notes = fleet_of(usage(memory_gib=use))
     assert fleet.lengths.tolist() == [20, 25]
     assert fleet.series == ["a"]
-    assert any("begins a history anew" in note for note in notes)
+    assert any("starts a new history" in note for note in notes)
 
 
 def test_two_series_of_one_name_and_time_are_refused():

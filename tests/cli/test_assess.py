@@ -23,7 +23,7 @@ def test_the_table_says_what_to_ask_for_and_what_is_saved(prophase_here, table):
     assert "ask for 2" in done.stdout
     assert "predict each run" in done.stdout
     assert "Used of what was asked for: cpu 15.0 %" in done.stdout
-    assert "per month; static advice saves" in done.stdout
+    assert "per month; static recommendations save" in done.stdout
     assert "memory-boxes.png" in done.stdout
 
 

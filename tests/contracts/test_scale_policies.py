@@ -11,7 +11,7 @@ from tests.phase.scale.fleets import plateaus
 from prophase.autoscale.allocation_measures import measure
 from prophase.autoscale.fleet import Fleet
 from prophase.autoscale.policy import Hysteresis
-from prophase.autoscale.policy_catalogue import LEARNT, POLICIES
+from prophase.autoscale.policy_catalogue import POLICIES, TREES
 
 PLAIN = Hysteresis()
 
@@ -19,14 +19,14 @@ PLAIN = Hysteresis()
 @pytest.fixture(scope="module")
 def fitted():
     fit = plateaus(series=8, samples=200, seed=3)
-    return {name: make().fit(fit, 0.95) for name, make in POLICIES.items() if name not in LEARNT}
+    return {name: make().fit(fit, 0.95) for name, make in POLICIES.items() if name not in TREES}
 
 
 @pytest.fixture(scope="module")
 def all_fitted(fitted):
     pytest.importorskip("xgboost")
     fit = plateaus(series=8, samples=200, seed=3)
-    return fitted | {name: POLICIES[name]().fit(fit, 0.95) for name in LEARNT}
+    return fitted | {name: POLICIES[name]().fit(fit, 0.95) for name in TREES}
 
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "oracle"])

@@ -49,7 +49,7 @@ def test_series_that_never_change_say_so() -> None:
 
 def test_changes_that_nothing_was_learnt_of_are_told_as_such() -> None:
     rows = score_forecasts(learn_next([np.zeros(40, dtype=int)], 3), [cycle(1)])
-    assert in_words(rows).endswith("ever left where the phases were learnt.")
+    assert in_words(rows).endswith("ever left where the phases were learned.")
 
 
 def test_a_score_reads_as_a_sentence() -> None:

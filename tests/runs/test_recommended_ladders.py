@@ -54,7 +54,7 @@ def test_a_workspace_that_was_taught_is_advice_too(tmp_path):
     [
         ("{", "line 1 column 2: is not JSON"),
         ('{"rows": []}', "no list under 'tasks'"),
-        ('{"resource": "cpu", "tasks": []}', "is advice on cpu"),
+        ('{"resource": "cpu", "tasks": []}', "recommends cpu"),
         ('[{"task": "a"}]', "entry 1 under 'tasks'"),
         ('[{"task": "a", "advice": "much"}]', "task a: advice is 'much', not GiB"),
         ('[{"task": "a", "advice": -1}]', "advice is -1"),
@@ -78,9 +78,11 @@ def test_advice_must_be_about_the_task():
     assert of_task({"a": (1.0, 2.0)}, None, "x") == [1.0, 2.0]
     with pytest.raises(ParameterError, match="say which with --task"):
         of_task({"a": (1.0,), "b": (2.0,)}, None, "x")
-    with pytest.raises(ParameterError, match="no advice for 'c'"):
+    with pytest.raises(ParameterError, match="no recommendation for 'c'"):
         of_task({"a": (1.0,), "b": (2.0,)}, "c", "x")
-    with pytest.raises(ParameterError, match="advises no task of this pipeline; it is about b"):
+    with pytest.raises(
+        ParameterError, match="no recommendation for a task of this pipeline, only for b"
+    ):
         of_pipeline({"b": (2.0,)}, ["a"], "x")
 
 
@@ -110,8 +112,8 @@ def test_advice_is_set_replaced_and_forgotten_while_the_campaign_runs(tmp_path):
     made.set("task.need.attempts=2")
     assert made.settings.allocations() == {"need": {"advised_gib": [0.125, 0.3], "attempts": 2.0}}
     made.set("advice=default")
-    assert made.settings.advice() == ("", {})
-    with pytest.raises(ParameterError, match="advises no task"):
+    assert made.settings.recommended() == ("", {})
+    with pytest.raises(ParameterError, match="no recommendation for a task"):
         made.set(f"advice={written(tmp_path, {**ROW, 'task': 'elsewhere'})}")
     made.close()
 
@@ -121,10 +123,10 @@ def test_registering_again_reads_the_pipelines_advice_anew_unless_another_was_se
     made = campaign(tmp_path, "advice: advice.json")
     written(tmp_path, {**ROW, "advice": 0.2})
     made.register(tmp_path / "s.yaml")
-    assert made.settings.advice()[1] == {"need": [0.2, 0.3]}
+    assert made.settings.recommended()[1] == {"need": [0.2, 0.3]}
     other = tmp_path / "other"
     other.mkdir()
     made.set(f"advice={written(other, ROW)}")
     made.register(tmp_path / "s.yaml")
-    assert made.settings.advice()[1] == {"need": [0.125, 0.3]}
+    assert made.settings.recommended()[1] == {"need": [0.125, 0.3]}
     made.close()

@@ -17,14 +17,14 @@ def test_outcomes_change_the_answer_and_are_kept(tmp_path: Path) -> None:
     talk.answer('{"task": "align", "peak_gib": 4, "runtime_h": 0.5}')
     assert talk.answer(ask)["request_gib"] == pytest.approx(4.4)
     later = Conversation(make_online_sizer("maximum"), log)
-    assert later.learnt == 1
+    assert later.outcomes == 1
     assert later.answer(ask)["request_gib"] == pytest.approx(4.4)
 
 
 def test_a_line_cut_off_by_a_crash_is_left_out(tmp_path: Path) -> None:
     log = tmp_path / "outcomes.jsonl"
     log.write_text('{"task": "a", "peak_gib": 4, "runtime_h": 1}\n{"task": "a", "pea')
-    assert Conversation(make_online_sizer("maximum"), log).learnt == 1
+    assert Conversation(make_online_sizer("maximum"), log).outcomes == 1
 
 
 def test_a_retry_asks_for_more_than_was_killed() -> None:

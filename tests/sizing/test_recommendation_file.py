@@ -51,7 +51,7 @@ def test_advice_answers_the_same_after_a_file(jobs: pd.DataFrame, tmp_path: Path
 
 def test_a_resource_that_was_not_measured_is_silent_and_says_why(jobs: pd.DataFrame) -> None:
     learnt = learn_recommendations(jobs)
-    assert "cpu" not in learnt.advice
+    assert "cpu" not in learnt.by_resource
     assert "no measured peak" in learnt.silent["cpu"]
     assert learnt.of("cpu", "align") is None
 
@@ -71,5 +71,5 @@ def test_a_file_of_another_layout_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="another layout"):
         Recommendations.load(tmp_path / "old.model")
     save_model(tmp_path / "bad.model", kind=KIND, meta={"layout": 1, "resources": {"memory": {}}})
-    with pytest.raises(ModelFileError, match="put together"):
+    with pytest.raises(ModelFileError, match="cannot be restored"):
         Recommendations.load(tmp_path / "bad.model")

@@ -37,13 +37,13 @@ def jobs() -> pd.DataFrame:
     return table
 
 
-def test_a_task_far_below_its_request_is_advised_and_its_risk_is_tried_out(
+def test_a_task_far_below_its_request_gets_a_recommendation_with_a_back_tested_risk(
     jobs: pd.DataFrame,
 ) -> None:
     found = recommend(jobs, risk=0.02).of("ALIGN")
     assert found is not None
     assert not found.keep
-    assert 4.3 < found.advice < 7.0
+    assert 4.3 < found.request < 7.0
     assert found.oom_low <= found.oom <= found.oom_high
     assert found.tried == 70
     assert found.saving > 0.8
@@ -57,7 +57,7 @@ def test_small_savings_and_few_runs_keep_the_request_and_say_why(jobs: pd.DataFr
     assert sort is not None
     assert rare is not None
     assert sort.keep
-    assert sort.advice == 16.0
+    assert sort.request == 16.0
     assert rare.keep
     assert "too few runs" in rare.why
     assert math.isnan(rare.oom)
@@ -112,12 +112,12 @@ def test_a_task_whose_trial_was_killed_too_often_keeps_its_request() -> None:
     assert "would have been killed" in found.why
 
 
-def test_no_task_is_advised_without_having_been_tried_out(jobs: pd.DataFrame) -> None:
+def test_no_task_gets_a_recommendation_without_a_back_test(jobs: pd.DataFrame) -> None:
     ten = jobs[jobs["task"] == "NF:ALIGN"].head(10)
     assert recommend(ten).tasks[0].tried == 5
     three = recommend(ten.head(3), gate=Gate(fewest_runs=1)).tasks[0]
     assert three.keep
-    assert "too few runs to try it out" in three.why
+    assert "too few runs to back-test it" in three.why
 
 
 def test_a_task_without_a_request_gets_one(jobs: pd.DataFrame) -> None:

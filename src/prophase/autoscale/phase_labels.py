@@ -10,7 +10,7 @@ from prophase.autoscale.fleet import Fleet, Floats, Ints
 from prophase.autoscale.past_use import windowed
 from prophase.trace.series.hidden_markov_model import best_hmm
 
-#: samples that phases are learnt from, and of one run at most
+#: samples that phases are learned from, and of one run at most
 _LEARNT_SAMPLES, _LEARNT_PER_RUN = 20_000, 1_500
 
 
@@ -32,7 +32,7 @@ class FleetLabeller(Protocol):
 class LevelTrend:
     """Tell phases apart by how restless use is, where in its range it lies, and if it rises.
 
-    Nothing is learnt, so a series of a kind never seen before gets labels as good as any other.
+    Nothing is learned, so a series of a kind never seen before gets labels as good as any other.
 
     Examples
     --------

@@ -144,7 +144,7 @@ class ScalingPolicy(ABC):
 
     #: how a report calls it
     name: ClassVar[str]
-    #: whether it learns something from fit series that could be learnt by heart
+    #: whether it learns something from fit series that could be learned by heart
     learns: ClassVar[bool] = False
     #: least and greatest setting of the dial
     dials: ClassVar[tuple[float, float]] = (0.3, 30.0)

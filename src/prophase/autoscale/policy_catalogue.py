@@ -38,7 +38,7 @@ WITH_PHASES = ("phase-absolute", "phase-relative", "phase-hmm")
 #: those that run when named only: they take long
 ON_REQUEST = ("phase-hmm",)
 #: those that need the extra "learn"
-LEARNT = ("boosting", "priced")
+TREES = ("boosting", "priced")
 
 
 def chosen(names: Sequence[str]) -> list[ScalingPolicy]:
@@ -57,5 +57,5 @@ def chosen(names: Sequence[str]) -> list[ScalingPolicy]:
 
 def available() -> list[str]:
     """Return the names of the policies that run if none is named: some need an extra."""
-    left_out = ON_REQUEST if find_spec("xgboost") is not None else (*ON_REQUEST, *LEARNT)
+    left_out = ON_REQUEST if find_spec("xgboost") is not None else (*ON_REQUEST, *TREES)
     return [name for name in POLICIES if name not in left_out]

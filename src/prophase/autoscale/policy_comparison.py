@@ -1,4 +1,4 @@
-"""Every policy on the same series: learnt and tuned on fit series, judged on others."""
+"""Every policy on the same series: learned and tuned on fit series, judged on others."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def compare(
     random_state: int = 0,
     progress: Callable[[str], None] = lambda name: None,
 ) -> PolicyComparison:
-    """Return every policy, learnt and tuned on the fit series, judged on the test series.
+    """Return every policy, learned and tuned on the fit series, judged on the test series.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def compare(
     if shared:
         raise InputError(
             f"{counted(len(shared), 'series is', 'series are')} in fit and in test, such as "
-            f"{shared[0]}. A policy may not be judged on what it has learnt; give other series."
+            f"{shared[0]}. A policy may not be judged on what it has learned; give other series."
         )
     judged = []
     for policy in chosen(available() if policies is None else policies):
@@ -199,7 +199,7 @@ TARGETS = (0.9, 0.95, 0.98, 0.99, 0.995)
 def frontier(found: PolicyComparison, targets: Sequence[float] = TARGETS) -> pd.DataFrame:
     """Return what each policy allocates and satisfies on the test series, target by target.
 
-    The settings stay those chosen for the comparison's target; the dial is set anew on the fit
+    The settings stay those chosen for the comparison's target; the dial is set again on the fit
     series, with every fit series held out from what it is planned by.
     """
     rows = []

@@ -1,7 +1,7 @@
 """Choose a policy's settings on the fit series, so that new series are satisfied as asked.
 
 The dial is set by cross-conformal calibration: every fit series is planned by a policy that has
-learnt from other series only, and the dial is turned until the asked share of all those samples
+learned from other series only, and the dial is turned until the asked share of all those samples
 is satisfied. Settings and hysteresis are those with the least allocation among the ones that
 stay within the allowed resizes.
 """
@@ -25,12 +25,12 @@ _ENOUGH = 400_000
 
 @dataclass(frozen=True)
 class TunedPolicy:
-    """A policy that has learnt from all fit series, with the dial that satisfies new ones."""
+    """A policy that has learned from all fit series, with the dial that satisfies new ones."""
 
     policy: ScalingPolicy
     dial: float
     rule: Hysteresis
-    #: on the fit series, each planned without having been learnt from
+    #: on the fit series, each planned without having been learned from
     expected: Measures
     #: whether a setting within the allowed resizes was found
     within_resizes: bool
@@ -65,7 +65,7 @@ def tune(
     max_resizes : float, default=40.0
         Resizes per 1,000 samples that a setting may need.
     folds : int, default=4
-        Groups of series that are planned without having been learnt from.
+        Groups of series that are planned without having been learned from.
     """
     if not 0.5 <= target < 1:
         raise ParameterError(f"target is {target}. Pass a share of samples such as 0.99.")
@@ -94,7 +94,7 @@ def tune(
 def held_out_plan(
     policy: ScalingPolicy, fleet: Fleet, target: float, *, folds: int, random_state: int = 0
 ) -> Plan:
-    """Return a plan of every series by a policy that has not learnt from it."""
+    """Return a plan of every series by a policy that has not trained on it."""
     names = fleet.series
     if not policy.learns or len(names) < 2:
         return deepcopy(policy).fit(fleet, target).plan(fleet)
@@ -103,8 +103,8 @@ def held_out_plan(
     for fold in range(min(folds, len(names))):
         inside = [names[place] for place in shuffled[fold::folds]]
         outside = [name for name in names if name not in set(inside)]
-        learnt = deepcopy(policy).fit(fleet.only(outside), target)
-        parts.append(Part(fleet.decisions_of(inside), learnt.plan(fleet.only(inside))))
+        fitted = deepcopy(policy).fit(fleet.only(outside), target)
+        parts.append(Part(fleet.decisions_of(inside), fitted.plan(fleet.only(inside))))
     return parts[0].plan.joined(fleet, parts)
 
 

@@ -59,12 +59,12 @@ def command(
         rungs = of_task(read_recommended_ladders(advice), task, str(advice))
     most_gib = gibibytes(most) if most else _machine_gib()
     lift = ladder(
-        advised=rungs,
+        recommended=rungs,
         bins=[gibibytes(part) for part in bins.split(",")] if bins else [],
         most=most_gib,
     )
     first = min(rungs[0], most_gib) if rungs else gibibytes(memory)
-    tries = retry(words, memory_gib=first, lift=lift, attempts=attempts, log=log, told=_tell)
+    tries = retry(words, memory_gib=first, lift=lift, attempts=attempts, log=log, report=_tell)
     raise typer.Exit(tries[-1].ending.exit_code)
 
 

@@ -1,4 +1,4 @@
-"""Operators of Airflow whose memory is sized from advice, and lifted after an OOM.
+"""Operators of Airflow whose memory is sized from recommendations, and lifted after an OOM.
 
 In a DAG::
 
@@ -59,14 +59,14 @@ class Sizes:
 
 
 def sized(operator: type, sizes: Sizes, *, limits: bool = True) -> type:
-    """Return a subclass of an operator that asks for what was advised, and for more after an OOM.
+    """Return a subclass of an operator that asks for the recommended memory, for more after an OOM.
 
     Parameters
     ----------
     operator : type
         ``KubernetesPodOperator`` or ``BashOperator``, or a subclass.
     sizes : Sizes
-        What was advised. A task without advice runs as it is.
+        What was recommended. A task without a recommendation runs as it is.
     limits : bool, default=True
         Of pods: whether the memory limit follows the request. Otherwise it stays.
 
@@ -127,7 +127,7 @@ class _SizedBash:
     bash_command: Any
 
     def execute(self, context: Mapping[str, Any]) -> Any:
-        """Run the command, which Airflow has filled in by now, under the advised limit."""
+        """Run the command, which Airflow has filled in by now, under the recommended limit."""
         rungs = self._sizes.ladder(self.task_id)
         if rungs:
             self.bash_command = under_limit(str(self.bash_command), rungs)
@@ -142,8 +142,8 @@ def under_limit(command: str, rungs: Sequence[float], python: str = sys.executab
     >>> print(under_limit("echo 'hi'", [0.5, 1.0], python="python3"))
     exec python3 -m prophase.integrations.airflow_sizing 0.5,1 bash -c 'echo '"'"'hi'"'"''
     """
-    told = ",".join(f"{rung:.6g}" for rung in rungs)
-    words = [python, "-m", "prophase.integrations.airflow_sizing", told, "bash", "-c", command]
+    requests = ",".join(f"{rung:.6g}" for rung in rungs)
+    words = [python, "-m", "prophase.integrations.airflow_sizing", requests, "bash", "-c", command]
     return f"exec {shlex.join(words)}"
 
 
@@ -184,17 +184,17 @@ def _main(words: Sequence[str]) -> int:
 
     rungs = [float(part) for part in words[0].split(",")]
 
-    def told(one: Try) -> None:
+    def report(one: Try) -> None:
         if one.ending.oom:
-            after = f"next {one.next_gib:.3g} GiB" if one.next_gib else "no more is advised"
+            after = f"next {one.next_gib:.3g} GiB" if one.next_gib else "no more is recommended"
             print(f"Prophase: out of {one.memory_gib:.3g} GiB of memory; {after}.", file=sys.stderr)
 
     tries = retry(
         list(words[1:]),
         memory_gib=rungs[0],
-        lift=ladder(advised=rungs, bins=[], most=max(rungs)),
+        lift=ladder(recommended=rungs, bins=[], most=max(rungs)),
         attempts=len(rungs),
-        told=told,
+        report=report,
     )
     return int(tries[-1].ending.exit_code)
 

@@ -29,7 +29,7 @@ _WHOLE = 1_000_000
 #: within 10 points and a factor of 3
 _SAME, _KIND, _POINTS, _SMALL = 0.1, 1.5, 10.0, 3.0
 _SYNTHETIC = (6_000, 7.0)
-#: what the list of nodes tells, without any job
+#: what the list of nodes says, without any job
 _OF_NODES = ("GPUs of all nodes", "nodes", "cores per GPU that nodes of 8 GPUs offer")
 #: what a smaller trace has less of
 _GROWS = (
@@ -69,16 +69,16 @@ def mlaas_rows(data: Path | None = None, *, progress: Progress | None = None) ->
     data : path, optional
         A workspace or folder with PAI's tables or rows; a synthetic trace if not given.
     """
-    told = progress or (lambda done, total: None)
-    told(0, 4)
+    report = progress or (lambda done, total: None)
+    report(0, 4)
     made = make_pai(_SYNTHETIC[0], days=_SYNTHETIC[1])
     trace = made if data is None else _opened(data)
     rows = list(_numbers(trace, answered_elsewhere(data)))
-    told(1, 4)
+    report(1, 4)
     rows += _on_philly(beside(data, "pai_sim"))
-    told(2, 4)
+    report(2, 4)
     rows += replay_rows(trace if _can_replay(trace) else made)
-    told(4, 4)
+    report(4, 4)
     return rows
 
 
@@ -126,7 +126,7 @@ def _numbers(
                 reason = f"ours is of {instances:,.0f} instances of named workloads, not of all"
             elif not whole and not (real and of_nodes) and figure.what in _GROWS:
                 verdict = "needs data"
-                reason = reason or "grows with the cluster: only the whole trace can tell"
+                reason = reason or "grows with the cluster: only the whole trace can show it"
             elif verdict == "differs in kind" and not real:
                 reason = _MADE_OTHERWISE.get(finding.key, "")
             yield {
@@ -217,9 +217,9 @@ def replay_rows(trace: Trace) -> Rows:
     ):
         if chosen.any():
             before, after = (float(np.nanmean(one.wait_s[chosen])) for one in (spread, packed))
-            told = f"{data}, {int(chosen.sum()):,} of which count here: {before:,.0f} s before"
+            text = f"{data}, {int(chosen.sum()):,} of which count here: {before:,.0f} s before"
             saved = _saving(before, after)
-            rows.append(_saved(PACKING, claim, (printed, printed), saved, told))
+            rows.append(_saved(PACKING, claim, (printed, printed), saved, text))
     return rows
 
 

@@ -7,7 +7,7 @@ history ``u``, move the biases of both:
     hidden  = logistic(h_bias + B u + W v)
     visible = v_bias + A u + W' hidden
 
-Learnt by contrastive divergence. A history is laid out time by time, the oldest sample first.
+Learned by contrastive divergence. A history is laid out time by time, the oldest sample first.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ class CRBM:
         windows = windows_of(stretches, self.history)
         metrics = stretches[0].shape[1]
         self._begin(metrics, rng)
-        learnt, judged = self._aside(windows, rng)
-        learnt32, judged32 = learnt.astype(np.float32), judged.astype(np.float32)
+        fitted, judged = self._aside(windows, rng)
+        fitted32, judged32 = fitted.astype(np.float32), judged.astype(np.float32)
         velocity = [np.zeros_like(one) for one in self._step_arrays()]
         best, kept, waited = np.inf, self._arrays(), 0
         self.errors_: list[float] = []
         for _ in range(self.epochs):
-            self._pass(learnt32[rng.permutation(len(learnt32))], velocity, rng)
+            self._pass(fitted32[rng.permutation(len(fitted32))], velocity, rng)
             self.errors_.append(self._error(judged32))
             if not np.isfinite(self.errors_[-1]):
                 raise ParameterError(

@@ -22,7 +22,7 @@ def tail_rows(
 ) -> Iterator[dict[str, str]]:
     """Yield the rows of a CSV by column name; with ``follow``, wait for further ones.
 
-    A row counts when its line has ended. A file that became shorter was begun anew, and is read
+    A row counts when its line has ended. A file that became shorter was started over, and is read
     from its header on. A row with more or fewer fields than the header is refused.
 
     Parameters

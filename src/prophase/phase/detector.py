@@ -12,9 +12,9 @@ import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.phase.detector_file import load_detector, save_detector
+from prophase.phase.fitted_phases import FittedPhases
 from prophase.phase.labellers.boltzmann import HIDDEN
 from prophase.phase.labellers.labeller import NO_PHASE
-from prophase.phase.learnt_phases import LearntPhases
 from prophase.phase.model_selection import Progress, check_choice, choose
 from prophase.phase.next_phase import NextPhase, learn_next
 from prophase.phase.novelty import remember
@@ -24,7 +24,7 @@ from prophase.phase.stays import phase_statistics, stay_lengths, stays_of, trans
 from prophase.trace.series.usage_series import Floats, Ints, Series, SeriesSet, series_of
 
 
-class PhaseDetector(LearntPhases):
+class PhaseDetector(FittedPhases):
     """Find the phases of containers, pods, VMs or jobs in what they use.
 
     Parameters
@@ -44,7 +44,7 @@ class PhaseDetector(LearntPhases):
     step_s : float, optional
         Bring samples to this step; see `series_of`.
     gap_s : float, optional
-        A pause longer than this begins a history anew; five usual steps if not given.
+        A pause longer than this starts a new history; five usual steps if not given.
     random_state : int, default=0
         Seed. The same seed and series give the same model, byte by byte.
 
@@ -130,9 +130,9 @@ class PhaseDetector(LearntPhases):
         lacking = [name for name in self.metrics_ if name not in usage]
         if lacking:
             raise MissingColumnError(
-                f"these phases were learnt with {', '.join(lacking)}, which the usage table "
+                f"these phases were learned with {', '.join(lacking)}, which the usage table "
                 f"lacks; it has {', '.join(map(str, usage))}. Give series of the same source, "
-                "or learn phases anew."
+                "or learn phases again."
             )
         return series_of(usage, self.metrics_, step_s=self.step_s, gap_s=self.gap_s_, min_samples=1)
 
@@ -223,7 +223,7 @@ class PhaseDetector(LearntPhases):
 
     def _require_fit(self) -> None:
         if not hasattr(self, "labeller_"):
-            raise ParameterError("this PhaseDetector has learnt nothing yet. Call fit first.")
+            raise ParameterError("this PhaseDetector is not fitted yet. Call fit first.")
 
 
 def scaled_stretches(

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from prophase.errors import ModelFileError
 from prophase.modelfile import load_model, save_model
+from prophase.phase.fitted_phases import FittedPhases, PhaseSplit
 from prophase.phase.labellers import LABELLERS
 from prophase.phase.labellers.boltzmann import HIDDEN
-from prophase.phase.learnt_phases import LearntPhases, PhaseSplit
 from prophase.phase.model_selection import LabellerTrial
 from prophase.phase.next_phase import NextPhase
 from prophase.phase.novelty import Familiar
 
 KIND = "phase.detector"
-Detector = TypeVar("Detector", bound=LearntPhases)
+Detector = TypeVar("Detector", bound=FittedPhases)
 
 
-def save_detector(detector: LearntPhases, path: Path | str) -> str:
+def save_detector(detector: FittedPhases, path: Path | str) -> str:
     """Write a fitted detector and return the checksum of the file."""
     arrays: dict[str, NDArray[Any]] = {
         f"labeller.{name}": value for name, value in detector.labeller_.arrays().items()
@@ -112,7 +112,7 @@ def load_detector(path: Path | str, make: Callable[..., Detector]) -> Detector:
         found.notes_, found.data_hash_ = tuple(meta["notes"]), held.data_hash
     except (KeyError, TypeError, ValueError) as cause:
         raise ModelFileError(
-            f"{path}: the phases in it cannot be understood ({cause!r}). Learn them anew."
+            f"{path}: the phases in it cannot be understood ({cause!r}). Learn them again."
         ) from cause
     return found
 

@@ -33,7 +33,7 @@ _TRIED_SAMPLES = 12_000
 _PATIENCE = 1
 #: a number of phases is clearly worse if it is so by this many standard errors
 _CLEARLY = 1.0
-#: parts of series that are needed to tell a standard error
+#: parts of series that are needed for a standard error
 _LEAST_UNITS = 8
 
 Progress = Callable[[str, float | None], None]
@@ -50,7 +50,7 @@ class LabellerTrial:
     bits: float
     #: changes of phase per 1,000 samples
     changes_per_1000: float
-    #: agreement of labels learnt from two halves of the series, 1 is full; None if not asked for
+    #: agreement of labels learned from two halves of the series, 1 is full; None if not asked for
     stability: float | None = None
     #: bits per sample of series that the model did not learn from; for ``hmm``
     unseen: tuple[float, ...] = ()
@@ -148,7 +148,7 @@ def reason(trials: Sequence[LabellerTrial], n_phases: int, window: int) -> str |
     if len(trials) < 2:
         return None
     why = (
-        "the fewest that explain series not learnt from as well as more would"
+        "the fewest that explain series not trained on as well as more would"
         if any(one.unseen for one in trials)
         else "the fewest bits"
     )

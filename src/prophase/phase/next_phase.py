@@ -1,4 +1,4 @@
-"""Which phase comes next, and when? Learnt from stays and what followed them."""
+"""Which phase comes next, and when? Learned from stays and what followed them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def learn_next(labels: Sequence[Ints], n_phases: int) -> NextPhase:
 #
 # A phase mostly stays the same from one sample to the next, so "the same again" is right nearly
 # always and worth nothing. What counts is the sample at which it is wrong: was the phase after it
-# foreseen, was a warning given before, and how much earlier?
+# predicted, was a warning given before, and how much earlier?
 
 
 #: a change within so many samples is worth a warning
@@ -127,12 +127,12 @@ def score_forecasts(
 ) -> list[dict[str, Any]]:
     """Judge forecasts on further series, beside rules that learn next to nothing.
 
-    Each row is a rule. Of the changes: ``next_right_pct`` went to the phase foreseen,
+    Each row is a rule. Of the changes: ``next_right_pct`` went to the phase predicted,
     ``warned_pct`` had a warning in the ``horizon`` samples before, for the first time
     ``lead_samples`` ahead (median). ``false_pct`` of the warnings came too early or for nothing.
     ``off_factor`` is the factor by which the time to change was wrong, asked when the phase
     begins (geometric mean: stays last one sample or thousands).
-    ``all_right_pct`` is the share of all samples foreseen one ahead by the rule that nothing
+    ``all_right_pct`` is the share of all samples predicted one ahead by the rule that nothing
     changes: it says why this is not the measure.
 
     Examples
@@ -147,7 +147,7 @@ def score_forecasts(
     total = sum(int((one >= 0).sum()) for one in labels)
     return [
         {"rule": rule, **_scored(stays, make, horizon)}
-        for rule, make in (("learnt", _learnt(model)), ("commonest", _commonest(model)))
+        for rule, make in (("learnt", _from_stays(model)), ("commonest", _commonest(model)))
     ] + [
         {
             "rule": "stays the same",
@@ -158,19 +158,19 @@ def score_forecasts(
 
 
 def in_words(rows: Sequence[dict[str, Any]]) -> str:
-    """Say in a sentence how well changes were foreseen."""
-    learnt, commonest = rows[0], rows[1]
-    if not learnt["changes"]:
+    """Say in a sentence how well changes were predicted."""
+    learned, commonest = rows[0], rows[1]
+    if not learned["changes"]:
         return "No change of phase to judge forecasts by."
     said = (
-        f"Of {counted(learnt['changes'], 'change')}, the next phase was foreseen at "
-        f"{learnt['next_right_pct']:.0f} % (commonest phase: {commonest['next_right_pct']:.0f} %, "
+        f"Of {counted(learned['changes'], 'change')}, the next phase was predicted at "
+        f"{learned['next_right_pct']:.0f} % (commonest phase: {commonest['next_right_pct']:.0f} %, "
         "stays the same: 0 %)"
     )
-    if not np.isfinite(learnt["off_factor"]):
-        return f"{said}; no such phase was ever left where the phases were learnt."
+    if not np.isfinite(learned["off_factor"]):
+        return f"{said}; no such phase was ever left where the phases were learned."
     return (
-        f"{said}; the time to change was wrong by a factor of {learnt['off_factor']:.1f} "
+        f"{said}; the time to change was wrong by a factor of {learned['off_factor']:.1f} "
         f"(usual stay: {commonest['off_factor']:.1f})."
     )
 
@@ -187,7 +187,7 @@ def _whole_stays(labels: Sequence[Ints]) -> Iterator[_Stay]:
         )
 
 
-def _learnt(model: NextPhase) -> Callable[[_Stay], Rule]:
+def _from_stays(model: NextPhase) -> Callable[[_Stay], Rule]:
     known: dict[tuple[int, int, int], tuple[int, float]] = {}
 
     def rule(stay: _Stay) -> Rule:

@@ -13,7 +13,7 @@ from prophase.trace.series.usage_series import Floats
 
 #: samples that are remembered at most
 MOST_SAMPLES = 4_000
-#: groups of series, each judged by the others, that the limit is learnt from
+#: groups of series, each judged by the others, that the limit is learned from
 _FOLDS = 20
 #: share of the samples of a series of known kind that may be called new
 ALLOWED = 0.01

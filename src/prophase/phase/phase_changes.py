@@ -25,12 +25,12 @@ class PhaseChange:
 
 
 class PhaseWatch:
-    """Label samples of any number of series as they arrive, and tell of changes.
+    """Label samples of any number of series as they arrive, and report changes.
 
     Parameters
     ----------
     detector : PhaseDetector
-        Learnt phases.
+        Learned phases.
     factors : mapping, optional
         Column of the source -> (metric, factor), for sources whose columns have other names.
     """
@@ -85,7 +85,7 @@ class PhaseWatch:
             name, factor = (metric, 1.0) if metric in row else own.get(metric, (metric, 1.0))
             if name not in row:
                 raise MissingColumnError(
-                    f"the rows lack {metric}, which the phases were learnt with; they have "
+                    f"the rows lack {metric}, which the phases were learned with; they have "
                     f"{', '.join(row)}."
                 )
             values[metric] = _number(row[name], name, number) * factor

@@ -9,7 +9,7 @@ import pandas as pd
 
 from prophase.errors import InputError, ParameterError
 from prophase.phase.detector import PhaseDetector
-from prophase.phase.learnt_phases import PhaseSplit
+from prophase.phase.fitted_phases import PhaseSplit
 from prophase.phase.novelty import Familiar, remember
 from prophase.trace.series.kmeans_centres import kmeans
 from prophase.trace.series.usage_series import Floats, Ints
@@ -80,7 +80,7 @@ def expand(
 ) -> Expansion:
     """Give the new behaviour in a phase numbers of its own; the model is changed in place.
 
-    Samples like those the model was learnt from keep their phase: all of them, by construction.
+    Samples like those the model was learned from keep their phase: all of them, by construction.
 
     Parameters
     ----------
@@ -143,11 +143,11 @@ def _labelled(
 
 def _width(detector: PhaseDetector) -> float:
     """Return the variance inside the known phases, summed over metrics, in scaled units."""
-    told = detector.statistics_
-    told = told[(told["samples"] > 1) & told["std"].notna()]
+    table = detector.statistics_
+    table = table[(table["samples"] > 1) & table["std"].notna()]
     scale = dict(zip(detector.metrics_, detector.scale_, strict=True))
-    spread = (told["std"] / told["metric"].map(scale)) ** 2
-    weighted = float((spread * told["samples"]).sum() / told["samples"].sum())
+    spread = (table["std"] / table["metric"].map(scale)) ** 2
+    weighted = float((spread * table["samples"]).sum() / table["samples"].sum())
     return weighted * len(detector.metrics_)
 
 

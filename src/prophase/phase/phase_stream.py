@@ -13,7 +13,7 @@ from prophase.phase.labellers.labeller import NO_PHASE
 from prophase.trace.series.usage_series import Floats
 
 if TYPE_CHECKING:
-    from prophase.phase.learnt_phases import LearntPhases
+    from prophase.phase.fitted_phases import FittedPhases
     from prophase.phase.next_phase import PhaseForecast
 
 
@@ -37,7 +37,7 @@ class StreamedPhase:
 class PhaseStream:
     """Label one series as its samples arrive; made by `PhaseDetector.stream`."""
 
-    def __init__(self, detector: LearntPhases) -> None:
+    def __init__(self, detector: FittedPhases) -> None:
         self._detector = detector
         self._push: Callable[[Floats], int] = detector.labeller_.stream()
         self._last_s = -np.inf

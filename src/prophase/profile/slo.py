@@ -211,7 +211,7 @@ def judge_slo(model: JobModel, rules: Sequence[SloRule], jobs: pd.DataFrame) -> 
     model.check_targets(list(metrics))
     model.refuse_foreign(jobs)
     answers = {metric: model.predictors[metric].predict(jobs) for metric in metrics}
-    parts, told = [], []
+    parts, summaries = [], []
     for rule in rules:
         chosen = rule.applies(jobs)
         found = answers[rule.metric][chosen]
@@ -221,10 +221,10 @@ def judge_slo(model: JobModel, rules: Sequence[SloRule], jobs: pd.DataFrame) -> 
             _violations(rule, jobs[chosen][predicted], found[predicted], chance[predicted])
         )
         outcome = numbers(jobs, rule.metric)[chosen]
-        told.append(_summary(rule, chance, predicted, outcome))
+        summaries.append(_summary(rule, chance, predicted, outcome))
     whole = pd.concat(parts, ignore_index=True)
     whole = whole.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
-    return SloReport(whole, tuple(told))
+    return SloReport(whole, tuple(summaries))
 
 
 def _chance(rule: SloRule, answers: pd.DataFrame) -> Floats:
@@ -256,7 +256,7 @@ def _summary(
     rule: SloRule, chance: Floats, predicted: np.ndarray[Any, np.dtype[np.bool_]], outcome: Floats
 ) -> dict[str, Any]:
     silent = int(np.isnan(chance).sum())
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "rule": rule.name,
         "metric": rule.metric,
         "jobs": len(chance),
@@ -269,7 +269,7 @@ def _summary(
         broken = rule.broken(outcome[judged])
         warned, odds = predicted[judged], chance[judged]
         base = float(broken.mean())
-        told |= {
+        summary |= {
             "judged": int(judged.sum()),
             "broken": int(broken.sum()),
             "caught": int((broken & warned).sum()),
@@ -277,4 +277,4 @@ def _summary(
             "brier": float(((odds - broken) ** 2).mean()),
             "brier_constant": base * (1 - base),
         }
-    return told
+    return summary

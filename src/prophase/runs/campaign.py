@@ -126,7 +126,7 @@ class Campaign:
             for scenario in scenarios
             for day in scenario.dates
         ]
-        if pipeline.advice is not None:
+        if pipeline.recommendations is not None:
             self._take_advice_of(pipeline, actor)
         added = self.store.register(wanted, actor=actor)
         return added, len(wanted) - added
@@ -166,7 +166,7 @@ class Campaign:
     def set(self, assignment: str, *, actor: str = "set") -> tuple[str, float | str]:
         """Change a live setting; a task it names must be one of the pipeline.
 
-        ``advice=FILE`` takes the requests over that a sizer advises; see
+        ``recommendations=FILE`` takes the requests over that a sizer recommends; see
         :func:`prophase.runs.recommended_ladders.read_advice`.
         """
         key, _, text = (part.strip() for part in assignment.partition("="))
@@ -180,19 +180,19 @@ class Campaign:
         return self.settings.set(assignment, actor=actor)
 
     def set_advice(self, path: Path | str | None, *, actor: str = "set") -> str:
-        """Take over what a sizer advises; return how many tasks it is about."""
+        """Take over what a sizer recommends; return how many tasks it is about."""
         if path is None:
-            self.settings.set_advice("", {}, actor=actor)
+            self.settings.set_recommended("", {}, actor=actor)
             return "none"
         tasks = list(read_pipeline(self.pipeline_file).tasks)
         ladders = of_pipeline(read_recommended_ladders(path), tasks, str(path))
-        self.settings.set_advice(str(Path(path).resolve()), ladders, actor=actor)
+        self.settings.set_recommended(str(Path(path).resolve()), ladders, actor=actor)
         return f"{path}: {len(ladders)} of {len(tasks)} tasks"
 
     def _take_advice_of(self, pipeline: Pipeline, actor: str) -> None:
-        """Read the advice that the pipeline names anew, unless another one has been set."""
-        path = self.pipeline_file.parent / str(pipeline.advice)
-        if self.settings.advice()[0] in ("", str(path.resolve())):
+        """Reread the recommendations that the pipeline names, unless others have been set."""
+        path = self.pipeline_file.parent / str(pipeline.recommendations)
+        if self.settings.recommended()[0] in ("", str(path.resolve())):
             self.set_advice(path, actor=actor)
 
     def close(self) -> None:

@@ -14,17 +14,17 @@ _SLIGHTLY = 1.001
 
 
 def ladder(
-    *, advised: Sequence[float] = (), bins: Sequence[float] = (), most: float | None = None
+    *, recommended: Sequence[float] = (), bins: Sequence[float] = (), most: float | None = None
 ) -> Ladder:
     """Return the rule for lifting a request after an OOM.
 
-    The next rung is the smallest advised amount above the last one; without one, the next
+    The next rung is the smallest recommended amount above the last one; without one, the next
     bin; without one, twice the last. Nothing exceeds ``most``.
 
     Parameters
     ----------
-    advised : sequence of float, optional
-        Requests of the 1st, 2nd, 3rd try as a sizer advises them, in GiB.
+    recommended : sequence of float, optional
+        Requests of the 1st, 2nd, 3rd try as a sizer recommends them, in GiB.
     bins : sequence of float, optional
         Sizes that are in use, in GiB.
     most : float, optional
@@ -32,7 +32,7 @@ def ladder(
 
     Examples
     --------
-    >>> lift = ladder(advised=[2.0, 3.0], bins=[4.0, 16.0], most=24.0)
+    >>> lift = ladder(recommended=[2.0, 3.0], bins=[4.0, 16.0], most=24.0)
     >>> lift(2.0), lift(3.0), lift(5.0), lift(16.0), lift(24.0)
     (3.0, 4.0, 16.0, 24.0, None)
     """
@@ -40,7 +40,7 @@ def ladder(
     def lift(last: float) -> float | None:
         above = [
             min((rung for rung in rungs if rung > last * _SLIGHTLY), default=None)
-            for rungs in (advised, bins)
+            for rungs in (recommended, bins)
         ]
         wanted = next((rung for rung in above if rung is not None), GROWTH * last)
         if most is not None:
@@ -96,13 +96,13 @@ def verdict(
         All attempts, first to last.
     allocation : mapping
         What is set for the task while the campaign runs; perhaps with ``advised_gib``, what
-        a sizer advises for its tries.
+        a sizer recommends for its tries.
     generation : int
         How often the run has been reset: attempts from before do not count against it.
     """
-    advised = allocation.get("advised_gib") or task["advised_gib"]
+    recommended = allocation.get("advised_gib") or task["advised_gib"]
     most_gib = allocation.get("most_memory_gib", node_memory_gib)
-    first = advised[0] if advised else task["memory_gib"]
+    first = recommended[0] if recommended else task["memory_gib"]
     base = allocation.get("memory_gib", first if most_gib is None else min(first, most_gib))
     if not tried:
         return NextAttempt("new", base)
@@ -115,7 +115,7 @@ def verdict(
     limit = ended["limit_gib"] or base
     if ended["oom"]:
         lift = ladder(
-            advised=advised,
+            recommended=recommended,
             bins=bins_gib,
             most=most_gib,
         )

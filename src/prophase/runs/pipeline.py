@@ -37,7 +37,7 @@ class Task:
     cpu_cores: float
     attempts: int
     timeout_s: float | None
-    #: requests of the 1st, 2nd, ... try that a sizer has advised
+    #: requests of the 1st, 2nd, ... try that a sizer has recommended
     advised_gib: tuple[float, ...]
     image: str | None
 
@@ -60,8 +60,8 @@ class Pipeline:
     sample_every_s: float
     node_memory_gib: float | None
     bins_gib: tuple[float, ...]
-    #: file or workspace with the advice of a sizer, as the pipeline file names it
-    advice: str | None
+    #: file or workspace with recommendations, as the pipeline file names it
+    recommendations: str | None
     text: str
 
 
@@ -97,7 +97,7 @@ def pipeline_of(file: YamlFile) -> Pipeline:
         sample_every_s=_located(file, seconds, top.get("sample_every", 5), "sample_every"),
         node_memory_gib=None if node is None else _located(file, gibibytes, node, "node_memory"),
         bins_gib=_amounts(file, top.get("bins"), "bins"),
-        advice=None if top.get("advice") is None else str(top["advice"]),
+        recommendations=None if top.get("advice") is None else str(top["advice"]),
         text=file.text,
     )
 

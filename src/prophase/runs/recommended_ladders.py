@@ -1,4 +1,4 @@
-"""Advice of a sizer: what each task should ask for at its first, second and third try."""
+"""Recommended requests of each task at its first, second and third attempt, read from a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from prophase.errors import FormatError, MissingFileError, ParameterError, not_among, storage_error
 
-#: columns of an advice, first to last try
+#: columns of a recommendation, first to last attempt
 _TRIES = ("advice", "2nd", "3rd")
 
 Ladders = dict[str, tuple[float, ...]]
@@ -23,12 +23,12 @@ def read_recommended_ladders(path: Path | str) -> Ladders:
     ----------
     path : path
         What ``prophase size WS --format json`` has written, or a workspace (or its
-        ``models/requests.model``) that ``prophase learn`` has taught.
+        ``models/requests.model``) that ``prophase learn`` has filled.
 
     Examples
     --------
     >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "advice.json"
+    >>> file = Path(tempfile.mkdtemp()) / "requests.json"
     >>> row = {"task": "train", "advice": 3.0, "2nd": 4.5, "3rd": 4.5, "why": "saves 40 %"}
     >>> _ = file.write_text(json.dumps({"resource": "memory", "tasks": [row]}))
     >>> read_recommended_ladders(file)
@@ -56,20 +56,20 @@ def read_recommended_ladders(path: Path | str) -> Ladders:
     resource = document.get("resource", "memory") if isinstance(document, dict) else "memory"
     if resource != "memory":
         raise FormatError(
-            f"{path}: is advice on {resource}, but memory is what is lifted after an OOM. "
+            f"{path}: recommends {resource}, but after an OOM kill memory is what is raised. "
             f"{_HOW.format(path)}"
         )
     return dict(filter(None, (_ladder(path, number, row) for number, row in enumerate(rows, 1))))
 
 
 def of_pipeline(ladders: Mapping[str, Sequence[float]], tasks: Sequence[str], name: str) -> Ladders:
-    """Return the part of an advice that is about a pipeline's tasks; there must be some."""
+    """Return the ladders of a pipeline's tasks; refuse recommendations for none of them."""
     found = {task: tuple(ladders[task]) for task in tasks if task in ladders}
     if ladders and not found:
         known = ", ".join(list(ladders)[:5])
         raise ParameterError(
-            f"{name}: advises no task of this pipeline; it is about {known}. Export the "
-            "campaign, size its workspace, and pass that advice."
+            f"{name}: has no recommendation for a task of this pipeline, only for {known}. "
+            "Export the campaign, size its workspace, and pass its recommendations."
         )
     return found
 
@@ -79,9 +79,13 @@ def of_task(ladders: Mapping[str, Sequence[float]], task: str | None, name: str)
     if task is None and len(ladders) == 1:
         return list(next(iter(ladders.values())))
     if task is None:
-        raise ParameterError(f"{name}: advises {len(ladders)} tasks; say which with --task NAME.")
+        raise ParameterError(
+            f"{name}: has recommendations for {len(ladders)} tasks; say which with --task NAME."
+        )
     if task not in ladders:
-        raise ParameterError(not_among(f"{name}: has no advice for {task!r}.", task, ladders))
+        raise ParameterError(
+            not_among(f"{name}: has no recommendation for {task!r}.", task, ladders)
+        )
     return list(ladders[task])
 
 
@@ -116,9 +120,9 @@ def _from_model(path: Path) -> Ladders:
     file = path / REQUESTS if path.is_dir() else path
     if not file.exists():
         raise MissingFileError(
-            f"{path}: holds no advice. Teach the workspace with: prophase learn {path}; or "
-            + _HOW.format("advice.json")
+            f"{path}: holds no recommendations. Make them with: prophase learn {path}; or "
+            + _HOW.format("requests.json")
         )
-    advice = Recommendations.load(file).advice.get("memory")
-    changed = [one for one in advice.tasks if not one.keep] if advice is not None else []
+    memory = Recommendations.load(file).by_resource.get("memory")
+    changed = [one for one in memory.tasks if not one.keep] if memory is not None else []
     return {one.task: tuple(sorted(set(one.ladder))) for one in changed}

@@ -26,7 +26,7 @@ class Try:
     next_gib: float | None
 
     def as_row(self) -> dict[str, object]:
-        """Return what is learnt from it: the peak, or after an OOM "at least this much"."""
+        """Return what is learned from it: the peak, or after an OOM "at least this much"."""
         oom = self.ending.oom
         return {
             "time_s": round(time.time(), 3),
@@ -49,7 +49,7 @@ def retry(
     attempts: int = 4,
     every_s: float = 5.0,
     log: Path | None = None,
-    told: Callable[[Try], None] = lambda one: None,
+    report: Callable[[Try], None] = lambda one: None,
 ) -> list[Try]:
     """Run a command until it ends otherwise than by an OOM; return every attempt.
 
@@ -63,7 +63,7 @@ def retry(
         How many attempts there are at most.
     log : path, optional
         File of JSON lines that gets a line per attempt.
-    told : function, optional
+    report : function, optional
         Called after each attempt.
     """
     if attempts < 1:
@@ -77,7 +77,7 @@ def retry(
         tries.append(Try(len(tries) + 1, request, ending, lift(request) if again else None))
         if lines is not None:
             lines.add({"command": list(command), **tries[-1].as_row()})
-        told(tries[-1])
+        report(tries[-1])
         request = tries[-1].next_gib
     if lines is not None:
         lines.close()

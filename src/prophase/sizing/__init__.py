@@ -1,4 +1,4 @@
-"""How much should a job ask for? Requests per attempt, learnt from what runs used."""
+"""How much should a job ask for? Requests per attempt, learned from what runs used."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Advice at every point of a task's past, held against the runs that came after it."""
+"""Recommendations at every point of a task's past, held against the runs that came after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prophase.sizing.ladder_from_peaks import ladder_of
 from prophase.sizing.least_waste.ladder import Floats
 from prophase.sizing.resources import Resource
 
-#: advice is made anew whenever the history has grown by this factor
+#: recommendations is made again whenever the history has grown by this factor
 _GROWTH = 1.25
 #: how sure the interval of the realised risk is
 _COVERED = 0.9
@@ -21,13 +21,13 @@ _FEWEST = 3
 class RecommendationBacktest:
     """Walk forward through the past of one task.
 
-    Kills are counted over all runs that an advice was tried on; what is saved over the later
-    half of the past, as the advice of many runs is closer to the one that is given now.
+    Kills are counted over all runs that a ladder was tried on; what is saved over the
+    later half of the past, where ladders of many runs are closer to the one that is given now.
 
     Parameters
     ----------
     fewest : int
-        Runs before the first advice; half of the past if that is less.
+        Runs before the first ladder; half of the past if that is less.
     """
 
     def __init__(self, fewest: int, risk: float, what: Resource) -> None:
@@ -48,9 +48,9 @@ class RecommendationBacktest:
         now: float,
         ladder: Sequence[float],
     ) -> None:
-        """Try advice out on the past; ``ladder`` is the one that is given now.
+        """Back-test the ladders of the past; ``ladder`` is the one that is given now.
 
-        What is saved is told at the rungs of that ladder, with the attempts that the advice of
+        What is saved is computed at the rungs of that ladder, with the attempts of the ladder of
         its time needed: the ladder knows those runs already and would look too good on them.
         """
         middle = len(peaks) // 2

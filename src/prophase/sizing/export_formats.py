@@ -1,4 +1,4 @@
-"""Advice in the form each system reads: configuration to paste, review and apply."""
+"""Recommendations in the form each system reads: configuration to paste, review and apply."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from prophase.errors import ParameterError, not_among
 from prophase.sizing.recommender import Recommendation, ResourceRecommendations, as_rows
 
 
-def export(advice: ResourceRecommendations, form: str) -> str:
-    """Return the advice as text.
+def export(found: ResourceRecommendations, form: str) -> str:
+    """Return the recommendations as text.
 
     Parameters
     ----------
@@ -23,20 +23,20 @@ def export(advice: ResourceRecommendations, form: str) -> str:
     """
     if form not in FORMS:
         raise ParameterError(not_among(f"export {form!r} is unknown.", form, FORMS))
-    if form in _MEMORY_ONLY and advice.resource != "memory":
+    if form in _MEMORY_ONLY and found.resource != "memory":
         raise ParameterError(
-            f"export {form!r} writes memory requests, but {advice.resource} was sized. "
+            f"export {form!r} writes memory requests, but {found.resource} was sized. "
             "Use --export csv or json for other resources."
         )
-    return FORMS[form](advice)
+    return FORMS[form](found)
 
 
-def _kubernetes(advice: ResourceRecommendations) -> str:
+def _kubernetes(found: ResourceRecommendations) -> str:
     """One strategic-merge patch per task; the task names the workload and its container."""
     parts = []
-    for one in _changed(advice):
+    for one in _changed(found):
         name = _dns_name(one.task)
-        memory = f"{_mib(one.advice)}Mi"
+        memory = f"{_mib(one.request)}Mi"
         parts.append(
             "\n".join(
                 [
@@ -61,10 +61,10 @@ def _kubernetes(advice: ResourceRecommendations) -> str:
     return "\n---\n".join(parts) + ("\n" if parts else "")
 
 
-def _nextflow(advice: ResourceRecommendations) -> str:
+def _nextflow(found: ResourceRecommendations) -> str:
     """A config file whose memory grows with the attempt, as the ladder says."""
     lines = ["process {"]
-    for one in _changed(advice):
+    for one in _changed(found):
         rungs = ", ".join(str(_mib(rung)) for rung in one.ladder)
         name = one.task.replace("\\", "\\\\").replace("'", "\\'")
         lines += [
@@ -80,7 +80,7 @@ def _nextflow(advice: ResourceRecommendations) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _airflow(advice: ResourceRecommendations) -> str:
+def _airflow(found: ResourceRecommendations) -> str:
     """Keyword arguments per task id, ready for ``**SIZES[task_id]`` in a DAG."""
     sizes = {
         one.task: {
@@ -91,8 +91,8 @@ def _airflow(advice: ResourceRecommendations) -> str:
                             {
                                 "name": "base",
                                 "resources": {
-                                    "requests": {"memory": f"{_mib(one.advice)}Mi"},
-                                    "limits": {"memory": f"{_mib(one.advice)}Mi"},
+                                    "requests": {"memory": f"{_mib(one.request)}Mi"},
+                                    "limits": {"memory": f"{_mib(one.request)}Mi"},
                                 },
                             }
                         ]
@@ -102,23 +102,23 @@ def _airflow(advice: ResourceRecommendations) -> str:
             "retries": len(one.ladder) - 1,
             "params": {"memory_ladder_mib": [_mib(rung) for rung in one.ladder]},
         }
-        for one in _changed(advice)
+        for one in _changed(found)
     }
     return json.dumps(sizes, indent=2) + "\n"
 
 
-def _sbatch(advice: ResourceRecommendations) -> str:
+def _sbatch(found: ResourceRecommendations) -> str:
     """One block per task: the line of the first attempt, those of the next as comments."""
     lines = []
-    for one in _changed(advice):
+    for one in _changed(found):
         first, *more = [_mib(rung) for rung in one.ladder]
         lines += [f"# {_one_line(one.task)}: {_one_line(one.why)}", f"#SBATCH --mem={first}M"]
         lines += [f"# if killed for memory: sbatch --mem={rung}M" for rung in more]
     return "\n".join(lines) + ("\n" if lines else "")
 
 
-def _csv(advice: ResourceRecommendations) -> str:
-    rows = as_rows(advice)
+def _csv(found: ResourceRecommendations) -> str:
+    rows = as_rows(found)
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -126,8 +126,8 @@ def _csv(advice: ResourceRecommendations) -> str:
     return out.getvalue()
 
 
-def _json(advice: ResourceRecommendations) -> str:
-    return json.dumps(advice.to_dict(), indent=2) + "\n"
+def _json(found: ResourceRecommendations) -> str:
+    return json.dumps(found.to_dict(), indent=2) + "\n"
 
 
 #: name -> writer
@@ -142,8 +142,8 @@ FORMS: dict[str, Callable[[ResourceRecommendations], str]] = {
 _MEMORY_ONLY = ("kubernetes", "nextflow", "airflow", "sbatch")
 
 
-def _changed(advice: ResourceRecommendations) -> list[Recommendation]:
-    return [one for one in advice.tasks if not one.keep]
+def _changed(found: ResourceRecommendations) -> list[Recommendation]:
+    return [one for one in found.tasks if not one.keep]
 
 
 def _mib(gib: float) -> int:

@@ -2,7 +2,7 @@
 
 The highest peak so far is no promise for the next one. Peaks that have not been seen yet get a
 share of the sample; and where peaks rise from run to run, as in a workflow whose small samples
-come first, the advice reckons that they go on rising for a while.
+come first, the ladder assumes that they go on rising for a while.
 """
 
 from __future__ import annotations

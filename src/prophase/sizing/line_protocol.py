@@ -1,7 +1,7 @@
 """Sizing as a conversation: one question or outcome per line, each answered at once.
 
 A line is a JSON object with ``task`` and ``features``. With ``peak_gib`` and ``runtime_h`` it
-is an outcome and is learnt from; with ``last_gib`` it asks for the request after a kill;
+is an outcome and is learned from; with ``last_gib`` it asks for the request after a kill;
 otherwise it asks for the first request. Outcomes are kept in a log, and a conversation that
 is taken up again starts from it.
 """
@@ -26,7 +26,7 @@ class Conversation:
     sizer : OnlineSizer
         Who answers.
     log : path, optional
-        File the outcomes are added to; those in it are learnt first.
+        File the outcomes are added to; those in it are learned first.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Conversation:
 
     def __init__(self, sizer: OnlineSizer, log: Path | None = None) -> None:
         self.sizer, self.log = sizer, log
-        self.learnt = 0
+        self.outcomes = 0
         if log is not None and log.is_file():
             for line in _lines(log):
                 self._learn(_read(line, f"{log}"))
@@ -52,7 +52,7 @@ class Conversation:
         if "peak_gib" in said:
             self._learn(said)
             self._keep(line)
-            return {"task": task, "learnt": self.learnt}
+            return {"task": task, "learnt": self.outcomes}
         if "last_gib" in said:
             attempt = int(said.get("attempt", 2))
             last = _number(said, "last_gib")
@@ -67,7 +67,7 @@ class Conversation:
         self.sizer.observe(
             said["task"], said.get("features") or {}, peak, hours, bool(said.get("failed", False))
         )
-        self.learnt += 1
+        self.outcomes += 1
 
     def _keep(self, line: str) -> None:
         if self.log is None:

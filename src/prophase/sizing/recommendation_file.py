@@ -1,7 +1,6 @@
-"""Advice kept in a file: what each task should ask for, ready when a job is submitted.
+"""Recommendations kept in a file: what each task should ask for, ready when a job is submitted.
 
-Making advice tries it out on the whole past, which takes time; a service or a scheduler looks
-it up in no time.
+Making them back-tests the whole past, which takes time; a service or a scheduler looks them up.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _NUMBERS = ("runs", "now", "oom", "oom_low", "oom_high", "tried", "saving", "sav
 
 @dataclass(frozen=True)
 class Recommendations:
-    """Advice for every task, by resource.
+    """Recommendations for every task, by resource.
 
     Examples
     --------
@@ -39,26 +38,26 @@ class Recommendations:
     False
     """
 
-    advice: Mapping[str, ResourceRecommendations]
+    by_resource: Mapping[str, ResourceRecommendations]
     data_hash: str = ""
-    #: resource -> why there is no advice
+    #: resource -> why there is no recommendation
     silent: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        found = {
-            resource: {one.task: one for one in advice.tasks}
-            for resource, advice in self.advice.items()
+        by_task = {
+            resource: {one.task: one for one in found.tasks}
+            for resource, found in self.by_resource.items()
         }
-        object.__setattr__(self, "_by_task", found)
+        object.__setattr__(self, "_by_task", by_task)
 
     def of(self, resource: str, task: str) -> Recommendation | None:
-        """Return the advice for one task; None if nothing is known of it."""
+        """Return the recommendation for one task; None if nothing is known of it."""
         by_task: Mapping[str, Mapping[str, Recommendation]] = self.__dict__["_by_task"]
         return by_task.get(resource, {}).get(task)
 
     def save(self, path: Path | str) -> str:
-        """Write the advice to one file and return its checksum."""
-        parts = {resource: _packed(advice) for resource, advice in self.advice.items()}
+        """Write all to one file and return its checksum."""
+        parts = {resource: _packed(found) for resource, found in self.by_resource.items()}
         return save_model(
             path,
             kind=KIND,
@@ -68,20 +67,20 @@ class Recommendations:
 
     @staticmethod
     def load(path: Path | str) -> Recommendations:
-        """Return the advice of a file."""
+        """Return the recommendations of a file."""
         held = load_model(path, kind=KIND)
         if held.meta.get("layout") != LAYOUT:
             raise ModelFileError(
-                f"{path}: was written by Prophase {held.version} in another layout. Learn it anew "
-                "with: prophase learn"
+                f"{path}: was written by Prophase {held.version} in another layout. Make them "
+                "again with: prophase learn"
             )
         try:
             parts = {name: _unpacked(name, one) for name, one in held.meta["resources"].items()}
             return Recommendations(parts, held.data_hash, dict(held.meta["silent"]))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as cause:
             raise ModelFileError(
-                f"{path}: the advice cannot be put together again: {cause!r}. Learn it anew with: "
-                "prophase learn"
+                f"{path}: the recommendations cannot be restored: {cause!r}. Make them again "
+                "with: prophase learn"
             ) from cause
 
 
@@ -94,7 +93,7 @@ def learn_recommendations(
     data_hash: str = "",
     progress: Callable[[str], None] = lambda step: None,
 ) -> Recommendations:
-    """Return advice for every task of a trace, for each resource that it measures."""
+    """Return recommendations for every task of a trace, for each resource that it measures."""
     found, silent = {}, {}
     for resource in resources:
         progress(f"sizing {resource}")
@@ -118,12 +117,12 @@ def task_of(job: Mapping[str, Any]) -> str:
     return next((str(job[name]) for name in NAMING if job.get(name) is not None), UNNAMED)
 
 
-def _packed(advice: ResourceRecommendations) -> dict[str, Any]:
-    tasks = advice.tasks
+def _packed(found: ResourceRecommendations) -> dict[str, Any]:
+    tasks = found.tasks
     return {
-        "risk": advice.risk,
-        "span_h": advice.span_h,
-        "left_out": dict(advice.left_out),
+        "risk": found.risk,
+        "span_h": found.span_h,
+        "left_out": dict(found.left_out),
         "tasks": [one.task for one in tasks],
         "why": [one.why for one in tasks],
         "keep": [one.keep for one in tasks],

@@ -1,8 +1,8 @@
 """One request per task for configuration files, proven on the task's own past.
 
-A configuration knows a task's name, not its input, so the advice is one ladder per task: the
-first rung is exceeded with the chosen risk. It is tried out on the past first: at every
-point, advice from the runs that had ended before is held against the runs after it.
+A configuration knows a task's name, not its input, so there is one ladder of requests per
+task; its first rung is exceeded with the chosen risk. It is back-tested: at every point of the
+past, the ladder from the runs that had ended is compared with the runs after it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _A_RISE = 1.05
 
 @dataclass(frozen=True)
 class Gate:
-    """When advice is given; otherwise a task keeps its request.
+    """When a change is recommended; otherwise a task keeps its request.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Gate:
     least_saving : float
         Share of what is reserved now that must be saved.
     most_oom : float, optional
-        Highest share of kills in the trial; without it three times the chosen risk.
+        Highest share of kills in the back-test; without it three times the chosen risk.
     """
 
     fewest_runs: int = 10
@@ -61,12 +61,12 @@ class Recommendation:
     now: float
     #: requests of the 1st, 2nd and 3rd attempt
     ladder: tuple[float, ...]
-    #: share of kills in the trial, and where it may truly lie
+    #: share of kills in the back-test, and where it may truly lie
     oom: float
     oom_low: float
     oom_high: float
     tried: int
-    #: share of what is reserved today that the advice saves
+    #: share of what is reserved today that the ladder saves
     saving: float
     saved_per_month: float
     why: str
@@ -76,14 +76,14 @@ class Recommendation:
     peaks: tuple[float, ...] = field(repr=False, default=())
 
     @property
-    def advice(self) -> float:
+    def request(self) -> float:
         """Return the first request to make from now on."""
         return self.now if self.keep else self.ladder[0]
 
 
 @dataclass(frozen=True, repr=False)
 class ResourceRecommendations(ShortForm):
-    """The advice for all tasks of a trace."""
+    """Recommended requests of one resource, for all tasks of a trace."""
 
     tasks: list[Recommendation]
     risk: float
@@ -92,11 +92,11 @@ class ResourceRecommendations(ShortForm):
     left_out: dict[str, int]
     #: run time covered by the trace, in hours
     span_h: float
-    #: hash of the jobs that the advice was made from, if known
+    #: hash of the jobs they were made from, if known
     data_hash: str = ""
 
     def of(self, task: str) -> Recommendation | None:
-        """Return the advice for one task, by its name or the end of it."""
+        """Return the recommendation for one task, by its name or the end of it."""
         exact = [one for one in self.tasks if one.task == task]
         ending = [one for one in self.tasks if one.task.endswith(task)]
         found = exact or ending
@@ -151,11 +151,11 @@ def recommend(
     risk : float
         Share of runs that may be killed at their first request.
     gate : Gate, optional
-        When to advise at all.
+        When to recommend a change at all.
     resource : str
         What is sized; one of :data:`~prophase.sizing.resources.RESOURCES`.
     data_hash : str
-        Hash of the jobs; stays with the advice.
+        Hash of the jobs; stays with the result.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def recommend(
     ...     }
     ... )
     >>> found = recommend(jobs, risk=0.05).tasks[0]
-    >>> found.keep, round(found.advice, 1)
+    >>> found.keep, round(found.request, 1)
     (False, 2.4)
     """
     if not 0 < risk < 1:
@@ -187,7 +187,7 @@ def recommend(
     span_h = _span_h(runs)
     tasks = []
     for place, (task, members) in enumerate(by_task.items()):
-        tasks.append(_advise_one(task, members, risk, gate, runs.resource, span_h))
+        tasks.append(_recommended(task, members, risk, gate, runs.resource, span_h))
         show(100 * (place + 1) / len(by_task))
     tasks.sort(key=lambda one: -_order(one))
     return ResourceRecommendations(
@@ -199,7 +199,7 @@ def _order(one: Recommendation) -> float:
     return one.saved_per_month if math.isfinite(one.saved_per_month) else -math.inf
 
 
-def _advise_one(
+def _recommended(
     task: str, runs: Sequence[TaskRun], risk: float, gate: Gate, what: Resource, span_h: float
 ) -> Recommendation:
     runs = sorted(runs, key=lambda run: run.end_s)
@@ -236,11 +236,11 @@ def _gated(
         highest = f"highest {peaks.max():.3g} {unit}"
         return False, f"no request today; {counted(runs, 'run')}, {highest}{rising}"
     if trial.share > most and trial.kills > 1:
-        return True, f"keep: {trial.share:.1%} of the trial's runs would have been killed"
+        return True, f"keep: {trial.share:.1%} of the back-tested runs would have been killed"
     if math.isnan(saving):
-        return True, f"keep: too few runs to try it out ({runs})"
+        return True, f"keep: too few runs to back-test it ({runs})"
     if saving < 0:
-        return True, f"keep: the advice would reserve more than today{rising}"
+        return True, f"keep: the recommended request would reserve more than today{rising}"
     if saving < gate.least_saving:
         asked = f"less than the {gate.least_saving:.0%} asked for"
         return True, f"keep: saves {saving:.0%}, {asked}{rising}"
@@ -256,14 +256,14 @@ def _span_h(runs: TaskRuns) -> float:
     return max((last - first) / 3600, 1.0)
 
 
-def as_rows(advice: ResourceRecommendations) -> list[dict[str, Any]]:
-    """Return the advice as rows: task, now, advice, risk, saving, why."""
+def as_rows(found: ResourceRecommendations) -> list[dict[str, Any]]:
+    """Return a row per task: requests now and recommended, risk, saving, why."""
     return [
         {
             "task": one.task,
             "runs": one.runs,
             "now": one.now,
-            "advice": one.advice,
+            "advice": one.request,
             "2nd": one.now if one.keep else one.ladder[1],
             "3rd": one.now if one.keep else one.ladder[2],
             "oom_pct": 100 * one.oom,
@@ -273,5 +273,5 @@ def as_rows(advice: ResourceRecommendations) -> list[dict[str, Any]]:
             "saved_per_month": one.saved_per_month,
             "why": one.why,
         }
-        for one in advice.tasks
+        for one in found.tasks
     ]

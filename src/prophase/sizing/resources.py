@@ -1,4 +1,4 @@
-"""The resources a request names, and which columns of the job table tell of each."""
+"""The resources a request names, and the columns of the job table that measure each."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Resource:
     unit: str
     request_column: str
     use_column: str
-    #: table unit -> unit of advice
+    #: table unit -> unit of requests
     request_factor: float = 1.0
     use_factor: float = 1.0
     #: used where the first is not measured
     stand_in: str = ""
-    #: no advice begins below it, unless the user asks for less
+    #: no recommended request is below it, unless the user asks for less
     least: float = 0.0
     #: more than this is given in whole numbers only
     whole_above: float = math.inf

@@ -76,11 +76,11 @@ class Sizer:
     def predict(self, jobs: pd.DataFrame) -> NDArray[np.float64]:
         """Return one row per job: the request at the 1st, 2nd, 3rd ... attempt."""
         if not hasattr(self, "sizer_"):
-            raise InputError("this sizer has learnt nothing yet. Call fit(jobs) first.")
+            raise InputError("this sizer is not fitted yet. Call fit(jobs) first.")
         what = RESOURCES[self.resource]
-        names, told = known_before(jobs, self.track, what)
+        names, known = known_before(jobs, self.track, what)
         ladders = np.empty((len(names), self.tries))
-        for row, (task, features) in enumerate(zip(names, told, strict=True)):
+        for row, (task, features) in enumerate(zip(names, known, strict=True)):
             asked = what.allocatable(self.sizer_.predict(task, features))
             for attempt in range(self.tries):
                 ladders[row, attempt] = asked

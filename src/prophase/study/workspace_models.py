@@ -169,7 +169,7 @@ def _learn_requests(folder: Path, trace: Trace, show: Show) -> bool:
         progress=lambda step: show(step, None),
     )
     found.save(folder / REQUESTS)
-    return bool(found.advice)
+    return bool(found.by_resource)
 
 
 def _learn_to_tell_profiles(folder: Path, trace: Trace, seed: int, show: Show) -> bool:

@@ -41,10 +41,10 @@ class Dump:
     used: dict[Path, Future[str]] = field(default_factory=dict)
     sheets: list[Sheet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    #: set by a reader whose files tell which clock they keep
+    #: set by a reader whose files say which clock they keep
     clock: str | None = None
     _told: set[BadLine] = field(default_factory=set)
-    #: broken lines of tables that were materialised, not yet told
+    #: broken lines of tables that were materialised, not yet reported
     _waiting: list[BadLine] = field(default_factory=list)
     #: files are hashed while the engine reads them
     _hashing: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))

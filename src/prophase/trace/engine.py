@@ -1,7 +1,7 @@
 """Where table expressions run: DuckDB in this process, or an engine from an extra.
 
 Readers build Ibis expressions and never ask which engine it is. An engine opens
-text files as tables of strings, tells which lines it could not split, runs
+text files as tables of strings, reports which lines it could not split, runs
 expressions, and writes them to Parquet.
 """
 
@@ -30,7 +30,7 @@ _PARQUET: dict[str, Any] = {
     "dictionary_size_limit": 1000,
 }
 
-#: told now and then how far a long query is, 0..100
+#: called now and then with how far a long query is, 0..100
 Progress = Callable[[float], object]
 
 

@@ -24,7 +24,7 @@ Tables = dict[str, ibis.Table]
 
 @dataclass(frozen=True)
 class Reader:
-    """One source of traces: what it is, what it fills, what it cannot tell."""
+    """One source of traces: what it is, what it fills, what it does not have."""
 
     name: str
     title: str

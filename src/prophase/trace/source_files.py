@@ -115,7 +115,7 @@ def plain_name(path: Path) -> str:
 
 
 def matches(path: Path, patterns: Sequence[str]) -> bool:
-    """Tell whether the unpacked name fits one of the patterns."""
+    """Return whether the unpacked name fits one of the patterns."""
     return any(fnmatch(plain_name(path), pattern) for pattern in patterns)
 
 
@@ -216,7 +216,7 @@ def refuse_no_text(path: Path) -> None:
             with open_bytes(path) as stream:
                 head = stream.read(_CHUNK)
         except (EOFError, zlib.error, lzma.LZMAError, OSError):
-            # told better where the file is unpacked
+            # reported better where the file is unpacked
             return
         decoded(head, path, cut=len(head) == _CHUNK)
 
@@ -256,7 +256,7 @@ def decoded(head: bytes, shown: Path, *, cut: bool) -> str:
 
 
 def _utf16(head: bytes) -> str:
-    """Return the name of the encoding if it is told by a mark, or by zeros between letters."""
+    """Return the name of the encoding if it is given by a mark, or by zeros between letters."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16"
     even, odd = head[0:4096:2], head[1:4096:2]

@@ -24,7 +24,7 @@ def recognise_source(path: Path, tables: Sequence[str]) -> tuple[str, str | None
     Parameters
     ----------
     tables : sequence of str
-        Names of tables; a mapping must tell something of one of them.
+        Names of tables; a mapping must fill one of them.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class Staged:
     report: ImportReport
 
 
-#: told what is being done and how far it is, 0..100 (None: not known)
+#: called with what is being done and how far it is, 0..100 (None: not known)
 Progress = Callable[[str, float | None], object]
 
 

@@ -1,4 +1,4 @@
-"""Where a workspace keeps what is learnt of its jobs and what is reported about them."""
+"""Where a workspace keeps what is learned of its jobs and what is reported about them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 _MODELS = Path("models")
 #: what predicts duration and use
 PREDICTIONS = _MODELS / "predictions.model"
-#: what tells a job's profile from its metadata
+#: what predicts a job's profile from its metadata
 CLASSIFIER = _MODELS / "classifier.model"
 #: the profiles themselves
 PROFILES = _MODELS / "profiles.model"

@@ -93,7 +93,7 @@ def test_runs_killed_for_lack_of_memory_are_not_taken_for_light_ones(heavy):
 
 
 def test_it_answers_only_after_fitting():
-    with pytest.raises(ParameterError, match="has not learnt"):
+    with pytest.raises(ParameterError, match="not fitted yet"):
         BinPredictor(EDGES).predict({"attr_rows": [1.0]})
 
 

@@ -85,7 +85,7 @@ def test_an_empty_history_and_odd_settings_are_refused(labelled: Labelled) -> No
         ProfileClassifier().fit(jobs[:0], [])
     with pytest.raises(ParameterError, match="unknown_below is 90"):
         ProfileClassifier(unknown_below=90).fit(jobs, labels)
-    with pytest.raises(ParameterError, match="has not learnt yet"):
+    with pytest.raises(ParameterError, match="is not fitted yet"):
         ProfileClassifier().assign(jobs)
 
 

@@ -126,7 +126,7 @@ def test_profiles_of_requests_alone_say_so(jobs: pd.DataFrame) -> None:
 
 def test_jobs_of_another_schema_are_refused(jobs: pd.DataFrame) -> None:
     profiler = WorkloadProfiler().fit(jobs)
-    with pytest.raises(MissingColumnError, match="learnt with cpu_mean_cores"):
+    with pytest.raises(MissingColumnError, match="learned with cpu_mean_cores"):
         profiler.predict(jobs.drop(columns="cpu_mean_cores"))
     with pytest.raises(InputError, match="infinite"):
         profiler.predict(jobs.assign(cpu_mean_cores=np.inf))

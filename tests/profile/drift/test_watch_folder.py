@@ -97,7 +97,7 @@ def test_other_jobs_in_the_workspace_or_a_damaged_state_are_refused(
     watched, tmp_path: Path
 ) -> None:
     whole, _, _ = watched
-    with pytest.raises(WorkspaceError, match=r"imported anew.*--restart"):
+    with pytest.raises(WorkspaceError, match=r"imported again.*--restart"):
         WatchFolder(whole.folder, whole.history, "other").load()
     folder = copied(whole, tmp_path / "watch")
     for path in folder.folder.glob("jobs-*.parquet"):

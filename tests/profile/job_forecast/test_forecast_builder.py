@@ -87,7 +87,7 @@ def test_a_job_that_says_nothing_of_profiles_is_answered_without_one(
 
 
 def test_wrong_questions_are_refused(model: JobModel) -> None:
-    with pytest.raises(ParameterError, match="has not learnt 'joules'"):
+    with pytest.raises(ParameterError, match="has not learned 'joules'"):
         ask(model, {"user": "ann"}, targets=["joules"])
     with pytest.raises(InputError, match="says nothing"):
         ask(model, {})

@@ -21,7 +21,7 @@ def test_a_target_with_a_handful_of_values_is_left_out_and_told(jobs: pd.DataFra
     few = jobs[:100].assign(read_bytes=[5.0] * 3 + [np.nan] * 97)
     found = learn(few, method="shrinkage")
     assert "read_bytes" not in found.targets
-    assert found.notes == ("read_bytes is not learnt: 3 jobs have it.",)
+    assert found.notes == ("read_bytes is not learned: 3 jobs have it.",)
 
 
 def test_several_targets_come_job_by_job(model: JobModel, jobs: pd.DataFrame) -> None:

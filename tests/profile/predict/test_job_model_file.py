@@ -78,7 +78,7 @@ def resaved(path: Path, **changes: object) -> Path:
 
 
 def test_a_model_of_another_layout_is_refused_with_what_to_do(small: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"layout 99 .* Learn the model anew"):
+    with pytest.raises(ModelFileError, match=r"layout 99 .* Learn the model again"):
         JobModel.load(resaved(small, layout=99))
 
 

@@ -108,7 +108,7 @@ def test_an_unknown_method_is_refused_with_the_nearest_name() -> None:
 
 
 def test_predicting_before_fitting_is_refused(jobs: pd.DataFrame) -> None:
-    with pytest.raises(ParameterError, match="has not learnt anything yet"):
+    with pytest.raises(ParameterError, match="is not fitted yet"):
         predictor_named("shrinkage").predict(jobs)
 
 

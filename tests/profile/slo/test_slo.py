@@ -109,7 +109,7 @@ def test_chances_fall_with_the_value_and_meet_at_the_ends() -> None:
 
 
 def test_a_metric_the_model_does_not_know_is_refused(model: JobModel) -> None:
-    with pytest.raises(ParameterError, match="has not learnt 'read_bytes'"):
+    with pytest.raises(ParameterError, match="has not learned 'read_bytes'"):
         judge_slo(model, [SloRule("r", "read_bytes", "<", 1.0)], pd.DataFrame({"user": ["ann"]}))
 
 

@@ -35,7 +35,7 @@ def test_a_block_of_python_is_logged_with_its_peak_also_below_an_earlier_one(tmp
 
 def test_a_killed_program_leaves_what_was_sampled(tmp_path):
     code = (
-        "import os, sys; from prophase.runs.usage import log_usage\n"
+        "import os, sys; from prophase.runs.usage.usage_log import log_usage\n"
         "with log_usage(sys.argv[1], every_s=0.1):\n    os.kill(os.getpid(), 9)"
     )
     out = tmp_path / "usage.parquet"

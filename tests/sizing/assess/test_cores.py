@@ -31,12 +31,12 @@ def test_a_rare_second_core_does_not_make_a_task_parallel():
 
 def test_few_runs_keep_their_cores():
     table = core_requests(_runs([0.9] * 5))
-    assert table["core_requests"].tolist() == ["keep: too few runs"]
+    assert table["core_advice"].tolist() == ["keep: too few runs"]
     assert table["advice_cores"].tolist() == [8.0]
 
 
 def test_a_request_that_is_used_up_is_kept():
-    assert core_requests(_runs([4.0] * 40, 4.0))["core_requests"].tolist() == ["keep: uses them"]
+    assert core_requests(_runs([4.0] * 40, 4.0))["core_advice"].tolist() == ["keep: uses them"]
 
 
 def test_without_measured_cpu_there_is_no_advice():

@@ -97,4 +97,4 @@ def test_a_task_that_nothing_drives_is_said():
             "importance": [0.0],
         }
     )
-    assert drivers_in_words("t", table) == "t: no column known at submission tells its memory."
+    assert drivers_in_words("t", table) == "t: no column known at submission predicts its memory."

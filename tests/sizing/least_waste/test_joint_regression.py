@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from prophase.sizing.least_waste.joint_regression import Joint, choose_columns
-from prophase.sizing.least_waste.lineage import INPUT, OWN, Told
+from prophase.sizing.least_waste.lineage import INPUT, OWN, Known
 
 
-def _known(count: int = 60) -> tuple[list[Told], list[tuple[str, ...]], np.ndarray]:
+def _known(count: int = 60) -> tuple[list[Known], list[tuple[str, ...]], np.ndarray]:
     """Peaks that follow the input, a batch size and the region, and nothing else."""
     random = np.random.default_rng(3)
     size, batch, noise = random.normal(0, 1, (3, count))
@@ -34,8 +34,8 @@ def test_numbers_and_words_together_foretell_the_peak() -> None:
     joint = Joint(choose_columns(told, words, log_peaks))
     rows = np.array([joint.encode(*known) for known in zip(told, words, strict=True)])
     joint.fit(rows, log_peaks)
-    foretold, _ = joint.at(joint.encode({INPUT: 1.0, (OWN, "batch"): -1.0}, ("region=south",)))
-    assert foretold == pytest.approx(1.0 + 0.8 - 0.5 + 0.6, abs=0.05)
+    predicted, _ = joint.at(joint.encode({INPUT: 1.0, (OWN, "batch"): -1.0}, ("region=south",)))
+    assert predicted == pytest.approx(1.0 + 0.8 - 0.5 + 0.6, abs=0.05)
 
 
 def test_errors_are_those_of_fits_without_the_instance() -> None:

@@ -84,7 +84,7 @@ class Priced(ScalingPolicy):
         self.startup_, self.target_ = startup_level(fleet, target), target
         self.mean_ = float(fleet.use.mean()) or 1.0
         self.others_ = tuple(fleet.others)
-        self.trees_ = _learnt(fleet, self._lags(fleet), self.random_state)
+        self.trees_ = _trained(fleet, self._lags(fleet), self.random_state)
         return self
 
     def plan(self, fleet: Fleet) -> Plan:
@@ -217,7 +217,7 @@ def _blocks(fleet: Fleet) -> Floats:
     return np.where(place < fleet.block_length[:, None], fleet.use[at], -np.inf)
 
 
-def _learnt(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
+def _trained(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
     """Return trees that answer how likely use exceeds a level until the next decision."""
     library = optional("xgboost", "The policy 'priced'", "learn")
     random = np.random.default_rng(random_state)
@@ -236,8 +236,8 @@ def _learnt(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
         "monotone_constraints": (-1,) * falling + (0,) * (questions.shape[1] - falling),
     }
     examples = library.DMatrix(questions, exceeded.ravel())
-    learnt: xgboost.Booster = library.train(settings, examples, _ROUNDS)
-    return learnt
+    trees: xgboost.Booster = library.train(settings, examples, _ROUNDS)
+    return trees
 
 
 def _questions(seen: Lags, decisions: Ints, levels: Floats) -> Any:

@@ -50,7 +50,7 @@ class QuantileBoosting(ScalingPolicy):
         self.floor_ = 1e-3 * (float(fleet.use.mean()) or 1.0)
         self.others_ = tuple(fleet.others)
         seen = lags(fleet, self.floor_, self.others_)
-        self.trees_ = _learnt(fleet, seen, target, self.floor_, self.random_state)
+        self.trees_ = _trained(fleet, seen, target, self.floor_, self.random_state)
         return self
 
     def plan(self, fleet: Fleet) -> Plan:
@@ -73,7 +73,7 @@ class _AboveNow(Scaled):
         return np.where(self.fleet.age > 0, np.maximum(wanted, self.last), wanted)
 
 
-def _learnt(
+def _trained(
     fleet: Fleet, seen: Lags, share: float, floor: float, random_state: int
 ) -> xgboost.Booster:
     library = optional("xgboost", "The policy 'boosting'", "learn")
@@ -87,8 +87,8 @@ def _learnt(
     rise = np.log(use / seen.scale[asked])
     settings: dict[str, Any] = {**_TREES, "seed": random_state, "quantile_alpha": share}
     examples = library.DMatrix(_rows(seen, asked), rise)
-    learnt: xgboost.Booster = library.train(settings, examples, _ROUNDS)
-    return learnt
+    trees: xgboost.Booster = library.train(settings, examples, _ROUNDS)
+    return trees
 
 
 def _rows(seen: Lags, decisions: Ints) -> Any:

@@ -82,7 +82,7 @@ class _Recommender(Plan):
 
     @classmethod
     def joined(cls, fleet: Fleet, parts: Sequence[Part[Self]]) -> Plan:
-        # nothing is learnt but where a run starts
+        # nothing is learned but where a run starts
         return cls(fleet, parts[0].plan.startup, parts[0].plan.top)
 
 

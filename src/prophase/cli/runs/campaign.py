@@ -119,7 +119,7 @@ def set_command(
         for assignment in assignments or ():
             held.set(assignment, actor=who())
         settings = held.settings.read()
-        source, ladders = held.settings.advice()
+        source, ladders = held.settings.recommended()
     touched = {assignment.partition("=")[0].strip() for assignment in assignments or ()}
     rows = [
         {"setting": key, "value": value, "what": known_setting(key).text}

@@ -55,8 +55,8 @@ def command(
         )
         say(f"Learnt from {len(runs):,} runs of {path}.")
     talk = Conversation(made, log)
-    if talk.learnt:
-        say(f"Learnt from {talk.learnt:,} outcomes of {log}.")
+    if talk.outcomes:
+        say(f"Learnt from {talk.outcomes:,} outcomes of {log}.")
     for line in sys.stdin:
         if not line.strip():
             continue

@@ -98,7 +98,7 @@ def write_deployment(job: Assignment, place: Path, dag_id: str) -> None:
         )
         (fresh / "pipeline.yaml").write_text(job.pipeline.text, encoding="utf-8")
         write_durably(fresh / "deployment.json", deployment_text(job, dag_id))
-        # Airflow looks for DAGs in every file that it is not told to leave alone
+        # Airflow looks for DAGs in every file that .airflowignore does not name
         (fresh / ".airflowignore").write_text("code/\n", encoding="utf-8")
         if job.code is not None:
             shutil.copytree(job.code, fresh / "code", symlinks=True)

@@ -144,7 +144,7 @@ class AirflowExecutor:
     # the rest
 
     def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
-        """Have the attempts that begin from now on use these; an Airflow Variable tells them."""
+        """Have attempts from now on use these; an Airflow Variable passes them on."""
         self._allocations = {task: dict(values) for task, values in allocations.items()}
 
     def repair(self, job: Assignment) -> str | None:

@@ -63,7 +63,7 @@ class KubernetesExecutor:
         self.prometheus = prometheus or os.environ.get("PROPHASE_PROMETHEUS")
         self.image = os.environ.get("PROPHASE_KUBE_IMAGE", DEFAULT_IMAGE)
         self._allocations: Mapping[str, Mapping[str, Any]] = {}
-        #: Jobs and pods of each campaign, as the API server tells of their changes
+        #: Jobs and pods of each campaign, as the API server reports their changes
         self._views: dict[str, tuple[WatchedObjects, WatchedObjects]] = {}
 
     # deployment
@@ -124,7 +124,7 @@ class KubernetesExecutor:
             for attempt in attempts:
                 if attempt.pod is None or attempt.result is None:
                     return ExecutorCheck(
-                        "failed", f"the pod of task {task} is gone, with what it told"
+                        "failed", f"the pod of task {task} is gone, with its output"
                     )
                 cores = self._cores(job, task)
                 rows.append(attempt_row(attempt, cores, self.prometheus, self.namespace))

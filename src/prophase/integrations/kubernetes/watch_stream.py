@@ -1,8 +1,8 @@
 """A view of objects that the API server keeps up to date: one list, then a stream of changes.
 
 The stream goes on where the last one ended (``resourceVersion``; bookmarks carry it on while
-nothing happens). When the server no longer has the changes since then (410 Gone), the view is made
-anew from a list.
+nothing happens). When the server no longer has the changes since then (410 Gone), the view
+starts over from a list.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class WatchedObjects:
                 self._read()
                 pause_s = _FIRST_PAUSE_S
                 continue
-            except WatchError as told:
-                if told.code == _GONE:
-                    _log.info("watch of %s: too old (410), listing anew", self._selector)
-                # whatever the server says against our place in the stream: begin anew
+            except WatchError as cause:
+                if cause.code == _GONE:
+                    _log.info("watch of %s: too old (410), listing again", self._selector)
+                # whatever the server says against our place in the stream: start over
                 self._version = None
             except Exception as broken:
                 if self._over.is_set():

@@ -66,7 +66,7 @@ def log_evaluation(
 
 
 def numbers_of(measures: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, float]]:
-    """Yield every number of nested measures, by a name that tells its place.
+    """Yield every number of nested measures, by a name that gives its place.
 
     Examples
     --------

@@ -217,8 +217,8 @@ def _reason(cause: urllib.error.HTTPError) -> str:
         return f"HTTP {cause.code}"
 
 
-def _after(told: str | None, attempt: int) -> float:
+def _after(retry_after: str | None, attempt: int) -> float:
     """Return how long to wait: what the server says, else twice as long each time."""
-    if told is not None and told.strip().isdigit():
-        return min(float(told), _LONGEST_WAIT_S)
+    if retry_after is not None and retry_after.strip().isdigit():
+        return min(float(retry_after), _LONGEST_WAIT_S)
     return min(0.25 * 2.0 ** (attempt - 1), _LONGEST_WAIT_S)

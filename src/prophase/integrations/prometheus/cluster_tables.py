@@ -35,7 +35,7 @@ from prophase.trace.readers.prometheus import (
 
 #: usage is asked for so many seconds at a time
 _SPAN_S = 6 * 3600.0
-#: told what is being done and how far it is, 0..100
+#: called with what is being done and how far it is, 0..100
 Progress = Callable[[str, float | None], object]
 
 
@@ -67,7 +67,7 @@ class _Use:
             if metric in self.count:
                 found[column] = self.total[metric] * step_s
         if self.cpu_s and job["start_s"] and job["end_s"] and job["end_s"] > job["start_s"]:
-            # rates fall short at both ends of a run; a counter that began anew falls short, too
+            # rates fall short at both ends of a run; a counter that was reset falls short, too
             whole = self.cpu_s / (job["end_s"] - job["start_s"])
             found["cpu_mean_cores"] = max(found.get("cpu_mean_cores", 0.0), whole)
         return found

@@ -1,4 +1,4 @@
-"""Nodes as kube-state-metrics tells of them."""
+"""Nodes as kube-state-metrics reports them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """AI4DL with the names and defaults of its README, on today's libraries.
 
 ``mode="corrected"``, the default, gives a sample the phase of that sample, reads a history in the
-order it was learnt in, and gives the first samples, whose history is not there, no phase.
+order it was learned in, and gives the first samples, whose history is not there, no phase.
 ``mode="parity"`` labels as the original does, bit for bit: a phase comes from the sample before,
 histories are read feature by feature, and the first samples have the phase of all-zero features.
 """
@@ -165,7 +165,7 @@ class AI4DL:
         hidden = self.kmeans.cluster_centers_.shape[1]
         if hidden != self.crbm.hidden:
             raise InputError(
-                f"the phases were learnt on {hidden} hidden features and the CRBM has "
+                f"the phases were learned on {hidden} hidden features and the CRBM has "
                 f"{self.crbm.hidden}: these parts belong to different models."
             )
         metrics = len(self.crbm.v_bias)

@@ -82,7 +82,7 @@ def headline(usage: pd.DataFrame, metric: str, origin: str, random_state: int = 
     Parameters
     ----------
     usage : DataFrame
-        Series of containers; half of them are learnt from, the others judged.
+        Series of containers; half of them are learned from, the others judged.
     metric : str
         The resource that is allocated.
     origin : str

@@ -70,7 +70,7 @@ def reproduce(
             "ours": f"{ours:.3f}",
             # another network on other samples cannot repeat theirs, but has to be as good
             "verdict": "in kind" if ours <= max(theirs, 0.10) else "DIFFERS",
-            "reason": "theirs was learnt from 28,948 samples that are not public, ours from the "
+            "reason": "theirs was learned from 28,948 samples that are not public, ours from the "
             "204 of the file",
         }
     )

@@ -66,7 +66,7 @@ def sharing_saves(trace: Trace) -> PublishedFinding:
 
 
 def sharing_costs(trace: Trace) -> PublishedFinding:
-    """Name what only a measurement of each GPU, or of each pair of jobs, can tell."""
+    """Name what only a measurement of each GPU, or of each pair of jobs, can show."""
     return PublishedFinding(
         "sharing_costs",
         "Contention on shared GPUs",

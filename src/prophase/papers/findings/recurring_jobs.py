@@ -1,4 +1,4 @@
-"""How often the same job comes back, and how well its past foretells its run time."""
+"""How often the same job comes back, and how well its past predicts its run time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prophase.trace.describe.column_arrays import Floats, Ints, has_values
 from prophase.trace.describe.job_counts import instances_of
 from prophase.trace.trace_tables import Trace
 
-#: keys of a recurring job, the most telling first
+#: keys of a recurring job, the most specific first
 KEYS = (("group", "task"), ("group",), ("user", "name"), ("user", "task"), ("name",))
 _OFTEN = 5
 _CLOSE = 0.25

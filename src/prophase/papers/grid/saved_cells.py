@@ -52,7 +52,7 @@ def _from_csv(path: Path) -> FoundGrid | None:
     except ValueError as cause:
         raise FormatError(f"{path}: {cause}. Correct that line.") from cause
     if "algorithm" not in cells:
-        # each of the authors' files is of one algorithm, which only its name tells
+        # each of the authors' files is of one algorithm, which only its name gives
         word = next((one for one in ("hdbscan", "optics") if one in path.name), "unknown")
         cells.insert(0, "algorithm", word)
     return FoundGrid(as_grid(cells), published)

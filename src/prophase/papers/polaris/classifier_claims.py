@@ -77,10 +77,10 @@ def table_v_items() -> Iterator[PaperClaim]:
 def classifier_items(
     inputs: Inputs, profiler: WorkloadProfiler, *, random_state: int = 0
 ) -> Iterator[PaperClaim]:
-    """The classifier trained anew: how wide its input is, and its accuracy on honest splits."""
+    """The classifier retrained: how wide its input is, and its accuracy on honest splits."""
     wide = ("Section III-C, one-hot", "metadata features become columns", f"{METADATA} to "
             f"{ONE_HOT:,}")  # fmt: skip
-    accuracy = ("Section III-C, accuracy", "profiles are told from metadata alone",
+    accuracy = ("Section III-C, accuracy", "profiles are predicted from metadata alone",
                 f"{ACCURACY_PCT} %, split by row")  # fmt: skip
     try:
         found = compare_classifiers(

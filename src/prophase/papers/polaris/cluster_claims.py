@@ -84,7 +84,7 @@ def _choice(inputs: Inputs) -> Iterator[PaperClaim]:
 
 
 def profile_items(inputs: Inputs, profiler: WorkloadProfiler) -> Iterator[PaperClaim]:
-    """The chosen clustering made anew, and Fig. 4."""
+    """The chosen clustering made again, and Fig. 4."""
     found = profiler.statistics_
     claim = "the chosen clustering"
     published = (

@@ -52,7 +52,7 @@ def printed_error_items(inputs: Inputs) -> Iterator[PaperClaim]:
 
 
 def prediction_items(inputs: Inputs, *, random_state: int = 0) -> Iterator[PaperClaim]:
-    """The paper's predictor run anew, on jobs it has not learnt from, beside a look-up."""
+    """The paper's predictor run again, on jobs it has not trained on, beside a look-up."""
     claim = "profile means predict 80 % of durations within 5 %"
     split = split_by_job(inputs.rows, 0.3, random_state=random_state)
     train, test = inputs.rows.iloc[split.train], inputs.rows.iloc[split.test]

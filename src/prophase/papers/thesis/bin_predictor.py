@@ -45,8 +45,8 @@ class BinPredictor:
     sampling : {"none", "random", "smote"}, default="none"
         How rare bins are over-sampled. Without it, ``svm`` is weighted.
     unseen_scenarios : bool, default=False
-        Choose settings on scenarios that were not learnt from, as new ones will be. The thesis
-        chose them on runs at random, which share scenarios with those learnt from.
+        Choose settings on scenarios that were not trained on, as new ones will be. The thesis
+        chose them on runs at random, which share scenarios with the training runs.
     trials : int, default=20
         Settings tried by the Bayesian search.
     penalty : float, default=10
@@ -103,14 +103,14 @@ class BinPredictor:
         self.preprocessing_ = Preprocessing().fit(runs, peak)
         seen = self.preprocessing_.transform(runs)
         groups = scenarios_of(runs) if self.unseen_scenarios else None
-        learnt = Runs(peak, self.binning_)
+        binned = Runs(peak, self.binning_)
         self.tuned_: Tuned = tune(
-            kind, seen, learnt, folds(classes, groups, random_state=self.random_state),
+            kind, seen, binned, folds(classes, groups, random_state=self.random_state),
             sampling=self.sampling, trials=self.trials, penalty=self.penalty,
             random_state=self.random_state,
         )  # fmt: skip
         self.classifier_: Classifier = trained(
-            kind, self.tuned_.settings, seen, learnt, self.sampling, self.random_state
+            kind, self.tuned_.settings, seen, binned, self.sampling, self.random_state
         )
         self.data_hash_ = hashlib.sha256(seen.tobytes() + classes.tobytes()).hexdigest()
         return self
@@ -198,7 +198,7 @@ class BinPredictor:
             ).restore(Parts(meta["classifier_parts"], model.arrays, model.blobs))
         except (KeyError, TypeError, ValueError) as cause:
             raise ModelFileError(
-                f"{path}: lacks a part of the predictor ({cause}). Fit it anew."
+                f"{path}: lacks a part of the predictor ({cause}). Fit it again."
             ) from cause
         except (ModelFileError, ParameterError) as cause:
             raise ModelFileError(f"{path}: {cause}") from cause
@@ -206,7 +206,7 @@ class BinPredictor:
 
     def _require_fit(self) -> None:
         if not hasattr(self, "classifier_"):
-            raise ParameterError("the predictor has not learnt yet. Call fit(jobs) first.")
+            raise ParameterError("the predictor is not fitted yet. Call fit(jobs) first.")
 
     def _refuse_other_task(self, jobs: pd.DataFrame) -> None:
         if not self.task_ or "task" not in jobs:

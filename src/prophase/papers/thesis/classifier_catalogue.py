@@ -1,6 +1,6 @@
 """Ours: a line through logarithms that reaches beyond what was seen, and a tuned margin.
 
-A classifier cannot name a bin that no run it learnt from was in, and the heaviest bins have
+A classifier cannot name a bin that no run it learned from was in, and the heaviest bins have
 runs of two or three scenarios only. A line can: the logarithm of a run's need above the least
 one grows evenly with the logarithms of what drives it. The margin above it, in deviations of
 its errors, is tuned on u_score like any other setting.
@@ -26,7 +26,7 @@ from prophase.trace.describe.column_arrays import Floats, Ints
 
 #: share of the least peak that every run needs, whatever drives it
 _BASE = 0.9
-#: errors of the heaviest share of runs tell how far off the line is where it matters
+#: errors of the heaviest share of runs show how far off the line is where it matters
 _HEAVY_SHARE = 0.2
 
 

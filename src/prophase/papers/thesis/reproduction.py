@@ -347,7 +347,7 @@ def _tables_12_and_13(assessed: Assessment, found: dict[str, list[Experiment]]) 
         rows.append(
             compared(
                 "Table 13",
-                f"{what}, our advice: before, after, %",
+                f"{what}, our recommendations: before, after, %",
                 [step.before, step.after or 0.0, step.improved],
                 [mine[name].before, mine[name].after, mine[name].improved_pct],
                 tolerance=float("inf"),
@@ -360,7 +360,7 @@ def _tables_12_and_13(assessed: Assessment, found: dict[str, list[Experiment]]) 
 def _our_run(
     assessed: Assessment, estimates: dict[str, float]
 ) -> dict[str, arithmetic.RunEstimate]:
-    """Return what one run would ask for by our static advice and predictors."""
+    """Return what one run would ask for by our static recommendations and predictors."""
     tasks = assessed.tasks
     by_task = {published.STAND_INS[task]: value for task, value in estimates.items()}
     asked = tasks["advice_gib"].fillna(tasks["request_gib"])

@@ -24,7 +24,7 @@ FOLDS = 3
 
 
 class TrainTestSplit(NamedTuple):
-    """Rows learnt from and rows judged on."""
+    """Rows learned from and rows judged on."""
 
     train: Ints
     test: Ints
@@ -148,7 +148,7 @@ def tune(
     Parameters
     ----------
     runs : Runs
-        Peaks of the rows and the bins they are to be told into.
+        Peaks of the rows and the bins they are classified into.
     parts : list of Split
         Folds of the rows; over-sampling happens inside each, never on what it is judged on.
     trials : int, default=20
@@ -208,8 +208,8 @@ def validated(
     classes, bins = binning.classes(peak), len(binning)
     total = np.zeros((bins, bins), dtype=np.int64)
     for train, test in parts:
-        learnt = Runs(peak[train], binning)
-        made = trained(kind, settings, seen[train], learnt, sampling, random_state)
+        runs = Runs(peak[train], binning)
+        made = trained(kind, settings, seen[train], runs, sampling, random_state)
         total += score(classes[test], made.predict(seen[test]), bins=bins).confusion
     return Score(total, penalty)
 
@@ -222,7 +222,7 @@ def trained(
     sampling: Sampling,
     random_state: int,
 ) -> Classifier:
-    """Return a classifier that has learnt from over-sampled rows."""
+    """Return a classifier that has learned from over-sampled rows."""
     classes = runs.binning.classes(runs.peak_gib)
     made = kind(settings, random_state=random_state)
     if sampling == "none":

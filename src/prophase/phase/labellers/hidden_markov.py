@@ -55,8 +55,8 @@ class HiddenMarkov:
 
     def arrays(self) -> dict[str, Floats]:
         names = ("start", "moves", "weights", "variance", "level", "spread")
-        told = np.array([self.model.log_likelihood, float(self.model.samples)])
-        return {**{name: getattr(self.model, name) for name in names}, "told": told}
+        fit = np.array([self.model.log_likelihood, float(self.model.samples)])
+        return {**{name: getattr(self.model, name) for name in names}, "told": fit}
 
     @classmethod
     def learn(

@@ -12,7 +12,7 @@ NO_PHASE = -1
 
 
 class Labeller(Protocol):
-    """A learnt way of giving each sample a phase from it and the samples before it."""
+    """A learned way of giving each sample a phase from it and the samples before it."""
 
     #: how users call it
     name: str
@@ -21,7 +21,7 @@ class Labeller(Protocol):
 
     @property
     def n_phases(self) -> int:
-        """Number of phases it tells apart."""
+        """Number of phases."""
         ...
 
     def label(self, values: Floats) -> Ints:
@@ -33,12 +33,12 @@ class Labeller(Protocol):
         ...
 
     def arrays(self) -> dict[str, Floats]:
-        """Return what was learnt."""
+        """Return what was learned."""
         ...
 
 
 class Learner(Labeller, Protocol):
-    """A labeller that can be learnt, saved and restored."""
+    """A labeller that can be learned, saved and restored."""
 
     @classmethod
     def learn(

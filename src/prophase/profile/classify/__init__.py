@@ -1,1 +1,1 @@
-"""Which profile will a job have? Told from what is known when it is submitted."""
+"""Which profile will a job have? Predicted from what is known when it is submitted."""

@@ -36,7 +36,7 @@ UNKNOWN = "unknown"
 
 
 class ProfileClassifier:
-    """Tell a job's profile from what is known when it is submitted.
+    """Predict a job's profile from what is known when it is submitted.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class ProfileClassifier:
         self.classes_ = found.classes
         self.threshold_ = self._threshold(known, words, found)
         self.method_ = self._make().learn(words, found.codes, len(found.classes))
-        self.encoding_ = OneHot.learnt(words)
+        self.encoding_ = OneHot.fit(words)
         self.size_ = self.encoding_.size(words)
         one = len(found.classes) == 1
         only = (f"There is one profile only, {found.classes[0]}: every job gets it.",)
@@ -125,7 +125,7 @@ class ProfileClassifier:
         partial : bool, default=False
             Answer also where some of the metadata columns are absent.
         """
-        return self.learnt_method().probabilities(self.words(jobs, partial=partial))
+        return self.fitted_method().probabilities(self.words(jobs, partial=partial))
 
     def predict(self, jobs: pd.DataFrame, *, partial: bool = False) -> NDArray[Any]:
         """Return the most probable profile of each job, however improbable it is."""
@@ -145,21 +145,21 @@ class ProfileClassifier:
             before) and ``reason``, with the index of ``jobs``.
         """
         words = self.words(jobs, partial=partial)
-        found = self.learnt_method().probabilities(words)
+        found = self.fitted_method().probabilities(words)
         best = found.argmax(axis=1)
         probability = found[np.arange(len(best)), best]
         seen = self.encoding_.codes(words) >= 0
         nothing = ~seen.any(axis=1)
         unsure = probability < self.threshold_.value
         candidate = np.array([self.classes_[code] for code in best], dtype=object)
-        told = zip(words.values.tolist(), seen.tolist(), unsure.tolist(), strict=True)
+        rows = zip(words.values.tolist(), seen.tolist(), unsure.tolist(), strict=True)
         return pd.DataFrame(
             {
                 "profile": np.where(nothing | unsure, UNKNOWN, candidate),
                 "probability": probability,
                 "candidate": candidate,
                 "seen": seen.sum(axis=1),
-                "reason": [self._reason(*one) for one in told],
+                "reason": [self._reason(*one) for one in rows],
             },
             index=jobs.index,
         )
@@ -212,7 +212,7 @@ class ProfileClassifier:
             self.method_ = self._make().restored(parts)
         except (KeyError, TypeError, ValueError) as cause:
             raise ModelFileError(
-                f"{path}: lacks a part of the classifier ({cause}). Train it anew."
+                f"{path}: lacks a part of the classifier ({cause}). Retrain it."
             ) from cause
         except (ModelFileError, ParameterError) as cause:
             raise ModelFileError(f"{path}: {cause}") from cause
@@ -245,10 +245,10 @@ class ProfileClassifier:
         known = ", ".join(column for column, _, yes in held if yes)
         new = ", ".join(column for column, word, yes in held if word is not None and not yes)
         absent = ", ".join(column for column, word, _ in held if word is None)
-        told = f"{known} seen before"
-        told += f", {new} new" if new else ""
-        told += f", no {absent}" if absent else ""
-        return f"{told}; too unsure to name one" if unsure else told
+        reason = f"{known} seen before"
+        reason += f", {new} new" if new else ""
+        reason += f", no {absent}" if absent else ""
+        return f"{reason}; too unsure to name one" if unsure else reason
 
     def words(self, jobs: pd.DataFrame, *, partial: bool = False) -> Words:
         """Return the metadata of jobs as the classifier reads it."""
@@ -256,14 +256,14 @@ class ProfileClassifier:
         refuse_other_columns(jobs, self.columns_, partial=partial)
         return words_of(jobs, self.columns_)
 
-    def learnt_method(self) -> Method:
-        """Return what has been learnt."""
+    def fitted_method(self) -> Method:
+        """Return the fitted method."""
         self._require_fit()
         return self.method_
 
     def _require_fit(self) -> None:
         if not hasattr(self, "method_"):
-            raise ParameterError("the classifier has not learnt yet. Call fit(jobs, labels) first.")
+            raise ParameterError("the classifier is not fitted yet. Call fit(jobs, labels) first.")
 
 
 def labels_of(jobs: pd.DataFrame, labels: Sequence[Any] | NDArray[Any] | pd.Series | str) -> Labels:

@@ -1,4 +1,4 @@
-"""Compare ways of telling profiles, all on the same labels and the same splits."""
+"""Compare classifiers of profiles, all on the same labels and the same splits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ClassifierComparison:
     table: pd.DataFrame
     #: (method, split) -> scores per profile
     reports: dict[tuple[str, str], ClassifierScores]
-    #: split -> (jobs learnt from, jobs judged on)
+    #: split -> (training jobs, jobs judged on)
     sides: dict[str, tuple[int, int]]
     columns: tuple[str, ...]
     size: EncodingSize
@@ -93,7 +93,7 @@ def compare_classifiers(
     columns, notes = choose_columns(jobs, metadata, label=label)
     known = jobs.iloc[found.rows]
     words = words_of(known, columns)
-    sides, told = _split(known, splits, test_share, random_state)
+    sides, split_notes = _split(known, splits, test_share, random_state)
     rows, reports = [], {}
     for name in methods:
         for split, side in sides.items():
@@ -102,7 +102,7 @@ def compare_classifiers(
             began = time.perf_counter()
             method = method_named(name, random_state=random_state)
             train, test = side.train, side.test
-            # numbered anew: what the train side has not seen is no profile to it
+            # renumbered: what the train side has not seen is no profile to it
             present, codes = np.unique(found.codes[train], return_inverse=True)
             method.learn(words.rows(train), codes, len(present))
             fitted = time.perf_counter()
@@ -126,8 +126,8 @@ def compare_classifiers(
         reports=reports,
         sides={name: (len(side.train), len(side.test)) for name, side in sides.items()},
         columns=columns,
-        size=OneHot.learnt(words).size(words),
-        notes=(*notes, *found.notes, *told),
+        size=OneHot.fit(words).size(words),
+        notes=(*notes, *found.notes, *split_notes),
     )
 
 

@@ -1,4 +1,4 @@
-"""How well profiles were told: accuracy and F1, per profile, and who was taken for whom."""
+"""How well profiles were predicted: accuracy and F1, per profile, and who was taken for whom."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prophase.profile.classify.profile_labels import Label
 
 @dataclass(frozen=True)
 class ClassifierScores:
-    """Scores of one classifier on jobs it has not learnt from.
+    """Scores of one classifier on jobs it has not trained on.
 
     Classes without a job on either side of a comparison do not count in ``macro_f1``.
     """
@@ -29,7 +29,7 @@ class ClassifierScores:
     confusion: pd.DataFrame
     #: profiles that jobs had and no answer named
     never_predicted: tuple[Label, ...]
-    #: profiles that jobs had and no job learnt from
+    #: profiles that jobs had and no job learned from
     never_learnt: tuple[Label, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,13 +49,13 @@ class ClassifierScores:
         }
 
 
-def score(truth: Ints, answer: Ints, classes: tuple[Label, ...], learnt: Ints) -> ClassifierScores:
+def score(truth: Ints, answer: Ints, classes: tuple[Label, ...], learned: Ints) -> ClassifierScores:
     """Compare answers with the truth, both as numbers of ``classes``.
 
     Parameters
     ----------
-    learnt : array
-        Numbers of the profiles that were learnt from.
+    learned : array
+        Numbers of the profiles that were learned from.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def score(truth: Ints, answer: Ints, classes: tuple[Label, ...], learnt: Ints) -
         per_class=table.reset_index(drop=True),
         confusion=pd.DataFrame(matrix, index=list(classes), columns=list(classes)).loc[used, used],
         never_predicted=_those(classes, (support > 0) & (named == 0)),
-        never_learnt=_those(classes, (support > 0) & ~np.isin(np.arange(width), learnt)),
+        never_learnt=_those(classes, (support > 0) & ~np.isin(np.arange(width), learned)),
     )
 
 

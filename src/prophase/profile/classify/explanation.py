@@ -179,7 +179,7 @@ def shap_of_job(
 
 def explained_method(classifier: ProfileClassifier) -> OneHotBoosted:
     """Return the trees behind a classifier, or say why there are none to look at."""
-    method = classifier.learnt_method()
+    method = classifier.fitted_method()
     if not isinstance(method, OneHotBoosted):
         raise ParameterError(
             f"explanations are of the xgboost classifier; this one is {classifier.method}."

@@ -74,7 +74,7 @@ def choose_columns(
     if not known:
         asked = "none of " + ", ".join(PAPER_COLUMNS) if wanted == "paper" else "no such column"
         raise MissingColumnError(
-            f"jobs are told apart by metadata known at submission, and the table has {asked} "
+            f"jobs are classified by metadata known at submission, and the table has {asked} "
             "with values. Name other columns, or import a source that records them."
         )
     return tuple(known), notes

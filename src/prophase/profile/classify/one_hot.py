@@ -34,12 +34,12 @@ class EncodingSize:
 
 @dataclass(frozen=True)
 class OneHot:
-    """A learnt encoding: which word of which column has which place.
+    """A learned encoding: which word of which column has which place.
 
     Examples
     --------
     >>> words = Words(("user",), np.array([["ann"], ["bob"], ["ann"]], dtype=object))
-    >>> encoding = OneHot.learnt(words)
+    >>> encoding = OneHot.fit(words)
     >>> unseen = Words(("user",), np.array([["bob"], ["eve"]], dtype=object))
     >>> encoding.encode(unseen).toarray()
     array([[0., 1.],
@@ -51,7 +51,7 @@ class OneHot:
     places: tuple[dict[str, int], ...]
 
     @classmethod
-    def learnt(cls, words: Words) -> OneHot:
+    def fit(cls, words: Words) -> OneHot:
         """Give every word its place: columns in order, words in alphabetical order."""
         places, first = [], 0
         for column in range(len(words.columns)):

@@ -2,7 +2,7 @@
 
 What a probability is worth differs between traces: the same 0.6 is right nine times out of
 ten where users repeat themselves and half of the time where they do not. So the line is
-drawn on the jobs learnt from, at three moments of their time: the jobs after it are answered
+drawn on the training jobs, at three moments of their time: the jobs after it are answered
 by a model of what had ended before. The line of a moment is the least probability from which
 on its answers were right nine times out of ten, and the highest of the three is taken: a trace
 that changed once will change again. Where time does not allow three, a random fifth is added.
@@ -24,7 +24,7 @@ from prophase.trace.split import Split, split_by_row, split_by_time
 
 #: share of the answers that are to be right
 WANTED = 0.9
-#: more likely than all other profiles together: where nothing better can be learnt
+#: more likely than all other profiles together: where nothing better can be learned
 FALLBACK = 0.5
 #: shares of the jobs that come after the moments
 _LATER = (0.6, 0.4, 0.2)
@@ -47,10 +47,10 @@ class Threshold:
 
     def sentence(self) -> str:
         """Return the line and its reason."""
-        told = f"Unknown below probability {self.value:.2f}: {self.why}"
+        text = f"Unknown below probability {self.value:.2f}: {self.why}"
         if self.kept is None or self.right is None:
-            return told + "."
-        return f"{told}; above it are {self.kept:.0%} of them, and {self.right:.0%} are right."
+            return text + "."
+        return f"{text}; above it are {self.kept:.0%} of them, and {self.right:.0%} are right."
 
 
 def learn_threshold(
@@ -61,7 +61,7 @@ def learn_threshold(
     make: Callable[[], Method],
     random_state: int = 0,
 ) -> Threshold:
-    """Draw the line on blocks of later jobs, each told by a model of the earlier ones."""
+    """Draw the line on blocks of later jobs, each predicted by a model of the earlier ones."""
     if classes < 2:
         return Threshold(0.0, "there is one profile only")
     if len(words) < 5 * _FEWEST:
@@ -75,8 +75,8 @@ def learn_threshold(
         early, late = split.train, split.test
         method = make().learn(words.rows(early), codes[early], classes)
         found = method.probabilities(words.rows(late))
-        told = f"on {len(late):,} {when} jobs held out for it"
-        lines.append(_line(found.max(axis=1), found.argmax(axis=1) == codes[late], told))
+        held_out = f"on {len(late):,} {when} jobs held out for it"
+        lines.append(_line(found.max(axis=1), found.argmax(axis=1) == codes[late], held_out))
     highest = max(lines, key=lambda line: line.value)
     more = f", the highest line of {len(lines)} such groups" if len(lines) > 1 else ""
     return replace(highest, why=highest.why + more)
@@ -95,7 +95,7 @@ def _moments(jobs: pd.DataFrame) -> list[Split]:
     return found
 
 
-def _line(probability: Floats, right: Any, told: str) -> Threshold:
+def _line(probability: Floats, right: Any, held_out: str) -> Threshold:
     order = np.argsort(-probability, kind="stable")
     levels, hits = probability[order], np.cumsum(right[order])
     kept = np.arange(1, len(order) + 1)
@@ -105,13 +105,13 @@ def _line(probability: Floats, right: Any, told: str) -> Threshold:
     if not good.any():
         above = probability >= FALLBACK
         share = float(right[above].mean()) if above.any() else 0.0
-        why = f"no line makes {WANTED:.0%} of the answers right, {told}"
+        why = f"no line makes {WANTED:.0%} of the answers right, {held_out}"
         return Threshold(FALLBACK, why, float(above.mean()), share)
     last = int(np.flatnonzero(good)[-1])
     if last == len(order) - 1:
-        why = f"{WANTED:.0%} of the answers are right without a line, {told}"
+        why = f"{WANTED:.0%} of the answers are right without a line, {held_out}"
         return Threshold(0.0, why, 1.0, float(right.mean()))
     # the middle between the last good answer and the first bad group
     value = float(0.5 * (levels[last] + levels[last + 1]))
     share = float(hits[last] / kept[last])
-    return Threshold(value, f"chosen {told}", float(kept[last] / len(order)), share)
+    return Threshold(value, f"chosen {held_out}", float(kept[last] / len(order)), share)

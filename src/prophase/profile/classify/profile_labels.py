@@ -29,7 +29,7 @@ class Labels:
 
 
 def numbered(labels: Sequence[Any] | NDArray[Any] | pd.Series, jobs: int) -> Labels:
-    """Return the labels that can be learnt; outliers (-1) and missing ones are left out.
+    """Return the labels that can be learned; outliers (-1) and missing ones are left out.
 
     Examples
     --------

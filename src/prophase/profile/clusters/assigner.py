@@ -50,7 +50,7 @@ class Assigner:
     metric: str
     #: profiles that are no more; their jobs, and outliers, are looked up in ``later``
     retired: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    #: what was learnt since; profiles that are not retired are never touched by it
+    #: what was learned since; profiles that are not retired are never touched by it
     later: Assigner | None = None
 
     def assign(self, values: Floats, *, reject: bool = True) -> Assignment:

@@ -13,16 +13,16 @@ from prophase.profile.clusters.generators.generator_names import default_generat
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.trace.describe.column_arrays import has_values
 
-#: jobs that they are learnt from: on synthetic and real traces more change their number little
+#: jobs that they are learned from: on synthetic and real traces more change their number little
 _SAMPLED = 3_000
-#: a kind that a reader is told of stands for one job in a hundred, or more
+#: a kind that a reader is shown stands for one job in a hundred, or more
 _LEAST_SHARE = 0.01
 
 
 def default_profiles(jobs: pd.DataFrame, *, random_state: int = 0) -> WorkloadProfiler:
     """Learn as many profiles as a reader can use: each stands for 1 % of the jobs or more.
 
-    They are learnt from a sample of the jobs that completed, of those that ended if none did.
+    They are learned from a sample of the jobs that completed, of those that ended if none did.
     ``WorkloadProfiler().fit(jobs)`` tells smaller kinds apart, from all jobs.
 
     Examples
@@ -43,12 +43,12 @@ def default_profiles(jobs: pd.DataFrame, *, random_state: int = 0) -> WorkloadPr
 
 
 def kept_profiles(path: Path, jobs: pd.DataFrame) -> WorkloadProfiler | None:
-    """Return the profiles of a file if they were learnt from these jobs, or some of them."""
+    """Return the profiles of a file if they were learned from these jobs, or some of them."""
     if not path.is_file():
         return None
     try:
         found = WorkloadProfiler.load(path)
     except ModelFileError:
-        # damaged, or of another version: who asks for the file itself is told so
+        # damaged, or of another version: who asks for the file itself gets the error
         return None
     return found if found.learnt_from(jobs) else None

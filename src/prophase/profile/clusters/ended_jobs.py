@@ -1,4 +1,4 @@
-"""Which jobs profiles are learnt from: those that have ended, and perhaps ended well."""
+"""Which jobs profiles are learned from: those that have ended, and perhaps ended well."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _ENOUGH = 30
 _SURE = 0.01
 #: fewest jobs of an hour of the day that is compared with others
 _JOBS_OF_AN_HOUR = 5
-#: a daily pattern that explains less is not worth telling
+#: a daily pattern that explains less is not worth reporting
 _WORTH_TELLING = 0.02
 _DAY_S = 86_400.0
 #: a job is an anomaly this many interquartile ranges outside the quartiles
@@ -152,7 +152,7 @@ def _season(values: Floats, clock_s: Floats | None) -> Season | None:
     """Compare hours of the day by Kruskal and Wallis' test; None if nothing can be said."""
     if clock_s is None or not np.isfinite(clock_s).all() or len(values) < _ENOUGH:
         return None
-    # on a single day the hour cannot be told from a trend
+    # on a single day the hour cannot be distinguished from a trend
     if np.ptp(values) == 0 or np.ptp(clock_s) < 2 * _DAY_S:
         return None
     hour = np.floor(clock_s % _DAY_S / 3600).astype(np.int64)

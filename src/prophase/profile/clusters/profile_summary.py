@@ -13,14 +13,14 @@ from prophase.profile.clusters.profiles import Profile
 def profiles_as_json(
     profiler: WorkloadProfiler, profiles: Sequence[Profile] | None = None
 ) -> dict[str, Any]:
-    """Return how profiles were learnt and what each is.
+    """Return how profiles were learned and what each is.
 
     Parameters
     ----------
     profiles : sequence of Profile, optional
-        The profiles as they are now, if jobs were counted in since they were learnt.
+        The profiles as they are now, if jobs were counted in since they were learned.
     """
-    told: dict[str, Any] = finite(
+    summary: dict[str, Any] = finite(
         {
             "generator": profiler.generator_settings_,
             "transform": profiler.transform_.name,
@@ -31,4 +31,4 @@ def profiles_as_json(
             "profiles": [one.to_dict() for one in profiles or profiler.profiles_],
         }
     )
-    return told
+    return summary

@@ -24,7 +24,7 @@ from prophase.profile.clusters.assigner import Assignment, learn_assigner
 from prophase.profile.clusters.clustering import Clustering, Generator, cluster_statistics
 from prophase.profile.clusters.generators.generator_names import default_generator
 from prophase.profile.clusters.profiler_file import (
-    LearntProfiles,
+    FittedProfiles,
     arrays_to_keep,
     restore,
     settings_to_keep,
@@ -49,7 +49,7 @@ class Recognised:
     learnt: bool
 
 
-class WorkloadProfiler(LearntProfiles):
+class WorkloadProfiler(FittedProfiles):
     """Group jobs by how they use resources.
 
     Parameters
@@ -166,8 +166,8 @@ class WorkloadProfiler(LearntProfiles):
         lacking = [name for name in self.columns_ if name not in jobs]
         if lacking:
             raise MissingColumnError(
-                f"these profiles were learnt with {', '.join(lacking)}, which the job table "
-                "lacks. Give a table of the same source, or learn profiles anew."
+                f"these profiles were learned with {', '.join(lacking)}, which the job table "
+                "lacks. Give a table of the same source, or learn profiles again."
             )
         scaled = self.transform_(_filled(jobs, self.columns_))
         found = self.assigner_.assign(scaled, reject=reject)
@@ -195,7 +195,7 @@ class WorkloadProfiler(LearntProfiles):
         return Recognised(whole, found.labels, found.strength, scores, False)
 
     def learnt_from(self, jobs: pd.DataFrame) -> bool:
-        """Tell whether a table holds the very jobs of the fit, with the same use."""
+        """Return whether a table holds the very jobs of the fit, with the same use."""
         self._require_fit()
         return self._jobs_of_fit(jobs) is not None
 
@@ -251,13 +251,13 @@ class WorkloadProfiler(LearntProfiles):
             restore(self, model)
         except (KeyError, TypeError, IndexError) as cause:
             raise ModelFileError(
-                f"{path}: lacks a part of the profiles ({cause}). Learn them anew."
+                f"{path}: lacks a part of the profiles ({cause}). Learn them again."
             ) from cause
         return self
 
     def _require_fit(self) -> None:
         if not hasattr(self, "profiles_"):
-            raise ParameterError("the profiler has not learnt yet. Call fit(jobs) first.")
+            raise ParameterError("the profiler is not fitted yet. Call fit(jobs) first.")
 
 
 def _ids(jobs: pd.DataFrame) -> NDArray[np.str_]:

@@ -17,8 +17,8 @@ from prophase.profile.clusters.transforms import Transform
 from prophase.profile.clusters.usage_metrics import Floats
 
 
-class LearntProfiles:
-    """What a profiler has learnt from jobs; its file holds all of it."""
+class FittedProfiles:
+    """What a profiler has learned from jobs; its file holds all of it."""
 
     transform: str
     leaking: bool
@@ -41,7 +41,7 @@ class LearntProfiles:
     data_hash_: str
 
 
-def settings_to_keep(profiler: LearntProfiles) -> dict[str, Any]:
+def settings_to_keep(profiler: FittedProfiles) -> dict[str, Any]:
     """Return what goes into the file as JSON."""
     return {
         "generator": profiler.generator_settings_,
@@ -57,7 +57,7 @@ def settings_to_keep(profiler: LearntProfiles) -> dict[str, Any]:
     }
 
 
-def arrays_to_keep(profiler: LearntProfiles) -> dict[str, Any]:
+def arrays_to_keep(profiler: FittedProfiles) -> dict[str, Any]:
     """Return what goes into the file as arrays."""
     assigner, scores = profiler.assigner_, profiler.scores_
     arrays = {
@@ -91,8 +91,8 @@ def arrays_to_keep(profiler: LearntProfiles) -> dict[str, Any]:
     return arrays
 
 
-def restore(profiler: LearntProfiles, model: Model) -> None:
-    """Give a new profiler all that ``fit`` had learnt; KeyError if a part is missing."""
+def restore(profiler: FittedProfiles, model: Model) -> None:
+    """Give a new profiler all that ``fit`` had learned; KeyError if a part is missing."""
     meta, arrays = model.meta, model.arrays
     profiler.columns_ = model.columns
     profiler.transform_ = Transform(
@@ -113,7 +113,7 @@ def restore(profiler: LearntProfiles, model: Model) -> None:
 
 
 def _later_to_keep(assigner: Assigner) -> dict[str, Any]:
-    """Return what was learnt since the fit, numbered in the order it came."""
+    """Return what was learned since the fit, numbered in the order it came."""
     arrays: dict[str, Any] = {}
     number = 1
     while assigner.later is not None:

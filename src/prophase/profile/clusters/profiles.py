@@ -52,7 +52,7 @@ class Separation:
 
 @dataclass(frozen=True)
 class Profile:
-    """A kind of job: static metadata, and the dynamic part learnt from its use."""
+    """A kind of job: static metadata, and the dynamic part learned from its use."""
 
     profile: int
     name: str
@@ -75,11 +75,11 @@ class Profile:
 
     def common(self) -> str:
         """Return the metadata that most of its jobs share and other jobs do not."""
-        told = sorted(
+        modes = sorted(
             (one for one in self.static if one.share >= 0.5 and one.lift > 1.05),
             key=lambda one: -one.lift,
         )[:3]
-        return ", ".join(f"{one.column} {one.mode} ({one.share:.0%})" for one in told)
+        return ", ".join(f"{one.column} {one.mode} ({one.share:.0%})" for one in modes)
 
     def sentence(self) -> str:
         """Return one line: size, what most of its jobs share, how long they run."""
@@ -160,11 +160,11 @@ def profile_from_dict(held: Mapping[str, Any]) -> Profile:
     dynamic = {}
     for metric, summary in held["dynamic"].items():
         trend, season = summary["trend"], summary["season"]
-        learnt = {
+        updated = {
             "trend": Trend(**trend) if trend else None,
             "season": Season(**season) if season else None,
         }
-        dynamic[metric] = MetricSummary(**{**summary, **learnt})
+        dynamic[metric] = MetricSummary(**{**summary, **updated})
     separation = held["separation"]
     return Profile(
         **{

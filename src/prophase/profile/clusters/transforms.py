@@ -32,7 +32,7 @@ ALIASES = {
 
 @dataclass(frozen=True)
 class Transform:
-    """A learnt transform: Yeo-Johnson if there are exponents, then (value - centre) / scale."""
+    """A learned transform: Yeo-Johnson if there are exponents, then (value - centre) / scale."""
 
     name: str
     centre: Floats
@@ -41,7 +41,7 @@ class Transform:
     lambdas: Floats
 
     def __call__(self, values: Floats) -> Floats:
-        """Return the values, (rows, columns), on the learnt scale."""
+        """Return the values, (rows, columns), on the learned scale."""
         if self.name in PER_ROW:
             return _per_row(self.name, values)
         shaped = _yeo_johnson(values, self.lambdas) if self.lambdas.size else values
@@ -58,8 +58,8 @@ def fit_transform(name: str, values: Floats) -> Transform:
 
     Examples
     --------
-    >>> learnt = fit_transform("minmax", np.array([[0.0], [5.0], [10.0]]))
-    >>> learnt(np.array([[2.5]]))
+    >>> learned = fit_transform("minmax", np.array([[0.0], [5.0], [10.0]]))
+    >>> learned(np.array([[2.5]]))
     array([[0.25]])
     """
     name = ALIASES.get(name, name)
@@ -83,8 +83,8 @@ def transform_histograms(
     Examples
     --------
     >>> features = UsageFeatures(("duration_s",), np.array([[1.0], [2.0], [9.0]]), {}, ())
-    >>> learnt = fit_transform("standard", features.values)
-    >>> transform_histograms(features, learnt, bins=2)[["when", "jobs"]].values.tolist()
+    >>> learned = fit_transform("standard", features.values)
+    >>> transform_histograms(features, learned, bins=2)[["when", "jobs"]].values.tolist()
     [['before', 2], ['before', 1], ['after', 2], ['after', 1]]
     """
     tables = []

@@ -39,7 +39,7 @@ USAGE_METRICS: Mapping[str, str] = {
     "write_count": "write_count",
     "duration": "duration_s",
 }
-#: columns that tell when a job ran and for how long
+#: columns that say when a job ran and for how long
 LEAKING = ("start_s", "end_s", "duration_s")
 
 
@@ -62,8 +62,8 @@ class UsageFeatures:
         if self.absent:
             found.append(f"The table has no {', '.join(self.absent)}; profiles do without.")
         if self.filled:
-            told = ", ".join(f"{column} {rows:,}" for column, rows in self.filled.items())
-            found.append(f"Missing values taken as 0: {told}.")
+            counts = ", ".join(f"{column} {rows:,}" for column, rows in self.filled.items())
+            found.append(f"Missing values taken as 0: {counts}.")
         return tuple(found)
 
 

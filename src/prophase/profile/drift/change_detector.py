@@ -55,7 +55,7 @@ class Cusum:
     rate : float
         False alarms per score that are allowed, over all allowances together.
     random_state : int, default=0
-        Seed of the streams that thresholds are learnt from.
+        Seed of the streams that thresholds are learned from.
 
     Attributes
     ----------
@@ -114,9 +114,9 @@ class Cusum:
         return self
 
     def restart(self, reference: float) -> None:
-        """Begin anew after the scores were put on a scale learnt from so much weight of them.
+        """Start over after the scores were put on a scale learned from so much weight of them.
 
-        What was learnt of bursts and slow wandering still holds; a shorter reference only
+        What was learned of bursts and slow wandering still holds; a shorter reference only
         makes smaller changes invisible.
         """
         self._start(reference)

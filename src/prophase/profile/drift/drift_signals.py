@@ -41,7 +41,7 @@ _LEAST_SHARE = 0.02
 _MOST_SCORE = 2.5
 #: jobs of a stratum that make a rank among them mean something
 _FEWEST_RANKED = 30
-#: echo of jobs of the same key, if too few of them are known to tell
+#: echo of jobs of the same key, if too few of them are known
 _USUAL_ECHO = 0.3
 
 
@@ -129,17 +129,17 @@ def raw_scores(
     outcome = outcomes(jobs, target)
     # what happens within a second counts as one second, as for the predictor
     floor = 1.0 if target.endswith("_s") else np.finfo(np.float64).tiny
-    told = np.log(np.maximum(np.where(outcome >= 0, outcome, np.nan), floor))
+    log_outcome = np.log(np.maximum(np.where(outcome >= 0, outcome, np.nan), floor))
     value, low, high = (
         np.log(np.maximum(predictions[name].to_numpy(np.float64, na_value=np.nan), floor))
         for name in ("value", "low", "high")
     )
     before = np.log(np.maximum(older["value"].to_numpy(np.float64, na_value=np.nan), floor))
-    miss = told - before
+    miss = log_outcome - before
     # a range that is not known yet is infinite, and holds everything
-    ranged = np.isfinite(told - value) & ~np.isnan(low) & ~np.isnan(high)
+    ranged = np.isfinite(log_outcome - value) & ~np.isnan(low) & ~np.isnan(high)
     slack = 1e-9
-    outside = np.where(ranged, (told < low - slack) | (told > high + slack), np.nan)
+    outside = np.where(ranged, (log_outcome < low - slack) | (log_outcome > high + slack), np.nan)
     new = _place(predictions)
     none = np.full(len(jobs), np.nan)
     return RawScores(

@@ -2,7 +2,7 @@
 
 Count, mean, standard deviation, least and largest are exact. Quantiles and histograms are exact
 up to 3,000 jobs of a profile and come from a sketch beyond. Trend, daily pattern and the names
-of anomalous jobs are told from up to 2,000 jobs, drawn evenly from all.
+of anomalous jobs are estimated from up to 2,000 jobs, drawn evenly from all.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ class LiveProfiles:
         if drawn is None or sketch is None or not sketch.count:
             return None
         clock = drawn["clock_s"].to_numpy(np.float64)
-        told = summarise(
+        summary = summarise(
             drawn[metric].to_numpy(np.float64),
             clock if np.isfinite(clock).any() else None,
             drawn["job_id"].tolist(),
         )
-        if told is None or self.jobs_[profile] == len(drawn):
-            return told
+        if summary is None or self.jobs_[profile] == len(drawn):
+            return summary
         edges = np.linspace(sketch.least, sketch.largest, _BINS + 1)
         below = sketch.below(edges)
         below[0], below[-1] = 0.0, sketch.count
@@ -94,7 +94,7 @@ class LiveProfiles:
         room = _FENCE * max(q75 - q25, 1e-9 * max(abs(q25), abs(q75), 1.0))
         inside = sketch.below(np.array([q25 - room, q75 + room]))
         return replace(
-            told,
+            summary,
             n=sketch.count,
             missing=self.jobs_[profile] - sketch.count,
             mean=sketch.mean,

@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 OVERALL = "overall"
 #: false alarms per job that are allowed; measured ones stay below 1 in 10,000 with it
 FALSE_ALARMS = 1e-5
-#: fewest jobs of a history; a profile with fewer is learnt before it is watched
+#: fewest jobs of a history; a profile with fewer is learned before it is watched
 FEWEST = 300
 
 
@@ -57,7 +57,7 @@ class DriftMonitor:
     Every finished job is compared with what was predicted for it: by how much it was off,
     whether it lay outside its range, whether its metadata were new, and whether its use was
     that of the profile its metadata suggest. Each of these is watched overall and for every
-    profile by a CUSUM whose threshold is learnt from a quiet time.
+    profile by a CUSUM whose threshold is learned from a quiet time.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class DriftMonitor:
     ) -> list[Alarm]:
         """Watch further finished jobs; returns an alarm per scope that changed.
 
-        After an alarm a scope learns anew what is usual, from the jobs that follow.
+        After an alarm a scope relearns what is usual, from the jobs that follow.
         """
         if not hasattr(self, "scopes_"):
             raise ParameterError("the monitor does not know what is usual yet. Call fit first.")
@@ -181,7 +181,7 @@ class DriftMonitor:
             self.scopes_.pop(str(number), None)
 
     def rebase(self) -> None:
-        """Learn anew what is usual, from the jobs that follow: another predictor answers."""
+        """Relearn what is usual, from the jobs that follow: another predictor answers."""
         for scope in self.scopes_.values():
             scope.rebase()
 

@@ -13,9 +13,9 @@ from prophase.profile.drift.drift_signals import SHARES, SIGNALS, Floats, RawSco
 Ints = NDArray[np.int64]
 #: newest jobs of a quiet time that make the reference
 MOST = 4_000
-#: jobs, and weight of jobs, from which what is usual is learnt again after an alarm
+#: jobs, and weight of jobs, from which what is usual is learned again after an alarm
 _AGAIN_JOBS, _AGAIN_WEIGHT = 150, 100.0
-#: jobs from which it is learnt the first time
+#: jobs from which it is learned the first time
 _FIRST_JOBS = 300
 #: share of the way to an alarm that is worth a warning
 WARNING_FROM = 0.5
@@ -71,7 +71,7 @@ class Scope:
 
     @property
     def state(self) -> str:
-        """One word: ok, warning, settling after a change, or learning: too few jobs to tell."""
+        """One word: ok, warning, settling after a change, or learning: too few jobs."""
         if self.learning_:
             return "settling" if self.detectors_ else "learning"
         return "warning" if max(self.levels.values()) >= WARNING_FROM else "ok"
@@ -148,7 +148,7 @@ class Scope:
                     jump=self.scales_[signal].jump,
                 )
             else:
-                # a short reference tells the level; bursts are known better from the long one
+                # a short reference gives the level; bursts are known better from the long one
                 self.detectors_[signal].restart(float(weight.sum()))
         self.learning_ = False
 

@@ -90,7 +90,7 @@ def choose_repair(
 def refit(
     method: str, rows: pd.DataFrame, factors: Floats, *, target: str, random_state: int
 ) -> Predictor:
-    """Learn a predictor anew from rows whose outcomes are multiplied; factor 0 leaves one out."""
+    """Retrain a predictor on rows whose outcomes are multiplied; factor 0 leaves one out."""
     kept = factors > 0
     table = rows[kept]
     changed = factors[kept]

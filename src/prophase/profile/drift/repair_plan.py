@@ -113,6 +113,6 @@ def _effective(jobs: pd.DataFrame) -> float:
 def repaired_predictor(
     jobs: pd.DataFrame, mends: list[RepairPlan], *, method: str, target: str, random_state: int
 ) -> Predictor:
-    """Return a predictor learnt anew from all jobs, old outcomes repaired."""
+    """Return a predictor retrained on all jobs, old outcomes repaired."""
     factors = all_factors(mends, jobs)
     return refit(method, jobs, factors, target=target, random_state=random_state)

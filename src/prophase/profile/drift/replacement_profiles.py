@@ -1,4 +1,4 @@
-"""Profiles anew, of what broke only: all other profiles keep their number and their meaning."""
+"""New profiles for those that broke: all others keep their number and their meaning."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reprofile(
     *,
     first_number: int,
 ) -> Reprofiled:
-    """Group jobs of broken profiles and outliers anew.
+    """Group jobs of broken profiles and outliers into new profiles.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def reprofile(
 
 
 def _behind(assigner: Assigner, later: Assigner, retired: Sequence[int]) -> Assigner:
-    """Put what was learnt last behind everything before; retire profiles where they are known."""
+    """Put what was learned last behind everything before; retire profiles where they are known."""
     here = np.array([one for one in retired if one in assigner.profiles], dtype=np.int64)
     gone = np.union1d(assigner.retired, here)
     behind = later if assigner.later is None else _behind(assigner.later, later, retired)

@@ -15,7 +15,7 @@ from prophase.plain import finite
 from prophase.profile.drift.monitor import Alarm
 from prophase.profile.drift.repair_plan import RepairPlan
 
-#: jobs after an alarm at which its cause is looked at again, with more jobs to tell
+#: jobs after an alarm at which its cause is looked at again, with more jobs known
 LOOKS_AGAIN = (100, 300)
 
 

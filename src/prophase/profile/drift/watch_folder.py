@@ -62,9 +62,9 @@ class WatchFolder:
     folder : path
         Where the files are; made when something is written.
     history : DataFrame
-        Finished jobs the watcher has learnt from.
+        Finished jobs the watcher has learned from.
     history_hash : str
-        Tells whether the history is still the same.
+        Says whether the history is still the same.
     """
 
     def __init__(self, folder: Path | str, history: pd.DataFrame, history_hash: str) -> None:
@@ -222,12 +222,12 @@ class WatchFolder:
         if held.meta.get("layout") != LAYOUT:
             raise ModelFileError(
                 f"{source}: was written by Prophase {held.version} with another layout. Start "
-                "anew with --restart."
+                "over with --restart."
             )
         if held.meta.get("history") != self.history_hash:
             raise WorkspaceError(
                 f"{source}: watches other jobs than the workspace holds now; they were imported "
-                "anew. Start anew with --restart."
+                "again. Start over with --restart."
             )
         try:
             state = Unpacker(held.arrays, held.blobs).unpack(held.meta["watcher"])
@@ -235,13 +235,13 @@ class WatchFolder:
             if len(given) < state["watched_"]:
                 raise WorkspaceError(
                     f"{self.folder}: some of the {counted(state['watched_'], 'watched job')} are "
-                    "missing. Restore jobs-*.parquet, or start anew with --restart."
+                    "missing. Restore jobs-*.parquet, or start over with --restart."
                 )
             rows = pd.concat([self.history, given.iloc[: state["watched_"]]], ignore_index=True)
             return Watcher.from_state(state, rows)
         except (KeyError, TypeError, ValueError, AttributeError) as cause:
             raise ModelFileError(
-                f"{source}: cannot be put together again: {cause}. Start anew with --restart."
+                f"{source}: cannot be put together again: {cause}. Start over with --restart."
             ) from cause
 
 

@@ -30,11 +30,11 @@ from prophase.profile.predict.submit_columns import outcomes
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: jobs that are answered, judged and learnt from at a time
+#: jobs that are answered, judged and learned from at a time
 STRIDE = 25
 #: strides between points of the monitor's chart
 _CHART_EVERY = 2
-#: jobs before a change that tell how good predictions were
+#: jobs before a change that show how good predictions were
 _RECENT = 1_000
 #: jobs expected in a profile since a change, and share of them elsewhere, that make it broken
 _ENOUGH, _LEFT = 10, 0.5
@@ -113,7 +113,7 @@ class Watcher:
         history = in_time_order(history)
         self.profiler_ = profiler
         self.refuse_other_schema(history)
-        # what is usual is seen on jobs that were predicted and not learnt from
+        # what is usual is seen on jobs that were predicted and not trained on
         cut = max(len(history) - MOST, len(history) // 2)
         early, late = history.iloc[:cut], history.iloc[cut:]
         # and by the very predictor that is watched: another one errs in another way
@@ -166,7 +166,7 @@ class Watcher:
         lacking = [n for n in (self.profiler_.columns_ if self.profiler_ else ()) if n not in jobs]
         if lacking:
             raise MissingColumnError(
-                f"the profiles were learnt with {', '.join(lacking)}, which these jobs lack. Give "
+                f"the profiles were learned with {', '.join(lacking)}, which these jobs lack. Give "
                 "jobs of the same source, or learn profiles from this one: prophase profile fit"
             )
 
@@ -193,7 +193,7 @@ class Watcher:
             What was noticed and done.
         """
         if not hasattr(self, "monitor_"):
-            raise ParameterError("the watcher has not learnt yet. Call fit(history) first.")
+            raise ParameterError("the watcher is not fitted yet. Call fit(history) first.")
         if finished.empty:
             return []
         self.refuse_other_schema(finished)
@@ -209,11 +209,11 @@ class Watcher:
         """Return the profiles with their dynamic part up to the last job."""
         if self.profiler_ is None:
             return None
-        told = self.profiler_.profiles_
-        live = LiveProfiles(dict.fromkeys(name for one in told for name in one.dynamic))
+        profiles = self.profiler_.profiles_
+        live = LiveProfiles(dict.fromkeys(name for one in profiles for name in one.dynamic))
         live.update(self.records_.table(), self.records_.labels)
         found = copy.copy(self.profiler_)
-        found.profiles_ = live.refreshed(told)
+        found.profiles_ = live.refreshed(profiles)
         return found
 
     def table(self) -> list[dict[str, Any]]:
@@ -229,7 +229,7 @@ class Watcher:
         ]
 
     def to_state(self) -> dict[str, Any]:
-        """Return all that was learnt, without the jobs and what follows from them."""
+        """Return all that was learned, without the jobs and what follows from them."""
         state = {n: item for n, item in vars(self).items() if n != "usual_"}
         state["records_"] = copy.copy(self.records_)
         state["records_"].parts = []
@@ -308,7 +308,7 @@ class Watcher:
     def _regroup(
         self, change: DriftChange, rows: pd.DataFrame
     ) -> tuple[tuple[int, ...], tuple[int, ...], str]:
-        """Make profiles anew of what broke; all others stay as they are."""
+        """Replace the profiles that broke; all others stay as they are."""
         if self.profiler_ is None or change.profiles_done:
             return (), (), ""
         since = change.since
@@ -339,9 +339,9 @@ class Watcher:
         if found.new:
             self.profiler_ = found.profiler
             self.next_profile_ = max(found.new) + 1
-            anew = self.records_.labels.copy()
-            anew[since:][free] = self._assigned(rows.iloc[since:][free])
-            self.records_.labels = anew
+            labels = self.records_.labels.copy()
+            labels[since:][free] = self._assigned(rows.iloc[since:][free])
+            self.records_.labels = labels
             self.monitor_.drop(list(found.retired))
             self._recount()
         return found.retired, found.new, found.note
@@ -356,14 +356,14 @@ class Watcher:
     ) -> WatchStep:
         number, self.next_step_ = self.next_step_, self.next_step_ + 1
         since, mend = change.since, change.mend
-        told = change.alarms[0] if kind == "second look" else change.alarms[-1]
-        where = "all jobs" if told.scope == OVERALL else f"profile {told.scope}"
+        alarm = change.alarms[0] if kind == "second look" else change.alarms[-1]
+        where = "all jobs" if alarm.scope == OVERALL else f"profile {alarm.scope}"
         return WatchStep(
             step=number,
             kind=kind,
             jobs=self.watched_,
             time_s=self.records_.last_end_s(),
-            reason=f"{told.signal} of {where}: {told.meaning}",
+            reason=f"{alarm.signal} of {where}: {alarm.meaning}",
             change=change.step,
             since_jobs=since - self.records_.history_jobs,
             alarms=[one.to_dict() for one in change.alarms],
@@ -387,7 +387,7 @@ class Watcher:
         self.chart_.append({**quality, "jobs": self.watched_, "levels": levels})
 
     def _recount(self) -> None:
-        """Count profiles by key anew; jobs of a retired profile get their place of today."""
+        """Recount profiles by key; jobs of a retired profile get their place of today."""
         rows, labels = self.records_.table(), self.records_.labels.copy()
         self.usual_ = UsualProfiles(rows.iloc[: self.records_.history_jobs])
         if self.profiler_ is not None:
@@ -410,7 +410,7 @@ class Watcher:
         return expected
 
     def _of_profiles(self, labels: Ints, expected: Ints) -> dict[str, Any]:
-        """Return what the monitor is told of profiles: the expected one, and whether it fits."""
+        """Return what the monitor is given of profiles: the expected one, and whether it fits."""
         if self.profiler_ is None:
             return {}
         misfit = np.where(expected == OUTLIERS, np.nan, labels != expected)

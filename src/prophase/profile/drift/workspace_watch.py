@@ -1,4 +1,4 @@
-"""A watcher in its workspace: what it begins with, what it tells, what it publishes."""
+"""A watcher in its workspace: what it begins with, what it reports, what it publishes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def watch_as_json(
 ) -> dict[str, Any]:
     """Return how right predictions and profiles are, and what was done about it."""
     scopes, standing = watcher.table(), folder.log.standing()
-    told: dict[str, Any] = finite(
+    status: dict[str, Any] = finite(
         {
             "target": watcher.target,
             "method": watcher.method_,
@@ -78,7 +78,7 @@ def watch_as_json(
             "remarks": remarks or [],
         }
     )
-    return told
+    return status
 
 
 def publish(workspace: Workspace, watcher: Watcher) -> None:

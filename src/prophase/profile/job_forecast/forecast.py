@@ -87,7 +87,7 @@ class JobForecast(ShortForm):
     profile: ProfileForecast | None
     #: what the answer is unsure about, a sentence each
     unsure: tuple[str, ...]
-    #: finished jobs that were learnt from
+    #: finished jobs that were learned from
     learnt_from: int
     method: str
 
@@ -125,19 +125,19 @@ class JobForecast(ShortForm):
 
     def lines(self) -> list[str]:
         """Return the answer in words, a line each."""
-        told = [self.name]
+        lines = [self.name]
         if self.profile is not None:
             sure = f"{self.profile.probability:.0%} sure"
-            told.append(f"  profile {self.profile.profile} ({sure}; {self.profile.reason})")
-        told += [f"  {line}" for line in _aligned([_cells(one) for one in self.targets])]
-        told += [f"  {_size_words(size)}" for size in self.sizes]
-        told += [
+            lines.append(f"  profile {self.profile.profile} ({sure}; {self.profile.reason})")
+        lines += [f"  {line}" for line in _aligned([_cells(one) for one in self.targets])]
+        lines += [f"  {_size_words(size)}" for size in self.sizes]
+        lines += [
             f"  Mattered for {one.target}: {_mattered(one)}"
             for one in self.targets[:1]
             if one.mattered
         ]
-        told += [f"  Unsure: {sentence}" for sentence in self.unsure]
-        return told
+        lines += [f"  Unsure: {sentence}" for sentence in self.unsure]
+        return lines
 
 
 def _cells(one: TargetForecast) -> list[str]:

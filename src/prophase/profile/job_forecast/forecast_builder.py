@@ -51,7 +51,7 @@ def ask(
     Parameters
     ----------
     model : JobModel
-        What was learnt from finished jobs.
+        What was learned from finished jobs.
     job : Submission or mapping
         The job: columns of the job table, everyday names and units allowed (``memory: 16Gi``).
     targets : sequence of str, optional
@@ -64,7 +64,7 @@ def ask(
 
     Returns
     -------
-    Advice
+    JobForecast
         Each target with a 90 % range, a confidence and a reason; which attributes mattered:
         how the answer changes when one is treated as unknown, whatever the method; and what
         the answer is unsure about.
@@ -179,7 +179,7 @@ def _profile(classifier: ProfileClassifier | None, job: pd.DataFrame) -> Profile
     if classifier is None:
         return None
     if not any(name in job for name in classifier.columns_):
-        reason = f"none of {', '.join(classifier.columns_)} is given, which tell profiles"
+        reason = f"none of {', '.join(classifier.columns_)} is given, which predict the profile"
         return ProfileForecast("unknown", 0.0, reason)
     row = classifier.assign(job, partial=True).iloc[0]
     return ProfileForecast(str(row["profile"]), float(row["probability"]), str(row["reason"]))
@@ -191,16 +191,16 @@ def _unsure(
     found: Sequence[TargetForecast],
     notes: Sequence[str],
 ) -> tuple[str, ...]:
-    told = list(notes)
+    sentences = list(notes)
     absent = model.exemplars.lacking(columns)
     if absent:
-        told.append(f"no {', '.join(absent)} given: taken from finished jobs like this one.")
-    told += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
+        sentences.append(f"no {', '.join(absent)} given: taken from finished jobs like this one.")
+    sentences += [f"{sentence}." for sentence in model.seen.surprises(dict(columns))]
     for one in found:
         if one.abstained:
-            told.append(f"{one.target}: {one.reason}.")
+            sentences.append(f"{one.target}: {one.reason}.")
     low = [one.target for one in found if one.confidence == "low"]
     if low:
         named = "every target" if len(low) == len(found) > 1 else ", ".join(low)
-        told.append(f"low confidence for {named}: plan with the upper end of the range.")
-    return tuple(told)
+        sentences.append(f"low confidence for {named}: plan with the upper end of the range.")
+    return tuple(sentences)

@@ -49,7 +49,7 @@ def rank_node_types(
         ``rank`` (None without an answer), ``node_type``, ``jobs``, median duration with a
         90 % interval, ``relative_duration`` against all of the jobs, the median of each metric
         with a 90 % interval, and ``reason``. ``rank`` is one more than the number of types whose
-        whole interval is quicker, so types that cannot be told apart share it.
+        whole interval is quicker, so types that cannot be distinguished share it.
 
     Examples
     --------
@@ -113,8 +113,8 @@ def rank_for_job(
         alike = keys == key[0]
         if alike.sum() >= _LEAST_ALIKE or not level.columns:
             count = counted(int(alike.sum()), "finished job")
-            told = f"{count} of the same {level.label}" if level.columns else f"all {count}"
-            return rank_node_types(history[alike], column=named, enough=enough), told
+            basis = f"{count} of the same {level.label}" if level.columns else f"all {count}"
+            return rank_node_types(history[alike], column=named, enough=enough), basis
     return rank_node_types(history, column=named, enough=enough), "all finished jobs"
 
 

@@ -69,7 +69,7 @@ class Level:
 def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
     """Return the levels that these submit-time columns allow, finest first.
 
-    Columns with one value tell nothing; attributes with nearly as many values as rows,
+    Columns with one value say nothing; attributes with nearly as many values as rows,
     such as the number of an array task, would make every job unlike all others.
 
     Examples
@@ -78,18 +78,18 @@ def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
     >>> [level.label for level in choose_levels(jobs)]
     ['user and task', 'user', 'all jobs']
     """
-    telling = {str(column) for column in jobs if jobs[column].nunique(dropna=False) > 1}
+    varied = {str(column) for column in jobs if jobs[column].nunique(dropna=False) > 1}
     attributes = [
         column
         for column in map(str, jobs)
-        if column.startswith("attr_") and column in telling and _recurs(jobs[column])
+        if column.startswith("attr_") and column in varied and _recurs(jobs[column])
     ]
-    request = [column for column in _REQUEST if column in telling] + attributes
-    if "name" in telling and not _recurs(jobs["name"]):
-        telling.discard("name")
+    request = [column for column in _REQUEST if column in varied] + attributes
+    if "name" in varied and not _recurs(jobs["name"]):
+        varied.discard("name")
     levels: list[Level] = []
     for words, with_request, closeness in _ORDER:
-        wanted = [word for word in words if word in telling]
+        wanted = [word for word in words if word in varied]
         if len(words) and len(words) < len(_WORDS) and words[0] not in wanted:
             continue
         if "time_limit_s" in words and "time_limit_s" not in wanted:
@@ -100,7 +100,7 @@ def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
         if any(set(columns) == set(level.columns) for level in levels):
             continue
         if closeness == "seen" and (not wanted or columns == ("group",)):
-            # a request alone does not tell whose job it is, nor an account what kind it is
+            # a request alone does not say whose job it is, nor an account what kind it is
             closeness = "partly"
         levels.append(Level(columns, closeness, _label(wanted, with_request and bool(request))))
     return tuple(levels)

@@ -89,7 +89,7 @@ class Calibrator:
         """Return the margins of the stratum; what is less known gets at least those of all."""
         below, above = self._of_regime(kind, late, as_of)
         if kind != "seen" and not late:
-            # its jobs differ from one another: those of long ago are as telling as fresh ones
+            # its jobs differ from one another: those of long ago count as much as fresh ones
             old = self._of_regime(kind, True, as_of)
             below, above = max(below, old[0]), max(above, old[1])
         return below, above

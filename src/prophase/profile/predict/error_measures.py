@@ -34,18 +34,18 @@ def measure(
         Outcomes are 0 and 1, answers are probabilities.
     """
     judged = np.isfinite(outcome) & ((outcome > 0) | yes_no)
-    told = judged & ~answers["abstained"].to_numpy(dtype=bool)
+    answered = judged & ~answers["abstained"].to_numpy(dtype=bool)
     columns = [outcome, *(answers[name].to_numpy(dtype=float) for name in ("value", "low", "high"))]
     take = _yes_no if yes_no else _measures
     stratum = answers["stratum"].to_numpy()
-    rows = np.flatnonzero(told)
+    rows = np.flatnonzero(answered)
     whole = take(*(column[rows] for column in columns))
     whole["intervals"] = _bootstrap([column[rows] for column in columns], take, random_state)
     whole["jobs"] = int(judged.sum())
-    whole["abstained"] = int((judged & ~told).sum())
+    whole["abstained"] = int((judged & ~answered).sum())
     whole["strata"] = {}
     for kind in STRATA:
-        part = np.flatnonzero(told & (stratum == kind))
+        part = np.flatnonzero(answered & (stratum == kind))
         if len(part):
             measures = take(*(column[part] for column in columns))
             whole["strata"][kind] = {"jobs": len(part), **measures}

@@ -20,7 +20,7 @@ MARKS = (5.0, 20.0)
 #: errors above this are large, in percent
 LARGE_PCT = 100.0
 Cause = Literal["new metadata", "spread", "wrong class", ""]
-#: half of the errors above this, in percent, and a group is not told well by its own median
+#: half of the errors above this, in percent, and a group is not predicted well by its own median
 _SPREAD_PCT = 50.0
 
 
@@ -79,7 +79,7 @@ def errors_by_group(
     DataFrame
         ``cause`` of groups with large errors is *new metadata* (most of its jobs have a key
         that was never seen as a whole), *spread* (its jobs differ so much that not even their
-        own median would tell them), or *wrong class* (they are alike, and were answered like
+        own median would predict them), or *wrong class* (they are alike, and were answered like
         other jobs). Groups with the largest median error come first.
 
     Examples

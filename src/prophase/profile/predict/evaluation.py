@@ -1,4 +1,4 @@
-"""Judge methods on jobs they have not learnt from, all on the same ones."""
+"""Judge methods on jobs they have not trained on, all on the same ones."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def evaluate(
     ----------
     train, test : DataFrame
         Job tables. If ``test`` follows ``train`` in time, train jobs that had not ended when
-        the first test job came are not learnt from: nobody knew their outcome.
+        the first test job came are not trained on: nobody knew their outcome.
     online : bool
         Each test job is answered as of its submission, and every job that had ended before
-        counts, test jobs among them. Otherwise nothing is learnt after ``train``.
+        counts, test jobs among them. Otherwise nothing is learned after ``train``.
 
     Examples
     --------

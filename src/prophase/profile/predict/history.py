@@ -1,4 +1,4 @@
-"""The finished jobs a predictor has learnt from, by every key level."""
+"""The finished jobs a predictor has learned from, by every key level."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prophase.profile.predict.submit_columns import Columns, arrivals, numbers, 
 from prophase.trace.schema import JOBS
 
 _DAY_S = 86_400.0
-#: what an hour of the day means cannot be learnt from fewer days
+#: what an hour of the day means cannot be learned from fewer days
 _FEWEST_DAYS = 7
 
 

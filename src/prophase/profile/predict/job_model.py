@@ -21,7 +21,7 @@ from prophase.profile.predict.submit_columns import Columns, numbers
 from prophase.short_form import ShortForm
 from prophase.version import __version__
 
-#: what is learnt unless targets are named, in the order answers are shown
+#: what is learned unless targets are named, in the order answers are shown
 USUAL_TARGETS = (
     "duration_s",
     "cpu_mean_cores",
@@ -40,7 +40,7 @@ USUAL_TARGETS = (
 
 @dataclass(frozen=True, repr=False)
 class JobModel(ShortForm):
-    """What was learnt from a history: a predictor per target, and where it came from.
+    """What was learned from a history: a predictor per target, and where it came from.
 
     Examples
     --------
@@ -53,9 +53,9 @@ class JobModel(ShortForm):
     predictors: Mapping[str, Predictor]
     #: name of the method
     method: str
-    #: finished jobs it has learnt from
+    #: finished jobs it has learned from
     jobs: int
-    #: hash of the data it has learnt from
+    #: hash of the data it has learned from
     data_hash: str = ""
     random_state: int = 0
     #: targets that were left out, and why
@@ -160,13 +160,13 @@ class JobModel(ShortForm):
                 predictor.update(finished)
 
     def check_targets(self, targets: Sequence[str] | None) -> list[str]:
-        """Return the targets, or refuse those this model has not learnt."""
+        """Return the targets, or refuse those this model has not learned."""
         wanted = list(dict.fromkeys(targets)) if targets is not None else list(self.targets)
         for name in wanted:
             if name not in self.predictors:
                 raise ParameterError(
                     not_among(
-                        f"this model has not learnt {name!r}.",
+                        f"this model has not learned {name!r}.",
                         name,
                         self.targets,
                         heading="It knows",
@@ -175,11 +175,11 @@ class JobModel(ShortForm):
         return wanted
 
     def refuse_foreign(self, jobs: pd.DataFrame | Columns) -> None:
-        """Refuse jobs that have no column the model was learnt with."""
+        """Refuse jobs that have no column the model was learned with."""
         known = set(self.columns)
         if known and not known & set(map(str, jobs.columns)):
             raise MissingColumnError(
-                "the jobs have none of the columns this model was learnt with "
+                "the jobs have none of the columns this model was learned with "
                 f"({', '.join(self.columns)}). Give jobs in the same columns, or learn a model "
                 "from a history that has theirs."
             )
@@ -255,5 +255,5 @@ def _usual(history: pd.DataFrame, method: str, notes: list[str]) -> list[str]:
         if known >= FEWEST_FINISHED:
             found.append(target)
         elif known:
-            notes.append(f"{target} is not learnt: {counted(known, 'job has', 'jobs have')} it.")
+            notes.append(f"{target} is not learned: {counted(known, 'job has', 'jobs have')} it.")
     return found

@@ -73,14 +73,14 @@ def load_job_model(path: Path | str) -> JobModelParts:
     if layout != LAYOUT:
         raise ModelFileError(
             f"{path}: was written with layout {layout} by Prophase {held.version}; this version "
-            f"reads layout {LAYOUT}. Learn the model anew with: prophase learn"
+            f"reads layout {LAYOUT}. Learn the model again with: prophase learn"
         )
     try:
         return _made(held)
     except (ModelFileError, KeyError, TypeError, ValueError, AttributeError, IndexError) as cause:
         raise ModelFileError(
             f"{path}: the model cannot be put together again: {cause}. It was written by Prophase "
-            f"{held.version}. Learn it anew with: prophase learn"
+            f"{held.version}. Learn it again with: prophase learn"
         ) from cause
 
 

@@ -17,7 +17,7 @@ from prophase.profile.predict.submit_columns import arrivals, ends, numbers
 
 #: that share of the train jobs came before the first test job if the sides follow one another
 _NEARLY_ALL = 0.99
-#: with fewer jobs that had ended, all are learnt from
+#: with fewer jobs that had ended, all are learned from
 _FEWEST_ENDED = 10
 
 

@@ -1,7 +1,7 @@
 """Finished jobs that stand in for what a job does not say.
 
 A method has hardly ever seen a job without a queue or a request, so leaving such a column
-out would ask it something it never learnt. Instead, the column is filled from finished jobs
+out would ask it something it never learned. Instead, the column is filled from finished jobs
 that agree with what the job does say, and the answers are put together.
 """
 
@@ -38,7 +38,7 @@ class Exemplars:
     """
 
     columns: dict[str, NDArray[Any]]
-    #: how much agreement in a column tells
+    #: how much agreement in a column weighs
     weights: dict[str, float]
 
     @classmethod
@@ -53,7 +53,7 @@ class Exemplars:
             values = np.array(kept[name].to_numpy(dtype=object), dtype=object)
             values[pd.isna(values)] = None
             held[str(name)] = values
-        # a user tells more about a job than one of three sizes
+        # a user says more about a job than one of three sizes
         weights = {name: float(np.log1p(seen[name].nunique())) for name in held}
         return cls(held, weights)
 
@@ -146,7 +146,7 @@ def fill_table(exemplars: Exemplars, jobs: pd.DataFrame) -> FilledTable | None:
 
 
 def _is_empty(column: pd.Series) -> bool:
-    # mostly the first value tells, and one job is to be answered within milliseconds
+    # mostly the first value decides, and one job is to be answered within milliseconds
     first_is_known = len(column) > 0 and not pd.isna(column.array[0])
     return not first_is_known and bool(column.isna().all())
 

@@ -1,6 +1,6 @@
-"""Take learnt objects apart into JSON, arrays and blobs, and put them together again.
+"""Take learned objects apart into JSON, arrays and blobs, and put them together again.
 
-A learnt object is a tree: objects of this package hold lists, numbers, arrays and boosters.
+A learned object is a tree: objects of this package hold lists, numbers, arrays and boosters.
 The tree becomes JSON; arrays and boosters are named in it and kept apart, equal ones once.
 Only classes of this package are ever made again, and none of their code runs for it, so
 a file cannot do anything but hold values.

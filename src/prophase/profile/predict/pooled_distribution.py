@@ -1,7 +1,7 @@
 """Several opinions made one distribution: each counts as much as it has deserved.
 
 An *opinion* is a set of equally likely outcomes per job, in logarithms. Its weight comes from
-how likely it made the outcomes of jobs it had not learnt from (a linear pool, fitted by
+how likely it made the outcomes of jobs it had not trained on (a linear pool, fitted by
 expectation maximisation).
 """
 

@@ -50,7 +50,7 @@ def described_columns(described: Sequence[Mapping[Any, Any]]) -> list[dict[str, 
 def predicted_rows(
     model: JobModel, jobs: Sequence[Mapping[str, Any]], targets: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Return the rows that :func:`predicted` gives for jobs told one by one, but sooner.
+    """Return the rows that :func:`predicted` gives for jobs passed one by one, but sooner.
 
     Examples
     --------
@@ -76,8 +76,8 @@ def predicted_rows(
     }
     rows = []
     for place, job in enumerate(ids):
-        for target, told in answers.items():
+        for target, answer in answers.items():
             named = {"target": target} if len(wanted) > 1 else {}
-            one = {name: values[place] for name, values in told.items()}
+            one = {name: values[place] for name, values in answer.items()}
             rows.append({"job_id": job, **named, **one})
     return rows

@@ -29,7 +29,7 @@ _MOST_CALIBRATED = 6_000
 class Predictor(ABC):
     """Predict a target of jobs from what is known when they are submitted.
 
-    Subclasses say how to learn (:meth:`_learn`, if anything has to be learnt beyond
+    Subclasses say how to learn (:meth:`_learn`, if anything has to be learned beyond
     remembering) and how to answer (:meth:`_answer`), both in logarithms. Intervals,
     strata, reasons and the online update are the same for all.
 
@@ -64,7 +64,7 @@ class Predictor(ABC):
         self.target_ = target
         self.yes_no_ = is_yes_no(history, target)
         self.floor_ = 1.0 if target.endswith("_s") else _smallest(outcome) / 2
-        values = self._as_learnt(outcome)
+        values = self._as_fitted(outcome)
         self.history_ = History(jobs, shares=self.yes_no_)
         arrival, end = arrivals(jobs), ends(jobs)
         if not np.isfinite(arrival).any():
@@ -143,7 +143,7 @@ class Predictor(ABC):
         jobs, outcome = finished[known], outcome[known]
         if len(jobs) == 0:
             return self
-        values = self._as_learnt(outcome)
+        values = self._as_fitted(outcome)
         arrival, end = arrivals(jobs), ends(jobs)
         question = self.history_.ask(jobs, arrival)
         timed = bool(np.isfinite(arrival).all() and np.isfinite(end).all())
@@ -161,7 +161,7 @@ class Predictor(ABC):
         """Learn from finished jobs beyond remembering them; many methods need not."""
 
     def _weigh(self, question: Question, values: Floats) -> None:  # noqa: B027
-        """Compare what was learnt from earlier jobs with the outcomes of later ones."""
+        """Compare what was learned from earlier jobs with the outcomes of later ones."""
 
     def _remember(self, finished: pd.DataFrame, end: Floats, values: Floats) -> None:  # noqa: B027
         """Take note of finished jobs with all their columns, for methods that learn from use."""
@@ -237,13 +237,13 @@ class Predictor(ABC):
         newest = self._newest(question.as_of)
         return arrival > newest + self.usual_lag_
 
-    def _as_learnt(self, outcome: Floats) -> Floats:
+    def _as_fitted(self, outcome: Floats) -> Floats:
         """Return outcomes as methods learn them: logarithms; 0 and 1 of a yes-or-no target."""
         return outcome if self.yes_no_ else np.log(np.maximum(outcome, self.floor_))
 
     def _need_fit(self) -> None:
         if not hasattr(self, "history_"):
-            raise ParameterError(f"{self.name} has not learnt anything yet. Call fit(history).")
+            raise ParameterError(f"{self.name} is not fitted yet. Call fit(history).")
 
 
 def _smallest(outcome: Floats) -> float:

@@ -132,14 +132,14 @@ def _medians(values: Floats, group: NDArray[np.intp], groups: int) -> Floats:
 
 
 def _places(
-    told: _Spread, group: NDArray[np.intp], held: NDArray[np.intp],
+    given: _Spread, group: NDArray[np.intp], held: NDArray[np.intp],
     begin: Floats, end: Floats, shares: tuple[float, ...],
 ) -> list[Floats]:  # fmt: skip
     """Return, in logarithms, where each of the shares of each group's outcomes lies above."""
     groups, times = len(held), len(shares)
     # all shares at once: every group once per share
     everywhere = np.concatenate([group + place * groups for place in range(times)])
-    spread = _Spread(*(np.tile(part, times) for part in (told.point, told.low, told.high)))
+    spread = _Spread(*(np.tile(part, times) for part in (given.point, given.low, given.high)))
     begin, end = np.tile(begin, times), np.tile(end, times)
     wanted = np.repeat(shares, groups) * np.tile(np.maximum(held, 1), times)
     for _ in range(_HALVINGS):

@@ -48,21 +48,21 @@ class SeenValues:
 
     def surprises(self, job: dict[str, object]) -> list[str]:
         """Say which values of a job are unlike everything in the history."""
-        told = []
+        sentences = []
         row = pd.DataFrame([job])
         for name, value in job.items():
             if name in self.hashes:
                 hashed = hash_columns(row, {name})[name]
                 if not np.isin(hashed, self.hashes[name]).item():
-                    told.append(f"{name} {value!r} was never seen")
+                    sentences.append(f"{name} {value!r} was never seen")
             elif name in self.ranges and isinstance(value, int | float):
                 low, high = self.ranges[name]
                 if not low <= value <= high:
                     side = "below" if value < low else "above"
-                    told.append(
+                    sentences.append(
                         f"{name} {value:g} is {side} all that was seen ({low:g} to {high:g})"
                     )
-        return told
+        return sentences
 
 
 def _is_number(jobs: pd.DataFrame, name: str) -> bool:

@@ -16,7 +16,7 @@ _WHOLE_PAST = (0.1, 0.5, 0.9)
 def features(question: Question, recall: list[Recall]) -> Floats:
     """Return one row per job; everything in it was known at ``question.as_of``."""
     if recall[-1].shares:
-        # which of the last few were true is mostly chance, and would be learnt as if it were not
+        # which of the last few were true is mostly chance, and would be learned as if it were not
         return np.column_stack([shrunk(recall), question.numbers]).astype(np.float32)
     if len(question) <= _FEW:
         columns = _of_all_levels(recall, question.arrival)

@@ -68,9 +68,9 @@ class ShareCalibrator:
     def _bounds(self, point: Floats, held: int) -> tuple[Floats, Floats]:
         """Return Wilson's interval of the share of true ones among the nearest answers."""
         order = np.argsort(self._told[:held], kind="stable")
-        told, sums = self._told[order], np.concatenate([[0.0], np.cumsum(self._true[order])])
+        predicted, sums = self._told[order], np.concatenate([[0.0], np.cumsum(self._true[order])])
         near = min(_NEIGHBOURS, held)
-        start = np.clip(np.searchsorted(told, point) - near // 2, 0, held - near)
+        start = np.clip(np.searchsorted(predicted, point) - near // 2, 0, held - near)
         share = (sums[start + near] - sums[start]) / near
         spread = _REACH**2 / near
         centre = (share + spread / 2) / (1 + spread)
@@ -78,7 +78,7 @@ class ShareCalibrator:
         return np.maximum(centre - away, 0.0), np.minimum(centre + away, 1.0)
 
 
-def yes_no_measures(truth: Floats, told: Floats) -> dict[str, Any]:
+def yes_no_measures(truth: Floats, predicted: Floats) -> dict[str, Any]:
     """Return how good probabilities were.
 
     ``roc_auc`` is the chance that a job that turned out true had got the higher answer;
@@ -91,7 +91,7 @@ def yes_no_measures(truth: Floats, told: Floats) -> dict[str, Any]:
     >>> found["roc_auc"], found["balanced_accuracy_pct"]
     (1.0, 75.0)
     """
-    yes, no = told[truth > 0.5], told[truth <= 0.5]
+    yes, no = predicted[truth > 0.5], predicted[truth <= 0.5]
     if len(yes) == 0 or len(no) == 0:
         auc = balanced = float("nan")
     else:
@@ -102,7 +102,7 @@ def yes_no_measures(truth: Floats, told: Floats) -> dict[str, Any]:
         "yes_pct": 100 * float((truth > 0.5).mean()) if len(truth) else float("nan"),
         "roc_auc": auc,
         "balanced_accuracy_pct": balanced,
-        "brier": float(((told - truth) ** 2).mean()) if len(truth) else float("nan"),
+        "brier": float(((predicted - truth) ** 2).mean()) if len(truth) else float("nan"),
     }
 
 

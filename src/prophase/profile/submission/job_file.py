@@ -26,7 +26,7 @@ _MOST_BYTES = 4 << 20
 def read_submissions(path: Path | str) -> list[Submission]:
     """Return the jobs of a file: YAML, JSON, CSV, a Kubernetes manifest or a Slurm script.
 
-    The form is told from the content. ``-`` reads from standard input.
+    The form is recognised by the content. ``-`` reads from standard input.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def _from_csv(text: str, where: str) -> list[Submission]:
                 f"{where} line {number}: has {counted(len(row), 'cell')}, but the first line names "
                 f"{counted(len(names), 'column')}."
             )
-        told = f"{where} line {number}"
-        found.append(from_fields(_cells(names, row), form="CSV row", where=told))
+        line = f"{where} line {number}"
+        found.append(from_fields(_cells(names, row), form="CSV row", where=line))
     return found
 
 

@@ -110,7 +110,7 @@ def _submission(
 
 
 def _owners(labels: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-    """Return who and what the labels name; the others are told."""
+    """Return who and what the labels name; the others are reported."""
     used: dict[str, str] = {}
     found: dict[str, Any] = {}
     for column, words in OWNER_WORDS.items():

@@ -63,7 +63,7 @@ ALIASES = {
 
 
 def from_fields(fields: Mapping[Any, Any], *, form: str, where: str) -> Submission:
-    """Return the submission that named fields describe; fields nobody knows are told.
+    """Return the submission that named fields describe; unknown fields are reported.
 
     Examples
     --------

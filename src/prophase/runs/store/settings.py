@@ -67,7 +67,7 @@ TASK_SETTINGS: dict[str, Setting] = {
     "cpu_cores": Setting(1.0, 0.01, "cores of the task"),
     "attempts": Setting(4, 1, "attempts, with more memory after each OOM", whole=True),
 }
-#: keys under which the name of the campaign and the advice of a sizer are kept
+#: keys under which the name of the campaign and the recommended requests are kept
 _CAMPAIGN, _ADVICE = "_campaign", "_advice"
 _TASK_KEY = re.compile(r"task\.(?P<task>.+)\.(?P<what>[a-z_]+)")
 
@@ -102,16 +102,16 @@ class LiveSettings:
         return key, value
 
     def allocations(self) -> dict[str, dict[str, Any]]:
-        """Return what is set or advised per task: task -> memory_gib, advised_gib, ..."""
+        """Return what is set or recommended per task: task -> memory_gib, advised_gib, ..."""
         found: dict[str, dict[str, Any]] = {
-            task: {"advised_gib": ladder} for task, ladder in self.advice()[1].items()
+            task: {"advised_gib": ladder} for task, ladder in self.recommended()[1].items()
         }
         for task, values in allocations_of(self.read()).items():
             found.setdefault(task, {}).update(values)
         return found
 
-    def advice(self) -> tuple[str, dict[str, list[float]]]:
-        """Return where the advice of a sizer came from, and its requests per task."""
+    def recommended(self) -> tuple[str, dict[str, list[float]]]:
+        """Return where the recommended requests came from, and those of each task."""
         asked = select(SETTINGS.c.value).where(SETTINGS.c.key == _ADVICE)
         text = self.database.read(lambda connection: connection.execute(asked).scalar())
         if text is None:
@@ -119,10 +119,10 @@ class LiveSettings:
         kept = json.loads(text)
         return kept["from"], kept["tasks"]
 
-    def set_advice(
+    def set_recommended(
         self, source: str, ladders: Mapping[str, Sequence[float]], *, actor: str
     ) -> None:
-        """Keep the advice of a sizer for all workers; an empty one is forgotten."""
+        """Keep recommended requests for all workers; none forgets those before."""
         kept = {"from": source, "tasks": {task: list(rungs) for task, rungs in ladders.items()}}
         row = {"key": _ADVICE, "value": json.dumps(kept), "changed_by": actor}
 
@@ -134,7 +134,7 @@ class LiveSettings:
         self.database.write(save)
 
     def campaign_key(self) -> str:
-        """Return the name that tells this campaign from others; it is made once."""
+        """Return the name that distinguishes this campaign from others; it is made once."""
 
         def look_or_make(connection: Connection) -> str:
             _insert_once(connection, _CAMPAIGN, uuid.uuid4().hex[:6], by="init")

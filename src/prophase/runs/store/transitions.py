@@ -61,7 +61,7 @@ class RunTransitions(RunQueries):
     def reset(self, run_id: int, goal: RunState, *, actor: str, reason: str = "") -> RunState:
         """Set a run back, so that the branches pick it up again; return where it was.
 
-        Back to the beginning, everything is done anew. Back to a later state, what had succeeded
+        Back to the beginning, everything is done again. Back to a later state, what had succeeded
         stays: of an execution only the tasks that failed run again.
         """
 

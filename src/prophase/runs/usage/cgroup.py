@@ -120,10 +120,10 @@ class MemoryLimit(Protocol):
         """Put the calling process, and all it will start, under the limit."""
 
     def oom_kills(self) -> int | None:
-        """Return how many processes the limit has killed; None if it cannot tell."""
+        """Return how many processes the limit has killed; None if unknown."""
 
     def peak_bytes(self) -> int | None:
-        """Return the exact peak of all processes together; None if it cannot tell."""
+        """Return the exact peak of all processes together; None if unknown."""
 
     def remove(self) -> None:
         """Take the limit away after the task."""

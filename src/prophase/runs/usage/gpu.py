@@ -14,7 +14,7 @@ _MOST_PROCESSES = 256
 
 
 class Gpus(Protocol):
-    """What can tell the GPU use of processes."""
+    """What can measure the GPU use of processes."""
 
     def use(self, pids: Collection[int]) -> dict[str, float]:
         """Return ``gpu_memory_gib`` and ``gpu_util_pct`` of the GPUs these processes are on."""
@@ -33,7 +33,7 @@ class _Utilization(ctypes.Structure):
     _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
 
 
-#: NVML's way to say that the driver does not tell
+#: NVML's way to say that the driver does not report it
 _NOT_TOLD = 2**64 - 1
 
 

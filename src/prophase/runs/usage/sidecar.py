@@ -45,9 +45,9 @@ def main() -> None:
     pause_s = min(_FIRST_SAMPLE_S, every_s)
     next_s = time.monotonic() + pause_s
     while True:
-        told, _, _ = select.select([sys.stdin], [], [], max(0.0, next_s - time.monotonic()))
+        ready, _, _ = select.select([sys.stdin], [], [], max(0.0, next_s - time.monotonic()))
         lines.add(sampler.sample(pause_s))
-        if told:
+        if ready:
             break
         pause_s = min(2 * pause_s, every_s)
         next_s = time.monotonic() + pause_s

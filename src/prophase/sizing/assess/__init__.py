@@ -1,1 +1,1 @@
-"""How well are requests used? Utilisation, groups of tasks, drivers, money, static advice."""
+"""How well are requests used? Utilisation, groups of tasks, drivers, money, static requests."""

@@ -30,7 +30,7 @@ class Assessment:
 
     #: per resource and task (:func:`~prophase.sizing.assess.utilisation`)
     utilisation: pd.DataFrame
-    #: per task: groups, requests, advice; columns of memory, cores and money as far as known
+    #: per task: groups, requests, columns of memory, cores and money as far as known
     tasks: pd.DataFrame
     #: memory per group of tasks
     clusters: pd.DataFrame
@@ -57,30 +57,30 @@ class Assessment:
         }
 
     def sentences(self) -> list[str]:
-        """Return the result in words: utilisation, groups, what static advice saves, drivers."""
+        """Return the result in words: utilisation, groups, static savings, drivers."""
         whole = self.utilisation[self.utilisation["task"] == ALL]
         used = ", ".join(
             f"{row['resource']} {row['utilisation_pct']:.1f} %" for row in whole.to_dict("records")
         )
-        told = [f"Used of what was asked for: {used}."]
+        lines = [f"Used of what was asked for: {used}."]
         if len(self.clusters):
             groups = "; ".join(
                 f"{row['cluster']}: {counted(int(row['tasks']), 'task')}, median "
                 f"{row['median_gib']:.3g}, largest {row['max_gib']:.3g}"
                 for row in self.clusters.to_dict("records")
             )
-            told.append(f"Memory in GiB, {groups}.")
+            lines.append(f"Memory in GiB, {groups}.")
         if "saved_per_month" in self.tasks:
             cost, saved = (
                 float(self.tasks[name].sum()) for name in ("cost_per_month", "saved_per_month")
             )
             share = f" ({100 * saved / cost:.0f} %)" if cost > 0 else ""
-            told.append(
-                f"Requests cost {cost:,.2f} {self.currency} per month; static advice saves "
+            lines.append(
+                f"Requests cost {cost:,.2f} {self.currency} per month; static recommendations save "
                 f"{saved:,.2f}{share}."
             )
-        told += [drivers_in_words(task, table) for task, table in self.drivers.items()]
-        return told + _binnings_in_words(self.binnings)
+        lines += [drivers_in_words(task, table) for task, table in self.drivers.items()]
+        return lines + _binnings_in_words(self.binnings)
 
 
 def assess(
@@ -98,13 +98,13 @@ def assess(
     jobs : DataFrame
         A job table with requests and measured use.
     prices : Prices, optional
-        Adds what each task costs per month, and what its advice saves.
+        Adds what each task costs per month, and what its recommendation saves.
     drivers_of : sequence of str
         Tasks whose drivers are looked for; by itself the largest that are to be predicted.
     random_state : int, default=0
         Seed of the forests behind the drivers.
     progress : callable, optional
-        Is told what is being done.
+        Called with what is being done.
 
     Examples
     --------
@@ -142,8 +142,8 @@ def assess(
         bill = monthly_bill(
             jobs,
             prices,
-            memory_gib=_advised(tasks, "advice_gib"),
-            cores=_advised(tasks, "advice_cores"),
+            memory_gib=_recommended(tasks, "advice_gib"),
+            cores=_recommended(tasks, "advice_cores"),
         )
         tasks = tasks.merge(bill, on="task", how="left", validate="one_to_one")
     driven, unsaid = _drivers(jobs, tasks, drivers_of, random_state, progress)
@@ -205,15 +205,15 @@ def _binnings(jobs: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
 
 def _binnings_in_words(table: pd.DataFrame) -> list[str]:
     """Return for the heaviest tasks what three bins, or two, would save."""
-    told = []
+    lines = []
     for task, rows in list(table[table["bins"] <= 3].groupby("task", sort=False))[-_MOST_DRIVEN:]:
         best = rows[rows["bins"] == rows["bins"].max()].iloc[-1]
         saved = best["time_based_pct"] if best["by"] == "time" else best["optimal_pct"]
-        told.append(
+        lines.append(
             f"{task}: knowing the bin of each run ({best['binning']} GiB) would save "
             f"{saved:.0f} % of what it asks for."
         )
-    return told
+    return lines
 
 
 def _left_out(used: pd.DataFrame) -> list[str]:
@@ -241,7 +241,7 @@ def _percent_of(used: pd.DataFrame, resource: str) -> pd.DataFrame:
     )
 
 
-def _advised(tasks: pd.DataFrame, column: str) -> dict[str, float]:
+def _recommended(tasks: pd.DataFrame, column: str) -> dict[str, float]:
     if column not in tasks:
         return {}
     known = tasks[tasks[column].notna()]

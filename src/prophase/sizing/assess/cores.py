@@ -32,7 +32,7 @@ def core_requests(jobs: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``task``, ``runs``, ``request_cores`` (median), ``median_cores``, ``p99_cores``,
         ``parallel``, ``advice_cores``, which is the request where it is kept, and
-        ``core_requests``, the same in words.
+        ``core_advice``, the same in words.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def core_requests(jobs: pd.DataFrame) -> pd.DataFrame:
     ...         "cpu_peak_cores": [0.9] * 30 + [2.2, 4.6] * 15,
     ...     }
     ... )
-    >>> core_requests(jobs)[["task", "parallel", "core_requests"]].values.tolist()
+    >>> core_requests(jobs)[["task", "parallel", "core_advice"]].values.tolist()
     [['load', False, 'ask for 1'], ['join', True, 'keep: uses them']]
     """
     refuse_negative(jobs)
@@ -71,10 +71,10 @@ def core_requests(jobs: pd.DataFrame) -> pd.DataFrame:
     needed = np.where(table["parallel"], np.ceil(table["p99_cores"]), 1.0)
     few = table["runs"] < FEWEST_RUNS
     kept = few | (table["request_cores"] <= needed)
-    advice = np.where(kept, table["request_cores"], needed)
+    cores = np.where(kept, table["request_cores"], needed)
     why = np.where(few, "keep: too few runs", "keep: uses them")
     words = [
-        reason if keep else f"ask for {cores:g}"
-        for reason, keep, cores in zip(why, kept, advice, strict=True)
+        reason if keep else f"ask for {needs:g}"
+        for reason, keep, needs in zip(why, kept, cores, strict=True)
     ]
-    return table.assign(advice_cores=advice, core_advice=words)
+    return table.assign(advice_cores=cores, core_advice=words)

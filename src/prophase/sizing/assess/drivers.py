@@ -19,9 +19,9 @@ from prophase.sizing.sizer import library
 from prophase.trace.describe.column_arrays import Floats, Ints, numbers
 from prophase.trace.schema import known_at_submit
 
-#: clocks tell when a job came, not what it is
+#: clocks say when a job came, not what it is
 _CLOCKS = ("submit_s", "submit_order")
-#: with fewer rows nothing can be told
+#: with fewer rows nothing can be said
 FEWEST_ROWS = 30
 #: columns with a value of its own for most rows only name the row
 _NAMES_ROWS = 0.5
@@ -34,7 +34,7 @@ _MOST_MULTIPLIED = 5
 def rank_drivers(
     jobs: pd.DataFrame, task: str | None = None, *, random_state: int = 0
 ) -> pd.DataFrame:
-    """Return the submit-time columns that tell a task's peak memory, most important first.
+    """Return the submit-time columns that predict a task's peak memory, most important first.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _effect(codes: Ints, target: Floats) -> float:
 
 
 def _products(figures: dict[str, Floats], peak: Floats) -> pd.DataFrame:
-    """Return products of two numbers that tell more than each of them, best first."""
+    """Return products of two numbers that predict more than each of them, best first."""
     alone = {name: abs(_rank_correlation(values, peak)) for name, values in figures.items()}
     best = sorted((n for n in alone if alone[n] > 0), key=lambda name: -alone[name])
     rows = []
@@ -171,7 +171,7 @@ def _products(figures: dict[str, Floats], peak: Floats) -> pd.DataFrame:
 
 
 def best_product(figures: dict[str, Floats], peak: Floats) -> tuple[str, str] | None:
-    """Return the two numbers whose product tells the peak much better than each, if there are two.
+    """Return the two numbers whose product predicts the peak much better than each, if any.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def best_product(figures: dict[str, Floats], peak: Floats) -> tuple[str, str] | 
 
 
 def _groups(jobs: pd.DataFrame) -> Ints:
-    """Return what belongs together, so that a test row has no relative among those learnt from."""
+    """Return what belongs together, so that a test row has no relative among the training rows."""
     for column in ("group", "parent_id"):
         if column in jobs and jobs[column].nunique() >= 5:
             codes = pd.factorize(jobs[column])[0].astype(np.int64)
@@ -244,7 +244,7 @@ def _tells_group(codes: Ints, groups: Ints) -> bool:
 
 
 def _mean_per_code(codes: Ints, target: Floats, train: Ints) -> Floats:
-    """Return each category's mean of the rows learnt from; unseen ones get the mean of all."""
+    """Return each category's mean of the training rows; unseen ones get the mean of all."""
     usual = float(target[train].mean())
     size = int(codes.max()) + 2
     count = np.bincount(codes[train] + 1, minlength=size)
@@ -254,7 +254,7 @@ def _mean_per_code(codes: Ints, target: Floats, train: Ints) -> Floats:
 
 
 def learning_is_there() -> bool:
-    """Tell whether the extra that importance needs is installed."""
+    """Return whether the extra that importance needs is installed."""
     try:
         library("sklearn")
     except MissingExtraError:
@@ -281,15 +281,15 @@ def drivers_in_words(task: str, table: pd.DataFrame, most: int = 3) -> str:
     ... )
     'train is driven by attr_rows (correlation 0.90).'
     """
-    told = []
+    words = []
     products = table[table["kind"] == "product"].head(1)
     shown = pd.concat([products, table[table["kind"] != "product"]]).head(most)
     for row in shown.to_dict("records"):
         if row["kind"] == "category":
             if row["effect"] > 0.01:
-                told.append(f"{row['driver']} (effect {100 * row['effect']:.0f} %)")
+                words.append(f"{row['driver']} (effect {100 * row['effect']:.0f} %)")
         elif abs(row["correlation"]) > 0.1:
-            told.append(f"{row['driver']} (correlation {row['correlation']:.2f})")
-    if not told:
-        return f"{task}: no column known at submission tells its memory."
-    return f"{task} is driven by {', '.join(told)}."
+            words.append(f"{row['driver']} (correlation {row['correlation']:.2f})")
+    if not words:
+        return f"{task}: no column known at submission predicts its memory."
+    return f"{task} is driven by {', '.join(words)}."

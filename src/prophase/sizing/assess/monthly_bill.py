@@ -73,8 +73,8 @@ def monthly_bill(
         raise InputError("no job has a duration_s, so nothing can be priced.")
     tasks = task_names(jobs)
 
-    def asked(column: str, advised: Mapping[str, float]) -> Floats:
-        other = tasks.map(dict(advised)).to_numpy(np.float64, na_value=np.nan)
+    def asked(column: str, recommended: Mapping[str, float]) -> Floats:
+        other = tasks.map(dict(recommended)).to_numpy(np.float64, na_value=np.nan)
         return np.where(np.isnan(other), numbers(jobs, column), other)
 
     now = per_hour(jobs, prices) * hours

@@ -1,4 +1,4 @@
-"""Light, moderate and heavy tasks: groups by the memory they reach, with static advice.
+"""Light, moderate and heavy tasks: groups by the memory they reach, with static recommendations.
 
 Tasks are grouped by the memory they reach times how far that lies above their usual run: both
 make a static request wasteful. Groups are exact (natural breaks of the logarithm), split off
@@ -21,7 +21,7 @@ from prophase.trace.describe.column_arrays import Floats, Ints, numbers
 NAMES = {1: ("light",), 2: ("light", "heavy"), 3: ("light", "moderate", "heavy")}
 #: neighbouring groups differ at least by this factor
 _APART = 2.0
-#: the advice for tasks that no static request suits
+#: the recommendation for tasks that no static request suits
 PREDICT = "predict each run"
 #: with fewer runs than this a task keeps its request
 FEWEST_RUNS = 30
@@ -29,9 +29,9 @@ FEWEST_RUNS = 30
 _AT_LIMIT = 0.99
 #: peaks below this count as this, GiB; it keeps logarithms finite
 _LEAST_GIB = 1e-3
-#: no advice is below this: a container needs some memory before its task begins
+#: no recommendation is below this: a container needs some memory before its task begins
 _LEAST_ADVICE_GIB = 0.1
-#: a heavy task is steady, and static advice fits it, if its largest peak is at most this many
+#: a heavy task is steady, and a static request fits it, if its largest peak is at most this many
 #: times its median
 _STEADY = 2.0
 

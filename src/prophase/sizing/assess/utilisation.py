@@ -19,7 +19,7 @@ NO_TASK = "(no task)"
 
 
 class UtilisedResource(NamedTuple):
-    """What a job asks for, and the columns that tell how much of it was used."""
+    """What a job asks for, and the columns that measure how much of it was used."""
 
     name: str
     unit: str
@@ -93,13 +93,13 @@ def task_names(jobs: pd.DataFrame) -> pd.Series[str]:
 
 
 def _recurs(names: pd.Series[Any]) -> bool:
-    """Tell whether a column names kinds of work, and not every job by a name of its own."""
+    """Return whether a column names kinds of work, and not every job by a name of its own."""
     known = int(names.notna().sum())
     return known > 0 and (known < 10 or names.nunique() <= known / 2)
 
 
 def measured(jobs: pd.DataFrame, resource: UtilisedResource) -> str | None:
-    """Return the column that tells the use of a resource, if there is one beside its request."""
+    """Return the column that measures the use of a resource, if there is one beside its request."""
     if resource.request not in jobs or not jobs[resource.request].notna().any():
         return None
     return next((use for use in resource.uses if use in jobs and jobs[use].notna().any()), None)

@@ -1,6 +1,6 @@
 """A sizer in the manner of Sizey (Bader et al., IEEE CLUSTER 2024).
 
-Several models foretell the peak. Each has a score of accuracy and efficiency from its past
+Several models predict the peak. Each has a score of accuracy and efficiency from its past
 predictions; the models are mixed by these scores, and an offset is added: of several kinds
 of spread the one that would have wasted least so far. Our models are those that learn in
 microseconds (mean, line, power law, nearest neighbours); Sizey's own also train networks and
@@ -39,7 +39,7 @@ class SizeyLike(OnlineSizer):
         super().__init__(risk)
         #: input and peak of every success
         self.runs_: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
-        #: what each model foretold of every success
+        #: what each model predicted of every success
         self.foretold_: defaultdict[str, list[Floats]] = defaultdict(list)
 
     def predict(self, task: str, features: Features) -> float:
@@ -78,7 +78,7 @@ def _size(features: Features) -> float:
 
 
 def _models(runs: Floats, size: float) -> Floats:
-    """Return what the mean, the line, the power law and the neighbours foretell."""
+    """Return what the mean, the line, the power law and the neighbours predict."""
     inputs, peaks = runs[:, 0], runs[:, 1]
     mean = float(peaks.mean())
     line = _at(inputs, peaks, size)
@@ -108,9 +108,9 @@ def _mix(past: Floats, peaks: Floats) -> Floats:
     return shares
 
 
-def _offset(foretold: Floats, peaks: Floats) -> float:
+def _offset(predicted: Floats, peaks: Floats) -> float:
     """Return the spread that would have wasted least had it been added."""
-    error = peaks - foretold
+    error = peaks - predicted
     under = error[error > 0]
     kinds = [
         float(error.std()),
@@ -119,7 +119,7 @@ def _offset(foretold: Floats, peaks: Floats) -> float:
         float(np.median(under)) if len(under) else 0.0,
         float(under.max()) if len(under) else 0.0,
     ]
-    asked = foretold[:, None] + np.array(kinds)
+    asked = predicted[:, None] + np.array(kinds)
     short = asked < peaks[:, None]
     wasted = np.where(short, asked + np.maximum(peaks.max() - peaks, 0)[:, None],
                       asked - peaks[:, None])  # fmt: skip

@@ -56,14 +56,14 @@ _BLOB = "booster.ubj"
 
 
 class Runs(NamedTuple):
-    """Peaks of the runs learnt from, and the bins they were classified into."""
+    """Peaks of the training runs, and the bins they were classified into."""
 
     peak_gib: Floats
     binning: Binning
 
 
 class Classifier(ABC):
-    """Tells the bin of a run from its features."""
+    """Predicts the bin of a run from its features."""
 
     name: ClassVar[str]
     #: setting -> (least, largest, searched on a logarithmic scale, whole number)
@@ -96,7 +96,7 @@ class Classifier(ABC):
         return self.known[self._predict(seen)].astype(np.int64)
 
     def parts(self) -> Parts:
-        """Return what has been learnt, for a file."""
+        """Return what has been learned, for a file."""
         own = self._parts() if len(self.known) > 1 else Parts()
         meta = {**own.meta, "settings": self.settings, "known": self.known.tolist()}
         return Parts(meta, own.arrays, own.blobs)
@@ -243,5 +243,5 @@ class BoostedTrees(Classifier):
             self.booster = module.Booster({"nthread": 1}, model_file=bytearray(parts.blobs[_BLOB]))
         except module.core.XGBoostError as cause:
             raise ModelFileError(
-                f"the trees in the file cannot be read: {str(cause).splitlines()[0]}. Fit anew."
+                f"the trees in the file cannot be read: {str(cause).splitlines()[0]}. Fit again."
             ) from cause

@@ -2,7 +2,7 @@
 
 Stage one reads submit-time columns: numbers, differences between dates, the parts of composite
 scenario names, categories. Stage two engineers and scales: logarithms of skewed numbers, the
-product of the two numbers that tell most together, mean 0 and deviation 1, one-hot categories.
+product of the two numbers that predict most together, mean 0 and deviation 1, one-hot categories.
 What was not seen when fitting is no category and changes nothing.
 """
 
@@ -37,7 +37,7 @@ _ROWS_PER_VALUE = 20
 _MOST_VALUES = 50
 #: numbers whose largest is this many times their median are taken by their logarithm
 _SKEWED = 5.0
-#: a second number tells more together with another than alone
+#: a second number predicts more together with another than alone
 _JOINED = " x "
 
 
@@ -137,7 +137,7 @@ class Preprocessing:
         if absent:
             raise MissingColumnError(
                 f"the runs lack {', '.join(absent)}, which the model was fitted with. Add "
-                f"{'it' if len(absent) == 1 else 'them'}, or fit anew without."
+                f"{'it' if len(absent) == 1 else 'them'}, or fit again without."
             )
         held = {name: _listed(jobs[name]) for name in self.columns}
         numbers_of, words_of = self._stage_one(held)
@@ -173,7 +173,7 @@ class Preprocessing:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was learnt, for a model file; lists keep the order of features."""
+        """Return what was learned, for a model file; lists keep the order of features."""
         return {
             "columns": list(self.columns),
             "figures": [[name, asdict(figure)] for name, figure in self.figures.items()],

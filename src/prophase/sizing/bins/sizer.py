@@ -21,8 +21,8 @@ from prophase.trace.describe.column_arrays import Floats
 
 #: a task keeps its request until it has so many runs
 FEWEST_RUNS = 30
-#: it is learnt anew when it has this many times the runs of the last time
-_ANEW = 1.5
+#: it is retrained when it has this many times the runs of the last time
+_RETRAIN_AT = 1.5
 #: of more runs only the latest count
 _MOST_RUNS = 1_500
 _BINS = 3
@@ -33,18 +33,18 @@ _WORTH_A_BIN = 10.0
 #: runs a bin holds at least: some on each side of a split
 _FEWEST_PER_BIN = 5
 _SETTINGS = {"C": 30.0, "gamma": 0.03, "balance": 0.8}
-#: what a sizer is told that does not describe a run
+#: what a sizer is given that does not describe a run
 _NO_FEATURES = ("post", "submit_s", "request_gib")
 
 
 @dataclass
 class _Task:
-    """Runs of one task, and what was learnt from them."""
+    """Runs of one task, and what was learned from them."""
 
-    told: list[Features] = field(default_factory=list)
+    features: list[Features] = field(default_factory=list)
     peaks: list[float] = field(default_factory=list)
     hours: list[float] = field(default_factory=list)
-    learnt_at: int = 0
+    trained_at: int = 0
     #: what a run was last killed at, if none has succeeded since
     killed_gib: float = 0.0
     binning: Binning | None = None
@@ -52,8 +52,8 @@ class _Task:
     classifier: SupportVectors | None = None
 
     def due(self) -> bool:
-        """Tell whether it is time to learn."""
-        return len(self.peaks) >= max(FEWEST_RUNS, _ANEW * self.learnt_at)
+        """Return whether it is time to learn."""
+        return len(self.peaks) >= max(FEWEST_RUNS, _RETRAIN_AT * self.trained_at)
 
 
 class ThesisBins(OnlineSizer):
@@ -91,7 +91,7 @@ class ThesisBins(OnlineSizer):
             held.killed_gib = max(held.killed_gib, peak_gib)
             return
         held.killed_gib = 0.0
-        held.told.append(features)
+        held.features.append(features)
         held.peaks.append(peak_gib)
         held.hours.append(runtime_h)
         if held.due():
@@ -110,7 +110,7 @@ class ThesisBins(OnlineSizer):
 
 def _learn(held: _Task) -> None:
     """Find bins in the history and a classifier for them; static where nothing tells runs apart."""
-    held.learnt_at = len(held.peaks)
+    held.trained_at = len(held.peaks)
     peak = np.array(held.peaks[-_MOST_RUNS:])
     hours = np.array(held.hours[-_MOST_RUNS:])
     top = round_up(float(peak.max()))
@@ -119,9 +119,9 @@ def _learn(held: _Task) -> None:
     binning = _worthwhile(peak, weight, top)
     if len(binning) == 1:
         return
-    told = held.told[-_MOST_RUNS:]
-    names = sorted({name for one in told for name in one} - set(_NO_FEATURES))
-    columns = {name: [one.get(name) for one in told] for name in names}
+    features = held.features[-_MOST_RUNS:]
+    names = sorted({name for one in features for name in one} - set(_NO_FEATURES))
+    columns = {name: [one.get(name) for one in features] for name in names}
     try:
         made = Preprocessing().fit(columns, peak, columns=names)
     except InputError:

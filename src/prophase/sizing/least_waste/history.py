@@ -8,12 +8,12 @@ import numpy as np
 
 from prophase.sizing.least_waste.joint_regression import Joint, choose_columns
 from prophase.sizing.least_waste.ladder import Floats
-from prophase.sizing.least_waste.lineage import Prefix, Told
+from prophase.sizing.least_waste.lineage import Known, Prefix
 
 _MOST_BOUNDS = 8
 #: runs with lower peaks after which a kill no longer raises requests
 _UNCONFIRMED = 5
-#: the joint view is fitted anew when the history has grown by one part in so many
+#: the joint view is refitted when the history has grown by one part in so many
 _REFIT = 40
 
 
@@ -40,7 +40,7 @@ class TaskHistory:
         self.highest = 0.0
         #: instances that were sized and have not ended
         self.open = 0
-        self.told: list[Told] = []
+        self.known_numbers: list[Known] = []
         self.words: list[tuple[str, ...]] = []
         self._joint: Joint | None = None
         self._joint_rows: list[Floats] = []
@@ -99,7 +99,7 @@ class TaskHistory:
         size: float,
         ancestor: float,
         surprise: float,
-        told: Told,
+        known_numbers: Known,
         words: tuple[str, ...],
     ) -> None:
         """Remember one instance; forget the oldest if there are too many."""
@@ -109,17 +109,17 @@ class TaskHistory:
         self.count += 1
         self.seen += 1
         self.highest = max(self.highest, peak)
-        self.told.append(told)
+        self.known_numbers.append(known_numbers)
         self.words.append(words)
         if self._joint is not None:
-            self._joint_rows.append(self._joint.encode(told, words))
+            self._joint_rows.append(self._joint.encode(known_numbers, words))
 
     def choose_joint(self) -> None:
-        """Choose anew which of all that is known is taken together."""
-        columns = choose_columns(self.told, self.words, np.log(self.peaks))
+        """Choose again which of all that is known is taken together."""
+        columns = choose_columns(self.known_numbers, self.words, np.log(self.peaks))
         self._joint = joint = Joint(columns) if columns else None
         self._joint_rows = (
-            [joint.encode(*known) for known in zip(self.told, self.words, strict=True)]
+            [joint.encode(*known) for known in zip(self.known_numbers, self.words, strict=True)]
             if joint is not None
             else []
         )
@@ -137,7 +137,7 @@ class TaskHistory:
         """Retire everything but the last instances: the task is not what it was."""
         count = min(count, self.count)
         self._rows[:, :count] = self._rows[:, self.count - count : self.count].copy()
-        self.told = self.told[len(self.told) - count :]
+        self.known_numbers = self.known_numbers[len(self.known_numbers) - count :]
         self.words = self.words[len(self.words) - count :]
         self._joint, self._joint_rows = None, []
         self.count = count
@@ -157,7 +157,7 @@ class TaskHistory:
         # forgetting in bulk keeps the cost of each instance constant on average
         kept = self.remembered * 3 // 4
         self._rows[:, :kept] = self._rows[:, self.count - kept : self.count].copy()
-        self.told, self.words = self.told[-kept:], self.words[-kept:]
+        self.known_numbers, self.words = self.known_numbers[-kept:], self.words[-kept:]
         self._joint_rows = self._joint_rows[-kept:]
         if self._joint is not None:
             self._joint.count = 0

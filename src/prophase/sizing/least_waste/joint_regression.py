@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from prophase.sizing.least_waste.ladder import Floats
-from prophase.sizing.least_waste.lineage import INPUT, Told
+from prophase.sizing.least_waste.lineage import INPUT, Known
 
 #: a counter, a number of the instance, or a word
 Column = tuple[str, str]
@@ -41,11 +41,11 @@ class Joint:
         #: instances that took part in the fit
         self.count = 0
 
-    def encode(self, told: Told, words: Sequence[str]) -> Floats:
+    def encode(self, known_numbers: Known, words: Sequence[str]) -> Floats:
         """Return the row of one instance; a number nobody knows is NaN."""
         row = np.zeros(self.size)
         for column, place in self.numbers.items():
-            row[place] = told.get(column, np.nan)
+            row[place] = known_numbers.get(column, np.nan)
         for word in words:
             if word in self.words:
                 row[self.words[word]] = 1.0
@@ -72,35 +72,39 @@ class Joint:
         best = int((errors * errors).sum(axis=0).argmin())
         self._vectors, self._shrinking = vectors, shrinking[:, best]
         self._slopes = vectors @ slopes[:, best]
-        #: leave-one-out errors, and what was foretold with them
+        #: leave-one-out errors, and what was predicted with them
         self.errors: Floats = errors[:, best]
-        self.foretold: Floats = log_peaks - self.errors
+        self.predicted: Floats = log_peaks - self.errors
 
     def at(self, row: Floats) -> tuple[float, float]:
-        """Return the log peak foretold for one instance, and its leverage."""
+        """Return the log peak predicted for one instance, and its leverage."""
         x = np.where(row == row, (row - self._middle) / self._scale, 0.0)
         z = x @ self._vectors
         return self._level + float(x @ self._slopes), float((z * z) @ self._shrinking)
 
 
 def choose_columns(
-    told: list[Told], words: list[tuple[str, ...]], log_peaks: Floats
+    known_numbers: list[Known], words: list[tuple[str, ...]], log_peaks: Floats
 ) -> list[Column]:
-    """Return what goes with the peaks: words that recur, the input, and telling counters."""
-    told, words, log_peaks = told[-_CHOICE_ROWS:], words[-_CHOICE_ROWS:], log_peaks[-_CHOICE_ROWS:]
-    count = len(told)
+    """Return what goes with the peaks: words that recur, the input, and counters."""
+    known_numbers, words, log_peaks = (
+        known_numbers[-_CHOICE_ROWS:],
+        words[-_CHOICE_ROWS:],
+        log_peaks[-_CHOICE_ROWS:],
+    )
+    count = len(known_numbers)
     said = Counter(word for row in words for word in row)
     chosen: list[Column] = [
         (_WORD, word)
         for word, times in said.most_common()
         if _FEWEST_WITH_WORD <= times <= count - 2
     ][:_MOST_WORDS]
-    if sum(INPUT in row for row in told) >= _COVER * count:
+    if sum(INPUT in row for row in known_numbers) >= _COVER * count:
         chosen.append(INPUT)
-    names = sorted({name for row in told for name in row} - {INPUT})
+    names = sorted({name for row in known_numbers for name in row} - {INPUT})
     if not names:
         return chosen
-    table = np.array([[row.get(name, np.nan) for name in names] for row in told])
+    table = np.array([[row.get(name, np.nan) for name in names] for row in known_numbers])
     known = np.isfinite(table)
     cover = known.sum(axis=0)
     middle = np.where(known, table, 0.0).sum(axis=0) / np.maximum(cover, 1)
@@ -108,7 +112,7 @@ def choose_columns(
     spread = np.sqrt((offset**2).sum(axis=0))
     usable = (cover >= max(4, _COVER * count)) & (spread > 1e-6)
     for _ in range(_MOST_COUNTERS):
-        left = _left_over(chosen, told, words, log_peaks)
+        left = _left_over(chosen, known_numbers, words, log_peaks)
         size = float(np.sqrt(left @ left))
         if size < 0.005 * np.sqrt(count):
             break
@@ -122,13 +126,16 @@ def choose_columns(
 
 
 def _left_over(
-    columns: list[Column], told: list[Told], words: list[tuple[str, ...]], log_peaks: Floats
+    columns: list[Column],
+    known_numbers: list[Known],
+    words: list[tuple[str, ...]],
+    log_peaks: Floats,
 ) -> Floats:
     """Return what the columns leave unexplained."""
     if not columns:
         left: Floats = log_peaks - log_peaks.mean()
         return left
     joint = Joint(columns)
-    rows = np.array([joint.encode(*known) for known in zip(told, words, strict=True)])
+    rows = np.array([joint.encode(*known) for known in zip(known_numbers, words, strict=True)])
     joint.fit(rows, log_peaks)
     return joint.errors

@@ -1,8 +1,8 @@
-"""What finished tasks of the same sample tell about a task that has not run yet.
+"""What finished tasks of the same sample say about a task that has not run yet.
 
 Tags name samples: ``FOXA1_VCaP_REP2``, ``DA231_L1``. Two tags are the closer the more of
 their leading words they share. Counters of finished tasks are kept by sample, so a task can
-be foretold by, say, the bytes that the alignment of the same sample wrote.
+be predicted by, say, the bytes that the alignment of the same sample wrote.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 Prefix = tuple[str, ...]
 #: (task, counter) -> logarithm of its value
-Told = dict[tuple[str, str], float]
+Known = dict[tuple[str, str], float]
 
 _WORDS = re.compile(r"[A-Za-z0-9]+")
 _MOST_WORDS = 6
@@ -53,29 +53,32 @@ class Lineage:
     """Counters of finished tasks by sample."""
 
     def __init__(self) -> None:
-        self.samples: dict[Prefix, Told] = {}
+        self.samples: dict[Prefix, Known] = {}
 
     def add(
         self, task: str, tag: str, peak: float, hours: float, post: Mapping[str, Any] | None
     ) -> None:
         """Remember what a finished task reported about its sample."""
-        told = {(task, "peak"): math.log(peak), (task, "run time"): math.log(max(hours, 1e-5))}
+        known_numbers = {
+            (task, "peak"): math.log(peak),
+            (task, "run time"): math.log(max(hours, 1e-5)),
+        }
         for name in _counters(tuple(post)) if post else ():
             value = _positive(post, name)
             if value is not None:
-                told[task, name] = math.log(value)
+                known_numbers[task, name] = math.log(value)
         for prefix in prefixes(tag):
             held = self.samples.get(prefix)
             if held is None:
-                self.samples[prefix] = dict(told)
+                self.samples[prefix] = dict(known_numbers)
                 if len(self.samples) > _MOST_SAMPLES:
                     del self.samples[next(iter(self.samples))]
             else:
-                held.update(told)
+                held.update(known_numbers)
 
-    def told(self, task: str, tag: str) -> Told:
+    def known_numbers(self, task: str, tag: str) -> Known:
         """Return all that is known of a sample, from the closest tag that knows it."""
-        found: Told = {}
+        found: Known = {}
         for prefix in prefixes(tag):
             held = self.samples.get(prefix)
             if held:
@@ -94,16 +97,16 @@ class Lineage:
         return math.nan
 
 
-def best_ancestor(told: list[Told], log_peaks: Any) -> tuple[str, str] | None:
+def best_ancestor(known_numbers: list[Known], log_peaks: Any) -> tuple[str, str] | None:
     """Return the counter that goes best with the peaks; None if none does beyond chance."""
-    told, log_peaks = told[-_CHOICE_ROWS:], log_peaks[-_CHOICE_ROWS:]
-    count = len(told)
+    known_numbers, log_peaks = known_numbers[-_CHOICE_ROWS:], log_peaks[-_CHOICE_ROWS:]
+    count = len(known_numbers)
     if count < 4 or log_peaks.std() < 0.005:
         return None
-    names = sorted({key for row in told for key in row} - {INPUT})
+    names = sorted({key for row in known_numbers for key in row} - {INPUT})
     if not names:
         return None
-    table = np.array([[row.get(name, np.nan) for name in names] for row in told])
+    table = np.array([[row.get(name, np.nan) for name in names] for row in known_numbers])
     known = np.isfinite(table)
     cover = known.sum(axis=0)
     filled = np.where(known, table, 0.0)
@@ -120,7 +123,7 @@ def best_ancestor(told: list[Told], log_peaks: Any) -> tuple[str, str] | None:
     return names[best] if fit[best] >= 2.0 / math.sqrt(count) else None
 
 
-def own_numbers(features: Mapping[str, Any]) -> Told:
+def own_numbers(features: Mapping[str, Any]) -> Known:
     """Return further numbers known of an instance itself, such as a batch size.
 
     Examples
@@ -128,7 +131,7 @@ def own_numbers(features: Mapping[str, Any]) -> Told:
     >>> own_numbers({"submit_s": 8, "batch_size": 1, "tag": "a"})
     {('', 'batch_size'): 0.0}
     """
-    found: Told = {}
+    found: Known = {}
     for name, value in features.items():
         if name not in _NOT_OWN and isinstance(value, int | float) and value > 0:
             if math.isfinite(value):

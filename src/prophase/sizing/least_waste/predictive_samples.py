@@ -30,7 +30,7 @@ _EXCESSES = np.array(
     [0.052, 0.163, 0.288, 0.432, 0.599, 0.801, 1.053, 1.393, 1.916, 2.692, 3.757, 5.605]
 )
 _EXCESS_SHARES = np.array([*(9 * [0.1]), 0.06, 0.03, 0.01])
-#: a line may foretell so many times the highest peak seen
+#: a line may predict so many times the highest peak seen
 _FARTHEST = 10.0
 #: share of their weight that residuals far from the input keep
 _FAR_WEIGHT = 0.1
@@ -120,9 +120,9 @@ def _by_all(
 ) -> None:
     at, leverage = joint.at(row)
     close = history.hours[: joint.count]
-    spread = float(joint.foretold.std())
+    spread = float(joint.predicted.std())
     if spread > 1e-9:
-        close = close * _closeness((joint.foretold - at) / (settings.locality * spread))
+        close = close * _closeness((joint.predicted - at) / (settings.locality * spread))
     values = at + math.sqrt(1.0 + min(leverage, 50.0)) * joint.errors
     most = math.log(_FARTHEST * history.highest)
     values = np.exp(np.clip(values, math.log(LEAST_GIB), most))
@@ -174,7 +174,7 @@ def _by_number(
 
 
 def _line(x: Floats, y: Floats, at: float) -> Floats | None:
-    """Return what a least-squares line foretells: its value plus leave-one-out residuals."""
+    """Return what a least-squares line predicts: its value plus leave-one-out residuals."""
     count = len(x)
     offset = x - x.mean()
     spread = float(offset @ offset)
@@ -186,8 +186,8 @@ def _line(x: Floats, y: Floats, at: float) -> Floats | None:
     away = at - float(x.mean())
     widening = math.sqrt(1.0 + min(1.0 / count + away * away / spread, 50.0))
     residuals = (y - level - slope * offset) / np.maximum(1.0 - leverage, 0.05)
-    foretold: Floats = level + slope * away + widening * residuals
-    return foretold
+    predicted: Floats = level + slope * away + widening * residuals
+    return predicted
 
 
 def tailed(values: Floats, weights: Floats, count: int, settings: LeastWasteSettings) -> Sample:

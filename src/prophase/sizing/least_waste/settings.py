@@ -33,7 +33,7 @@ class LeastWasteSettings:
     smoothed_from: int = 9
     #: share of their weight that the highest fifth keeps; the rest goes to a smooth tail
     smoothed_keep: float = 0.25
-    #: weight of the least scale among the excesses that tell the scale of the smooth tail
+    #: weight of the least scale among the excesses that set the scale of the smooth tail
     smoothed_prior: float = 0.5
     #: the same with one instance only; falls with the root of their number
     tail_scale_first: float = 0.15

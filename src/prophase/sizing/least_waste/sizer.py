@@ -1,6 +1,6 @@
 """Our default sizer: least expected waste under what the next peak may be.
 
-Several views of a task's history foretell the next peak, each as a sample. They are pooled,
+Several views of a task's history predict the next peak, each as a sample. They are pooled,
 those with less waste so far counting more, and the ladder of requests is the one with the
 least expected waste. With a risk, kills get a price that moves until the chosen share of
 tasks is killed: cheap tasks become safe first, where safety costs least.
@@ -117,7 +117,7 @@ class LeastWaste(OnlineSizer):
     ) -> Outlook | None:
         """Return what the next peak of a task may be; None without history.
 
-        Who climbs after a kill does not reckon with the worst: the next kill is not likely.
+        Who climbs after a kill does not allow for the worst: the next kill is not likely.
         """
         history = self.histories_.get(task)
         if history is None or not history.count:
@@ -128,7 +128,7 @@ class LeastWaste(OnlineSizer):
         weights = np.concatenate([shares[name] * found[name][1] for name in found])
         most = self._most(history, features)
         if self.risk is not None and most is not None and not climbing:
-            # whoever wants few kills must reckon with the worst while runs are few
+            # whoever wants few kills must allow for the worst while runs are few
             rare = min(1.0, _COLD_RISK / self.risk)
             worst = rare * _WORST * float(weights.sum()) / (history.count + 1.0) ** 1.5
             values, weights = np.append(values, most), np.append(weights, worst)
@@ -162,14 +162,17 @@ class LeastWaste(OnlineSizer):
         if history.count:
             self._judge(history, features, peak, hours)
             surprise = math.log(peak) - tag_level(history, words)
-        told = {**(self.lineage_.told(task, tag) if tag else {}), **own_numbers(features)}
+        known_numbers = {
+            **(self.lineage_.known_numbers(task, tag) if tag else {}),
+            **own_numbers(features),
+        }
         size = _log_input(features)
         if size == size:
-            told[INPUT] = size
+            known_numbers[INPUT] = size
         history.add(
             peak, max(hours, 1e-5), size,
-            told.get(history.ancestor, math.nan) if history.ancestor else math.nan,
-            surprise, told, own_words(features),
+            known_numbers.get(history.ancestor, math.nan) if history.ancestor else math.nan,
+            surprise, known_numbers, own_words(features),
         )  # fmt: skip
         for prefix in words:
             held = history.tags.setdefault(prefix, [0.0, 0.0])
@@ -243,11 +246,11 @@ class LeastWaste(OnlineSizer):
         joint = history.joint()
         if joint is None or joint.count < self.settings.lines_from:
             return None
-        told = {**own_numbers(features), INPUT: _log_input(features)}
+        known_numbers = {**own_numbers(features), INPUT: _log_input(features)}
         for column in joint.numbers:
             if column[0] != OWN:
-                told[column] = self.lineage_.one(tag, column) if tag else math.nan
-        return joint, joint.encode(told, own_words(features))
+                known_numbers[column] = self.lineage_.one(tag, column) if tag else math.nan
+        return joint, joint.encode(known_numbers, own_words(features))
 
     def _told_before(self, tag: str, features: Features, counter: tuple[str, str] | None) -> float:
         """Return the chosen counter: of the sample, or a number of the instance itself."""
@@ -258,11 +261,11 @@ class LeastWaste(OnlineSizer):
         return self.lineage_.one(tag, counter) if tag else math.nan
 
     def _choose_ancestor(self, history: TaskHistory) -> None:
-        chosen = best_ancestor(history.told, np.log(history.peaks))
+        chosen = best_ancestor(history.known_numbers, np.log(history.peaks))
         if chosen != history.ancestor:
             history.ancestor = chosen
             history.ancestry[:] = [
-                row.get(chosen, math.nan) if chosen else math.nan for row in history.told
+                row.get(chosen, math.nan) if chosen else math.nan for row in history.known_numbers
             ]
             for name in [name for name in history.record if name.startswith("sample")]:
                 del history.record[name]

@@ -159,7 +159,7 @@ class _Keeper:
         return SizedRun(run, tuple(asked), unfit)
 
     def learn(self, run: TaskRun) -> None:
-        """Tell the sizer of every attempt: the killed ones first, then the one that held."""
+        """Report every attempt to the sizer: the killed ones first, then the one that held."""
         features: dict[str, Any] = {**run.features, "post": run.post}
         killed = self.killed.pop(id(run))
         began = time.process_time()

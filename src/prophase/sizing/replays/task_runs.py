@@ -20,7 +20,7 @@ UNNAMED = "all"
 
 #: sizes of inputs: declared before the run, and the stand-in that only monitoring knows
 DECLARED_INPUT, READ_CHARACTERS = "attr_input_bytes", "after_rchar_bytes"
-#: submit-time columns beside those every sizer is told of
+#: submit-time columns beside those every sizer is given
 _ALSO_TOLD = ("profile", "phase", "user", "group", "queue", "gpu_type")
 #: what monitoring reports, by its name in ``features["post"]``
 _AFTERWARDS = (
@@ -108,13 +108,13 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
         )
     submit, start, end = _clock(jobs, runtime_h)
     order = [int(i) for i in np.argsort(submit, kind="stable") if usable[i]]
-    names, told = known_before(jobs, track, what)
+    names, features = known_before(jobs, track, what)
     posts = _posts(jobs)
     instances = np.fmax(_numbers(jobs, "instances"), 1.0)
     identities = jobs["job_id"].astype(str).tolist() if "job_id" in jobs else [""] * len(jobs)
     runs = [
         TaskRun(
-            names[i], told[i], posts[i], float(peak[i]), float(runtime_h[i]), float(request[i]),
+            names[i], features[i], posts[i], float(peak[i]), float(runtime_h[i]), float(request[i]),
             float(submit[i]), float(start[i]), float(end[i]), identities[i],
             float(instances[i]),
         )
@@ -164,7 +164,7 @@ def _clock(jobs: pd.DataFrame, runtime_h: Any) -> tuple[Any, Any, Any]:
     if np.isnan(submit).all() and np.isnan(start).all():
         order = _numbers(jobs, "submit_order")
         submit = np.where(np.isnan(order), row, order)
-        # nothing tells what ran beside what: each ends before the next is submitted
+        # nothing says what ran beside what: each ends before the next is submitted
         return submit, submit, submit + 0.5
     submit = np.where(np.isnan(submit), start, submit)
     submit = np.where(np.isnan(submit), np.nanmax(submit), submit)
@@ -174,7 +174,7 @@ def _clock(jobs: pd.DataFrame, runtime_h: Any) -> tuple[Any, Any, Any]:
 
 
 def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[dict[str, Any]]:
-    """Return per job what a sizer is told before the run."""
+    """Return per job what a sizer is given before the run."""
     columns: dict[str, list[Any]] = {
         "workflow": _texts(jobs, "workload"),
         "tag": _texts(jobs, "attr_tag"),

@@ -223,7 +223,7 @@ class JobRecommender:
         task = task_of(job.columns)
         found = []
         for name in resources:
-            if name not in self.requests.advice:
+            if name not in self.requests.by_resource:
                 why = self.requests.silent.get(name, f"{name} was not sized")
                 silent.append(f"no {name} is advised: {why.partition('. ')[0].rstrip('.')}.")
                 continue

@@ -23,7 +23,7 @@ class NotComputable:
 
 
 def has_values(table: pd.DataFrame, *columns: str) -> bool:
-    """Tell whether every one of these columns is there and holds at least one value."""
+    """Return whether every one of these columns is there and holds at least one value."""
     return all(column in table and bool(table[column].notna().any()) for column in columns)
 
 

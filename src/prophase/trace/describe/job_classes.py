@@ -54,7 +54,7 @@ class Classes:
 
     short_below_s: float
     low_gpus: float
-    #: which of length, gpus and workload the trace can tell
+    #: which of length, gpus and workload the trace has
     by: tuple[str, ...]
     classes: tuple[JobClass, ...]
     duration_by_gpus: dict[str, Curve]

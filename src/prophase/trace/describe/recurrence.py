@@ -18,7 +18,7 @@ from prophase.trace.describe.column_arrays import (
 from prophase.trace.describe.trace_clock import DAY_S, HOUR_S
 
 _REQUEST = ("request_cpu_cores", "request_memory_gib", "request_gpus", "instances", "time_limit_s")
-#: keys from the most to the least telling; ``request`` stands for all request columns
+#: keys from the most to the least specific; ``request`` stands for all request columns
 KEYS = (
     ("group", "task"),
     ("group",),

@@ -1,4 +1,4 @@
-"""What the trace's clock can tell: dates, hours of the day, days of the week."""
+"""What the trace's clock means: dates, hours of the day, days of the week."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def utc_offset_s(clock: str) -> float:
 
 
 def knows_weekdays(clock: str) -> bool:
-    """Tell whether hours of the day and days of the week mean what they say."""
+    """Return whether hours of the day and days of the week mean what they say."""
     return clock in ("unix", "local") or clock.startswith("utc")
 
 

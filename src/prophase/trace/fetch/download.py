@@ -23,11 +23,11 @@ from prophase.errors import FetchError, StorageError, storage_error
 from prophase.trace.source_files import file_hash
 from prophase.version import __version__
 
-#: told how many bytes are there, and how many there will be if that is known
+#: called with how many bytes are there, and how many there will be if that is known
 Progress = Callable[[int, int | None], object]
 
 _CHUNK = 1 << 18
-#: this much new data counts as progress, so that the tries start anew
+#: this much new data counts as progress, so that the tries start over
 _PROGRESS_BYTES = 1 << 20
 #: leave this much of the disk free
 _SPARE_BYTES = 64 << 20
@@ -129,7 +129,7 @@ def refuse_other_schemes(url: str) -> None:
 def _complete(
     url: str, part: Path, sha256: str | None, progress: Progress, patience: Patience
 ) -> bool:
-    """Fill the part until it is complete; tell whether it began with older bytes."""
+    """Fill the part until it is complete; return whether it began with older bytes."""
     failures = 0
     while True:
         before = _size(part)
@@ -149,7 +149,7 @@ def _complete(
 def _attempt(
     url: str, part: Path, sha256: str | None, progress: Progress, patience: Patience
 ) -> bool:
-    """Ask for what is missing and append it; tell whether older bytes were used."""
+    """Ask for what is missing and append it; return whether older bytes were used."""
     have, version = _resumable(url, part, sha256)
     headers = _headers()
     if have:
@@ -196,7 +196,7 @@ def _resumable(url: str, part: Path, sha256: str | None) -> tuple[int, str | Non
         known = {}
     version = known.get("version") if known.get("url") == url else None
     if version is None and sha256 is None:
-        # without a version or a checksum nothing would tell two files glued together
+        # without a version or a checksum nothing would detect two files glued together
         return 0, None
     return have, version
 

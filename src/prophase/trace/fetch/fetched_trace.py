@@ -32,7 +32,7 @@ VOUCHERS: dict[Voucher, str] = {
     "record": "checksum recorded when it was first fetched",
     "first": "no checksum is published: recorded now, checked from now on",
 }
-#: told what is being fetched and how far it is, 0..100 (None: not known)
+#: called with what is being fetched and how far it is, 0..100 (None: not known)
 Progress = Callable[[str, float | None], object]
 
 _SUM_LINE = re.compile(r"([0-9a-f]{64})[ \t]+\*?(?:\./)?(\S.*?)\s*")
@@ -184,7 +184,7 @@ class _Errand:
     ) -> FetchedFile:
         """Try one address after the other."""
 
-        def tell(done: int, total: int | None) -> None:
+        def report(done: int, total: int | None) -> None:
             whole = total or self.file.size
             step = f"{self.file.name} ({done / 1e6:,.1f} MB)"
             progress(step, min(100.0, 100 * done / whole) if whole else None)
@@ -193,19 +193,19 @@ class _Errand:
         for address in _addresses(self.file, mirror):
             try:
                 found = download(
-                    address, self.path, sha256=self.wanted, progress=tell, patience=patience
+                    address, self.path, sha256=self.wanted, progress=report, patience=patience
                 )
             except FetchError as cause:
                 said.append(str(cause))
                 continue
             return self._done("fetched", found)
-        advice = f"Or fetch it by hand ({trace.page}) into {self.path}, then run again to verify."
+        by_hand = f"Or fetch it by hand ({trace.page}) into {self.path}, then run again to verify."
         if self.voucher == "record":
             said.append(
                 "The expected hash is the one recorded at the first fetch. If the new file is the "
                 f"right one, delete its line in {self.folder / RECORD} and run again."
             )
-        raise FetchError(f"{self.file.name} could not be fetched.\n" + "\n".join([*said, advice]))
+        raise FetchError(f"{self.file.name} could not be fetched.\n" + "\n".join([*said, by_hand]))
 
     def _done(self, state: Literal["fetched", "already there"], found: str) -> FetchedFile:
         size = self.path.stat().st_size

@@ -55,7 +55,7 @@ class LintSubject:
         return self.tables["nodes"]
 
     def has(self, need: str) -> bool:
-        """Tell whether ``files``, ``test``, ``inputs``, a table or ``table.column`` is there."""
+        """Return whether ``files``, ``test``, ``inputs``, a table or ``table.column`` is there."""
         if need in ("files", "test", "inputs", "counts", "refusal"):
             return bool(getattr(self, need))
         table, _, column = need.partition(".")

@@ -48,7 +48,7 @@ TEXT_UNITS = {
 _SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 _TABLE_KEYS = ("files", "separator", "missing", "attr", "after", "columns", "status")
 _COLUMN_KEYS = ("column", "unit", "decimal", "constant")
-#: how the name of a free column tells its unit
+#: how the name of a free column gives its unit
 _UNIT_BY_ENDING = {"_s": "s", "_gib": "GiB", "_cores": "cores", "_pct": "%", "_bytes": "bytes",
                    "_gpus": "GPUs"}  # fmt: skip
 
@@ -94,7 +94,7 @@ class ColumnMapping:
 
 
 def is_clock(text: object) -> bool:
-    """Tell whether a word names a clock: unix, local, relative, or utc+8 and the like.
+    """Return whether a word names a clock: unix, local, relative, or utc+8 and the like.
 
     Examples
     --------

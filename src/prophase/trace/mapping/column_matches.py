@@ -128,7 +128,7 @@ def _give_an_id(chosen: dict[str, ColumnMatch], looks: Sequence[ColumnTraits]) -
 
 
 def known_beforehand(look: ColumnTraits) -> bool | None:
-    """Tell whether a further column is known at submit time; None if its name does not say."""
+    """Return whether a further column is known at submit time; None if its name does not say."""
     ideas = look.ideas | set(look.words)
     if ideas & AFTERWARDS or look.unit in ("percent", "fraction"):
         return False
@@ -254,7 +254,7 @@ def _handicap(column: Column, look: ColumnTraits) -> float:
 
 
 def _round(look: ColumnTraits) -> bool:
-    """Tell whether the values are few and whole minutes, as limits are."""
+    """Return whether the values are few and whole minutes, as limits are."""
     return look.distinct < 50 and (not look.numeric or bool(np.mean(look.numbers % 60 == 0) > 0.95))
 
 

@@ -64,7 +64,7 @@ class ColumnTraits:
 
     @cached_property
     def known_ideas(self) -> frozenset[str]:
-        """Its ideas without the words that nobody has told us about."""
+        """Its ideas without the unknown words."""
         return self.ideas & set(IDEAS.values())
 
     @cached_property
@@ -80,7 +80,7 @@ class ColumnTraits:
     @cached_property
     def decimal_comma(self) -> bool:
         """Whether its numbers are written like 3,5."""
-        # 1,234 alone may be a thousand and more; 0,123 or 12,34 beside it tell
+        # 1,234 alone may be a thousand and more; 0,123 or 12,34 beside it decides
         return any(
             len(after) != 3 or len(before) > 3 or before.startswith("0")
             for before, after in self._parted

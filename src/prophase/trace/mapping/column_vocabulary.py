@@ -169,14 +169,14 @@ QUEUE_WORDS = ("queue", "partition", "vc", "pool", "namespace", "cluster")
 #: units that none of our columns can be converted from
 FOREIGN_UNITS = frozenset("mhz ghz hz w watt watts j joules kwh c celsius units".split())
 
-#: names that tell that a value is known only once a job has run
+#: names that say that a value is known only once a job has run
 AFTERWARDS = frozenset(
     "exit code exitcode return returncode use end peak mean wait duration start node retries retry "
     "attempt attempts error reason energy power alloc allocated loss accuracy score metric "
     "signal rss io read write rchar wchar vmem throughput actual final oom outcome "
     "completion jct slowdown killed cost log".split()
 )
-#: names that tell that a value is known when a job is submitted
+#: names that say that a value is known when a job is submitted
 BEFOREHAND = frozenset(
     "batch lr learning rate request script image container dataset data optimizer tag tags qos "
     "constraint constraints args arguments command cmd param params config seed layers hidden "

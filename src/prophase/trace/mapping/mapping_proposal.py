@@ -37,7 +37,7 @@ _TEXT_TABLES = ("*.csv", "*.tsv", "*.psv", "*.txt")
 def guess_mapping(path: Path | str) -> str:
     """Return a mapping for the file or folder at ``path`` as TOML, with comments.
 
-    Each line says how certain it is: *sure*, *likely* or *unsure*. What cannot be told
+    Each line says how certain it is: *sure*, *likely* or *unsure*. What cannot be decided
     from the name is put under ``after``, which no predictor uses.
 
     Examples
@@ -142,7 +142,7 @@ def _same_header(path: Path) -> list[list[Path]]:
         raise MissingFileError(f"{path}: holds no {', '.join(_TEXT_TABLES)} file to look at.")
     groups: dict[str, list[Path]] = {}
     for file in tables:
-        # one that cannot be read is told properly when it is looked at
+        # one that cannot be read is reported when it is read
         groups.setdefault(first_line_of(file) or str(file), []).append(file)
     return list(groups.values())
 
@@ -284,7 +284,7 @@ def _words_for_unknown(matches: Sequence[ColumnMatch]) -> list[str]:
 
 
 def _row_number(look: ColumnTraits) -> bool:
-    """Tell whether an unnamed column just counts the rows."""
+    """Return whether an unnamed column just counts the rows."""
     return look.name.startswith(("column_", "Unnamed")) and look.numeric and look.unique
 
 

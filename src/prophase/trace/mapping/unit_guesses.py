@@ -1,4 +1,4 @@
-"""Which unit a foreign column is in: told by its name, its values, and the other columns."""
+"""Which unit a foreign column is in: judged by its name, its values, and the other columns."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ amounts are written for people ("1.2 GB", "3m 20s", "98.5%", local times); with
 Nextflow's KB, MB and GB are powers of 1024.
 
 The run time is ``realtime``; ``duration`` of Nextflow includes the time in the queue
-and only tells the end where ``complete`` is not written, as in the default selection
+and only gives the end where ``complete`` is not written, as in the default selection
 of columns. A peak of zero bytes means that the sampler came too late.
 Columns of extended traces that no task fills in (``scheduler_*``) are not read.
 """
@@ -49,7 +49,7 @@ _SPANS = {
     0.001: r"([0-9]+\.?[0-9]*)ms",
 }
 _WHOLE_SPAN = r"^([0-9]+\.?[0-9]*(ms|d|h|m|s) ?)+$"
-#: cells that tell raw from human units
+#: cells that distinguish raw from human units
 _TELLING = ("memory", "time", "duration", "realtime", "rss", "peak_rss", "rchar", "submit")
 
 _TEXTS = {
@@ -193,9 +193,9 @@ def _units(dump: Dump, sheet: Sheet) -> str:
     with sheet.file.path.open(newline="", encoding="utf-8", errors="replace") as handle:
         for row in islice(csv.reader(handle, delimiter=sheet.separator), 1, 1000):
             cells = [row[place].strip() for place in places if place < len(row)]
-            telling = [cell for cell in cells if cell not in (*sheet.missing, "0")]
-            if telling:
-                plain = all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", cell) for cell in telling)
+            given = [cell for cell in cells if cell not in (*sheet.missing, "0")]
+            if given:
+                plain = all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", cell) for cell in given)
                 return "raw" if plain else "human"
     return "human"
 
@@ -276,7 +276,7 @@ READER = Reader(
     signature=("task_id", "hash", "native_id", "name", "status", "exit"),
     options={
         "units": "raw (bytes, ms) or human (1.2 GB, 3m 20s); found out by itself if left out",
-        "workflow": "name of the workflow, if the file name does not tell it",
+        "workflow": "name of the workflow, if the file name does not say it",
     },
     clock="unix",
 )

@@ -7,7 +7,7 @@ average and move differently. The first sample after a change has nothing to do 
 before it: a state that is entered is judged by its level, a state that stays by its prediction.
 Without this a change of level looks like a phase of its own, one sample long.
 
-Learnt by Baum-Welch; a label is the likeliest state given the samples so far (filtering), never
+Learned by Baum-Welch; a label is the likeliest state given the samples so far (filtering), never
 given later ones.
 
 Probabilities are kept as logarithms and shifted by their largest before they are added, so no
@@ -34,7 +34,7 @@ from prophase.trace.series.usage_series import Floats, Ints
 
 #: chunks that long series are cut into while learning, so that many advance at once
 _CHUNK = 200
-#: samples that a model is learnt from at most
+#: samples that a model is learned from at most
 MOST_SAMPLES = 60_000
 #: two of these can be multiplied: no likelihood is taken as smaller than its inverse
 _MOST = 1e150
@@ -43,7 +43,7 @@ _LEAST_LOG = -745.0
 
 @dataclass(frozen=True)
 class HMM:
-    """A learnt model; ``k`` states, ``m`` metrics, order ``p``.
+    """A learned model; ``k`` states, ``m`` metrics, order ``p``.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class HMM:
     level, spread : array (k, m)
         Mean and variance of the samples of a state, by which it is judged when it is entered.
     log_likelihood : float
-        Of the samples it was learnt from, those that an order-``p`` history precedes.
+        Of the samples it was learned from, those that an order-``p`` history precedes.
     samples : int
         Number of these samples.
     """

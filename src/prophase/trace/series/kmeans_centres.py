@@ -9,7 +9,7 @@ import numpy as np
 from prophase.errors import InputError, ParameterError
 from prophase.trace.series.usage_series import Floats, Ints
 
-#: rows that centres are learnt from at most; more change nothing but the time it takes
+#: rows that centres are learned from at most; more change nothing but the time it takes
 MOST_ROWS = 50_000
 
 

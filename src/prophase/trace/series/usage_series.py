@@ -22,7 +22,7 @@ from prophase.plural import counted
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: a pause longer than this many usual steps begins a series anew
+#: a pause longer than this many usual steps starts a new series
 GAP_STEPS = 5.0
 #: share of all samples in series that decide what a usual step is
 _HELD = 0.99
@@ -61,7 +61,7 @@ class SeriesSet:
     metrics: tuple[str, ...]
     #: usual time between two samples of a series
     step_s: float
-    #: a pause longer than this begins a history anew
+    #: a pause longer than this starts a new history
     gap_s: float
     notes: tuple[str, ...] = ()
     #: series -> why it was left out
@@ -99,7 +99,7 @@ def series_of(
         Bring the samples to this step: a value is the mean of the samples in the step that ends
         at its time. Samples stay as they are if not given, and time is counted in samples.
     gap_s : float, optional
-        A pause longer than this begins a history anew. Five usual steps if not given.
+        A pause longer than this starts a new history. Five usual steps if not given.
     min_samples : int, default=2
         Series with fewer samples are refused.
 
@@ -171,7 +171,7 @@ def series_of(
 def resampled(series: Series, step_s: float, *, gap_s: float) -> Series:
     """Return the series at one step: each value is the mean of the step that ends at its time.
 
-    A step without samples takes the value of the step before it; a longer pause begins anew.
+    A step without samples takes the value of the step before it; a longer pause starts a new one.
 
     Examples
     --------
@@ -341,8 +341,8 @@ def _mended(
     begins = np.diff(time_s, prepend=-np.inf) > gap_s
     log.say(
         int(begins[1:].sum()),
-        f"pause of more than {gap_s:g} s begins a history anew.",
-        f"pauses of more than {gap_s:g} s begin a history anew.",
+        f"pause of more than {gap_s:g} s starts a new history.",
+        f"pauses of more than {gap_s:g} s start a new history.",
     )
     return Series(series_id, time_s, values, begins, rows)
 

@@ -1,7 +1,7 @@
 """What a generator of synthetic traces is, and how generators are found by name.
 
 A generator is a function ``make_<name>(..., random_state=0)`` that returns a Trace
-whose ``truth`` holds what a real trace never tells: profiles, phases, hidden factors.
+whose ``truth`` holds what a real trace lacks: profiles, phases, hidden factors.
 Truth is for scoring. It is stored beside the tables under names that start with
 ``truth_`` and no predictor reads it.
 """

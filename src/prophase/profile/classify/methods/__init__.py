@@ -1,4 +1,4 @@
-"""Ways to tell a job's profile by its metadata, one file each, behind one interface."""
+"""Classifiers of a job's profile by its metadata, one file each, behind one interface."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BASELINE = Majority.name
 
 
 def method_named(name: str, *, random_state: int = 0) -> Method:
-    """Return a method that has not learnt yet.
+    """Return a method that is not fitted yet.
 
     Examples
     --------

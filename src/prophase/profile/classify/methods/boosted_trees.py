@@ -47,7 +47,7 @@ class Boosted(Method):
 
     @abstractmethod
     def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
-        """Learn how words become features, and return those of the jobs learnt from."""
+        """Learn how words become features, and return those of the training jobs."""
 
     @abstractmethod
     def _features(self, words: Words) -> Any:
@@ -78,7 +78,7 @@ class Boosted(Method):
             except module.core.XGBoostError as cause:
                 raise ModelFileError(
                     f"the trees in the file cannot be read: {str(cause).splitlines()[0]}. "
-                    "Train the classifier anew."
+                    "Retrain the classifier."
                 ) from cause
 
 
@@ -91,7 +91,7 @@ class OneHotBoosted(Boosted):
     encoding: OneHot
 
     def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
-        self.encoding = OneHot.learnt(words)
+        self.encoding = OneHot.fit(words)
         return self.encoding.encode(words)
 
     def _features(self, words: Words) -> Any:
@@ -123,7 +123,7 @@ class Embedding(Boosted):
     )
 
     def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
-        self._encoding = OneHot.learnt(words)
+        self._encoding = OneHot.fit(words)
         rows = self._encoding.encode(words)
         self._directions = _directions(rows, self.random_state)
         return self._features(words)
@@ -156,13 +156,13 @@ _FOLDS = 5
 
 
 class TargetEncoded(Boosted):
-    """Shares of the profiles per word, of other jobs than the one that is learnt from."""
+    """Shares of the profiles per word, of other jobs than the one that is learned from."""
 
     name = "target-encoded"
     about = "XGBoost on the shares of the profiles among jobs with the same word"
 
     def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
-        self._encoding = OneHot.learnt(words)
+        self._encoding = OneHot.fit(words)
         rows = self._encoding.encode(words)
         self._counts = class_counts(rows, codes, classes)
         places = self._encoding.codes(words)
@@ -170,7 +170,7 @@ class TargetEncoded(Boosted):
         seen = np.empty((len(words), len(words.columns) * (classes + 1)), dtype=np.float32)
         for number in range(_FOLDS):
             mine = fold == number
-            # with its own profile among the shares, every rare word would seem to tell all
+            # with its own profile among the shares, every rare word would seem to decide all
             others = self._counts - class_counts(rows[mine], codes[mine], classes)
             seen[mine] = self._shares(places[mine], others)
         return seen

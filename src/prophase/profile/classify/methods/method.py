@@ -1,4 +1,4 @@
-"""What every way of telling profiles by metadata has in common."""
+"""What classifiers of profiles by metadata have in common."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Method(ABC):
     def learn(self, words: Words, codes: Ints, classes: int) -> Self:
         """Learn from jobs whose profile is known."""
         counts = np.bincount(codes, minlength=classes).astype(np.float64)
-        #: share of each profile among the jobs learnt from
+        #: share of each profile among the training jobs
         self.prior = counts / counts.sum()
         self._learn(words, codes, classes)
         return self
@@ -43,7 +43,7 @@ class Method(ABC):
 
     @abstractmethod
     def _parts(self) -> Parts:
-        """Return what has been learnt, for a file."""
+        """Return what has been learned, for a file."""
 
     @abstractmethod
     def _restore(self, parts: Parts) -> None:
@@ -55,7 +55,7 @@ class Method(ABC):
         return Parts(own.meta, {**own.arrays, "prior": self.prior}, own.blobs)
 
     def restored(self, parts: Parts) -> Self:
-        """Become what was learnt when ``parts`` was taken."""
+        """Become what was learned when ``parts`` was taken."""
         self.prior = np.asarray(parts.arrays["prior"], dtype=np.float64)
         self._restore(parts)
         return self

@@ -23,7 +23,7 @@ class Nearest(Method):
     about = "vote of the finished jobs with most words in common, rare ones first"
 
     def _learn(self, words: Words, codes: Ints, classes: int) -> None:
-        self._encoding = OneHot.learnt(words)
+        self._encoding = OneHot.fit(words)
         known = self._encoding.codes(words)
         self._kinds, place = np.unique(known, axis=0, return_inverse=True)
         self._counts = np.zeros((len(self._kinds), classes))

@@ -124,14 +124,14 @@ class Optics:
         rng = np.random.default_rng(self.random_state)
         rows = np.sort(rng.choice(len(values), self.most_rows, replace=False))
         size = max(2, round(self.min_cluster_size * self.most_rows / len(values)))
-        learnt = self._whole(values[rows], size)
+        sampled = self._whole(values[rows], size)
         assigner = learn_assigner(
-            values[rows], learnt.labels, metric=self.metric, members=self.most_rows
+            values[rows], sampled.labels, metric=self.metric, members=self.most_rows
         )
         rest = assigner.assign(values)
         labels, strength = rest.labels, rest.strength
-        labels[rows], strength[rows] = learnt.labels, learnt.strength
-        reached = learnt.reachability
+        labels[rows], strength[rows] = sampled.labels, sampled.strength
+        reached = sampled.reachability
         assert reached is not None
         note = (
             f"OPTICS looked at a sample of {counted(self.most_rows, 'job')} of {len(values):,} "

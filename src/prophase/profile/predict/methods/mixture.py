@@ -64,7 +64,7 @@ _STEPS = {FACTOR_TWO: 33, NEARLY_EXACT: 60}
 _LOW, _HIGH = int(0.05 * POOLED), int(0.95 * POOLED)
 #: share of the weights above that stays whatever the outcomes say: real traces drift
 _PRIOR_SHARE = 0.4
-#: outcomes per opinion when weights are learnt
+#: outcomes per opinion when weights are learned
 _COMPARED = 24
 #: jobs answered at once; bounds the memory
 _BATCH = 4_000

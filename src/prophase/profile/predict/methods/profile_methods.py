@@ -1,4 +1,4 @@
-"""PolarisProfiler: finished jobs are grouped by use, a new one is told its group by metadata.
+"""PolarisProfiler: jobs are grouped by use, the group of a new job is predicted from metadata.
 
 The answer is a number that stands for the group: the paper takes the mean, its successor
 (arXiv 2504.20740) other statistics, one file each beside this one. The groups are those of
@@ -46,7 +46,7 @@ class ProfilePredictor(Predictor):
     """
 
     def fit(self, history: pd.DataFrame, target: str = "duration_s") -> Self:
-        """Group finished jobs by their use and learn to tell the groups by metadata."""
+        """Group finished jobs by their use and learn to predict the groups from metadata."""
         self._fitting = True
         self._usage: Floats = np.empty(0)
         self._ends: Floats = np.empty(0)
@@ -66,8 +66,8 @@ class ProfilePredictor(Predictor):
         if self._groups is None:
             return found
         profiles, probability = self.profiles_of(jobs)
-        told = zip(profiles.tolist(), probability.tolist(), found["reason"], strict=True)
-        named = [f"profile {number} ({share:.0%}); {why}" for number, share, why in told]
+        rows = zip(profiles.tolist(), probability.tolist(), found["reason"], strict=True)
+        named = [f"profile {number} ({share:.0%}); {why}" for number, share, why in rows]
         silent = found["abstained"].to_numpy(dtype=bool)
         found["reason"] = np.where(silent, found["reason"], np.array(named, dtype=object))
         return found

@@ -30,7 +30,7 @@ _MEMBERS = 300
 
 @dataclass(frozen=True)
 class UsageGroups:
-    """Learnt groups: how metrics are scaled, and which members stand for each group."""
+    """Learned groups: how metrics are scaled, and which members stand for each group."""
 
     transform: Transform
     assigner: Assigner
@@ -57,8 +57,8 @@ def usage_columns(jobs: pd.DataFrame) -> tuple[tuple[str, ...], tuple[str, ...]]
     measured = [n for n in present if n not in LEAKING and n not in requested]
     if measured:
         return present, ()
-    told = ", ".join(present) or "nothing"
-    return present, (f"The jobs have no measured use; they are grouped by {told}.",)
+    named = ", ".join(present) or "nothing"
+    return present, (f"The jobs have no measured use; they are grouped by {named}.",)
 
 
 def usage_values(jobs: pd.DataFrame, columns: tuple[str, ...]) -> Floats:

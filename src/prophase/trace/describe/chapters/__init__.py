@@ -1,4 +1,4 @@
-"""A description told in words and tables, the same for text, JSON readers and pages."""
+"""A description in words and tables, the same for text, JSON readers and pages."""
 
 from __future__ import annotations
 

@@ -233,4 +233,4 @@ def tell_recurrence(recurrence: Recurrence | NotComputable) -> Chapter:
         }
         for key in recurrence.keys
     )
-    return Chapter("recurrence", title, tuple(said), (TableOf("Keys, most telling first", rows),))
+    return Chapter("recurrence", title, tuple(said), (TableOf("Keys, most specific first", rows),))

@@ -27,7 +27,7 @@ class Chapter:
     title: str
     sentences: tuple[str, ...] = ()
     tables: tuple[TableOf, ...] = ()
-    #: why there is nothing to tell
+    #: why there is nothing to report
     silent: str = ""
 
 

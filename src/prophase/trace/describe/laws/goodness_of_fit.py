@@ -53,7 +53,7 @@ def tested_values(values: Floats, random: np.random.Generator) -> Floats:
 def bootstrap_p(law: Law, tested: Floats, random: np.random.Generator) -> float:
     """Return how often values drawn from the law look worse than these do.
 
-    The law is fitted anew to every drawn set, as it was to the values: without that the
+    The law is refitted to every drawn set, as it was to the values: without that the
     test would forgive a law for having been fitted.
     """
     family = type(law)

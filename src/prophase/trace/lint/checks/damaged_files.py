@@ -9,7 +9,7 @@ from prophase.trace.lint.check_registry import LintSubject, check
 from prophase.trace.lint.lint_report import LintFinding, Severity, percentage
 from prophase.trace.text_table import BAD
 
-#: an import refuses a table with more damage than this, unless told otherwise
+#: an import refuses a table with more damage than this, unless asked to
 _TOLERATED = 0.01
 #: a last line is called short only if nearly all others have one width
 _AGREEMENT = 0.9

@@ -78,13 +78,13 @@ def constant_column(subject: LintSubject) -> Iterator[LintFinding]:
                 1.0,
                 (),
                 f"{len(dull)} of {len(frame.columns)} columns have one value only: {listed}"
-                f"{' ...' if len(dull) > 12 else ''}. They tell rows apart in no way.",
+                f"{' ...' if len(dull) > 12 else ''}. They do not distinguish rows.",
                 "Leave them out of a model's inputs.",
             )
 
 
 def _should_vary(table: str, name: str, value: object) -> bool:
-    """Tell whether a column is measured, so that one value for all rows is suspicious."""
+    """Return whether a column is measured, so that one value for all rows is suspicious."""
     column = SCHEMAS[table].get(name)
     if table == "nodes" or column is None or column.kind != "number":
         return False

@@ -75,7 +75,7 @@ def split_shares_time(subject: LintSubject) -> Iterator[LintFinding]:
                 train,
                 late,
                 f"{{n}} training rows ({{share}}) ended after the first test job was submitted "
-                f"({how}). At that moment nobody could have learnt from them.",
+                f"({how}). At that moment nobody could have learned from them.",
                 "For a score that holds in production, train on what had ended before the cut. "
                 "For a split by job or user this is expected: then say so beside the score.",
             )

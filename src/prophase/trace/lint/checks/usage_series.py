@@ -126,7 +126,7 @@ def short_series(subject: LintSubject) -> Iterator[LintFinding]:
             subject.usage,
             few & ~pd.Series(codes).duplicated().to_numpy(),
             f"{int(short.sum()):,} of {len(lengths):,} series ({percentage(share)}) have fewer "
-            f"than {SHORT} samples. Phases and forecasts learnt from them are noise.",
+            f"than {SHORT} samples. Phases and forecasts learned from them are noise.",
             "Leave them out of training, or sample more often.",
             of=len(lengths),
         )

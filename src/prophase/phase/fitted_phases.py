@@ -1,4 +1,4 @@
-"""What a phase detector has learnt: what its stream labels with and its file holds."""
+"""What a phase detector has learned: what its stream labels with and its file holds."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class PhaseSplit:
         return found
 
 
-class LearntPhases:
-    """Settings of a detector and what it has learnt from series."""
+class FittedPhases:
+    """Settings of a detector and what it has learned from series."""
 
     labeller: str
     n_phases: int | None
@@ -68,7 +68,7 @@ class LearntPhases:
     statistics_: pd.DataFrame
     lengths_: pd.DataFrame
     transitions_: Floats
-    #: of the series that were learnt from, while they are in memory
+    #: of the series that were learned from, while they are in memory
     labels_: list[Ints]
     prototypes_: Prototypes
     #: how few executions stand for most, in words
