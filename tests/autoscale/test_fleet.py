@@ -42,7 +42,7 @@ def test_a_metric_without_values_is_refused():
         fleet_of(usage(memory_gib=[np.nan] * 9, cpu_cores=np.arange(9.0)), "memory_gib")
 
 
-def test_a_run_of_missing_values_begins_a_run_anew():
+def test_a_run_of_missing_values_starts_a_new_run():
     use = np.arange(60.0)
     use[20:35] = np.nan
     fleet, notes = fleet_of(usage(memory_gib=use))

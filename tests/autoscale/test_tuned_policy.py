@@ -33,11 +33,11 @@ def test_settings_stay_within_the_allowed_resizes_at_the_price_of_allocation(fit
     assert tight.expected.allocation_over_usage >= free.expected.allocation_over_usage
 
 
-def test_resizes_that_no_setting_can_keep_to_are_told(fit):
+def test_resizes_that_no_setting_can_keep_to_are_reported(fit):
     assert not tune(RecentMax(), fit, target=0.95, max_resizes=0.0).within_resizes
 
 
-def test_a_series_is_planned_without_having_been_learnt_from(fit):
+def test_a_series_is_planned_without_having_been_learned_from(fit):
     marked = fit.only(fit.series[:4])
     use = marked.use.copy()
     first = marked.lengths[0]

@@ -56,7 +56,7 @@ def test_learning_stops_early_and_keeps_the_best_weights() -> None:
     assert min(model.errors_) <= model.errors_[-1]
 
 
-def test_generated_samples_stay_in_the_range_of_what_was_learnt(learnt: CRBM) -> None:
+def test_generated_samples_stay_in_the_range_of_what_was_learned(learnt: CRBM) -> None:
     made = learnt.generate(waves()[:10], 50)
     assert made.shape == (50, 2)
     assert np.abs(made).max() < 10
@@ -72,7 +72,7 @@ def test_series_shorter_than_the_history_are_refused_with_their_length() -> None
         CRBM(history=5).fit([waves(3)])
 
 
-def test_a_learning_rate_that_diverges_is_told() -> None:
+def test_a_learning_rate_that_diverges_is_reported() -> None:
     with pytest.raises(ParameterError, match="grow without bound"), np.errstate(all="ignore"):
         CRBM(learning_rate=1e6, epochs=20).fit([100 * waves()])
 

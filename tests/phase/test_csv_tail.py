@@ -57,7 +57,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         next(tail_rows(tmp_path / "no.csv"))
 
 
-def test_a_watch_tells_of_the_changes_that_the_batch_has(
+def test_a_watch_reports_the_changes_that_the_batch_has(
     detector: PhaseDetector, levels_usage: pd.DataFrame
 ) -> None:
     rows = [
@@ -74,7 +74,7 @@ def test_a_watch_tells_of_the_changes_that_the_batch_has(
     assert told[1].forecast is not None
 
 
-def test_rows_without_what_the_phases_were_learnt_with_are_refused(
+def test_rows_without_what_the_phases_were_learned_with_are_refused(
     detector: PhaseDetector,
 ) -> None:
     with pytest.raises(MissingColumnError, match="lack memory_gib"):

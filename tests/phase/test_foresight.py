@@ -34,7 +34,7 @@ def test_a_regular_change_is_warned_of_in_time_and_without_false_alarm() -> None
     assert rows["stays the same"]["warned_pct"] == 0
 
 
-def test_warnings_of_stays_that_last_longer_than_learnt_are_false() -> None:
+def test_warnings_of_stays_that_last_longer_than_learned_are_false() -> None:
     rows = by_rule(cycle(6), cycle(3, length=40))
     # warned from the sixth of 40 samples on, right for the last five
     assert rows["learnt"]["false_pct"] == pytest.approx(100 * 30 / 35)
@@ -47,11 +47,11 @@ def test_series_that_never_change_say_so() -> None:
     assert in_words(rows) == "No change of phase to judge forecasts by."
 
 
-def test_changes_that_nothing_was_learnt_of_are_told_as_such() -> None:
+def test_changes_that_nothing_was_learned_of_are_reported_as_such() -> None:
     rows = score_forecasts(learn_next([np.zeros(40, dtype=int)], 3), [cycle(1)])
     assert in_words(rows).endswith("ever left where the phases were learned.")
 
 
 def test_a_score_reads_as_a_sentence() -> None:
     rows = score_forecasts(learn_next([cycle(6)], 3), [cycle(1)])
-    assert in_words(rows).startswith("Of 2 changes, the next phase was foreseen at 100 % (")
+    assert in_words(rows).startswith("Of 2 changes, the next phase was predicted at 100 % (")

@@ -23,7 +23,7 @@ def test_the_number_of_levels_is_found_by_every_quick_labeller(
     assert trials[1].bits < trials[0].bits
 
 
-def test_a_sweep_ranks_by_bits_and_tells_stability() -> None:
+def test_a_sweep_ranks_by_bits_and_reports_stability() -> None:
     trials = sweep(SCALED, ["samples", "hmm"], n_phases=[1, 2], windows=[1])
     assert [one.bits for one in trials] == sorted(one.bits for one in trials)
     two = [one for one in trials if one.n_phases == 2]

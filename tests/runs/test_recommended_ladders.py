@@ -39,7 +39,7 @@ def test_the_rungs_of_each_task_that_changes_are_read(tmp_path):
     assert read_recommended_ladders(path) == {"need": (0.125, 0.3)}
 
 
-def test_a_workspace_that_was_taught_is_advice_too(tmp_path):
+def test_a_workspace_with_recommendations_is_read_too(tmp_path):
     jobs = pd.DataFrame({"task": ["align"] * 40, "memory_peak_gib": 2.0, "duration_s": 600.0})
     jobs = jobs.assign(job_id=range(40), request_memory_gib=16.0)
     (tmp_path / REQUESTS).parent.mkdir()
@@ -60,21 +60,21 @@ def test_a_workspace_that_was_taught_is_advice_too(tmp_path):
         ('[{"task": "a", "advice": -1}]', "advice is -1"),
     ],
 )
-def test_what_is_no_advice_is_refused_with_what_to_do(tmp_path, text, said):
+def test_what_is_no_recommendation_is_refused_with_what_to_do(tmp_path, text, said):
     path = tmp_path / "advice.json"
     path.write_text(text)
     with pytest.raises(FormatError, match=said):
         read_recommended_ladders(path)
 
 
-def test_a_file_or_workspace_without_advice_says_how_to_make_it(tmp_path):
+def test_a_file_or_workspace_without_recommendations_says_how_to_make_it(tmp_path):
     with pytest.raises(MissingFileError, match="prophase size WS --format json"):
         read_recommended_ladders(tmp_path / "none.json")
     with pytest.raises(MissingFileError, match="prophase learn"):
         read_recommended_ladders(tmp_path)
 
 
-def test_advice_must_be_about_the_task():
+def test_recommendations_must_be_about_the_task():
     assert of_task({"a": (1.0, 2.0)}, None, "x") == [1.0, 2.0]
     with pytest.raises(ParameterError, match="say which with --task"):
         of_task({"a": (1.0,), "b": (2.0,)}, None, "x")
@@ -96,7 +96,7 @@ def campaign(folder: Path, advice: str = "") -> Campaign:
     return made
 
 
-def test_a_campaign_begins_with_the_advice_and_climbs_its_ladder(tmp_path):
+def test_a_campaign_begins_with_the_recommendation_and_climbs_its_ladder(tmp_path):
     written(tmp_path, ROW, KEPT)
     made = campaign(tmp_path, "advice: advice.json")
     Worker(made).work()
@@ -105,7 +105,7 @@ def test_a_campaign_begins_with_the_advice_and_climbs_its_ladder(tmp_path):
     assert tried == [("oom", 0.125), ("completed", 0.3)]
 
 
-def test_advice_is_set_replaced_and_forgotten_while_the_campaign_runs(tmp_path):
+def test_recommendations_are_set_replaced_and_forgotten_while_the_campaign_runs(tmp_path):
     made = campaign(tmp_path)
     assert made.settings.allocations() == {}
     assert made.set(f"advice={written(tmp_path, ROW)}")[1].endswith("1 of 1 tasks")
@@ -118,7 +118,7 @@ def test_advice_is_set_replaced_and_forgotten_while_the_campaign_runs(tmp_path):
     made.close()
 
 
-def test_registering_again_reads_the_pipelines_advice_anew_unless_another_was_set(tmp_path):
+def test_registering_again_rereads_the_pipelines_recommendations_unless_another_was_set(tmp_path):
     written(tmp_path, ROW)
     made = campaign(tmp_path, "advice: advice.json")
     written(tmp_path, {**ROW, "advice": 0.2})

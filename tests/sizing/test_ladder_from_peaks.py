@@ -24,7 +24,7 @@ def test_no_first_request_is_below_the_floor_that_the_online_sizer_has() -> None
     )
 
 
-def test_who_asks_for_less_than_the_floor_is_not_told_to_ask_for_more() -> None:
+def test_who_asks_for_less_than_the_floor_is_not_asked_to_ask_for_more() -> None:
     assert ladder_of(np.full(50, 0.003), 0.01, 0.05, MEMORY)[0] == 0.05
     assert ladder_of(np.full(50, 0.003), 0.01, math.nan, MEMORY)[0] == LEAST
 
@@ -66,5 +66,7 @@ def test_room_is_added_only_where_it_costs_next_to_nothing() -> None:
 @pytest.mark.parametrize(
     ("use", "rungs"), [(0.4, (0.4, 0.52, 8.0)), (0.9, (0.9, 2.0, 8.0)), (1.2, (2.0, 3.0, 8.0))]
 )
-def test_gpus_above_one_are_advised_in_whole_numbers(use: float, rungs: tuple[float, ...]) -> None:
+def test_gpus_above_one_are_recommended_in_whole_numbers(
+    use: float, rungs: tuple[float, ...]
+) -> None:
     assert ladder_of(np.full(50, use), 0.02, 8.0, RESOURCES["gpu"]) == pytest.approx(rungs)

@@ -33,7 +33,7 @@ def jobs() -> pd.DataFrame:
     )
 
 
-def test_advice_answers_the_same_after_a_file(jobs: pd.DataFrame, tmp_path: Path) -> None:
+def test_recommendations_answer_the_same_after_a_file(jobs: pd.DataFrame, tmp_path: Path) -> None:
     learnt = learn_recommendations(jobs, data_hash="abc")
     checksum = learnt.save(tmp_path / "requests.model")
     loaded = Recommendations.load(tmp_path / "requests.model")

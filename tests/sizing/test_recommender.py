@@ -63,7 +63,7 @@ def test_small_savings_and_few_runs_keep_the_request_and_say_why(jobs: pd.DataFr
     assert math.isnan(rare.oom)
 
 
-def test_a_lower_gate_advises_more(jobs: pd.DataFrame) -> None:
+def test_a_lower_gate_recommends_more(jobs: pd.DataFrame) -> None:
     strict = recommend(jobs, gate=Gate(least_saving=0.9))
     loose = recommend(jobs, gate=Gate(least_saving=0.0, fewest_runs=3))
     assert sum(one.keep for one in strict.tasks) > sum(one.keep for one in loose.tasks)
@@ -133,7 +133,7 @@ def test_a_risk_outside_its_range_is_refused(jobs: pd.DataFrame, risk: float) ->
         recommend(jobs, risk=risk)
 
 
-def test_exports_hold_the_advised_tasks_only(jobs: pd.DataFrame) -> None:
+def test_exports_hold_the_recommended_tasks_only(jobs: pd.DataFrame) -> None:
     advice = recommend(jobs)
     patches = list(yaml.safe_load_all(export(advice, "kubernetes")))
     assert [patch["metadata"]["name"] for patch in patches] == ["nf-align"]

@@ -196,7 +196,7 @@ def test_zst_is_read_and_a_cut_one_is_refused_by_name(tmp_path: Path, workspace:
     [(gzip.compress(GOOD.encode()), "Rename it: mv"), (b"PAR1\x15\x04PAR1", "is a Parquet file")],
     ids=["gz", "parquet"],
 )
-def test_what_a_file_is_that_does_not_say_so_is_told(
+def test_what_a_file_is_that_does_not_say_so_is_reported(
     tmp_path: Path, workspace: Workspace, content: bytes, said: str
 ) -> None:
     data = tmp_path / "philly.csv"

@@ -162,7 +162,7 @@ def test_an_empty_workspace_says_how_to_fill_it(workspace):
         open_trace(workspace.folder)
 
 
-def test_the_engine_keeps_quiet_on_stdout_and_still_tells_how_far_it_is(tmp_path):
+def test_the_engine_keeps_quiet_on_stdout_and_still_reports_how_far_it_is(tmp_path):
     engine = DuckEngine(tmp_path)
     settings = engine._sql(
         "SELECT name, value FROM duckdb_settings() WHERE name LIKE 'enable_progress_bar%'", []

@@ -146,7 +146,7 @@ def test_cochran_sizes_are_those_of_the_textbook(
         ),
     ],
 )
-def test_what_cannot_be_sampled_is_refused_with_advice(
+def test_what_cannot_be_sampled_is_refused_with_what_to_do(
     call: object, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):

@@ -171,7 +171,7 @@ def test_rows_between_the_sides_are_counted_by_reason() -> None:
     )
 
 
-def test_a_job_that_ends_exactly_at_the_cut_is_not_learnt_from() -> None:
+def test_a_job_that_ends_exactly_at_the_cut_is_not_learned_from() -> None:
     jobs = pd.DataFrame({"submit_s": [0.0, 0.0, 5.0], "end_s": [4.0, 5.0, 6.0]})
     split = split_by_time(jobs, cut=5.0)
     assert (split.train.tolist(), split.left_out.tolist()) == ([0], [1])
@@ -236,7 +236,7 @@ def test_an_uneven_job_split_says_why_its_share_is_off() -> None:
         (lambda j: split_by_row(j[:1], 0.2), ParameterError, "test side empty"),
     ],
 )
-def test_what_cannot_be_split_is_refused_with_advice(
+def test_what_cannot_be_split_is_refused_with_what_to_do(
     call: object, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):

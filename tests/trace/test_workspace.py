@@ -67,7 +67,7 @@ def test_a_changed_table_file_is_noticed(workspace: Workspace) -> None:
         workspace.check_file("jobs")
 
 
-def test_a_damaged_list_of_tables_is_refused_with_advice(workspace: Workspace) -> None:
+def test_a_damaged_list_of_tables_is_refused_with_what_to_do(workspace: Workspace) -> None:
     (workspace.folder / "tables.json").write_text("{half")
     with pytest.raises(WorkspaceError, match="damaged"):
         _ = workspace.tables
@@ -82,7 +82,7 @@ def test_a_mistake_in_the_settings_names_the_line(workspace: Workspace) -> None:
         _ = workspace.settings
 
 
-def test_a_second_writer_is_told_to_wait(workspace: Workspace) -> None:
+def test_a_second_writer_has_to_wait(workspace: Workspace) -> None:
     with (
         workspace.writing(),
         pytest.raises(WorkspaceError, match="another command is writing"),

@@ -160,7 +160,7 @@ def test_a_stuck_run_is_unpaused_and_its_running_tasks_are_begun_again(airflow, 
     assert executor.repair(job) == "unpaused its DAG, cleared 1 running task"
 
 
-def test_allocations_are_told_once_and_only_if_they_changed(airflow, job):
+def test_allocations_are_reported_once_and_only_if_they_changed(airflow, job):
     api, executor = airflow
     job = begun(executor, job)
     executor.allocate({"first": {"memory_gib": 2.0}})

@@ -104,7 +104,7 @@ def test_nothing_of_a_registered_model_is_a_pickle(bundle: Path, uri: str, tmp_p
     assert "prophase[learn]==" in (folder / "requirements.txt").read_text()
 
 
-def test_a_model_that_tells_profiles_can_be_served_too(tmp_path: Path, uri: str) -> None:
+def test_a_model_that_predicts_profiles_can_be_served_too(tmp_path: Path, uri: str) -> None:
     rows = np.arange(80)
     jobs = pd.DataFrame({"user": np.where(rows % 2, "ann", "bob"), "workload": "bert"})
     labels = pd.Series(np.where(rows % 2, "small", "large"))
@@ -163,7 +163,7 @@ def test_addresses_are_checked_and_shown_without_passwords(bundle: Path) -> None
     assert without_password("https://ann:hush@host/x") == "https://ann:...@host/x"
 
 
-def test_what_mlflow_refuses_is_told_in_its_words(
+def test_what_mlflow_refuses_is_reported_in_its_words(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)

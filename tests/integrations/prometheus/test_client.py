@@ -124,7 +124,7 @@ def test_a_single_point_that_is_too_large_is_refused(address: str) -> None:
         list(_server(address).range("up", 0.0, 4.0, 1.0))
 
 
-def test_a_token_is_sent_and_never_told(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_sent_and_never_shown(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROPHASE_PROMETHEUS_TOKEN", "s3cret")
     Moody.moods = [(403, {}, {})]
     with pytest.raises(InputError, match="needs a token") as caught:
@@ -148,7 +148,7 @@ def test_a_redirect_is_not_followed_with_the_token(address: str) -> None:
         ({"status": "success", "data": {"result": [{"value": 3}]}}, "no pair"),
     ],
 )
-def test_answers_of_something_else_are_told(address: str, answer: Any, said: str) -> None:
+def test_answers_of_something_else_are_reported(address: str, answer: Any, said: str) -> None:
     Moody.moods = [(200, {}, answer)]
     with pytest.raises(InputError, match=said):
         _server(address).instant("up", 1.0)

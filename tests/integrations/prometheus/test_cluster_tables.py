@@ -72,7 +72,7 @@ def test_jobs_of_a_cron_job_share_its_name_as_their_group(gathered: tuple[Trace,
     assert gathered[0].jobs.set_index("job_id").loc["etl/nightly-1-b", "group"] == "nightly"
 
 
-def test_ends_are_told_apart(gathered: tuple[Trace, Gathered]) -> None:
+def test_ends_are_distinguished(gathered: tuple[Trace, Gathered]) -> None:
     status = gathered[0].jobs.set_index("job_id")["status"]
     assert status["ml/killed-0-a"] == "oom"
     assert status["ml/bert-0-x0"] == "completed"

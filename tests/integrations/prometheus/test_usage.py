@@ -86,7 +86,7 @@ def test_following_gives_every_sample_once_in_order_of_time(server: str) -> None
     assert times[-1] == 120
 
 
-def test_a_query_that_is_refused_is_told_in_the_servers_words(server: str) -> None:
+def test_a_query_that_is_refused_is_reported_in_the_servers_words(server: str) -> None:
     with pytest.raises(InputError, match="unclosed left paren"):
         usage_from_prometheus(server, {"cpu": "broken("}, start_s=0, end_s=1, step_s=1)
 
@@ -96,7 +96,7 @@ def test_a_result_without_the_label_is_refused(server: str) -> None:
         usage_from_prometheus(server, {"cpu": "unlabelled"}, start_s=0, end_s=1, step_s=1)
 
 
-def test_a_server_that_is_not_there_is_told() -> None:
+def test_a_server_that_is_not_there_is_reported() -> None:
     with pytest.raises(InputError, match="does not answer"):
         usage_from_prometheus("http://127.0.0.1:1", {"cpu": "cpu"}, start_s=0, end_s=1, step_s=1)
 

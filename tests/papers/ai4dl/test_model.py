@@ -186,7 +186,7 @@ def test_rows_that_do_not_fit_the_header_are_refused_with_their_line(tmp_path: P
         AI4DL().LoadTrainingDataset(path, FEATURES, "pod.id")
 
 
-def test_pauses_are_told(tmp_path: Path) -> None:
+def test_pauses_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "paused.csv"
     times = [0, 10, 20, 30, 900, 910]
     path.write_text("timestamp,pod.id,cpu,mem\n" + "".join(f"{t},a,{t},1\n" for t in times))

@@ -35,7 +35,7 @@ def test_a_grid_has_one_row_per_combination_and_finds_the_kinds(features: UsageF
     assert (inside + grid["n_outliers"]).to_numpy() == pytest.approx(192)
 
 
-def test_progress_is_told_from_none_to_all(features: UsageFeatures) -> None:
+def test_progress_goes_from_none_to_all(features: UsageFeatures) -> None:
     said: list[tuple[int, int]] = []
     plan = GridPlan(["hdbscan"], ["standard"], ["euclidean"], [10, 20], min_samples=5)
     run_grid(features, plan, progress=lambda done, total: said.append((done, total)))

@@ -36,7 +36,7 @@ def test_the_ideal_number_of_clusters_decides() -> None:
     assert best_cell(CELLS, "separation")["n_clusters"] == 10
 
 
-def test_a_grid_without_clusters_is_refused_with_advice() -> None:
+def test_a_grid_without_clusters_is_refused_with_what_to_do() -> None:
     empty = CELLS.assign(n_clusters=0, mean_cluster_size=None, silhouette=-1.0)
     with pytest.raises(InputError, match="smaller least sizes"):
         best_cell(empty)

@@ -33,7 +33,7 @@ def test_serving_one_run_answers_as_offline(heavy, fitted):
         np.testing.assert_array_equal(fitted.predict(one)[0], offline[place])
 
 
-def test_most_runs_are_told_right_and_ladders_climb_bin_by_bin(heavy, fitted):
+def test_most_runs_are_predicted_right_and_ladders_climb_bin_by_bin(heavy, fitted):
     right = fitted.classes(heavy) == fitted.binning_.classes(heavy["memory_peak_gib"].to_numpy())
     assert right.mean() > 0.95
     ladders = {tuple(row) for row in fitted.predict(heavy)}
@@ -79,7 +79,7 @@ def test_a_missing_column_is_named(heavy, fitted):
         (lambda jobs: jobs.assign(memory_peak_gib=jobs["memory_peak_gib"] * 10), "above the larg"),
     ],
 )
-def test_runs_nothing_can_be_learnt_from_are_refused_with_the_reason(heavy, change, message):
+def test_runs_nothing_can_be_learned_from_are_refused_with_the_reason(heavy, change, message):
     with pytest.raises(InputError, match=message):
         BinPredictor(EDGES, trials=1).fit(change(heavy))
 

@@ -62,7 +62,7 @@ def test_labels_may_be_a_column_which_is_then_not_metadata(labelled: Labelled) -
         ProfileClassifier("rules").fit(jobs, "wrkload")
 
 
-def test_one_profile_only_is_learnt_and_said(labelled: Labelled) -> None:
+def test_one_profile_only_is_learned_and_said(labelled: Labelled) -> None:
     jobs, _ = labelled
     made = ProfileClassifier().fit(jobs, [7] * len(jobs))
     assert set(made.predict(jobs)) == {7}

@@ -50,7 +50,7 @@ def test_a_profile_that_appears_only_later_is_named(labelled: Labelled) -> None:
 
 
 @pytest.mark.data
-def test_metadata_tells_the_profiles_of_the_published_rows(shared_data) -> None:  # type: ignore[no-untyped-def]
+def test_metadata_predicts_the_profiles_of_the_published_rows(shared_data) -> None:  # type: ignore[no-untyped-def]
     jobs = open_trace(shared_data / "pai" / "polaris_1_000_sampled_test_data.csv").jobs
     labels = WorkloadProfiler(silhouette_rows=100).fit(jobs).labels_
     found = compare_classifiers(jobs, labels, ["xgboost", "most-frequent"])

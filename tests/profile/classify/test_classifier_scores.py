@@ -22,7 +22,7 @@ def test_scores_are_those_of_scikit_learn() -> None:
     assert found.confusion.to_numpy().tolist() == confusion_matrix(truth, answer).tolist()
 
 
-def test_profiles_that_no_answer_names_and_that_were_never_learnt_are_named() -> None:
+def test_profiles_that_no_answer_names_and_that_were_never_learned_are_named() -> None:
     found = score(np.array([0, 1, 2]), np.array([0, 0, 0]), (4, 6, 7), np.array([0, 1]))
     assert found.never_predicted == (6, 7)
     assert found.never_learnt == (7,)

@@ -62,7 +62,7 @@ def test_the_summary_is_the_same_in_batches_of_any_size(
     assert shap_summary(trained, jobs, rows=10).jobs == 10
 
 
-def test_a_tree_is_told_by_the_words_it_asks_for(trained: ProfileClassifier) -> None:
+def test_a_tree_is_described_by_the_words_it_asks_for(trained: ProfileClassifier) -> None:
     text = tree_text(trained, 8)
     assert text.splitlines()[0].endswith("?")
     assert "  yes: +" in text

@@ -36,7 +36,7 @@ def test_a_word_of_another_column_is_not_the_same_word() -> None:
     assert OneHot.fit(KNOWN).codes(words(["ps", "ann"])).tolist() == [[-1, -1]]
 
 
-def test_the_size_tells_the_dimension_and_what_sparse_saves() -> None:
+def test_the_size_gives_the_dimension_and_what_sparse_saves() -> None:
     size = OneHot.fit(KNOWN).size(KNOWN)
     assert (size.jobs, size.columns, size.dimension, size.dense_bytes) == (3, 2, 4, 48)
     many = words(*([str(n), str(n)] for n in range(2_000)))

@@ -27,7 +27,7 @@ def test_words_and_numbers_together_become_words() -> None:
     ("labels", "said"),
     [([-1, -1], "every job is an outlier"), ([None, np.nan], "no job has a label")],
 )
-def test_labels_without_a_profile_say_why_nothing_can_be_learnt(labels: list, said: str) -> None:
+def test_labels_without_a_profile_say_why_nothing_can_be_learned(labels: list, said: str) -> None:
     with pytest.raises(InputError, match=said):
         numbered(labels, 2)
 

@@ -29,14 +29,14 @@ def test_each_profile_stands_for_one_job_in_a_hundred_or_more(learnt: WorkloadPr
     assert min(one.share for one in kinds) >= 0.0099
 
 
-def test_only_jobs_that_completed_are_learnt_from(
+def test_only_jobs_that_completed_are_learned_from(
     jobs: pd.DataFrame, learnt: WorkloadProfiler
 ) -> None:
     status = jobs.set_index(jobs["job_id"].astype(str)).loc[list(learnt.job_ids_), "status"]
     assert set(status) == {"completed"}
 
 
-def test_jobs_that_all_failed_are_learnt_from_too(
+def test_jobs_that_all_failed_are_learned_from_too(
     jobs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(usual, "_SAMPLED", 300)

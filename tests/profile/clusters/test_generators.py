@@ -123,7 +123,7 @@ def test_jobs_that_meet_no_rule_are_outliers_and_idle_rules_are_named(jobs: pd.D
     assert found.notes == ("No job is left for rule 'nothing'.", "192 jobs meet no rule.")
 
 
-def test_too_little_data_is_refused_with_advice() -> None:
+def test_too_little_data_is_refused_with_what_to_do() -> None:
     with pytest.raises(InputError, match="needs at least 301 jobs and there are 10"):
         Hdbscan().cluster(np.zeros((10, 2)))
     with pytest.raises(InputError, match="longer history"):

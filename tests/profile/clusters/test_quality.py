@@ -53,7 +53,7 @@ def test_an_unknown_distance_is_refused() -> None:
         silhouettes(VALUES, LABELS, metric="euclid")
 
 
-def test_davies_bouldin_counts_outliers_as_a_group_unless_told_otherwise() -> None:
+def test_davies_bouldin_counts_outliers_as_a_group_unless_asked_otherwise() -> None:
     inside = LABELS >= 0
     assert davies_bouldin(VALUES, LABELS) == davies_bouldin_score(VALUES, LABELS)
     assert davies_bouldin(VALUES, LABELS, with_outliers=False) == davies_bouldin_score(

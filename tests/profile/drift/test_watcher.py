@@ -10,7 +10,7 @@ from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.drift.watcher import Watcher
 
 
-def test_only_what_broke_is_grouped_anew_and_all_other_profiles_keep_their_number(
+def test_only_what_broke_is_regrouped_and_all_other_profiles_keep_their_number(
     watched, profiler: WorkloadProfiler
 ) -> None:
     _, watcher, jobs = watched
@@ -103,7 +103,7 @@ def test_profiles_of_another_schema_are_refused(profiler: WorkloadProfiler) -> N
         Watcher(method="recent-median").fit(jobs, profiler)
 
 
-def test_too_short_a_history_and_a_watcher_that_has_not_learnt_are_refused() -> None:
+def test_too_short_a_history_and_a_watcher_that_has_not_learned_are_refused() -> None:
     jobs = jobs_of_kinds(900)
     with pytest.raises(InputError, match="Take a history of 600"):
         Watcher().fit(jobs[:50])

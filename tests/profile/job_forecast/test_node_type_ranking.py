@@ -25,7 +25,7 @@ def test_the_faster_type_comes_first_and_a_thin_one_gets_no_rank(history: pd.Dat
     assert np.isnan(rows[2]["duration_low_s"])
 
 
-def test_types_that_cannot_be_told_apart_share_a_rank() -> None:
+def test_types_that_cannot_be_distinguished_share_a_rank() -> None:
     draw = np.random.default_rng(1)
     jobs = pd.DataFrame({"gpu_type": ["a", "b"] * 40, "duration_s": draw.lognormal(5, 1, 80)})
     assert [row["rank"] for row in rank_node_types(jobs)] == [1, 1]

@@ -18,6 +18,6 @@ def test_as_many_outcomes_are_true_as_are_likely() -> None:
     assert (np.diff(told, axis=1) >= 0).all()
 
 
-def test_a_history_of_one_class_is_learnt_as_nearly_certain() -> None:
+def test_a_history_of_one_class_is_learned_as_nearly_certain() -> None:
     learnt = BoostedChance().fit(np.arange(50.0)[:, None], np.zeros(50))
     assert learnt.outcomes(matrix(np.array([[7.0]])), 100).mean() < 0.02

@@ -13,11 +13,11 @@ def model(jobs: pd.DataFrame) -> JobModel:
     return learn(jobs[:400], method="shrinkage")
 
 
-def test_duration_and_every_usage_column_with_values_are_learnt(model: JobModel) -> None:
+def test_duration_and_every_usage_column_with_values_are_learned(model: JobModel) -> None:
     assert model.targets == ("duration_s", "memory_peak_gib")
 
 
-def test_a_target_with_a_handful_of_values_is_left_out_and_told(jobs: pd.DataFrame) -> None:
+def test_a_target_with_a_handful_of_values_is_left_out_and_reported(jobs: pd.DataFrame) -> None:
     few = jobs[:100].assign(read_bytes=[5.0] * 3 + [np.nan] * 97)
     found = learn(few, method="shrinkage")
     assert "read_bytes" not in found.targets
@@ -40,7 +40,7 @@ def test_jobs_of_another_schema_are_refused(model: JobModel) -> None:
         model.predict(strange)
 
 
-def test_a_target_it_has_not_learnt_is_refused_with_those_it_has(model: JobModel) -> None:
+def test_a_target_it_has_not_learned_is_refused_with_those_it_has(model: JobModel) -> None:
     with pytest.raises(ParameterError, match=r"Did you mean 'memory_peak_gib'\?"):
         model.predict(pd.DataFrame({"user": ["u1"]}), ["memory_peek_gib"])
 

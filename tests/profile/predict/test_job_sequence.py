@@ -36,7 +36,7 @@ def test_two_parts_of_one_numbered_file_keep_their_numbers() -> None:
     assert found.notes == ()
 
 
-def test_jobs_that_are_not_in_sequence_are_all_learnt_from() -> None:
+def test_jobs_that_are_not_in_sequence_are_all_learned_from() -> None:
     jobs = pd.DataFrame({"submit_s": [float(t) for t in range(40)], "duration_s": 100.0})
     found = in_sequence(jobs[::2], jobs[1::2])
     assert len(found.known) == 20

@@ -53,7 +53,7 @@ WHOLE = {"user": "ann", "workload": "bert", "gpus": 2, "attr_batch": 16}
     ],
     ids=["one", "several", "with a clock", "columns left out", "differently left out"],
 )
-def test_rows_told_one_by_one_get_the_answers_of_a_table(
+def test_rows_passed_one_by_one_get_the_answers_of_a_table(
     model: JobModel, jobs: list[dict[str, object]], targets: list[str] | None
 ) -> None:
     rows = described_columns(jobs)

@@ -139,7 +139,7 @@ def test_bad_rules_are_refused_with_what_is_wrong(tmp_path: Path, text: str, wor
         read_rules(tmp_path / "rules.toml")
 
 
-def test_a_missing_file_of_rules_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_of_rules_is_reported(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="no such file of rules"):
         read_rules(tmp_path / "rules.toml")
     (tmp_path / "bad.yaml").write_text("a: [")

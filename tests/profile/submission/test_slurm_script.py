@@ -56,7 +56,7 @@ def test_directives_after_the_first_command_do_not_count() -> None:
     assert from_script(script, "job").columns["request_cpu_cores"] == 2.0
 
 
-def test_arrays_ranges_of_nodes_and_unused_options_are_told() -> None:
+def test_arrays_ranges_of_nodes_and_unused_options_are_reported() -> None:
     script = "#SBATCH --array=0-99:2%4 -N 2-4 --mem=0 --mail-type=END --exclusive\n"
     found = from_script(script, "job")
     assert found.columns["instances"] == 2.0

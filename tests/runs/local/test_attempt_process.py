@@ -40,7 +40,7 @@ KILLED = {"exit_code": 137}
 BROKEN = {"exit_code": 3, "because": "exit 3"}
 
 
-def test_a_new_task_gets_what_is_advised_else_what_the_pipeline_says_else_what_is_set(tmp_path):
+def test_a_new_task_gets_what_is_recommended_else_what_the_pipeline_says_else_what_is_set(tmp_path):
     assert decide([]).memory_gib == 1.0
     assert decide([], task={**TASK, "advised_gib": [0.5, 2.0]}).memory_gib == 0.5
     assert decide([], {"memory_gib": 3.0}).memory_gib == 3.0
@@ -105,7 +105,7 @@ def test_a_scheduler_that_repeats_tasks_is_asked_to_until_the_memory_suffices(tm
     assert len(attempts_of(run, "t")) == 2
 
 
-def test_a_scheduler_that_repeats_tasks_is_told_when_that_would_not_help(tmp_path):
+def test_a_scheduler_that_repeats_tasks_is_reported_when_that_would_not_help(tmp_path):
     run = spec(tmp_path, ["sh", "-c", "exit 3"])
     for _ in range(2):
         with pytest.raises(TaskFailedError, match=r"task t: exit 3; its output is in"):
@@ -115,7 +115,9 @@ def test_a_scheduler_that_repeats_tasks_is_told_when_that_would_not_help(tmp_pat
         try_once(tmp_path / "elsewhere", "t", {})
 
 
-def test_advice_that_is_set_later_holds_before_the_pipelines_and_never_exceeds_the_node(tmp_path):
+def test_a_recommendation_that_is_set_later_holds_before_the_pipelines_and_never_exceeds_the_node(
+    tmp_path,
+):
     advised = {"advised_gib": [0.5, 3.0]}
     assert decide([], advised).memory_gib == 0.5
     assert decide([], {**advised, "memory_gib": 2.0}).memory_gib == 2.0

@@ -37,7 +37,7 @@ def test_it_fits_into_json(runs):
     assert json.loads(text)["tasks"][0]["task"] == "load"
 
 
-def test_a_trace_with_cpu_alone_gets_core_advice_alone(runs):
+def test_a_trace_with_cpu_alone_gets_core_recommendations_alone(runs):
     found = assess(runs.drop(columns=["memory_peak_gib", "request_memory_gib"]))
     assert found.clusters.empty
     assert found.tasks["core_advice"].tolist() == ["ask for 1", "ask for 1"]
@@ -54,7 +54,7 @@ def test_rows_that_do_not_count_are_said(runs):
     assert any(note.startswith("memory: left out 1 row") for note in found.notes)
 
 
-def test_drivers_of_a_named_task_are_refused_if_they_cannot_be_told(runs):
+def test_drivers_of_a_named_task_are_refused_if_they_cannot_be_found(runs):
     with pytest.raises(InputError, match="no task 'lode'"):
         assess(runs, drivers_of=["lode"])
 

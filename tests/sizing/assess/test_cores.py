@@ -39,6 +39,6 @@ def test_a_request_that_is_used_up_is_kept():
     assert core_requests(_runs([4.0] * 40, 4.0))["core_advice"].tolist() == ["keep: uses them"]
 
 
-def test_without_measured_cpu_there_is_no_advice():
+def test_without_measured_cpu_there_is_no_recommendation():
     with pytest.raises(InputError, match="measured CPU use"):
         core_requests(pd.DataFrame({"task": ["t"], "request_cpu_cores": [1.0]}))

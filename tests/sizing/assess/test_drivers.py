@@ -49,7 +49,7 @@ def test_numbers_have_a_correlation_and_categories_an_effect(ranked):
     assert 0.05 < ranked.loc["attr_region", "effect"] < 0.9
 
 
-def test_a_product_that_tells_more_than_its_parts_is_shown(ranked):
+def test_a_product_that_predicts_more_than_its_parts_is_shown(ranked):
     product = next(name for name in ranked.index if " x " in name)
     assert set(product.split(" x ")) == {"attr_rows", "attr_days"}
     assert ranked.loc[product, "correlation"] > ranked.loc["attr_rows", "correlation"]

@@ -35,7 +35,7 @@ def test_a_month_is_billed_by_what_was_asked_for_and_for_how_long(month):
     assert (bill["saved_per_month"] == 0).all()
 
 
-def test_advice_saves_what_is_no_longer_asked_for(month):
+def test_a_recommendation_saves_what_is_no_longer_asked_for(month):
     bill = monthly_bill(
         month, Prices(gib_hour=0.1), memory_gib={"train": 10.0}, cores={}
     ).set_index("task")

@@ -80,7 +80,7 @@ def test_kills_for_lack_of_memory_count_as_the_limit():
     assert "2 times" in cluster_tasks(jobs)["advice"].iloc[0]
 
 
-def test_a_request_that_is_not_above_the_advice_is_kept():
+def test_a_request_that_is_not_above_the_recommendation_is_kept():
     table = cluster_tasks(_runs(load=(5.0, [3.5] * 40)))
     assert table["advice"].tolist() == ["keep: asks for no more than 5"]
 
@@ -91,7 +91,7 @@ def test_a_heavy_task_whose_runs_are_alike_gets_a_request_of_its_own():
     assert table.loc["sort", ["cluster", "advice"]].tolist() == ["heavy", "ask for 12"]
 
 
-def test_no_advice_is_below_what_a_container_needs():
+def test_no_recommendation_is_below_what_a_container_needs():
     assert cluster_tasks(_runs(load=(1.0, [0.003] * 40)))["advice_gib"].tolist() == [0.1]
 
 

@@ -37,7 +37,7 @@ def test_a_kill_bumps_by_a_fifth_or_100_mib() -> None:
     assert sizer.retry("web", {}, 2, 0.1) == pytest.approx(0.1 + 100 / 1024)
 
 
-def test_no_advice_is_below_250_mib() -> None:
+def test_no_recommendation_is_below_250_mib() -> None:
     sizer = KubernetesVpa()
     sizer.observe("web", {"submit_s": 0.0}, 0.01, 1.0, False)
     assert sizer.predict("web", {}) == pytest.approx(250 / 1024)

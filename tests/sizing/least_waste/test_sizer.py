@@ -156,7 +156,7 @@ def test_old_runs_are_forgotten() -> None:
     assert sizer.histories_["align"].count <= sizer.settings.remembered * 2
 
 
-def test_a_text_known_at_submission_tells_tasks_apart() -> None:
+def test_a_text_known_at_submission_distinguishes_tasks() -> None:
     sizer = LeastWaste()
     random = np.random.default_rng(0)
     for number in range(60):

@@ -64,7 +64,7 @@ def test_online_learns_after_each_task_and_timeline_when_it_ended() -> None:
     assert [word for word, _, _ in timeline.told] == ["asked", "asked", "post", "post"]
 
 
-def test_kills_are_told_with_the_request_that_was_too_small() -> None:
+def test_kills_are_reported_with_the_request_that_was_too_small() -> None:
     sizer = Fixed()
     replay(task_runs(_jobs([5.0])), sizer)
     assert sizer.told[1:] == [("killed", 2.0, True), ("killed", 4.0, True), ("post", 5.0, False)]

@@ -190,7 +190,7 @@ def test_a_later_run_goes_on_with_the_part_of_an_earlier_one(server, waits, tmp_
     assert server.ranges_asked() == ["bytes=1000-"]
 
 
-def test_a_server_without_ranges_sends_all_and_the_part_starts_anew(server, waits, tmp_path):
+def test_a_server_without_ranges_sends_all_and_the_part_starts_over(server, waits, tmp_path):
     server.ranges = False
     leave_part(tmp_path / "f", b"x" * 1000, server.url, '"v1"')
     download(server.url, tmp_path / "f", sha256=SHA256, patience=waits.patience)
@@ -244,7 +244,7 @@ def test_a_part_that_is_already_complete_is_only_checked(server, waits, tmp_path
     assert download(server.url, tmp_path / "f", sha256=SHA256, patience=waits.patience) == SHA256
 
 
-def test_a_part_longer_than_the_file_starts_anew(server, waits, tmp_path):
+def test_a_part_longer_than_the_file_starts_over(server, waits, tmp_path):
     leave_part(tmp_path / "f", CONTENT + b"more", server.url, '"v1"')
     assert download(server.url, tmp_path / "f", patience=waits.patience) == SHA256
 
@@ -290,7 +290,7 @@ def test_a_file_that_is_not_there_is_not_asked_for_again(status, server, waits, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nobody_listening_is_told_as_that(waits, tmp_path, monkeypatch):
+def test_nobody_listening_is_reported_as_that(waits, tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with pytest.raises(FetchError, match="the connection failed"):
         download("http://127.0.0.1:9/f", tmp_path / "f", patience=waits.patience)
@@ -348,7 +348,7 @@ def test_a_folder_that_cannot_be_written_is_named(server, waits, tmp_path):
         download(server.url, tmp_path / "blocked" / "f", patience=waits.patience)
 
 
-def test_progress_starts_the_count_of_failures_anew(server, waits, tmp_path):
+def test_progress_resets_the_count_of_failures(server, waits, tmp_path):
     server.drops = [2_000_000] * 4
     download(server.url, tmp_path / "f", sha256=SHA256, patience=waits.patience)
     assert len(server.requests) == 5

@@ -160,7 +160,7 @@ def test_the_owners_list_of_checksums_is_used(origin, tmp_path):
 
 
 @pytest.mark.parametrize("content", [None, "<html>moved</html>"])
-def test_a_list_of_checksums_that_cannot_be_had_is_told(content, origin, tmp_path):
+def test_a_list_of_checksums_that_cannot_be_had_is_reported(content, origin, tmp_path):
     if content is not None:
         (origin.folder / "SHA256SUM").write_text(content)
     trace = a_trace(origin, sums=f"{origin.url}/SHA256SUM")
@@ -169,7 +169,7 @@ def test_a_list_of_checksums_that_cannot_be_had_is_told(content, origin, tmp_pat
     assert report.files[1].voucher == "first"
 
 
-def test_progress_is_told_in_percent(origin, tmp_path):
+def test_progress_is_reported_in_percent(origin, tmp_path):
     told: list[tuple[str, float | None]] = []
     fetch(
         a_trace(origin), tmp_path / "out", only=["jobs.csv"], patience=ONCE,

@@ -15,7 +15,7 @@ def looked(tmp_path: Path, text: str, name: str = "t.csv") -> RawFile:
     return file
 
 
-def test_separator_header_and_widths_are_told_from_the_text(tmp_path):
+def test_separator_header_and_widths_are_recognised_by_the_text(tmp_path):
     for separator in ",;|\t":
         file = looked(tmp_path, "id,value\na,1\nb,2\n".replace(",", separator))
         assert (file.separator, file.header) == (separator, ("id", "value"))

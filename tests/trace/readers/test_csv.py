@@ -346,7 +346,7 @@ def test_a_realistic_header_is_guessed_and_imports_as_it_is(tmp_path: Path) -> N
         ("queue_time_sec", "12", "wait_s", "s"),
     ],
 )
-def test_the_unit_is_told_by_name_or_values(
+def test_the_unit_is_found_by_name_or_values(
     tmp_path: Path, header: str, cell: str, target: str, unit: str
 ) -> None:
     data = written(tmp_path / "t.csv", f"job_id,{header}", *(f"j{n},{cell}" for n in range(20)))
@@ -369,7 +369,7 @@ def test_marker_values_become_words_for_unknown(tmp_path: Path) -> None:
     assert set(jobs["missing"]) == {"-1", "inf", "oops"}  # type: ignore[index]
 
 
-def test_series_and_node_lists_are_told_from_jobs(tmp_path: Path) -> None:
+def test_series_and_node_lists_are_recognised_by_jobs(tmp_path: Path) -> None:
     usage = written(
         tmp_path / "u.csv", "pod,timestamp,cpu_usage_cores,mem_bytes", *(["p,1600000000,1,1e9"] * 9)
     )

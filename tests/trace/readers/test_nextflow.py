@@ -90,7 +90,7 @@ def test_the_workflow_can_be_named_and_several_files_are_several_workflows(tmp_p
     assert set(named.jobs["workload"]) == {"sarek"}
 
 
-def test_runs_that_share_a_file_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+def test_runs_that_share_a_file_name_are_distinguished_by_their_folders(tmp_path: Path) -> None:
     for run in ("monday", "tuesday"):
         (tmp_path / run).mkdir()
         (tmp_path / run / "trace.txt").write_text(f"{HUMAN}\n{ROWS[0]}\n", encoding="utf-8")

@@ -69,7 +69,7 @@ def test_one_last_pod_alone_does_not_mark_the_end_of_the_trace(tmp_path: Path) -
     assert open_trace(path).jobs["end_s"].tolist() == [900]
 
 
-def test_a_folder_gives_the_default_lists_and_tells_what_it_left_aside(folder: Path) -> None:
+def test_a_folder_gives_the_default_lists_and_reports_what_it_left_aside(folder: Path) -> None:
     trace = open_trace(folder)
     assert (len(trace.jobs), len(trace.nodes)) == (6, 1)
     assert trace.report is not None

@@ -41,7 +41,7 @@ def test_the_input_can_be_written_again_exactly(tmp_path: Path) -> None:
                 assert value == float(cell)
 
 
-def test_an_empty_number_of_instances_counts_as_one_and_is_told(tmp_path: Path) -> None:
+def test_an_empty_number_of_instances_counts_as_one_and_is_reported(tmp_path: Path) -> None:
     trace = open_trace(simulator_input(tmp_path, "0,a,1,0,,0,5,T4,0,0,0", "1,a,1,0,2,0,5,T4,0,0,0"))
     assert trace.jobs["instances"].tolist() == [1, 2]
     assert trace.report is not None

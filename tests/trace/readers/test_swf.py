@@ -66,7 +66,7 @@ def test_alea_requests_become_nodes_with_their_processors(tmp_path: Path) -> Non
     assert any("read as bytes" in note for note in trace.report.notes)
 
 
-def test_the_unit_of_memory_can_be_told(tmp_path: Path) -> None:
+def test_the_unit_of_memory_can_be_given(tmp_path: Path) -> None:
     path = log(tmp_path, HEADER + PLAIN)
     jobs = open_trace(path, options={"memory_unit": "bytes"}).jobs.set_index("job_id")
     assert jobs.loc["1", "request_memory_gib"] == pytest.approx(2097152 / 2**30)

@@ -63,7 +63,7 @@ def test_samples_that_no_reachable_state_explains_do_not_overflow() -> None:
         assert np.isfinite(found).all()
 
 
-def test_phases_that_differ_only_in_movement_are_told_apart_by_a_higher_order() -> None:
+def test_phases_that_differ_only_in_movement_are_distinguished_by_a_higher_order() -> None:
     rng = np.random.default_rng(2)
     parts = []
     for memory in (0.0, 0.95, 0.0, 0.95):
@@ -84,7 +84,7 @@ def test_a_sample_that_no_state_explains_does_not_break_filtering() -> None:
     assert np.isfinite(found).all()
 
 
-def test_constant_values_are_learnt_without_warnings() -> None:
+def test_constant_values_are_learned_without_warnings() -> None:
     model = learn_hmm([np.zeros((50, 1))], 2, order=1)
     assert np.isfinite(model.weights).all()
 

@@ -19,7 +19,7 @@ def test_unsorted_and_repeated_rows_give_the_series_of_sorted_ones() -> None:
     assert any("out of order" in note for note in found.notes)
 
 
-def test_a_pause_begins_a_history_anew() -> None:
+def test_a_pause_starts_a_new_history() -> None:
     found = series_of(table([0, 10, 20, 500, 510], [1, 2, 3, 4, 5]))
     assert found.series[0].begins.tolist() == [True, False, False, True, False]
     assert [len(part) for part in found.stretches()] == [3, 2]

@@ -51,7 +51,7 @@ def worlds() -> dict[str, Trace]:
     }
 
 
-def test_levels_can_be_told_sample_by_sample_and_dynamics_cannot(worlds: dict[str, Trace]) -> None:
+def test_levels_can_be_given_sample_by_sample_and_dynamics_cannot(worlds: dict[str, Trace]) -> None:
     by_sample = {kind: agreement(trace, windows=False) for kind, trace in worlds.items()}
     assert by_sample["levels"] > 0.85
     assert 0.4 < by_sample["both"] < 0.9
