@@ -116,7 +116,7 @@ class ResourceRecommendations(ShortForm):
         ]
         said += [
             f"{one.task}: {units.amount(one.now, self.unit)} to "
-            f"{units.amount(one.advice, self.unit)}, saves {units.percent(one.saving)}"
+            f"{units.amount(one.request, self.unit)}, saves {units.percent(one.saving)}"
             for one in changed[:3]
         ]
         return [*said, f"{len(changed) - 3:,} more: .table"] if len(changed) > 3 else said
