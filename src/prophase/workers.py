@@ -8,18 +8,12 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_end
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from prophase.errors import ParameterError, ProphaseError
@@ -45,8 +39,11 @@ def run_all(
     tasks: Sequence[Task],
     *,
     workers: int | str = 1,
-) -> Iterator[tuple[Task, Result]]:
+) -> Generator[tuple[Task, Result], None, None]:
     """Call a function for every task and yield (task, result) as each finishes.
+
+    Read it inside ``contextlib.closing``: Ctrl-C between two results leaves the generator alive
+    in the traceback, and Python would wait at its end for calls that nobody reads.
 
     Parameters
     ----------
@@ -110,16 +107,22 @@ def _as_they_finish(
     idle: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Task, Any]]:
     """Yield results; ``idle`` is called when none came for a while, and may refuse to go on."""
-    pending: dict[Future[Any], Task] = {
-        executor.submit(function, handle, task): task for task in tasks
-    }
+    pending: dict[Future[Any], Task] = {}
+    # a queue and not concurrent.futures.wait, which locks every future: Ctrl-C in the midst of
+    # that leaves some locked, and the executor's own thread waits for them when Python ends
+    finished: SimpleQueue[Future[Any]] = SimpleQueue()
+    for task in tasks:
+        future = executor.submit(function, handle, task)
+        pending[future] = task
+        future.add_done_callback(finished.put)
     try:
         while pending:
-            done, _ = wait(pending, timeout=_IDLE_S, return_when=FIRST_COMPLETED)
-            if not done:
+            try:
+                future = finished.get(timeout=_IDLE_S)
+            except Empty:
                 idle()
-            for future in done:
-                yield pending.pop(future), future.result()
+                continue
+            yield pending.pop(future), future.result()
     except BrokenProcessPool as cause:
         raise ProphaseError(
             "a worker process ended before its work was done; perhaps memory ran out. Use fewer "

@@ -63,12 +63,12 @@ def test_study_writes_a_plan_with_every_setting_that_runs(
 def test_a_report_that_finds_no_space_says_that_the_steps_are_kept(
     prophase_here: Run, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prophase.plots import report
+    from prophase.plots.report import writing
 
     def full(*_: object) -> None:
         raise StorageError("report.html: no space left on the device. Free some space.")
 
-    monkeypatch.setattr(report, "write_report", full)
+    monkeypatch.setattr(writing, "write_report", full)
     shown = prophase_here("study", trace, "--steps", "lint", "--out", tmp_path / "ws")
     assert shown.returncode == 1
     assert "step report (the last) failed: report.html: no space left" in shown.stderr
@@ -78,12 +78,12 @@ def test_a_report_that_finds_no_space_says_that_the_steps_are_kept(
 def test_an_interrupted_study_says_that_it_goes_on(
     prophase_here: Run, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prophase.study import pipeline as running
+    from prophase.study import pipeline
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "run_study", interrupted)
+    monkeypatch.setattr(pipeline, "run_study", interrupted)
     shown = prophase_here("study", trace)
     assert shown.returncode == 130
     assert "the same command goes on from here" in shown.stderr

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,19 @@ def test_all_combinations_meet_the_same_jobs():
 def test_processes_find_what_one_process_finds():
     one, two = run_sweep(trace(), PLAN), run_sweep(trace(), PLAN, workers=2)
     pd.testing.assert_frame_equal(one.cells, two.cells)
+
+
+def test_ctrl_c_between_two_cells_ends_the_worker_processes():
+    def ctrl_c(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as held:
+        run_sweep(trace(), PLAN, workers=2, progress=ctrl_c)
+    for worker in multiprocessing.active_children():
+        worker.join(60)
+    assert held.tb is not None
+    assert multiprocessing.active_children() == []
 
 
 def test_a_second_run_replays_only_what_is_missing(tmp_path: Path):

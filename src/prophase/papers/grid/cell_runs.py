@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,10 @@ def run_grid(
         missing = [cell for key, cell in cells.items() if key not in store.finished]
         done = len(cells) - len(missing)
         report(done, len(cells))
-        for cell, row in run_all(run_cell, features.values, missing, workers=workers):
-            store.add(cell.key, row)
-            report(done := done + 1, len(cells))
+        with closing(run_all(run_cell, features.values, missing, workers=workers)) as results:
+            for cell, row in results:
+                store.add(cell.key, row)
+                report(done := done + 1, len(cells))
         rows = [store.finished[key] for key in cells]
     return pd.DataFrame(rows)
 

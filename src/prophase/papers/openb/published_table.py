@@ -7,6 +7,7 @@ the expected results of its simulator.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -82,10 +83,11 @@ def openb_table(
     inputs = read_inputs(folder, lists, seeds)
     tasks = list(product(inputs.pods, seeds, POLICIES))
     curves: dict[tuple[str, int, str], OpenbCurves] = {}
-    for task, found in run_all(_run, inputs, tasks, workers=workers):
-        curves[task] = found
-        if progress:
-            progress(len(curves), len(tasks))
+    with closing(run_all(_run, inputs, tasks, workers=workers)) as results:
+        for task, found in results:
+            curves[task] = found
+            if progress:
+                progress(len(curves), len(tasks))
     return [
         _row(name, place, {s: curves[name, s, place] for s in seeds}, inputs.published.get(name))
         for name, place in product(inputs.pods, POLICIES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,11 @@ def pai_table(
     for run in runs:
         _input(folder, run["input"])
     rows: dict[int, dict[str, Any]] = {}
-    for number, row in run_all(_repeat, (folder, runs), range(len(runs)), workers=workers):
-        rows[number] = row
-        if progress:
-            progress(len(rows), len(runs))
+    with closing(run_all(_repeat, (folder, runs), range(len(runs)), workers=workers)) as results:
+        for number, row in results:
+            rows[number] = row
+            if progress:
+                progress(len(rows), len(runs))
     return [rows[number] for number in sorted(rows)]
 
 

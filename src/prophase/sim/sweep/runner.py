@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -101,9 +102,10 @@ def run_sweep(
         done = len(cells) - len(missing)
         report = progress or (lambda done, total: None)
         report(done, len(cells))
-        for cell, measures in run_all(run_cell, setting, missing, workers=workers):
-            store.add(keys[cell], {**cell.axes, **measures})
-            report(done := done + 1, len(cells))
+        with closing(run_all(run_cell, setting, missing, workers=workers)) as results:
+            for cell, measures in results:
+                store.add(keys[cell], {**cell.axes, **measures})
+                report(done := done + 1, len(cells))
         rows = [{**cell.axes, **store.finished[key]} for key, cell in cells.items()]
     return SweepResult(
         pd.DataFrame(rows),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -114,10 +115,11 @@ def compare_scenarios(
     require_blocks(drawn[0][1], seeds)
     tasks = list(product(range(AS_RECORDED, seeds + 1), range(len(scenarios))))
     rows: list[dict[str, Any]] = []
-    for (seed, number), measures in run_all(_replay, drawn, tasks, workers=workers):
-        rows.append({"scenario": scenarios[number].name, "seed": seed, **measures})
-        if progress:
-            progress(len(rows), len(tasks))
+    with closing(run_all(_replay, drawn, tasks, workers=workers)) as results:
+        for (seed, number), measures in results:
+            rows.append({"scenario": scenarios[number].name, "seed": seed, **measures})
+            if progress:
+                progress(len(rows), len(tasks))
     cells = pd.DataFrame(rows).sort_values(["scenario", "seed"]).reset_index(drop=True)
     return ScenarioComparison(
         tuple(scenarios), cells, drawn[0][1].blocks, scenarios[0].workload.left_out

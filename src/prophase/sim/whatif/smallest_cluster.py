@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 
@@ -139,10 +140,11 @@ def smallest_clusters(
     ]
     found: dict[tuple[int, int], tuple[int, float] | None] = {}
     shared = ([*drawn], target)
-    for task, answer in run_all(_search, shared, tasks, workers=workers):
-        found[task] = answer
-        if progress:
-            progress(len(found), len(tasks))
+    with closing(run_all(_search, shared, tasks, workers=workers)) as results:
+        for task, answer in results:
+            found[task] = answer
+            if progress:
+                progress(len(found), len(tasks))
     return [
         _answer(scenario, draw, target, hopeless.get(number, ""), number, found, seeds)
         for number, (scenario, draw) in enumerate(drawn)

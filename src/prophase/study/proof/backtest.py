@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
@@ -169,9 +170,10 @@ def forward_splits(
     cuts = _cuts(subject.today.submit_s[follows], splits)
     shared = _Shared(subject, cuts, risk, gate, fails_after)
     by_number: dict[int, tuple[SplitResult, _Followed | None]] = {}
-    for number, one in run_all(_cut, shared, range(len(cuts)), workers=workers):
-        by_number[number] = one
-        show(100 * len(by_number) / len(cuts))
+    with closing(run_all(_cut, shared, range(len(cuts)), workers=workers)) as results:
+        for number, one in results:
+            by_number[number] = one
+            show(100 * len(by_number) / len(cuts))
     found = [by_number[number][0] for number in range(len(cuts))]
     parts = (by_number[number][1] for number in range(len(cuts)))
     followed = [part for part in parts if part is not None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,9 +138,10 @@ def replay_both(
     shared = _Shared(draws, cluster, ladder, policy, by, leave_out_unfit)
     drawn = range(AS_RECORDED, seeds + 1)
     by_seed: dict[int, dict[str, _Replay]] = {}
-    for seed, pair in run_all(_both, shared, drawn, workers=workers):
-        by_seed[seed] = pair
-        show("replaying both sides", 100 * len(by_seed) / len(drawn))
+    with closing(run_all(_both, shared, drawn, workers=workers)) as results:
+        for seed, pair in results:
+            by_seed[seed] = pair
+            show("replaying both sides", 100 * len(by_seed) / len(drawn))
     recorded = by_seed[AS_RECORDED]
     allocated = {name: one.allocated_gib_h for name, one in recorded.items()}
     notes = list(dict.fromkeys(note for one in recorded.values() for note in one.notes))

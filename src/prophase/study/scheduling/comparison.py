@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -166,9 +167,10 @@ def schedule_study(
     tasks = list(product(range(AS_RECORDED, seeds + 1), range(len(chosen))))
     cells: dict[tuple[int, int], dict[str, dict[str, float]]] = {}
     shared = (draw, cluster, chosen, by, leave_out_unfit)
-    for task, measured in run_all(_replay, shared, tasks, workers=workers):
-        cells[task] = measured
-        show("replaying", 100 * len(cells) / len(tasks))
+    with closing(run_all(_replay, shared, tasks, workers=workers)) as results:
+        for task, measured in results:
+            cells[task] = measured
+            show("replaying", 100 * len(cells) / len(tasks))
     notes = list(foretold.notes)
     if seeds and (said := rough(draw.blocks)):
         notes.append(said.replace("blocks", f"blocks of {block_h:.3g} h", 1))
