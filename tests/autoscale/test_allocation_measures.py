@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.autoscale.fleets import plateaus
 from tests.oracles.allocations import replayed
-from tests.phase.scale.fleets import plateaus
 
 from prophase.autoscale.allocation_measures import Penalties, measure
 from prophase.autoscale.fleet import Fleet

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from tests.phase.scale.fleets import plateaus, usage_of
+from tests.autoscale.fleets import plateaus, usage_of
 
 from prophase.autoscale.fleet import fleet_of
 from prophase.errors import InputError, MissingColumnError, ParameterError

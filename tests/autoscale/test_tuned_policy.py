@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.phase.scale.fleets import plateaus
+from tests.autoscale.fleets import plateaus
 
 from prophase.autoscale.allocation_measures import measure
 from prophase.autoscale.policies.baselines import RecentMax, Static

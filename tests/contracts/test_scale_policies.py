@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.phase.scale.fleets import plateaus
+from tests.autoscale.fleets import plateaus
 
 from prophase.autoscale.allocation_measures import measure
 from prophase.autoscale.fleet import Fleet

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.phase.scale.fleets import plateaus
+from tests.autoscale.fleets import plateaus
 
 from prophase.autoscale.policies.quantile_boosting import QuantileBoosting
 from prophase.autoscale.policy import Hysteresis

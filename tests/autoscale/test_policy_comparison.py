@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.phase.scale.fleets import plateaus
+from tests.autoscale.fleets import plateaus
 
 from prophase.autoscale.fleet import Fleet
 from prophase.autoscale.policy_catalogue import ALWAYS

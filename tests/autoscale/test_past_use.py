@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.phase.scale.fleets import plateaus
+from tests.autoscale.fleets import plateaus
 
 from prophase.autoscale.past_use import lags, recent_low, recent_mean, recent_peak, startup_level
 from prophase.autoscale.phase_labels import HiddenPhases, LevelTrend
