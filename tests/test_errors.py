@@ -19,7 +19,7 @@ from prophase.trace.row_rules import keep_rules
 from prophase.trace.sample import sample_jobs
 from prophase.trace.synth.generator import check_choice, generator_named
 from prophase.trace.trace_tables import Trace
-from prophase.trace.units import factor_to
+from prophase.units.parsers import factor_to
 
 NOTHING = Trace({}, "csv", "")
 

@@ -1,4 +1,4 @@
-"""Counts as people say them."""
+"""Counts and lists as people say them."""
 
 from __future__ import annotations
 
@@ -19,3 +19,16 @@ def counted(count: int, one: str, many: str = "") -> str:
     ('1 job', '1,200 jobs', '2 rows have')
     """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def listed(words: list[str], *, most: int = 5) -> str:
+    """Join words as in a sentence, the rest as a number.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=1)
+    ('a, b and c', 'a and 2 more')
+    """
+    if len(words) > most:
+        words = [*words[:most], f"{len(words) - most} more"]
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

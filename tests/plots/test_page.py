@@ -19,7 +19,6 @@ from prophase.plots.page import (
     Picture,
     Section,
     Table,
-    cell_text,
     render,
     write_page,
 )
@@ -138,22 +137,6 @@ def test_columns_of_all_rows_are_shown_and_numbers_stand_right() -> None:
 def test_numbers_keep_their_units_on_their_line() -> None:
     text = render(Page("t", [Section("s", [Paragraph("it took 3 h or 12 % more, 3 hours")])]))
     assert "3\u00a0h or 12\u00a0% more, 3 hours" in text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "–"),
-        (float("nan"), "–"),
-        (float("inf"), "infinite"),
-        (1234567, "1,234,567"),
-        (0.00001234, "1.234e-05"),
-        (True, "yes"),
-        ("x", "x"),
-    ],
-)
-def test_cells_are_written_for_people(value: object, text: str) -> None:
-    assert cell_text(value) == text
 
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, page: Page) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
 from prophase.cli.phase.options import read_usage
 from prophase.cli.trace_options import SourceOption
@@ -85,9 +86,8 @@ def command(
     """
     from prophase.autoscale.allocation_measures import Penalties
     from prophase.autoscale.policy_comparison import compare
-    from prophase.trace.units import parse_share
 
-    share = parse_share(target, name="--target")
+    share = units.parse_share(target, where="--target")
     if not 0.5 <= share < 1:
         raise ParameterError(f"--target is {target}. Pass a share from 50% to below 100%.")
     names = _named(policies)
@@ -133,7 +133,6 @@ def _sides(
     """Return the series to learn from and to be judged on, and what was noted on the way."""
     from prophase.autoscale.fleet import fleet_of
     from prophase.autoscale.policy_comparison import divided
-    from prophase.trace.units import parse_share
 
     if (fit is None) != (test is None):
         raise ParameterError("--fit and --test go together.")
@@ -147,7 +146,7 @@ def _sides(
         return learnt, judged, told
     assert path is not None
     whole, notes = fleet_of(read_usage(path, source, None), metric, every=every)
-    share = parse_share(test_share, name="--test-share")
+    share = units.parse_share(test_share, where="--test-share")
     if not 0 < share < 1:
         raise ParameterError(f"--test-share is {test_share}. Pass a share such as 50%.")
     learnt, judged = divided(whole, test_share=share, random_state=seed)

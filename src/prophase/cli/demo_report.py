@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from prophase import units
 from prophase.cli.output import as_typed
 from prophase.plural import counted
 from prophase.trace.workspace_paths import PHASES
@@ -81,8 +82,8 @@ def limits_held(found: StudyResult) -> str:
     if not proof:
         return "No advice was put to the proof."
     limits = (
-        f"at least {_percent(proof['limits']['min_saving'])} saved, at most "
-        f"{_percent(proof['limits']['max_oom'])} second tries"
+        f"at least {units.percent(proof['limits']['min_saving'])} saved, at most "
+        f"{units.percent(proof['limits']['max_oom'])} second tries"
     )
     failed = [check["words"] for check in proof["verdict"]["checks"] if not check["holds"]]
     if failed:
@@ -106,10 +107,6 @@ def _steps(found: StudyResult, folder: Path) -> list[Step]:
         Step("Write the advice in the form your system reads.",
              f"prophase size {place} --resource gpu --export kubernetes"),
     ]  # fmt: skip
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g} %"
 
 
 #: two services with three phases each

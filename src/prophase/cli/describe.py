@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
@@ -29,7 +30,7 @@ def command(
     path: TraceArgument,
     source: SourceOption = None,
     short_below: Annotated[
-        str, typer.Option(help="Jobs that ran for less are short, e.g. 600, 30min, 1h.")
+        str, typer.Option(help=f"Jobs that ran for less are short, {units.DURATION_HELP}.")
     ] = "1h",
     low_gpus: Annotated[
         float, typer.Option(help="Jobs that ask for at most this many GPUs in total are low.")
@@ -60,9 +61,8 @@ def command(
     """
     from prophase.cli.provenance import open_trace
     from prophase.trace.describe.description import describe
-    from prophase.trace.describe.words import parse_seconds
 
-    short_below_s = parse_seconds(short_below, name="--short-below")
+    short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")
     for target in (html, plots):
         _refuse_bad_target(target, is_folder=target is plots)
     with progress_bar() as progress:

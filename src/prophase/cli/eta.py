@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
 from prophase.cli.replay_options import (
     ClusterOption,
@@ -38,15 +39,22 @@ def command(
     cpus: Annotated[
         float | None, typer.Option(min=0, help="Instead: cores of a job submitted now.")
     ] = None,
-    memory_gib: Annotated[
-        float | None, typer.Option(min=0, help="Memory of that job, per instance.")
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            "--memory-gib",
+            help=f"Memory of that job, per instance, {units.SIZE_HELP}.",
+        ),
     ] = None,
     instances: Annotated[
         int, typer.Option(min=1, help="Instances of that job, each asking for the above.")
     ] = 1,
     user: Annotated[str | None, typer.Option(help="Who submits it.")] = None,
     gpu_type: Annotated[str | None, typer.Option(help="GPU types it may use, joined by |.")] = None,
-    limit: Annotated[str | None, typer.Option(help="Its time limit, e.g. 2h.")] = None,
+    limit: Annotated[
+        str | None, typer.Option(help=f"Its time limit, {units.DURATION_HELP}.")
+    ] = None,
     now: Annotated[
         str | None,
         typer.Option(
@@ -85,15 +93,18 @@ def command(
     from prophase.cli.provenance import open_trace
     from prophase.sim.forecast.back_test import calibrate
     from prophase.sim.forecast.start_forecast import forecast_start, last_event_s
-    from prophase.trace.describe.words import parse_seconds
 
     asked = {
         "request_gpus": gpus,
         "request_cpu_cores": cpus,
-        "request_memory_gib": memory_gib,
+        "request_memory_gib": None
+        if memory is None
+        else units.parse_memory(memory, g_is="binary", bare="GiB", where="--memory"),
         "user": user,
         "gpu_type": gpu_type,
-        "time_limit_s": None if limit is None else parse_seconds(limit, name="--limit"),
+        "time_limit_s": None
+        if limit is None
+        else units.parse_duration(limit, bare="s", where="--limit"),
     }
     wanted = {name: value for name, value in asked.items() if value is not None}
     if (job is None) == (gpus is None and cpus is None):
@@ -152,11 +163,9 @@ def _instant(text: str, trace: Trace) -> float:
     """Read an instant on the trace's clock."""
     from datetime import UTC, datetime
 
-    from prophase.trace.describe.words import parse_seconds
-
     if text.startswith("+"):
         first = float(trace.jobs["submit_s"].min())
-        return first + parse_seconds(text[1:], name="--now")
+        return first + units.parse_duration(text[1:], bare="s", where="--now")
     try:
         return float(text)
     except ValueError:
@@ -174,13 +183,12 @@ def _instant(text: str, trace: Trace) -> float:
 
 
 def _rows(found: StartForecast) -> list[dict[str, Any]]:
-    from prophase.trace.describe.words import say_seconds
 
     if not found.known:
         return []
     ends = (("earliest, 10 %", found.p10_s), ("median", found.p50_s), ("latest, 90 %", found.p90_s))
     return [
-        {"start": name, "in": say_seconds(value), "at_s": found.now_s + value}
+        {"start": name, "in": units.duration(value), "at_s": found.now_s + value}
         for name, value in ends
         if value is not None
     ]

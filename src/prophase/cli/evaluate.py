@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, typed_command
 from prophase.cli.split import By
 from prophase.cli.trace_options import SourceOption
@@ -150,7 +151,6 @@ def _sides(
     """Return the jobs to learn from and to be judged on, and how they were told apart."""
     from prophase.cli.provenance import open_trace
     from prophase.trace.split import SEEDED_SPLITS, split_by_time
-    from prophase.trace.units import parse_share
 
     if (train is None) != (test is None):
         raise ParameterError("--train and --test go together.")
@@ -166,9 +166,9 @@ def _sides(
             raise ParameterError(f"--cut goes with --by time, not with --by {by}.")
         split = split_by_time(jobs, cut)
     elif by is By.time:
-        split = split_by_time(jobs, test_share=parse_share(test_share, name="--test-share"))
+        split = split_by_time(jobs, test_share=units.parse_share(test_share, where="--test-share"))
     else:
-        share = parse_share(test_share, name="--test-share")
+        share = units.parse_share(test_share, where="--test-share")
         split = SEEDED_SPLITS[by](jobs, share, random_state=seed)
     return jobs.iloc[split.train], jobs.iloc[split.test], split.rule, list(split.notes)
 

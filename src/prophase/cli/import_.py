@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
@@ -85,7 +86,6 @@ def command(
     from prophase.trace.import_pipeline import import_trace
     from prophase.trace.reader import reader_named
     from prophase.trace.source_files import files_below
-    from prophase.trace.units import parse_share
     from prophase.trace.workspace import Workspace
 
     if source == "list":
@@ -123,7 +123,7 @@ def command(
             engine=engine,
             options=options,
             keep=keep or [],
-            max_bad=parse_share(max_bad, name="--max-bad"),
+            max_bad=units.parse_share(max_bad, where="--max-bad"),
             mode="replace" if replace else "append" if append else "new",
             command=typed_command(),
             progress=progress,
@@ -157,20 +157,17 @@ def _gathered(
     from prophase.integrations.prometheus.client import Prometheus
     from prophase.integrations.prometheus.cluster_tables import gather
     from prophase.integrations.prometheus.label_names import LabelNames
-    from prophase.profile.submission.quantities import seconds
 
-    spans = {"--last": seconds(last), "--step": seconds(step)}
-    for name, value in spans.items():
-        if value is None or not value > 0:
-            raise ParameterError(f"{name}: write a time above zero such as 14d, 12h or 90s.")
+    last_s = units.parse_duration(last, bare="s", where="--last", positive=True)
+    step_s = units.parse_duration(step, bare="s", where="--step", positive=True)
     now = time.time()
     return list(
         gather(
             Prometheus(url),
             folder,
-            start_s=now - (spans["--last"] or 0),
+            start_s=now - last_s,
             end_s=now,
-            step_s=spans["--step"] or 0,
+            step_s=step_s,
             labels=LabelNames.of(options),
             progress=progress,
         ).notes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
 from prophase.cli.trace_options import (
     ReaderOption,
@@ -83,9 +84,10 @@ def as_text(report: LintReport, path: Path) -> Iterator[str]:
 
 
 def _paragraph(finding: LintFinding, name_width: int) -> Iterator[str]:
-    from prophase.trace.lint.lint_report import percentage
 
-    count = f"{counted(finding.rows, 'row')} ({percentage(finding.share)})" if finding.rows else ""
+    count = (
+        f"{counted(finding.rows, 'row')} ({units.percent(finding.share)})" if finding.rows else ""
+    )
     head = f"{finding.severity:<7}  {finding.check:<{name_width}}  {finding.place}  {count}"
     yield head.rstrip()
     if finding.where:

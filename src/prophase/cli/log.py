@@ -8,12 +8,15 @@ from typing import Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import as_typed, say
 
 
 def command(
     words: Annotated[list[str], typer.Argument(metavar="-- CMD ...", help="Command to run.")],
-    every: Annotated[str, typer.Option(help="Time between samples.")] = "5s",
+    every: Annotated[
+        str, typer.Option(help=f"Time between samples, {units.DURATION_HELP}.")
+    ] = "5s",
     out: Annotated[
         Path, typer.Option(help="File for the samples: .parquet, .csv or .jsonl.")
     ] = Path("usage.parquet"),
@@ -30,10 +33,9 @@ def command(
 
     `prophase log --every 1s --out train.csv -- python train.py --epochs 3`
     """
-    from prophase.runs.pipeline import seconds
     from prophase.runs.usage.usage_log import run_logged
 
-    every_s = seconds(every)
+    every_s = units.parse_duration(every, bare="s", where="--every", positive=True)
     sys.stdout.flush()
     ending = run_logged(words, out, every_s=every_s)
     if ending.samples:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.provenance import with_recorded_provenance
 from prophase.plain import finite as finite
 from prophase.plain import plain as plain
@@ -62,7 +62,7 @@ def emit(
     """
     if format in (Format.json, Format.yaml):
         whole: Any = with_recorded_provenance(document) if document is not None else list(rows)
-        text = json.dumps(whole, indent=2, default=plain, allow_nan=False)
+        text = json.dumps(finite(whole), indent=2, allow_nan=False)
         typer.echo(text if format is Format.json else _yaml(text))
     elif format in (Format.html, Format.markdown):
         from prophase.cli.result_page import page_text, plain_page
@@ -91,7 +91,7 @@ def text_table(rows: Sequence[Row]) -> Iterator[str]:
     if not rows:
         return
     columns = _columns(rows)
-    cells = [[format_cell(row.get(column)) for column in columns] for row in rows]
+    cells = [[units.cell(row.get(column)) for column in columns] for row in rows]
     numeric = [all(_is_number(row.get(c)) for row in rows) for c in columns]
     widths = [
         max(len(column), *(len(line[i]) for line in cells)) for i, column in enumerate(columns)
@@ -102,19 +102,6 @@ def text_table(rows: Sequence[Row]) -> Iterator[str]:
             for cell, width, right in zip(line, widths, numeric, strict=True)
         ]
         yield "  ".join(aligned).rstrip()
-
-
-def format_cell(value: Any) -> str:
-    """Write one value for people: thousands separated, four significant digits."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
-    return str(value)
 
 
 @contextmanager

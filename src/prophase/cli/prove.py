@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, typed_command
 from prophase.cli.replay_options import (
     OrderOption,
@@ -16,7 +17,6 @@ from prophase.cli.replay_options import (
     SetOption,
     other_settings,
 )
-from prophase.cli.size.shares import share_of
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError
 from prophase.plural import counted
@@ -133,12 +133,14 @@ def command(
     from prophase.workers import parse_workers
 
     limits = Limits(
-        share_of(max_oom, "--max-oom"),
-        share_of(min_saving, "--min-saving"),
-        None if max_longer_wait is None else share_of(max_longer_wait, "--max-longer-wait"),
+        units.parse_share(max_oom, where="--max-oom", below_one=True),
+        units.parse_share(min_saving, where="--min-saving", below_one=True),
+        None
+        if max_longer_wait is None
+        else units.parse_share(max_longer_wait, where="--max-longer-wait", below_one=True),
     )
-    gate = Gate(min_runs, share_of(advise_above, "--advise-above"))
-    after = 1.0 if kills_after.strip() in ("100%", "1") else share_of(kills_after, "--kills-after")
+    gate = Gate(min_runs, units.parse_share(advise_above, where="--advise-above", below_one=True))
+    after = units.parse_share(kills_after, where="--kills-after")
     with progress_bar() as show:
         show("reading", None)
         given, trace, where = _subject(advice, history, source)
@@ -149,7 +151,7 @@ def command(
             nodes,
             limits=limits,
             prices=prices,
-            risk=None if risk is None else share_of(risk, "--risk"),
+            risk=None if risk is None else units.parse_share(risk, where="--risk", below_one=True),
             gate=gate,
             resource=resource,
             kind=_kind(kind, trace, gate, resource, seed),

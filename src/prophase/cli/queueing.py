@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, format_cell
+from prophase import units
+from prophase.cli.output import Format, FormatOption, emit, finite
 from prophase.errors import ParameterError, not_among
 from prophase.plural import counted
 
@@ -42,7 +43,7 @@ def command(
         str | None, typer.Option(help="Arrival rate, e.g. 45/s, 100/h, 2/10min.")
     ] = None,
     service: Annotated[
-        str | None, typer.Option(help="Mean service time, e.g. 1s, 20min, 3h.")
+        str | None, typer.Option(help=f"Mean service time, {units.DURATION_HELP}.")
     ] = None,
     servers: Annotated[int | None, typer.Option(help="Servers, such as GPUs.")] = None,
     arrival_scv: Annotated[
@@ -62,7 +63,8 @@ def command(
         typer.Option(help='Find the least servers, e.g. "P(wait > 60 s) < 5%", "p95 wait < 1h".'),
     ] = None,
     over: Annotated[
-        list[str] | None, typer.Option(help="Show P(wait > this time); repeatable.")
+        list[str] | None,
+        typer.Option(help=f"Show P(wait > this time), {units.DURATION_HELP}; repeatable."),
     ] = None,
     job_class: Annotated[
         list[str] | None,
@@ -145,9 +147,8 @@ def _one_queue(
     from prophase.sim.queueing.models import MODELS, answer
     from prophase.sim.queueing.parsing import parse_service_target
     from prophase.sim.queueing.queue_answer import QueueAnswer
-    from prophase.trace.describe.words import parse_seconds
 
-    times = [parse_seconds(text, name="--over") for text in over]
+    times = [units.parse_duration(text, bare="s", where="--over") for text in over]
     methods: Sequence[str | None] = [method] if method else (MODELS[model].methods or [None])
     answers = [answer(model, target=target, method=one, **wanted) for one in methods]
     rows, documents = [], []
@@ -198,8 +199,8 @@ def _priorities(
         for one in found.classes
     ]
     remarks = [
-        f"All jobs: mean wait {format_cell(found.wait_mean_s)} s; "
-        f"first come, first served: {format_cell(found.fifo_wait_mean_s)} s.",
+        f"All jobs: mean wait {units.cell(found.wait_mean_s)} s; "
+        f"first come, first served: {units.cell(found.fifo_wait_mean_s)} s.",
         f"{found.method}: {found.valid}. Assumes: {'; '.join(found.assumptions)}.",
     ]
     emit(rows, format, document=finite(found.to_dict()), remarks=remarks)
@@ -227,7 +228,7 @@ def _gangs(classes: list[JobClass], servers: int, seed: int, format: Format) -> 
         f"First come, first served carries a utilisation of {limit.utilisation_limit:.4f} at most "
         f"({limit.method}); this load asks for {limit.offered_utilisation:.4f}: "
         + ("it keeps up." if limit.stable else "the queue grows without end."),
-        f"Without idle servers (ServerFilling) mean wait is {format_cell(filled.wait_mean_s)} s."
+        f"Without idle servers (ServerFilling) mean wait is {units.cell(filled.wait_mean_s)} s."
         if filled
         else "No policy keeps up with this load.",
         f"Reserved slots per class: {100 * split.overflow_share:.3g} % of jobs find theirs taken.",
@@ -276,13 +277,13 @@ def _trace(
     rows = [{k: v for k, v in row.items() if k != "note"} for row in document["rows"]]
     remarks = [
         f"{counted(found.jobs, 'job')}, {found.arrivals_per_s * 3600:.4g} per hour, "
-        f"mean {format_cell(found.service_mean_s)} s; utilisation {found.utilisation:.3g} of "
+        f"mean {units.cell(found.service_mean_s)} s; utilisation {found.utilisation:.3g} of "
         f"{servers:,} {resource}.",
         *(f"{'holds' if a.holds else 'FAILS'}: {a.name}: {a.words}." for a in found.assumptions),
         f"Verdict: {found.verdict}",
     ]
     if found.wait_mean_low_s is not None and found.wait_mean_high_s is not None:
-        low, high = format_cell(found.wait_mean_low_s), format_cell(found.wait_mean_high_s)
+        low, high = units.cell(found.wait_mean_low_s), units.cell(found.wait_mean_high_s)
         remarks.insert(1, f"Exact mean wait, 95 % interval over days: {low} to {high} s.")
     remarks += [
         f"Left out: {counted(count, 'job')} {why}." for why, count in taken.left_out.items()
@@ -307,9 +308,8 @@ def _rate(text: str | None) -> float:
 
 
 def _seconds(text: str | None) -> float:
-    from prophase.trace.describe.words import parse_seconds
 
-    return parse_seconds(_given(text, "--service 1s"), name="--service")
+    return units.parse_duration(_given(text, "--service 1s"), bare="s", where="--service")
 
 
 def _given(value: T | None, option: str) -> T:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, plain, say, typed_command
+from prophase.cli.output import Format, FormatOption, emit, finite, say, typed_command
 from prophase.cli.reproductions import COLUMNS, REMARKS, RUNNERS, Reproduced, Rows
 from prophase.errors import ParameterError, ProphaseError, nearest
 
@@ -171,7 +170,7 @@ def _found(name: str, out: Path, workers: int | str, *, again: bool) -> tuple[Re
     say(f"{name} ...")
     found = Reproduced.run(name, None, {}, workers)
     kept = {"rows": finite(found.rows), "also": finite(found.also)}
-    cache.put(name, key, json.loads(json.dumps(kept, default=plain)))
+    cache.put(name, key, finite(kept))
     return found, True
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prophase.plain import finite, plain
+from prophase.plain import finite
 from prophase.plots.page import Page, render
 from prophase.plots.page_markdown import render_markdown
 from prophase.plots.result_page import result_page
@@ -21,7 +20,7 @@ def plain_page(
 ) -> Page:
     """Return the page of a result, titled and introduced by the command that made it."""
     title, question = _asked(sys.argv[1:])
-    values = json.loads(json.dumps(finite([list(rows), document]), default=plain))
+    values = finite([list(rows), document])
     return result_page(
         values[0],
         title=title,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import say
 from prophase.errors import ParameterError
 
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
 
 def command(
     words: Annotated[list[str], typer.Argument(metavar="-- CMD ...", help="Command to run.")],
-    memory: Annotated[str, typer.Option(help="Memory of the first attempt.")] = "1GiB",
+    memory: Annotated[
+        str, typer.Option(help=f"Memory of the first attempt, {units.SIZE_HELP}.")
+    ] = "1GiB",
     most: Annotated[
         str | None, typer.Option(help="Memory that no attempt exceeds; by default the machine's.")
     ] = None,
     bins: Annotated[
-        str | None, typer.Option(help="Sizes to go through, such as 2GiB,8GiB,32GiB.")
+        str | None, typer.Option(help="Sizes to go through, such as 2G,8G,32G.")
     ] = None,
     advised: Annotated[
         str | None, typer.Option(help="Requests of the 1st, 2nd, 3rd try that a sizer advised.")
@@ -48,36 +51,39 @@ def command(
     `prophase retry --advice advice.json --task convert --log tries.jsonl -- ./convert big.csv`
     """
     from prophase.runs.next_attempt import ladder
-    from prophase.runs.pipeline import gibibytes
     from prophase.runs.recommended_ladders import of_task, read_recommended_ladders
     from prophase.runs.retried_command import retry
 
-    rungs = [gibibytes(part) for part in advised.split(",")] if advised else []
+    rungs = [_gib(part, "--advised") for part in advised.split(",")] if advised else []
     if advice is not None and advised:
         raise ParameterError("Pass --advised or --advice, not both.")
     if advice is not None:
         rungs = of_task(read_recommended_ladders(advice), task, str(advice))
-    most_gib = gibibytes(most) if most else _machine_gib()
+    most_gib = _gib(most, "--most") if most else _machine_gib()
     lift = ladder(
         recommended=rungs,
-        bins=[gibibytes(part) for part in bins.split(",")] if bins else [],
+        bins=[_gib(part, "--bins") for part in bins.split(",")] if bins else [],
         most=most_gib,
     )
-    first = min(rungs[0], most_gib) if rungs else gibibytes(memory)
+    first = min(rungs[0], most_gib) if rungs else _gib(memory, "--memory")
     tries = retry(words, memory_gib=first, lift=lift, attempts=attempts, log=log, report=_tell)
     raise typer.Exit(tries[-1].ending.exit_code)
 
 
 def _tell(one: Try) -> None:
-    said = f"prophase: attempt {one.attempt} at {one.memory_gib:.3g} GiB: "
+    said = f"prophase: attempt {one.attempt} at {units.memory(one.memory_gib)}: "
     if one.ending.exit_code == 0:
-        say(f"{said}done, peak {one.ending.memory_peak_gib:.3g} GiB.")
+        say(f"{said}done, peak {units.memory(one.ending.memory_peak_gib)}.")
     elif not one.ending.oom:
         say(f"{said}failed ({one.ending.because}); this is no OOM, so it is not run again.")
     elif one.next_gib is None:
         say(f"{said}out of memory ({one.ending.because}); no more attempts or memory are allowed.")
     else:
-        say(f"{said}out of memory ({one.ending.because}); next {one.next_gib:.3g} GiB.")
+        say(f"{said}out of memory ({one.ending.because}); next {units.memory(one.next_gib)}.")
+
+
+def _gib(text: str, option: str) -> float:
+    return units.parse_memory(text, g_is="binary", bare="GiB", where=option, positive=True)
 
 
 def _machine_gib() -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, typed_command
 from prophase.cli.replay_options import QueueOption, SetOption, other_settings
 from prophase.cli.trace_options import SourceOption, TraceArgument
@@ -72,11 +73,10 @@ def command(
     from prophase.study.report.parts import DataUsed
     from prophase.study.scheduling.comparison import require_cluster, schedule_study
     from prophase.study.scheduling.report import schedule_report
-    from prophase.trace.units import parse_share
     from prophase.workers import parse_workers
 
     names = _names(methods)
-    share = parse_share(test_share, name="--test-share")
+    share = units.parse_share(test_share, where="--test-share")
     with progress_bar() as show:
         show("reading", None)
         trace = open_trace(path, source=source, tables=["jobs", "nodes"])
@@ -151,9 +151,7 @@ def _row(one: PolicyResult, classes: bool) -> dict[str, Any]:
 
 
 def _ranged(value: float, low: float, high: float) -> str:
-    if not math.isfinite(value):
-        return "-"
-    return f"{value:.1f}" + (f" ({low:.1f} to {high:.1f})" if math.isfinite(low) else "")
+    return units.estimate(value, low, high)
 
 
 def _here(row: dict[str, Any]) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, format_cell, progress_bar
+from prophase import units
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
 from prophase.cli.replay_options import (
     BackfillOption,
     CalendarOption,
@@ -340,7 +341,7 @@ def _print_theory(beside: dict[str, Any]) -> None:
     )
     remarks = [
         f"{one['view']}: mean wait, 95 % interval over days: "
-        f"{format_cell(one['wait_mean_low_s'])} to {format_cell(one['wait_mean_high_s'])} s."
+        f"{units.cell(one['wait_mean_low_s'])} to {units.cell(one['wait_mean_high_s'])} s."
         for one in beside["columns"]
         if one["wait_mean_high_s"] is not None
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, typed_command
 from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgument
 from prophase.errors import ParameterError
@@ -86,13 +87,12 @@ def _divide(
     trace: Trace, by: By, share: str, cut: str | None, folds: int | None, seed: int
 ) -> list[Split]:
     from prophase.trace.split import SEEDED_SPLITS, split_by_time, time_folds
-    from prophase.trace.units import parse_share
 
     if folds is not None:
         return time_folds(trace.jobs, folds)
     if cut is not None:
         return [split_by_time(trace.jobs, _moment(cut))]
-    wanted = parse_share(share, name="--test-share")
+    wanted = units.parse_share(share, where="--test-share")
     if by is By.time:
         return [split_by_time(trace.jobs, test_share=wanted)]
     return [SEEDED_SPLITS[by](trace.jobs, wanted, random_state=seed)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
@@ -19,7 +20,6 @@ from prophase.cli.output import (
 )
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError, StorageError
-from prophase.trace.units import parse_share
 
 if TYPE_CHECKING:
     from prophase.study.pipeline import StepDone, StudyResult
@@ -103,12 +103,14 @@ def command(
     plan = _plan(path).changed(
         source=source,
         options=None if mapping is None else {"map": str(mapping)},
-        max_bad=None if max_bad is None else parse_share(max_bad, name="--max-bad"),
+        max_bad=None if max_bad is None else units.parse_share(max_bad, where="--max-bad"),
         cluster=cluster,
         prices=None if prices is None else str(prices),
-        max_oom=None if max_oom is None else parse_share(max_oom, name="--max-oom"),
-        min_saving=None if min_saving is None else parse_share(min_saving, name="--min-saving"),
-        risk=None if risk is None else parse_share(risk, name="--risk"),
+        max_oom=None if max_oom is None else units.parse_share(max_oom, where="--max-oom"),
+        min_saving=None
+        if min_saving is None
+        else units.parse_share(min_saving, where="--min-saving"),
+        risk=None if risk is None else units.parse_share(risk, where="--risk"),
         seeds=seeds,
         steps=None if steps is None else tuple(one.strip() for one in steps.split(",")),
         most_jobs=most_jobs,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
@@ -84,8 +85,14 @@ def command(
     seeds: Annotated[
         int | None, typer.Option(help="Resampled traces per combination. [default: 10]")
     ] = None,
-    block_h: Annotated[
-        float | None, typer.Option(help="Hours kept together in resampling. [default: 24]")
+    block: Annotated[
+        str | None,
+        typer.Option(
+            "--block",
+            "--block-h",
+            help="Time kept together in resampling, such as 12h; a bare number is hours. "
+            "[default: 24h]",
+        ),
     ] = None,
     plan: Annotated[
         Path | None, typer.Option(help="TOML file with the same settings; options go first.")
@@ -157,9 +164,11 @@ def command(
     for name, text in (("sizings", sizing), ("sharing", sharing)):
         if text is not None:
             asked[name] = _items(text)
-    asked |= {
-        name: value for name, value in (("seeds", seeds), ("block_h", block_h)) if value is not None
-    }
+    if seeds is not None:
+        asked["seeds"] = seeds
+    if block is not None:
+        block_s = units.parse_duration(block, bare="h", where="--block", positive=True)
+        asked["block_h"] = block_s / 3600
     wanted = SweepPlan(**asked)
     measures = _items(measure) if measure is not None else usual_measures(wanted)
     found: dict[str, int] = {}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, format_cell, progress_bar, say
+from prophase import units
+from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, say
 from prophase.cli.replay_options import (
     ClocksOption,
     ClusterOption,
@@ -59,7 +60,7 @@ def command(
         Path | None, typer.Option(help="Score only these jobs: a file with one job_id per line.")
     ] = None,
     warm_up: Annotated[
-        str, typer.Option(help="Jobs submitted this early are not scored, e.g. 1d.")
+        str, typer.Option(help=f"Jobs submitted this early are not scored, {units.DURATION_HELP}.")
     ] = "0s",
     limit: Annotated[
         list[str] | None,
@@ -97,10 +98,9 @@ def command(
     from prophase.sim.validation.scheduler_clocks import replay_clocks
     from prophase.sim.validation.verdict import Thresholds
     from prophase.sim.validation.wait_validation import validate, without_outcomes
-    from prophase.trace.describe.words import parse_seconds
 
     limits = Thresholds.parse(_pairs(limit))
-    warm_up_s = parse_seconds(warm_up, name="--warm-up")
+    warm_up_s = units.parse_duration(warm_up, bare="s", where="--warm-up")
     wanted = _read_ids(score_ids)
     policy = replay_settings(
         slurm,
@@ -189,8 +189,8 @@ def _intervals(found: Validation) -> list[str]:
     bias = total.bias_s
     if bias.low is not None and bias.high is not None:
         lines.append(
-            f"95 % intervals over {total.days} days: bias {format_cell(bias.low)} to "
-            f"{format_cell(bias.high)} s, KS {total.ks.low:.2f} to {total.ks.high:.2f}"
+            f"95 % intervals over {total.days} days: bias {units.cell(bias.low)} to "
+            f"{units.cell(bias.high)} s, KS {total.ks.low:.2f} to {total.ks.high:.2f}"
             + (
                 f", rank correlation {total.rank_correlation.low:.2f} to "
                 f"{total.rank_correlation.high:.2f}."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
 from prophase.cli.replay_options import (
     ClusterOption,
@@ -77,7 +78,14 @@ def command(
     estimate: EstimateOption = "time_limit_s",
     settings: SetOption = None,
     seeds: Annotated[int, typer.Option(help="Resampled traces per scenario.")] = 10,
-    block_h: Annotated[float, typer.Option(help="Hours kept together in resampling.")] = 24.0,
+    block: Annotated[
+        str,
+        typer.Option(
+            "--block",
+            "--block-h",
+            help="Time kept together in resampling, such as 1d or 12h; a bare number is hours.",
+        ),
+    ] = "24h",
     workers: Annotated[
         str,
         typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
@@ -122,6 +130,7 @@ def command(
         )
     base: dict[str, Any] = {"order": order, "place": place, "queue": queue, "estimate": estimate}
     base |= other_settings(settings)
+    block_h = units.parse_duration(block, bare="h", where="--block", positive=True) / 3600
     run: dict[str, Any] = {
         "seeds": seeds,
         "block_h": block_h,

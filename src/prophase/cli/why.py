@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
@@ -58,7 +59,7 @@ def command(
         typer.Option(help="Sum up who holds others up by this. [default: user, else gpus]"),
     ] = None,
     short_below: Annotated[
-        str, typer.Option(help="Jobs that run for less are short, e.g. 10min.")
+        str, typer.Option(help=f"Jobs that run for less are short, {units.DURATION_HELP}.")
     ] = "1h",
     only_shares: Annotated[
         bool, typer.Option("--only-shares", help="Do not replay without each cause: quicker.")
@@ -89,10 +90,9 @@ def command(
     from prophase.cli.provenance import open_trace
     from prophase.sim import Workload
     from prophase.sim.why.explanation import why
-    from prophase.trace.describe.words import parse_seconds
 
     _refuse_bad_targets(page, out)
-    short_below_s = parse_seconds(short_below, name="--short-below")
+    short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")
     settings = {
         "order": order,
         "place": place,

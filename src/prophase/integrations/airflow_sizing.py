@@ -18,7 +18,6 @@ Airflow's own Python imports this file. It needs the package alone, without what
 
 from __future__ import annotations
 
-import math
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prophase import units
 from prophase.errors import ParameterError
 from prophase.runs.next_attempt import ladder
 from prophase.runs.recommended_ladders import read_recommended_ladders
@@ -167,7 +167,7 @@ def _with_memory(before: Any, gib: float, *, limits: bool) -> Any:
     """Return resources with this memory and everything else as it was."""
     from kubernetes.client import V1ResourceRequirements
 
-    amount = f"{max(1, math.ceil(1024 * gib - 1e-6))}Mi"
+    amount = f"{units.whole_mib(gib)}Mi"
     requests = dict(getattr(before, "requests", None) or {})
     ends = dict(getattr(before, "limits", None) or {})
     requests["memory"] = amount

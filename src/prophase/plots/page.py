@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import html
 import io
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from urllib.parse import quote
 
 from matplotlib.figure import Figure
 
+from prophase import units
 from prophase.errors import storage_error
 from prophase.plots.page_css import STYLESHEET
 from prophase.plots.style import to_svg
@@ -195,29 +195,6 @@ def write_page(page: Page, target: Path) -> None:
         raise storage_error(cause, target) from cause
 
 
-def cell_text(value: Any) -> str:
-    """Write one table cell for people: thousands separated, four significant digits.
-
-    Examples
-    --------
-    >>> cell_text(1234.5), cell_text(0.12345), cell_text(None), cell_text(True)
-    ('1,234', '0.1235', '–', 'yes')
-    """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        if math.isinf(value):
-            return "infinite"
-        if 1000 <= abs(value) < 1e9:
-            return f"{value:,.0f}"
-        return f"{value:.4g}"
-    return str(value)
-
-
 @dataclass
 class _Counter:
     """Gives every figure of a page a name of its own."""
@@ -331,7 +308,7 @@ def _table(table: Table) -> str:
     rows = "".join(
         "<tr>"
         + "".join(
-            f"<td{kind}>{_safe(cell_text(row.get(column)))}</td>"
+            f"<td{kind}>{_safe(units.cell(row.get(column)))}</td>"
             for column, kind in zip(columns, kinds, strict=True)
         )
         + "</tr>"
@@ -389,7 +366,7 @@ def _anchor(title: str) -> str:
 
 def _is_long(table: Table, column: str) -> bool:
     """Say whether a column holds sentences, which may break into lines."""
-    return any(len(cell_text(row.get(column))) > _LONG_TEXT for row in table.rows)
+    return any(len(units.cell(row.get(column))) > _LONG_TEXT for row in table.rows)
 
 
 def _is_number(value: Any) -> bool:

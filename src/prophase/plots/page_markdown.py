@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from prophase import units
 from prophase.plots.page import (
     Block,
     Bullets,
@@ -19,7 +20,6 @@ from prophase.plots.page import (
     Paragraph,
     Picture,
     Table,
-    cell_text,
 )
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|])")
@@ -114,7 +114,7 @@ def _table(rows: Sequence[Mapping[str, Any]], caption: str) -> str:
     lines.append("| " + " | ".join(_cell(column) for column in columns) + " |")
     lines.append("|" + "|".join("---:" if number else "---" for number in numeric) + "|")
     lines += [
-        "| " + " | ".join(_cell(cell_text(row.get(column))) for column in columns) + " |"
+        "| " + " | ".join(_cell(units.cell(row.get(column))) for column in columns) + " |"
         for row in rows
     ]
     return "\n".join(lines)

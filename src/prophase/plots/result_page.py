@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from prophase.plots.page import Block, Bullets, Facts, Page, Section, Table, cell_text
+from prophase import units
+from prophase.plots.page import Block, Bullets, Facts, Page, Section, Table
 from prophase.plots.report.page import with_intervals
 from prophase.version import __version__
 
@@ -69,9 +70,9 @@ def result_page(
 def _facts(document: Mapping[str, Any]) -> dict[str, str]:
     """Return the first few single values of a document as text."""
     single = {
-        name: cell_text(value)
+        name: units.cell(value)
         for name, value in document.items()
-        if isinstance(value, str | int | float) and len(cell_text(value)) <= _LONG_TEXT
+        if isinstance(value, str | int | float) and len(units.cell(value)) <= _LONG_TEXT
     }
     return dict(list(single.items())[:_MOST_FACTS])
 
@@ -95,7 +96,7 @@ def _blocks(part: Any, caption: str) -> Iterator[Block]:
         else:
             yield from _table([{"place": n, "value": item} for n, item in enumerate(part)], caption)
     else:
-        yield Bullets([cell_text(part)])
+        yield Bullets([units.cell(part)])
 
 
 def _table(rows: Sequence[Mapping[str, Any]], caption: str = "") -> list[Block]:
@@ -112,7 +113,7 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping):
             flat |= {f"{key}.{inner}": item for inner, item in _flat(value).items()}
         elif isinstance(value, list | tuple):
-            flat[key] = ", ".join(cell_text(item) for item in value[:_MOST_FACTS])
+            flat[key] = ", ".join(units.cell(item) for item in value[:_MOST_FACTS])
             flat[key] += " …" if len(value) > _MOST_FACTS else ""
         else:
             flat[key] = value

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from prophase import units
 from prophase.plots.page import Block, Bullets, Callout, Facts, Page, Picture, Section, Table
 from prophase.plots.schedule_figures import schedule_figures
 from prophase.sim import Schedule
 from prophase.sim.signatures import Floats
-from prophase.trace.describe.words import say_number, say_seconds, say_share
 from prophase.version import __version__
 
 _MOST_CLASSES = 200
@@ -102,14 +102,14 @@ def _sentence(found: Mapping[str, Any], wait_s: Floats) -> str:
         said = "No job waited."
     else:
         said = (
-            f"{say_share(float(waited.mean()))} of the jobs waited. The mean wait is "
-            f"{say_seconds(found['mean_wait_s'])}{_range(found)}; one job in a hundred waited "
-            f"longer than {say_seconds(found['p99_wait_s'])}."
+            f"{units.percent(float(waited.mean()))} of the jobs waited. The mean wait is "
+            f"{units.duration(found['mean_wait_s'])}{_range(found)}; one job in a hundred waited "
+            f"longer than {units.duration(found['p99_wait_s'])}."
         )
     for name, words in (("gpu", "GPUs"), ("cpu", "cores"), ("memory", "memory")):
         share = found[f"{name}_utilisation_pct"]
         if share is not None:
-            return f"{said} Of all {words}, {say_share(share / 100)} were in use on average."
+            return f"{said} Of all {words}, {units.percent(share / 100)} were in use on average."
     return said
 
 
@@ -117,7 +117,7 @@ def _range(found: Mapping[str, Any]) -> str:
     low, high = found.get("mean_wait_low_s"), found.get("mean_wait_high_s")
     if low is None or high is None:
         return ""
-    return f" (95 % interval over days: {say_seconds(low)} to {say_seconds(high)})"
+    return f" (95 % interval over days: {units.duration(low)} to {units.duration(high)})"
 
 
 def _theory(beside: Mapping[str, Any]) -> Iterator[Block]:
@@ -133,19 +133,21 @@ def _theory(beside: Mapping[str, Any]) -> Iterator[Block]:
 def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts = [
         ("jobs", f"{found['jobs']:,}"),
-        ("mean wait", say_seconds(found["mean_wait_s"])),
-        ("p99 wait", say_seconds(found["p99_wait_s"])),
-        ("mean completion time", say_seconds(found["mean_jct_s"])),
-        ("makespan", say_seconds(found["makespan_s"])),
+        ("mean wait", units.duration(found["mean_wait_s"])),
+        ("p99 wait", units.duration(found["p99_wait_s"])),
+        ("mean completion time", units.duration(found["mean_jct_s"])),
+        ("makespan", units.duration(found["makespan_s"])),
     ]
     for name, words in (("gpu", "GPU"), ("cpu", "CPU"), ("memory", "memory")):
         share = found[f"{name}_utilisation_pct"]
         if share is not None:
-            facts.append((f"{words} utilisation", say_share(share / 100)))
+            facts.append((f"{words} utilisation", units.percent(share / 100)))
     if found.get("fragmentation_of_idle_pct") is not None:
-        facts.append(("idle, but of no use", say_share(found["fragmentation_of_idle_pct"] / 100)))
+        facts.append(
+            ("idle, but of no use", units.percent(found["fragmentation_of_idle_pct"] / 100))
+        )
     if "cost" in found:
-        money = f"{say_number(found['cost']['allocated'])} {found['cost']['currency'] or ''}"
+        money = f"{units.number(found['cost']['allocated'])} {found['cost']['currency'] or ''}"
         facts.append(("cost of what jobs held", money.strip()))
     return facts
 

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from prophase import units
 from prophase.plots.arrivals import trace_time_axis
 from prophase.plots.style import (
     COLOURS,
@@ -26,7 +27,6 @@ from prophase.trace.describe.job_counts import MissingColumn
 from prophase.trace.describe.nodes_and_usage import Inventory, Metric
 from prophase.trace.describe.recurrence import Recurrence
 from prophase.trace.describe.utilisation import Utilisation
-from prophase.trace.describe.words import say_share
 
 _MOST_BARS = 20
 
@@ -84,7 +84,7 @@ def missing_values(missing: Sequence[MissingColumn]) -> Figure:
         names = [f"{c.table}: {c.column}" if several else c.column for c in gaps]
         bars = axes.barh(range(len(gaps)), [c.share for c in gaps], 0.7, color=COLOURS[0])
         axes.set_yticks(range(len(gaps)), [short(name, 30) for name in names])
-        labels = [say_share(c.share) for c in gaps]
+        labels = [units.percent(c.share) for c in gaps]
         axes.bar_label(bars, labels, padding=3, fontsize=9, color=INK)
         percent_axis(axes.xaxis, whole=False)
         axes.set_xlim(0, 1.12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prophase import units
 from prophase.plots.page import Block, Bullets, Callout, Facts, Page, Picture, Section, Table
 from prophase.plots.trace_figures import trace_figures
 from prophase.trace.describe.chapters import chapters_of
@@ -9,7 +10,6 @@ from prophase.trace.describe.chapters.chapter import Chapter
 from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.description import Description
 from prophase.trace.describe.trace_clock import Span
-from prophase.trace.describe.words import say_number, say_seconds, say_share
 
 _ROWS = {"jobs": "jobs", "usage": "usage samples", "nodes": "nodes"}
 _VERDICT_TITLE = {"good": "Good fit.", "rough": "Rough fit.", "bad": "Bad fit."}
@@ -90,29 +90,29 @@ def _facts(found: Description) -> list[tuple[str, str]]:
     if "jobs" in found.tables:
         facts.append(("jobs", f"{found.tables['jobs']:,}"))
     if isinstance(found.span, Span):
-        facts.append(("time span", say_seconds(found.span.days * 86400)))
+        facts.append(("time span", units.duration(found.span.days * 86400)))
     if not isinstance(found.counts, NotComputable):
         for name in ("user", "queue", "workload"):
             if name in found.counts.distinct:
                 facts.append((f"{name}s", f"{found.counts.distinct[name]:,}"))
     if not isinstance(found.durations, NotComputable):
-        facts.append(("median run time", say_seconds(found.durations.values.at("p50"))))
+        facts.append(("median run time", units.duration(found.durations.values.at("p50"))))
     if not isinstance(found.waits, NotComputable):
-        facts.append(("median wait", say_seconds(found.waits.values.at("p50"))))
+        facts.append(("median wait", units.duration(found.waits.values.at("p50"))))
     if not isinstance(found.utilisation, NotComputable):
         facts += [
-            (f"utilisation: {resource.resource}", say_share(resource.utilisation))
+            (f"utilisation: {resource.resource}", units.percent(resource.utilisation))
             for resource in found.utilisation.resources
             if "mean" in resource.resource
         ]
     if not isinstance(found.recurrence, NotComputable):
-        facts.append(("seen before", say_share(found.recurrence.best.seen_before_share)))
+        facts.append(("seen before", units.percent(found.recurrence.best.seen_before_share)))
     if not isinstance(found.usage, NotComputable):
         facts += [
             ("usage series", f"{found.usage.series:,}"),
             ("samples", f"{found.usage.samples:,}"),
-            ("usual step", say_seconds(found.usage.usual_step_s)),
+            ("usual step", units.duration(found.usage.usual_step_s)),
         ]
     if not isinstance(found.nodes, NotComputable):
-        facts += [("nodes", f"{found.nodes.nodes:,}"), ("GPUs", say_number(found.nodes.gpus))]
+        facts += [("nodes", f"{found.nodes.nodes:,}"), ("GPUs", units.number(found.nodes.gpus))]
     return facts

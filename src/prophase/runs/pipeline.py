@@ -11,16 +11,13 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+from prophase import units
 from prophase.errors import ParameterError, not_among
 from prophase.runs._yaml_file import YamlFile
 
 _PIPELINE_KEYS = ("name", "executor", "code", "scenario", "parallel_tasks", "sample_every",
                   "node_memory", "bins", "advice", "tasks")  # fmt: skip
 _TASK_KEYS = ("command", "after", "memory", "cpu_cores", "attempts", "timeout", "advised", "image")
-_AMOUNT = re.compile(r"\s*([\d.]+)\s*([KMGT]i?B?|B)?\s*", re.IGNORECASE)
-_GIB_PER_UNIT = {"": 2**-30, "b": 2**-30, "k": 2**-20, "m": 2**-10, "g": 1.0, "t": 1024.0}
-_TIME = re.compile(r"\s*([\d.]+)\s*(ms|s|m|min|h|d)?\s*")
-_S_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 #: placeholders of commands besides the keys of the scenario
 _GIVEN = ("date", "scenario", "code", "memory_gib", "run_id", "task", "python")
@@ -94,46 +91,12 @@ def pipeline_of(file: YamlFile) -> Pipeline:
         scenario_keys=keys,
         code=top.get("code"),
         parallel_tasks=_whole(file, top.get("parallel_tasks", 4), "parallel_tasks"),
-        sample_every_s=_located(file, seconds, top.get("sample_every", 5), "sample_every"),
-        node_memory_gib=None if node is None else _located(file, gibibytes, node, "node_memory"),
+        sample_every_s=_located(file, _duration, top.get("sample_every", 5), "sample_every"),
+        node_memory_gib=None if node is None else _located(file, _memory, node, "node_memory"),
         bins_gib=_amounts(file, top.get("bins"), "bins"),
         recommendations=None if top.get("advice") is None else str(top["advice"]),
         text=file.text,
     )
-
-
-def gibibytes(value: Any) -> float:
-    """Read an amount of memory; a bare number is GiB.
-
-    Examples
-    --------
-    >>> gibibytes("512 MiB"), gibibytes(4), gibibytes("2G")
-    (0.5, 4.0, 2.0)
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        amount = float(value)
-    else:
-        match = _AMOUNT.fullmatch(str(value))
-        unit = (match[2] or "g").lower()[0] if match else ""
-        amount = _float(match[1]) * _GIB_PER_UNIT[unit] if match else 0.0
-    if not 0 < amount < float("inf"):
-        raise ParameterError(f"{value!r} is no amount of memory. Write it as 512MiB or 4GiB.")
-    return amount
-
-
-def seconds(value: Any) -> float:
-    """Read a time; a bare number is seconds.
-
-    Examples
-    --------
-    >>> seconds("5s"), seconds("2 min"), seconds(0.5)
-    (5.0, 120.0, 0.5)
-    """
-    match = _TIME.fullmatch(str(value))
-    time_s = _float(match[1]) * _S_PER_UNIT[match[2] or "s"] if match else 0.0
-    if not 0 < time_s < float("inf"):
-        raise ParameterError(f"{value!r} is no time. Write it as 5s, 2min or 1h.")
-    return time_s
 
 
 def _task(file: YamlFile, name: str, given: Any, keys: Sequence[str]) -> Task:
@@ -154,10 +117,10 @@ def _task(file: YamlFile, name: str, given: Any, keys: Sequence[str]) -> Task:
         name=name,
         command=tuple(parts),
         after=tuple([after] if isinstance(after, str) else map(str, after)),
-        memory_gib=_located(file, gibibytes, values.get("memory", 1), *at, "memory"),
+        memory_gib=_located(file, _memory, values.get("memory", 1), *at, "memory"),
         cpu_cores=_located(file, _cores, values.get("cpu_cores", 1), *at, "cpu_cores"),
         attempts=_whole(file, values.get("attempts", 4), *at, "attempts"),
-        timeout_s=None if timeout is None else _located(file, seconds, timeout, *at, "timeout"),
+        timeout_s=None if timeout is None else _located(file, _duration, timeout, *at, "timeout"),
         advised_gib=_amounts(file, values.get("advised"), *at, "advised"),
         image=values.get("image"),
     )
@@ -212,7 +175,7 @@ def _mapping(file: YamlFile, value: Any, *path: str) -> dict[str, Any]:
 
 
 def _amounts(file: YamlFile, values: Any, *path: str) -> tuple[float, ...]:
-    return tuple(_located(file, gibibytes, value, *path) for value in values or ())
+    return tuple(_located(file, _memory, value, *path) for value in values or ())
 
 
 def _whole(file: YamlFile, value: Any, *path: str) -> int:
@@ -233,6 +196,14 @@ def _float(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         return 0.0
+
+
+def _memory(value: Any) -> float:
+    return units.parse_memory(value, g_is="binary", bare="GiB", positive=True)
+
+
+def _duration(value: Any) -> float:
+    return units.parse_duration(value, bare="s", positive=True)
 
 
 def _located(file: YamlFile, read: Any, value: Any, *path: str) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.errors import InputError
+from prophase.plural import listed
 from prophase.sim.cluster import UNNAMED, Cluster
 from prophase.sim.kernels.request_shapes import distinct_rows
 from prophase.sim.signatures import (
@@ -27,7 +28,6 @@ from prophase.sim.signatures import (
     Ints,
 )
 from prophase.sim.workload import Workload, name_some
-from prophase.trace.describe.words import listed
 
 _KNOWN_ELSEWHERE = 1 << 62
 #: requests count thousandths of a GPU

@@ -8,16 +8,14 @@ limits), and the choice of nodes on a tree of switches. Defaults are Slurm's own
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from prophase import units
 from prophase.errors import FormatError, InputError, MissingFileError
 from prophase.sim.rules.backfill import Backfill
 from prophase.trace.readers.slurm_conf import SlurmConf, read_conf
 
-_SPAN = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 _FILES = ("slurm.conf", "topology.conf")
 
 
@@ -99,13 +97,4 @@ def _number(settings: dict[str, str], name: str, default: float) -> float:
 def _seconds(settings: dict[str, str], name: str, default: str) -> float:
     """Read days-hours:minutes:seconds; without days, minutes or hours:minutes:seconds."""
     text = settings.get(name, default)
-    match = _SPAN.fullmatch(text)
-    if match is None:
-        raise FormatError(f"slurm.conf: {name} = {text!r} is no time, such as 7-0 or 5.")
-    days, *rest = match.groups()
-    given: Sequence[int] = [int(part) for part in rest if part is not None]
-    if days is not None:
-        hours, minutes, seconds = [*given, 0, 0][:3]
-        return 86_400.0 * int(days) + 3600.0 * hours + 60.0 * minutes + seconds
-    units = {1: (60,), 2: (60, 1), 3: (3600, 60, 1)}[len(given)]
-    return float(sum(unit * part for unit, part in zip(units, given, strict=True)))
+    return units.parse_duration(text, bare="min", where=f"slurm.conf: {name}", error=FormatError)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from collections.abc import Callable
 
+from prophase import units
 from prophase.errors import ParameterError, not_among
 from prophase.sizing.recommender import Recommendation, ResourceRecommendations, as_rows
 
@@ -36,7 +36,7 @@ def _kubernetes(found: ResourceRecommendations) -> str:
     parts = []
     for one in _changed(found):
         name = _dns_name(one.task)
-        memory = f"{_mib(one.request)}Mi"
+        memory = f"{units.whole_mib(one.request)}Mi"
         parts.append(
             "\n".join(
                 [
@@ -65,7 +65,7 @@ def _nextflow(found: ResourceRecommendations) -> str:
     """A config file whose memory grows with the attempt, as the ladder says."""
     lines = ["process {"]
     for one in _changed(found):
-        rungs = ", ".join(str(_mib(rung)) for rung in one.ladder)
+        rungs = ", ".join(str(units.whole_mib(rung)) for rung in one.ladder)
         name = one.task.replace("\\", "\\\\").replace("'", "\\'")
         lines += [
             f"    // {_one_line(one.why)}",
@@ -91,8 +91,8 @@ def _airflow(found: ResourceRecommendations) -> str:
                             {
                                 "name": "base",
                                 "resources": {
-                                    "requests": {"memory": f"{_mib(one.request)}Mi"},
-                                    "limits": {"memory": f"{_mib(one.request)}Mi"},
+                                    "requests": {"memory": f"{units.whole_mib(one.request)}Mi"},
+                                    "limits": {"memory": f"{units.whole_mib(one.request)}Mi"},
                                 },
                             }
                         ]
@@ -100,7 +100,7 @@ def _airflow(found: ResourceRecommendations) -> str:
                 }
             },
             "retries": len(one.ladder) - 1,
-            "params": {"memory_ladder_mib": [_mib(rung) for rung in one.ladder]},
+            "params": {"memory_ladder_mib": [units.whole_mib(rung) for rung in one.ladder]},
         }
         for one in _changed(found)
     }
@@ -111,7 +111,7 @@ def _sbatch(found: ResourceRecommendations) -> str:
     """One block per task: the line of the first attempt, those of the next as comments."""
     lines = []
     for one in _changed(found):
-        first, *more = [_mib(rung) for rung in one.ladder]
+        first, *more = [units.whole_mib(rung) for rung in one.ladder]
         lines += [f"# {_one_line(one.task)}: {_one_line(one.why)}", f"#SBATCH --mem={first}M"]
         lines += [f"# if killed for memory: sbatch --mem={rung}M" for rung in more]
     return "\n".join(lines) + ("\n" if lines else "")
@@ -144,10 +144,6 @@ _MEMORY_ONLY = ("kubernetes", "nextflow", "airflow", "sbatch")
 
 def _changed(found: ResourceRecommendations) -> list[Recommendation]:
     return [one for one in found.tasks if not one.keep]
-
-
-def _mib(gib: float) -> int:
-    return max(1, math.ceil(1024 * gib - 1e-6))
 
 
 def _one_line(text: str) -> str:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from prophase.errors import InputError, ModelFileError
 from prophase.modelfile import load_model, save_model
+from prophase.plain import finite
 from prophase.sizing.recommender import Gate, Recommendation, ResourceRecommendations, recommend
 from prophase.sizing.replays.task_runs import NAMING, UNNAMED
 from prophase.sizing.resources import RESOURCES
@@ -128,7 +129,7 @@ def _packed(found: ResourceRecommendations) -> dict[str, Any]:
         "keep": [one.keep for one in tasks],
         "ladders": [list(one.ladder) for one in tasks],
         # JSON has no NaN
-        **{name: [_known(getattr(one, name)) for one in tasks] for name in _NUMBERS},
+        **{name: [finite(getattr(one, name)) for one in tasks] for name in _NUMBERS},
     }
 
 
@@ -157,7 +158,3 @@ def _unpacked(resource: str, held: Mapping[str, Any]) -> ResourceRecommendations
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

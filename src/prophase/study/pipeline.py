@@ -13,12 +13,13 @@ import pandas as pd
 
 from prophase.atomic_files import write_whole
 from prophase.errors import InputError, MissingExtraError, ProphaseError, storage_error
+from prophase.plain import finite
 from prophase.short_form import ShortForm
 from prophase.study.plan import StudyPlan, check_columns, check_plan
 from prophase.study.report.document import from_dict, to_dict
 from prophase.study.report.report import Report
 from prophase.study.steps.cache import StepCache, held_alone, key_of
-from prophase.study.steps.context import StepContext, as_json
+from prophase.study.steps.context import StepContext
 from prophase.study.steps.import_trace import imported, place_of
 from prophase.study.steps.registry import STEPS, StudyStep, steps_named
 from prophase.study.study_report import study_report
@@ -235,7 +236,7 @@ def _run(step: StudyStep, work: StepContext) -> dict[str, Any]:
         done = step.run(work)
     except (InputError, MissingExtraError) as cause:
         return {"cannot": str(cause)}
-    found = {"report": to_dict(done.report), "result": as_json(done.result)}
+    found = {"report": to_dict(done.report), "result": finite(done.result)}
     return {**found, "files": dict(done.files)}
 
 

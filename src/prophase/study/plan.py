@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
+from prophase import units
 from prophase.errors import FormatError, MissingFileError, ParameterError, not_among
 from prophase.study.proof.candidate import PROVABLE
 from prophase.study.proof.verdict import Limits
 from prophase.trace.row_rules import keep_rules
 from prophase.trace.schema import JOBS
-from prophase.trace.units import parse_share
 from prophase.workers import parse_workers
 
 #: settings that are shares, and may be written as percentages
@@ -241,7 +241,7 @@ def _value(key: str, value: Any, name: str, folder: Path) -> Any:
 
 def _share(value: str | float, where: str) -> float:
     if isinstance(value, str):
-        return parse_share(value, name=where)
+        return units.parse_share(value, where=where)
     if not 0 <= value <= 1:
         raise FormatError(f"{where} is {value}, but lies between 0 and 1: write 0.01 or '1%'.")
     return float(value)

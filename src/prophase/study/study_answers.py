@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from prophase import units
 from prophase.study.report.parts import Answer
-from prophase.trace.describe.words import say_seconds, say_share
 
 Results = Mapping[str, Mapping[str, Any]]
 #: what stands for an answer that the trace cannot give
@@ -58,7 +58,9 @@ def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
     # what is left of a time limit is idle on no machine
     limits = used.pop("run time", None)
     if not used and limits is not None:
-        why = f"Jobs use {say_share(limits)} of their time limits; no more is known of their use."
+        why = (
+            f"Jobs use {units.percent(limits)} of their time limits; no more is known of their use."
+        )
         return [Answer(question, NOT_TOLD, why, section)]
     if not used:
         why = "The trace does not say what jobs used of what they asked for."
@@ -67,10 +69,10 @@ def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
     first = min(used, key=lambda name: (not (sized and name.lower().startswith(sized)), used[name]))
     resource, _, how = first.partition(", ")
     text = f"of the {resource} asked for is used" + (f" ({how})." if how else ".")
-    others = "; ".join(f"{name}: {say_share(used[name])}" for name in used if name != first)
+    others = "; ".join(f"{name}: {units.percent(used[name])}" for name in used if name != first)
     if others:
         text += f" {others[:1].upper()}{others[1:]}."
-    return [Answer(question, say_share(used[first]), text, section)]
+    return [Answer(question, units.percent(used[first]), text, section)]
 
 
 def _change(sized: Mapping[str, Any], results: Results) -> list[Answer]:
@@ -107,7 +109,7 @@ def second_tries(proof: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
 
 def _risk(proof: Mapping[str, Any]) -> Answer:
     short, of = second_tries(proof)
-    allowed = say_share((proof.get("limits") or {}).get("max_oom"))
+    allowed = units.percent((proof.get("limits") or {}).get("max_oom"))
     text = f"of {of} need a second try. Allowed: {allowed}."
     return Answer("What does it risk?", with_range(short), text, "Were predictions kept?")
 
@@ -139,7 +141,7 @@ def from_to(first_s: float, second_s: float) -> str:
     >>> from_to(7051.3, 3993.0), from_to(5400, 240)
     ('1.96 to 1.11 h', '1.5 h to 4 min')
     """
-    first, second = say_seconds(first_s), say_seconds(second_s)
+    first, second = units.duration(first_s), units.duration(second_s)
     if first.split(" ")[-1] == second.split(" ")[-1]:
         first = first.rsplit(" ", 1)[0]
     return f"{first} to {second}"
@@ -208,8 +210,8 @@ def with_range(estimate: Mapping[str, Any]) -> str:
     >>> with_range({"value": 0.1357, "low": 0.0864, "high": 0.2076})
     '13.6 % (8.6 to 20.8)'
     """
-    low, high = estimate.get("low"), estimate.get("high")
-    if estimate.get("value") is None:
-        return NOT_TOLD
-    said = f"{100 * estimate['value']:.1f} %"
-    return said if low is None or high is None else f"{said} ({100 * low:.1f} to {100 * high:.1f})"
+    value, low, high = (
+        None if estimate.get(key) is None else 100 * estimate[key]
+        for key in ("value", "low", "high")
+    )
+    return units.estimate(value, low, high, "%", missing=NOT_TOLD)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from prophase import units
 from prophase.study.report.charts import Chart
 from prophase.study.report.parts import ResultTable
 from prophase.study.report.report import Finding
-from prophase.trace.describe.words import say_seconds
 
 #: the order in which a reader asks: waste, change, saving, certainty, waits, then what else
 _ORDER = (
@@ -177,7 +177,7 @@ def _policies(finding: Finding, results: Results) -> Finding:
         *finding.text,
         f"These are the {study.get('jobs', fifo.get('jobs', 0)):,} later jobs, on the same nodes, "
         f"which are empty at first: with first come, first served they wait "
-        f"{say_seconds(fifo['mean_wait_s'])} on average. A range that holds zero says that this "
+        f"{units.duration(fifo['mean_wait_s'])} on average. A range that holds zero says that this "
         "trace is too short to tell the difference; true run times are what no scheduler knows.",
     ]
     chart = Chart(

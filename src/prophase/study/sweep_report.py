@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from prophase import units
 from prophase.sim.request_variants import ASKED
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.resampled_traces import broken_up, rough
@@ -52,8 +53,8 @@ def sweep_report(kept: SavedSweep, ranked: pd.DataFrame, figure: Any = None) -> 
     unclear = sum(row["load"] == best["load"] and row["rank"] > 1 and not row["clear"]
                   for row in rows)  # fmt: skip
     front = [row["combination"] for row in rows if row["front"]]
-    answer = f"Best by {first}: {best['combination']}, {_number(best[first])}" + (
-        f" ({_number(best[f'{first}_low'])} to {_number(best[f'{first}_high'])})"
+    answer = f"Best by {first}: {best['combination']}, {units.number(best[first])}" + (
+        f" ({units.number(best[f'{first}_low'])} to {units.number(best[f'{first}_high'])})"
         if best[f"{first}_low"] is not None else ""
     ) + (f" at load x {best['load']:g}." if len(plan.loads) > 1 else ".")  # fmt: skip
     if unclear:
@@ -122,7 +123,3 @@ def _charts(
                           "intervals", here, x="combination", y=[name], unit=name)
                 )  # fmt: skip
     return found
-
-
-def _number(value: Any) -> str:
-    return f"{float(value):,.4g}" if abs(float(value)) < 1000 else f"{float(value):,.0f}"

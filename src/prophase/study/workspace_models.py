@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prophase import units
 from prophase.errors import ModelFileError, ParameterError, not_among
 from prophase.sizing.recommender import Gate
 from prophase.trace.trace_tables import Trace, open_trace
-from prophase.trace.units import parse_share
 from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES, REQUESTS
 
@@ -222,4 +222,4 @@ def request_settings(settings: Mapping[str, Any]) -> tuple[float, Gate]:
 
 def _share(held: Mapping[str, Any], name: str, usual: float) -> float:
     said = held.get(name)
-    return usual if said is None else parse_share(str(said), name=f"prophase.toml: {name}")
+    return usual if said is None else units.parse_share(str(said), where=f"prophase.toml: {name}")

@@ -13,17 +13,18 @@ from dataclasses import dataclass
 import ibis
 import pandas as pd
 
-from prophase.trace.units import GIB
+from prophase.units.parsers import GIB
 
 _ZONE = r"(:\d{2}(?:\.\d+)?)\s*(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})$"
 _OFFSET = r":\d{2}(?:\.\d+)?\s*([+-])(\d{2}):?(\d{2})$"
 _DATE = r"^\s*(\d{1,2})[./-](\d{1,2})[./-](\d{4})"
 _HMS = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
-_SIZE = r"^\s*(\d+(?:\.\d*)?)\s*([kKmMgGtT]?i?)[bB]?\s*$"
+_DAYS_HOURS_MINUTES = r"^\d+-\d+:\d+$"
+_SIZE = r"^\s*(\d+(?:\.\d*)?)\s*([kKmMgGtTpPeE]?i?)[bB]?\s*$"
 _QUANTITY = r"^\s*(\d+(?:\.\d*)?)(m?)\s*$"
 #: 512Mi is binary, 512M and 512MB are decimal
-_PREFIXES = {"": "bytes", **{p: f"{p}b" for p in ("k", "m", "g", "t")},
-             **{f"{p}i": f"{p}ib" for p in ("k", "m", "g", "t")}}  # fmt: skip
+_PREFIXES = {"": "bytes", **{p: f"{p}b" for p in "kmgtpe"},
+             **{f"{p}i": f"{p}ib" for p in "kmgtpe"}}  # fmt: skip
 #: 512M is 512 MiB, whatever stands behind it
 _BINARY = {p: f"{p[:1]}ib" if p else unit for p, unit in _PREFIXES.items()}
 
@@ -64,7 +65,9 @@ def _parse_year_first(order: str) -> Callable[[str], object]:
 
 def _hms(text: ibis.Value) -> ibis.Value:
     days, hours, minutes, seconds = (_part(text, _HMS, place) for place in (1, 2, 3, 4))
-    total = days * 86400.0 + hours * 3600.0 + minutes * 60.0 + seconds
+    # two fields behind days are hours and minutes, else minutes and seconds
+    shift = text.re_search(_DAYS_HOURS_MINUTES).ifelse(60.0, 1.0)
+    total = days * 86400.0 + hours * 3600.0 + (minutes * 60.0 + seconds) * shift
     return text.re_search(_HMS).ifelse(total, ibis.null("float64"))
 
 

@@ -46,7 +46,7 @@ _PLAIN = re.compile(_NUMBER)
 _SPAN = re.compile(rf"({_NUMBER})\s*([a-zµ]+)\s*")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+(?:\:\d+){0,2})(\.\d+)?")
 _SIZE = re.compile(rf"({_NUMBER})\s*(?:([{_PREFIXES}])(i?)b?|(b|bytes?)|)")
-_QUANTITY = re.compile(rf"({_NUMBER})\s*([a-zA-Z]*|%)")
+_QUANTITY = re.compile(rf"([+-]?{_NUMBER})\s*([a-zA-Z]*|%)")
 _SHARE = re.compile(rf"({_NUMBER})\s*(%?)")
 #: Kubernetes' suffixes, where m is a thousandth and M a million
 _SUFFIXES = {
@@ -61,6 +61,7 @@ def parse_duration(
     *,
     bare: DurationUnit,
     where: str = "",
+    positive: bool = False,
     error: type[ProphaseError] = ParameterError,
 ) -> float:
     """Return the seconds of a duration.
@@ -75,6 +76,8 @@ def parse_duration(
         Unit of a number without one. Ours is seconds, that of Slurm's ``--time`` minutes.
     where : str
         What was read, such as ``--limit`` or ``job.yaml: timeout``, for the message.
+    positive : bool
+        Refuse 0.
     error : type
         What is raised; InputError or FormatError if the text comes from a file.
 
@@ -94,9 +97,10 @@ def parse_duration(
     elif said and not _SPAN.sub("", said):
         parts = [(amount, _SPELLINGS.get(unit)) for amount, unit in _SPAN.findall(said)]
         found = sum(float(amount) * SECONDS.get(unit or "", math.nan) for amount, unit in parts)
-    if not math.isfinite(found):
+    if not math.isfinite(found) or (positive and found == 0):
+        what = "a duration above 0" if found == 0 else "a duration"
         examples = "Write 90s, 30m, 1h30m, 1:30:00 or 1-02:00:00."
-        raise error(_refusal(text, "a duration", examples, where))
+        raise error(_refusal(text, what, examples, where))
     return found
 
 
@@ -106,6 +110,7 @@ def parse_memory(
     g_is: Base,
     bare: MemoryUnit,
     where: str = "",
+    positive: bool = False,
     error: type[ProphaseError] = ParameterError,
 ) -> float:
     """Return the GiB of an amount of memory such as ``4G``, ``4GiB``, ``4000M`` or ``1.5TB``.
@@ -117,7 +122,7 @@ def parse_memory(
         own doors, and in Slurm, Nextflow and Java; ``Ki``, ``MiB`` and the like always are.
     bare : {"bytes", "KiB", "MiB", "GiB"}
         Unit of a number without one: GiB at our own doors, MiB in Slurm.
-    where, error
+    where, positive, error
         As for ``parse_duration``.
 
     Examples
@@ -135,8 +140,9 @@ def parse_memory(
         if letter:
             unit = f"{letter}ib" if binary or g_is == "binary" else f"{letter}b"
         found = float(amount) * GIB[unit]
-    if not math.isfinite(found):
-        raise error(_refusal(text, "an amount of memory", "Write 512M, 4G or 1.5T.", where))
+    if not math.isfinite(found) or (positive and found == 0):
+        what = "memory above 0" if found == 0 else "an amount of memory"
+        raise error(_refusal(text, what, "Write 512M, 4G or 1.5T.", where))
     return found
 
 

@@ -136,7 +136,7 @@ def cell(value: object, *, missing: str = "-") -> str:
     return number(value, missing=missing) if isinstance(value, int | float) else str(value)
 
 
-def compact(value: float | None, *, missing: str = "–") -> str:
+def compact(value: float | None, *, missing: str = "-") -> str:
     """Write a number in at most five characters, for the labels of a figure.
 
     Examples

@@ -38,7 +38,7 @@ def test_units_text_attributes_and_outcomes_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("user,gpus\nann,two\n", "line 2: request_gpus is 'two'"),
+        ("user,gpus\nann,two\n", "line 2: request_gpus: 'two' is not a quantity"),
         ("user,duration_s\nann,5\nbob,-5\n", "line 3: duration_s is -5.0"),
         ("gpu,gpus\n1,2\n", "two columns mean request_gpus"),
         ('user,gpus\n"ann,1\n', "cannot be read as CSV"),

@@ -78,8 +78,11 @@ def test_queue_labels_win_over_the_namespace_and_affinity_names_gpu_types() -> N
     ("document", "words"),
     [
         (job({"containers": []}), "has no containers"),
-        (job({"containers": [{"resources": {"limits": {"cpu": "many"}}}]}), "cpu is 'many'"),
-        (job({"containers": [{"resources": {"limits": {"memory": "-1Gi"}}}]}), "not an amount"),
+        (
+            job({"containers": [{"resources": {"limits": {"cpu": "many"}}}]}),
+            "not a quantity",
+        ),
+        (job({"containers": [{"resources": {"limits": {"memory": "-1Gi"}}}]}), "never below 0"),
         ({"apiVersion": "v1", "kind": "Service", "spec": {}}, "runs no pods"),
         ({"apiVersion": "v1", "kind": "Pod", "spec": [1]}, "has to be a mapping"),
     ],

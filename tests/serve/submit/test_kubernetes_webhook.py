@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from tests.serve.submit import objects
 from tests.serve.submit.conftest import set_policy
 
-from prophase.profile.submission.quantities import gib
+from prophase import units
 from prophase.serve.submit.policy import SubmitPolicy
 from prophase.serve.submit.submission_service import open_submission_service
 from prophase.serve.tokens import TokenStore
@@ -35,9 +35,7 @@ def _outcome(answer: dict[str, Any]) -> str:
 
 
 def _memory(pod: dict[str, Any], part: str = "requests") -> float:
-    found = gib(pod["spec"]["containers"][0]["resources"][part]["memory"])
-    assert found is not None
-    return found
+    return units.parse_quantity(pod["spec"]["containers"][0]["resources"][part]["memory"]) / 2**30
 
 
 def _desk(client: Client) -> Any:

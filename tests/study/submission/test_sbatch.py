@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from prophase.study.submission.sbatch import RecommendedOption, command_of, rewritten, slurm_time
+from prophase import units
+from prophase.study.submission.sbatch import RecommendedOption, command_of, rewritten
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,6 @@ def test_the_program_is_found_behind_its_launchers(script: str, program: str | N
 
 
 def test_times_are_rounded_up_to_minutes() -> None:
-    assert [slurm_time(s) for s in (1, 60, 61, 86_400)] == [
+    assert [units.slurm_time(s) for s in (1, 60, 61, 86_400)] == [
         "0:01:00", "0:01:00", "0:02:00", "1-00:00:00",
     ]  # fmt: skip

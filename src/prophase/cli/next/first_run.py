@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
-from prophase.cli.size.shares import share_of
 from prophase.cli.trace_options import SourceOption
 
 
@@ -54,7 +54,7 @@ def command(
         found = first_run(
             jobs, asked, resource=resource, seed=seed,
             by=[name.strip() for name in by.split(",")] if by else (),
-            risk=None if risk is None else share_of(risk, "--risk"),
+            risk=None if risk is None else units.parse_share(risk, where="--risk", below_one=True),
         )  # fmt: skip
     rows: list[dict[str, Any]] = [
         {
@@ -69,7 +69,7 @@ def command(
         for one in found.curve
     ]
     document = found.to_dict()
-    rungs = ", ".join(f"{rung:.3g}" for rung in found.ladder)
+    rungs = ", ".join(units.number(rung) for rung in found.ladder)
     remarks = [
         f"{found.task}: ask for {rungs} {found.unit} in the 1st, 2nd and 3rd attempt"
         + (f"; {found.runs_known:,} runs of it are known." if found.runs_known else
@@ -85,12 +85,14 @@ def _range(found: dict[str, Any]) -> str:
     if found["peak"] is None:
         return f"What it will use cannot be foretold: {found['why']}"
     said = (
-        f"Foretold peak {found['peak']:.3g} {found['unit']} "
-        f"({found['peak_low']:.3g} to {found['peak_high']:.3g} in 90 % of cases)"
+        f"Foretold peak {units.amount(found['peak'], found['unit'])} "
+        f"({units.amount(found['peak_low'], found['unit'])} to "
+        f"{units.amount(found['peak_high'], found['unit'])} in 90 % of cases)"
     )
     if found["duration_s"] is not None:
         said += (
-            f", run time {found['duration_s']:,.0f} s ({found['duration_low_s']:,.0f} to "
-            f"{found['duration_high_s']:,.0f})"
+            f", run time {units.duration(found['duration_s'])} "
+            f"({units.duration(found['duration_low_s'])} to "
+            f"{units.duration(found['duration_high_s'])})"
         )
     return f"{said}: {found['why']}."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, say
 from prophase.cli.phase.options import FiguresOption, ModelArgument, open_phases, read_usage
 from prophase.cli.trace_options import ReaderOption, SourceOption, named_values
@@ -44,8 +45,10 @@ def command(
         typer.Option("--query", help="Prometheus: METRIC=EXPRESSION; repeatable."),
     ] = None,
     by: Annotated[str, typer.Option(help="Prometheus: label that names a series.")] = "pod",
-    step: Annotated[float, typer.Option(help="Prometheus: seconds between samples.")] = 30.0,
-    since: Annotated[float, typer.Option(help="Prometheus: begin so many seconds ago.")] = 3600.0,
+    step: Annotated[str, typer.Option(help="Prometheus: time between samples.")] = "30s",
+    since: Annotated[
+        str, typer.Option(help=f"Prometheus: begin so long ago, {units.DURATION_HELP}.")
+    ] = "1h",
     figures: FiguresOption = None,
     source: SourceOption = None,
     option: ReaderOption = None,
@@ -71,7 +74,9 @@ def command(
     if prometheus is not None and (series is not None or out is not None):
         raise ParameterError("--prometheus goes without a file of series and without --out.")
     if prometheus is not None:
-        found = _from_prometheus(detector, prometheus, query, by, step, since, follow)
+        step_s = units.parse_duration(step, bare="s", where="--step", positive=True)
+        since_s = units.parse_duration(since, bare="s", where="--since")
+        found = _from_prometheus(detector, prometheus, query, by, step_s, since_s, follow)
         _tell(found, format)
         return
     assert series is not None
@@ -126,8 +131,8 @@ def _from_prometheus(
     url: str,
     query: list[str] | None,
     by: str,
-    step: float,
-    since: float,
+    step_s: float,
+    since_s: float,
     follow: bool,
 ) -> Iterable[PhaseChange]:
     import time
@@ -144,9 +149,9 @@ def _from_prometheus(
         )
     watch = PhaseWatch(detector)
     asked = {metric: queries[metric] for metric in detector.metrics_}
-    begin = time.time() - since
+    begin = time.time() - since_s
     for sample in follow_prometheus(
-        url, asked, step_s=step, label=by, since_s=begin, go_on=lambda: follow
+        url, asked, step_s=step_s, label=by, since_s=begin, go_on=lambda: follow
     ):
         change = watch.push(*sample)
         if change is not None:

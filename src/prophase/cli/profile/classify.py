@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
@@ -75,10 +76,9 @@ def command(
     `prophase profile classify ws --label workload --metadata user,group --save kind.model`
     """
     from prophase.profile.classify.classifier_comparison import SPLITS, compare_classifiers
-    from prophase.trace.units import parse_share
 
     names = _methods(methods)
-    share = parse_share(test_share, name="--test-share")
+    share = units.parse_share(test_share, where="--test-share")
     line = _line(unknown_below)
     if by not in SPLITS:
         raise ParameterError(f"--by is {by!r}; choose {', '.join(SPLITS)}.")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit
 from prophase.cli.runs.options import (
     DEFAULT_CAMPAIGN,
@@ -23,7 +24,10 @@ def work_command(
         bool, typer.Option("--forever", help="Wait for further runs when all is done.")
     ] = False,
     patience: Annotated[
-        str, typer.Option(help="How long to wait for a database that does not answer.")
+        str,
+        typer.Option(
+            help=f"How long to wait for a database that does not answer, {units.DURATION_HELP}."
+        ),
     ] = "10min",
     format: FormatOption = Format.table,
 ) -> None:
@@ -36,13 +40,13 @@ def work_command(
 
     `prophase runs work --forever`
     """
-    from prophase.runs.pipeline import seconds
     from prophase.runs.states import RunState
     from prophase.runs.status import state_counts
     from prophase.runs.worker import Worker
 
     log_to_stderr()
-    with opened(campaign, patience_s=seconds(patience)) as held:
+    patience_s = units.parse_duration(patience, bare="s", where="--patience", positive=True)
+    with opened(campaign, patience_s=patience_s) as held:
         worker = Worker(held)
         try:
             counts = worker.work(forever=forever)

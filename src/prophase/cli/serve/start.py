@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import as_typed, say
 from prophase.errors import ParameterError
 from prophase.lazy_imports import optional
@@ -36,7 +37,9 @@ def command(
         typer.Option(help="Folder of a campaign of runs. [default: campaign in the workspace]"),
     ] = None,
     max_body_mib: Annotated[float, typer.Option(min=0.01, help="Largest request, in MiB.")] = 16,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds for one request.")] = 60,
+    timeout: Annotated[
+        str, typer.Option(help=f"Longest time for one request, {units.DURATION_HELP}.")
+    ] = "60s",
     rate: Annotated[
         float, typer.Option(min=0, help="Requests per second and caller; 0 for no limit.")
     ] = 500,
@@ -76,7 +79,7 @@ def command(
         key=tls_key,
         campaign=campaign,
         max_body_bytes=int(max_body_mib * 2**20),
-        timeout_s=timeout,
+        timeout_s=units.parse_duration(timeout, bare="s", where="--timeout", positive=True),
         requests_per_s=rate,
     )
     app = create_app(path, settings)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
-from prophase.cli.size.shares import share_of
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, not_among
 
@@ -69,10 +69,12 @@ def command(
 
     gate = Gate(
         fewest_runs=min_runs,
-        least_saving=share_of(min_saving, "--min-saving"),
-        most_oom=None if max_oom is None else share_of(max_oom, "--max-oom"),
+        least_saving=units.parse_share(min_saving, where="--min-saving", below_one=True),
+        most_oom=None
+        if max_oom is None
+        else units.parse_share(max_oom, where="--max-oom", below_one=True),
     )
-    chosen = share_of(risk, "--risk")
+    chosen = units.parse_share(risk, where="--risk", below_one=True)
     with progress_bar() as show:
         show("reading", None)
         trace = open_trace(path, source=source, tables=["jobs"])

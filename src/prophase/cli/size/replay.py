@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
-from prophase.cli.size.shares import share_of
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 
@@ -62,7 +62,7 @@ def command(
             names,
             protocol=protocol,  # type: ignore[arg-type]  # checked there
             track=track,  # type: ignore[arg-type]
-            risk=None if risk is None else share_of(risk, "--risk"),
+            risk=None if risk is None else units.parse_share(risk, where="--risk", below_one=True),
             node=node,
             resource=resource,
             seed=seed,

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import say
-from prophase.cli.size.shares import share_of
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ProphaseError
 
@@ -43,7 +43,9 @@ def command(
     from prophase.sizing.registry import make_online_sizer
     from prophase.sizing.sizer import Outcome
 
-    made = make_online_sizer(sizer, None if risk is None else share_of(risk, "--risk"))
+    made = make_online_sizer(
+        sizer, None if risk is None else units.parse_share(risk, where="--risk", below_one=True)
+    )
     if path is not None:
         from prophase.cli.provenance import open_trace
         from prophase.sizing.replays.task_runs import task_runs

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from prophase import units
 from prophase.runs.executor import Assignment
 from prophase.runs.pipeline import Task
 
@@ -85,7 +86,7 @@ def task_job(
         GENERATION_NOTE: str(job.resets),
         MEMORY_NOTE: repr(memory_gib),
     }
-    mib = math.ceil(memory_gib * 1024)
+    mib = units.whole_mib(memory_gib)
     values = {
         **job.attributes,
         "date": str(job.execution_date),

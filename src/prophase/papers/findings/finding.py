@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prophase import units
 from prophase.trace.describe.column_arrays import Floats, has_values, numbers
-from prophase.trace.describe.words import say_number, say_seconds
 from prophase.trace.trace_tables import Trace
 
 
@@ -162,10 +162,5 @@ def _place(name: str) -> tuple[str, str]:
 
 
 def _words(value: float, unit: str) -> str:
-    if unit == "s":
-        return (
-            f"{say_number(value)} s"
-            if value < 60
-            else f"{say_number(value)} s ({say_seconds(value)})"
-        )
-    return f"{say_number(value)} {unit}".rstrip()
+    said = f"{units.number(value)} {unit}".rstrip()
+    return f"{said} ({units.duration(value)})" if unit == "s" and value >= 60 else said

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from prophase.plots.profiles.labels import OUTLIER_COLOUR, in_words, profile_label
+from prophase import units
+from prophase.plots.profiles.labels import OUTLIER_COLOUR, profile_label
 from prophase.plots.style import COLOURS, INK, MUTED, draw
 from prophase.profile.clusters.figure_tables import BoxTable
 from prophase.profile.clusters.profiles import DOUBTFUL_FROM
@@ -33,9 +34,9 @@ def metric_boxes(table: BoxTable) -> Figure:
         draw_boxes(axes, boxes.to_dict("records"))
         _scale(axes, boxes)
         said = (
-            f"std of profiles: least {in_words(table.least_std)} (profile {table.least_profile}), "
-            f"mean {in_words(table.mean_std)}, "
-            f"largest {in_words(table.largest_std)} (profile {table.largest_profile})"
+            f"std of profiles: least {units.compact(table.least_std)} (profile "
+            f"{table.least_profile}), mean {units.compact(table.mean_std)}, "
+            f"largest {units.compact(table.largest_std)} (profile {table.largest_profile})"
         )
         axes.annotate(
             said, (0, 1.01), xycoords="axes fraction", fontsize=8.5, color=MUTED, va="bottom"
@@ -87,7 +88,7 @@ def _scale(axes: Axes, boxes: Any) -> None:
         if positive.max() > 100 * typical:
             axes.set_yscale("symlog", linthresh=max(typical, 1e-12))
             axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: in_words(at)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: units.compact(at)))
 
 
 def _marked(boxes: Any) -> str:

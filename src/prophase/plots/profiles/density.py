@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prophase.plots.profiles.labels import OUTLIER_COLOUR, in_words, profile_colour
+from prophase import units
+from prophase.plots.profiles.labels import OUTLIER_COLOUR, profile_colour
 from prophase.plots.style import COLOURS, GRID, MUTED, count_axis, draw
 from prophase.profile.clusters.clustering import CondensedTree, Reachability
 from prophase.profile.clusters.quality import OUTLIERS, Ints
@@ -125,7 +126,7 @@ def reachability_plot(found: Reachability, labels: Ints) -> Figure:
         axes.set_xlabel(f"jobs in the order of visit{told}; numbers: profiles", labelpad=12)
         axes.plot([], [], color=OUTLIER_COLOUR, linewidth=4, label="outliers")
         axes.legend(loc="upper right")
-        axes.yaxis.set_major_formatter(lambda value, _: in_words(value))
+        axes.yaxis.set_major_formatter(lambda value, _: units.compact(value))
 
     return draw(paint, title="Reachability", width_in=9.0, height_in=4.0)
 

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy import stats
 
-from prophase.plots.profiles.labels import in_words
+from prophase import units
 from prophase.plots.style import COLOURS, MUTED, count_axis, percent_axis, styled, time_axis
 from prophase.profile.clusters.usage_metrics import Floats
 
@@ -52,8 +52,8 @@ def _small_histogram(axes: Axes, part: pd.DataFrame) -> None:
     axes.set_ylim(0)
     top = int(part["jobs"].max())
     axes.set_yticks([0, 1, top] if top > 20 else [0, top])
-    axes.yaxis.set_major_formatter(lambda at, _: in_words(at))
-    axes.xaxis.set_major_formatter(lambda at, _: in_words(at))
+    axes.yaxis.set_major_formatter(lambda at, _: units.compact(at))
+    axes.xaxis.set_major_formatter(lambda at, _: units.compact(at))
     axes.locator_params(axis="x", nbins=4)
     axes.tick_params(labelsize=7)
     axes.yaxis.minorticks_off()
@@ -81,7 +81,7 @@ def duration_page(durations_s: Floats) -> Figure:
             at = float(np.quantile(held, share))
             cdf.axvline(at, color=MUTED, linestyle="--", linewidth=0.9)
             cdf.annotate(
-                f"{share:.0%}: {in_words(at)} s",
+                f"{share:.0%}: {units.compact(at)} s",
                 (at, 0.03),
                 xytext=(3, 0),
                 textcoords="offset points",
@@ -113,6 +113,6 @@ def _quantiles(axes: Axes, held: Floats, law: str) -> None:
     unit = "s" if law == "normal" else "log s"
     axes.set_xlabel(f"{law} quantile ({unit})")
     axes.set_ylabel(f"seen ({unit})")
-    axes.xaxis.set_major_formatter(lambda at, _: in_words(at))
-    axes.yaxis.set_major_formatter(lambda at, _: in_words(at))
+    axes.xaxis.set_major_formatter(lambda at, _: units.compact(at))
+    axes.yaxis.set_major_formatter(lambda at, _: units.compact(at))
     axes.set_title(f"Q-Q plot, {law} law (r = {correlation:.3f})")

@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 
-from prophase.plots.profiles.labels import OUTLIER_COLOUR, in_words, profile_label
+from prophase import units
+from prophase.plots.profiles.labels import OUTLIER_COLOUR, profile_label
 from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, short
 from prophase.profile.clusters.usage_metrics import Floats
 
@@ -122,7 +123,7 @@ def _margins(axes: Axes, profiles: list[str], sizes: list[int], rows: list[str])
     axes.set_yticks(range(len(rows)), rows, fontsize=8)
     for place, size in enumerate(sizes):
         axes.annotate(
-            in_words(float(size)),
+            units.compact(float(size)),
             (place, 1.0),
             xycoords=("data", "axes fraction"),
             xytext=(0, 3),

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from prophase import units
 from prophase.plots.style import (
     COLOURS,
     INK,
@@ -174,7 +175,7 @@ def _short_number(value: float, top: float) -> str:
     """Write the number at a bar; what is nothing beside the longest bar is told as that."""
     if 0 < abs(value) < _NOTHING * top:
         return "~0"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return units.number(value)
 
 
 def _words(column: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from prophase import units
 from prophase.plots.page import (
     Block,
     Bullets,
@@ -21,7 +22,7 @@ from prophase.plots.page import (
     Table,
 )
 from prophase.plots.report.charts import draw_chart
-from prophase.study.report.parts import DataUsed, Reproduction, Step, number_text
+from prophase.study.report.parts import DataUsed, Reproduction, Step
 from prophase.study.report.report import Finding, Report
 
 _TITLE = {"note": "", "good": "Yes.", "warning": "With care.", "bad": "No."}
@@ -83,7 +84,7 @@ def with_intervals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         value, low, high = (row.get(f"{column}{end}") for end in ("", "_low", "_high"))
         if column not in paired or value is None or low is None or high is None:
             return value
-        return f"{number_text(value)} ({number_text(low)} to {number_text(high)})"
+        return f"{units.number(value)} ({units.number(low)} to {units.number(high)})"
 
     return [{c: cell(row, c) for c in row if c not in hidden} for row in rows]
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from prophase import units
 from prophase.plain import finite
 from prophase.short_form import ShortForm
-from prophase.trace.describe.words import say_number, say_seconds
 from prophase.trace.schema import JOBS
 
 Confidence = Literal["high", "medium", "low", "none"]
@@ -164,16 +164,7 @@ def say(target: str, value: float) -> str:
     >>> say("duration_s", 5400.0), say("memory_peak_gib", 12.3456), say("read_bytes", 5e9)
     ('1.5 h', '12.3 GiB', '4.66 GiB')
     """
-    if math.isinf(value):
-        return "unbounded"
-    if target.endswith("_s"):
-        return say_seconds(value)
-    if target.endswith("_bytes"):
-        for size, unit in ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")):
-            if value >= size:
-                return f"{say_number(float(f'{value / size:.3g}'))} {unit}"
-    unit = unit_of(target)
-    return f"{say_number(float(f'{value:.3g}'))} {unit}".rstrip()
+    return units.amount(value, unit_of(target))
 
 
 def unit_of(target: str) -> str:

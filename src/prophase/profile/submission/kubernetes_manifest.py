@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from prophase import units
 from prophase.errors import InputError
-from prophase.profile.submission.quantities import amount, gib, number_for
+from prophase.profile.submission.quantities import number_for
 from prophase.profile.submission.submission import Submission
 from prophase.trace.schema import JOBS
-from prophase.trace.units import GIB
 
 FORM = "Kubernetes manifest"
 #: last part of a label or annotation -> column; earlier words win
@@ -157,22 +157,14 @@ def _asked(container: Any, where: str) -> dict[str, float]:
     requests = _mapping(resources.get("requests"), f"{where}: requests")
     found = {}
     for name, value in {**limits, **requests}.items():
-        text = str(value)
-        number = amount(text)
-        if _column(name) == "request_memory_gib":
-            # a bare number is bytes, and thousandths of a byte are legal
-            if text.endswith("m") and number is not None:
-                number *= GIB["bytes"]
-            else:
-                number = gib(text, plain="bytes")
-        if number is None and _column(name) is None:
-            number = 0.0
-        if number is None or number < 0:
-            raise InputError(
-                f"{where}: {name} is {value!r}, which is not an amount. Write for example 500m, 2 "
-                "or 16Gi."
-            )
-        found[str(name)] = number
+        column = _column(name)
+        if column is None:
+            found[str(name)] = 0.0
+            continue
+        number = units.parse_quantity(value, where=f"{where}: {name}", error=InputError)
+        if number < 0:
+            raise InputError(f"{where}: {name} is {value!r}, but is never below 0.")
+        found[str(name)] = number / 2**30 if column == "request_memory_gib" else number
     return found
 
 

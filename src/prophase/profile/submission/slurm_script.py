@@ -10,6 +10,7 @@ import math
 import re
 import shlex
 
+from prophase import units
 from prophase.errors import InputError
 from prophase.profile.submission.submission import Submission
 
@@ -41,8 +42,6 @@ _TEXTS = {
 _NUMBERS = ("nodes", "ntasks", "cpus-per-task", "ntasks-per-node", "mem", "mem-per-cpu",
             "mem-per-gpu", "gres", "gpus", "gpus-per-node", "gpus-per-task", "time", "array",
             "priority", "tasks-per-node")  # fmt: skip
-_GIB = {"K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.IGNORECASE)
 _GPU = re.compile(r"(?:([A-Za-z][\w.\-]*)(?:[:=]|$))?(\d+)?(?:\([^)]*\))?")
 _NO_LIMIT = ("unlimited", "infinite")
 
@@ -79,30 +78,6 @@ def from_script(text: str, where: str) -> Submission:
     if spare:
         notes.append(f"Not used: {', '.join(f'--{option}' for option in spare)}.")
     return Submission({k: v for k, v in columns.items() if v is not None}, FORM, tuple(notes))
-
-
-def time_limit_s(text: str) -> float | None:
-    """Return seconds of Slurm's ways to write a time; None if it is none of them.
-
-    They are minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes
-    and days-hours:minutes:seconds.
-
-    Examples
-    --------
-    >>> time_limit_s("90"), time_limit_s("1:30:00"), time_limit_s("2-12"), time_limit_s("soon")
-    (5400.0, 5400.0, 216000.0, None)
-    """
-    days, dash, rest = text.strip().rpartition("-")
-    parts = rest.split(":")
-    if not all(part.isdigit() for part in (*parts, *([days] if dash else []))) or len(parts) > 3:
-        return None
-    numbers = [float(part) for part in parts]
-    if dash:
-        hours, minutes, seconds = (*numbers, 0.0, 0.0)[:3]
-        return float(days) * 86_400 + hours * 3_600 + minutes * 60 + seconds
-    if len(numbers) == 3:
-        return numbers[0] * 3_600 + numbers[1] * 60 + numbers[2]
-    return numbers[0] * 60 + (numbers[1] if len(numbers) == 2 else 0.0)
 
 
 def script_options(text: str, where: str) -> dict[str, str]:
@@ -226,21 +201,12 @@ def gpus_of(text: str, where: str, *, named: bool = True) -> tuple[float, str | 
 def _limit(text: str, where: str) -> float | None:
     if text.lower() in _NO_LIMIT:
         return None
-    found = time_limit_s(text)
-    if found is None:
-        raise InputError(
-            f"{where} is {text!r}. Write minutes, hours:minutes:seconds or days-hours, such as "
-            "1-12:00:00."
-        )
     # 0 asks for no limit
-    return found or None
+    return units.parse_duration(text, bare="min", where=where, error=InputError) or None
 
 
 def _gib(text: str, where: str) -> float:
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise InputError(f"{where} is {text!r}. Write a size such as 4000M or 64G.")
-    return float(match[1]) * _GIB[match[2].upper() or "M"]
+    return units.parse_memory(text, g_is="binary", bare="MiB", where=where, error=InputError)
 
 
 def _count(text: str, where: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from prophase import units
 from prophase.errors import ParameterError, not_among
 from prophase.runs.states import BRANCHES, STEPS
 from prophase.runs.store.database import Database
@@ -205,10 +206,12 @@ def _insert_once(connection: Connection, key: str, value: str, *, by: str) -> bo
 
 
 def _number(key: str, text: str, setting: Setting) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
+    if key.endswith("_s"):
+        value = units.parse_duration(text, bare="s", where=key)
+    elif key.endswith("_gib"):
+        value = units.parse_memory(text, g_is="binary", bare="GiB", where=key)
+    else:
+        value = units.parse_quantity(text, where=key)
     if not setting.least <= value < float("inf") or (setting.whole and value != int(value)):
         kind = "a whole number" if setting.whole else "a number"
         raise ParameterError(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from prophase.trace.describe.words import say_number, say_seconds
+from prophase import units
 
-_BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))
 #: how columns of the job table are called where people read
 _NAMES = {
     "duration_s": "Run time",
@@ -43,16 +41,7 @@ def amount(value: float | None, unit: str = "") -> str:
     >>> amount(5400.0, "s"), amount(12.3456, "GiB"), amount(5e9, "bytes"), amount(None, "s")
     ('1.5\xa0h', '12.3\xa0GiB', '4.66\xa0GiB', '–')
     """
-    if value is None or not math.isfinite(value):
-        return "–"
-    if unit == "s":
-        return kept_together(say_seconds(value))
-    if unit == "bytes":
-        for size, name in _BYTES:
-            if abs(value) >= size:
-                return f"{_short(value / size)}\xa0{name}"
-        return f"{_short(value)}\xa0B"
-    return kept_together(f"{_short(value)} {unit}".rstrip())
+    return kept_together(units.amount(value, unit, missing="–"))
 
 
 def between(low: float | None, high: float | None, unit: str = "", words: str = "95 %") -> str:
@@ -98,7 +87,7 @@ def unit_of(column: str) -> str:
     return next((unit for end, unit in ends.items() if column.endswith(end)), "")
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """Write a cell of a plain table.
 
     Examples
@@ -106,14 +95,4 @@ def cell(value: Any) -> str:
     >>> cell(None), cell(1234.5), cell("a"), cell(True)
     ('–', '1,234', 'a', 'yes')
     """
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return _short(value)
-    return str(value)
-
-
-def _short(value: float) -> str:
-    return say_number(float(f"{value:.3g}")) if abs(value) < 1000 else say_number(value)
+    return units.cell(value, missing="–")

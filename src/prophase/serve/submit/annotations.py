@@ -11,6 +11,7 @@ import math
 import re
 from typing import Any
 
+from prophase import units
 from prophase.serve.submit.policy import Mode
 from prophase.study.submission.job_recommender import JobRecommendation, RequestRecommendation
 
@@ -78,7 +79,7 @@ def quantity(resource: str, amount: float) -> str:
     ('2458Mi', '1240m', '2')
     """
     if resource == "memory":
-        return f"{max(1, math.ceil(1024 * amount - 1e-6))}Mi"
+        return f"{units.whole_mib(amount)}Mi"
     thousandths = max(10, 10 * math.ceil(100 * amount - 1e-6))
     return f"{thousandths // 1000}" if thousandths % 1000 == 0 else f"{thousandths}m"
 

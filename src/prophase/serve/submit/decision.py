@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prophase.errors import ProphaseError
+from prophase import units
+from prophase.errors import ParameterError, ProphaseError
 from prophase.profile.submission.kubernetes_manifest import from_manifest
-from prophase.profile.submission.quantities import amount, gib
 from prophase.serve.submit.annotations import (
     CONTAINER,
     MODE,
@@ -247,7 +247,8 @@ def _asked(containers: Sequence[Mapping[str, Any]], resource: str) -> float:
 
 
 def _amount(resource: str, value: Any) -> float | None:
-    if value is None:
+    try:
+        found = units.parse_quantity(str(value))
+    except ParameterError:
         return None
-    text = str(value)
-    return gib(text, plain="bytes") if resource == "memory" else amount(text)
+    return found / 2**30 if resource == "memory" else found

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
+from prophase import units
 from prophase.errors import ProphaseError
 from prophase.profile.submission.slurm_job_desc import from_job_desc
 from prophase.serve.dependencies import require
@@ -108,7 +109,7 @@ def _fields(counsel: JobRecommendation, resources: tuple[str, ...], attempt: int
             continue
         amount = one.rung(attempt)
         if one.resource == "memory":
-            found["pn_min_memory"] = max(1, math.ceil(1024 * amount - 1e-6))
+            found["pn_min_memory"] = units.whole_mib(amount)
         elif one.resource == "time":
             found["time_limit"] = max(1, math.ceil(amount / 60 - 1e-9))
     return found

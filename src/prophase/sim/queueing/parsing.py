@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from prophase import units
 from prophase.errors import ParameterError, not_among
 from prophase.sim.queueing.mmc import LossAnswer
 from prophase.sim.queueing.priorities import JobClass
 from prophase.sim.queueing.queue_answer import QueueAnswer
-from prophase.trace.describe.words import parse_seconds, say_seconds
-from prophase.trace.units import parse_share
 
 _FORMS = (
     "P(wait > 60 s) < 5%, mean wait < 30 s, p95 wait < 15 min, utilisation < 80%, blocking < 1%"
@@ -57,9 +56,9 @@ class ServiceTarget:
 
     def words(self) -> str:
         """Return the target as a person would write it."""
-        share, time = f"{100 * self.limit:g} %", say_seconds(self.limit)
+        share, time = units.percent(self.limit), units.duration(self.limit)
         return {
-            "tail": f"P(wait > {say_seconds(self.at)}) < {share}",
+            "tail": f"P(wait > {units.duration(self.at)}) < {share}",
             "mean": f"mean wait < {time}",
             "quantile": f"p{100 * self.at:g} wait < {time}",
             "utilisation": f"utilisation < {share}",
@@ -102,11 +101,11 @@ def _limited(text: str, target: ServiceTarget) -> ServiceTarget:
 
 
 def _time(text: str) -> float:
-    return parse_seconds(text.strip(), name="target")
+    return units.parse_duration(text.strip(), bare="s", where="target")
 
 
 def _share(text: str) -> float:
-    return parse_share(text.strip(), name="target")
+    return units.parse_share(text.strip(), where="target")
 
 
 _RATE = re.compile(r"\s*(?P<count>\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*/\s*(?P<time>.+)")
@@ -127,7 +126,7 @@ def parse_rate(text: str, *, name: str) -> float:
             f"{name} is {text!r}. Pass a rate such as 45/s, 100/h or 2/10min: jobs per time."
         )
     unit = match["time"].strip()
-    span = parse_seconds(unit if unit[:1].isdigit() else f"1{unit}", name=name)
+    span = units.parse_duration(unit if unit[:1].isdigit() else f"1{unit}", bare="s", where=name)
     if span <= 0:
         raise ParameterError(f"{name} is {text!r}: the time must be above 0.")
     return float(match["count"]) / span
@@ -161,7 +160,7 @@ def parse_class(text: str) -> JobClass:
     return JobClass(
         given.get("name", text),
         parse_rate(given["arrivals"], name="--class arrivals"),
-        parse_seconds(given["service"], name="--class service"),
+        units.parse_duration(given["service"], bare="s", where="--class service"),
         _number(given.get("scv", "1"), "scv"),
         int(_number(given.get("need", "1"), "need")),
     )

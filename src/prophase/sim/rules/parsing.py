@@ -11,8 +11,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import pandas as pd
 
+from prophase import units
 from prophase.errors import InputError, MissingFileError, ParameterError, not_among
-from prophase.trace.describe.words import parse_seconds
 
 
 def at_least(what: str, value: float, least: float, *, finite: bool = True) -> None:
@@ -118,4 +118,4 @@ def _value(name: str, hint: Any, text: str) -> object:
 def span(value: float | str, name: str) -> float:
     """Return a span of time in seconds: a number, ``'10min'``, ``'inf'``."""
     text = str(value).strip()
-    return math.inf if text == "inf" else parse_seconds(text, name=name)
+    return math.inf if text == "inf" else units.parse_duration(text, bare="s", where=name)

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 
+from prophase import units
 from prophase.errors import ParameterError
 from prophase.sim.cluster_variants import scaled
 from prophase.sim.output_analysis import Interval
@@ -30,10 +31,9 @@ from prophase.workers import run_all
 
 _TARGET = re.compile(
     r"\s*(?:(mean|median|max)|p(\d{1,2}(?:\.\d+)?))\s+(wait|jct)\s*<=?\s*"
-    r"(\d+(?:\.\d*)?)\s*([a-z]+)\s*",
+    r"(.+)",
     re.IGNORECASE,
 )
-_UNITS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 #: a cluster this many times the first one is the largest that is tried
 _LARGEST = 64
 #: sizes above the answer that have to reach the target as well
@@ -87,15 +87,12 @@ def parse_wait_target(text: str) -> WaitTarget:
     900.0
     """
     match = _TARGET.fullmatch(text)
-    unit = _UNITS.get(match[5].lower()) if match else None
-    if match is None or unit is None:
+    if match is None:
         raise ParameterError(
             f"target {text!r} is not understood. Write mean, median, max or pNN, then wait or "
             "jct, < and a time, such as 'p95 wait < 15 min' or 'mean jct < 2 h'."
         )
-    limit = float(match[4]) * unit
-    if not limit > 0:
-        raise ParameterError(f"target {text!r}: the time must be above 0.")
+    limit = units.parse_duration(match[4], bare="s", where=f"target {text!r}", positive=True)
     words = {"mean": None, "median": 50.0, "max": 100.0}
     share = float(match[2]) if match[2] else words[match[1].lower()]
     return WaitTarget(text.strip(), share, match[3].lower(), limit)

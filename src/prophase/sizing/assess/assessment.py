@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.plain import finite
 from prophase.plural import counted
 from prophase.sizing.assess.cores import core_requests
 from prophase.sizing.assess.drivers import drivers_in_words, learning_is_there, rank_drivers
@@ -17,7 +18,7 @@ from prophase.sizing.assess.monthly_bill import monthly_bill, months_of
 from prophase.sizing.assess.task_groups import PREDICT, cluster_statistics, cluster_tasks
 from prophase.sizing.assess.utilisation import ALL, task_names, utilisation
 from prophase.sizing.bins.binning import best_binnings
-from prophase.trace.describe.column_arrays import numbers, plain
+from prophase.trace.describe.column_arrays import numbers
 from prophase.trace.prices import Prices
 
 #: tasks whose drivers are looked for unless they are named
@@ -249,4 +250,4 @@ def _recommended(tasks: pd.DataFrame, column: str) -> dict[str, float]:
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [plain(dict(row)) for row in table.to_dict("records")]
+    return [finite(dict(row)) for row in table.to_dict("records")]

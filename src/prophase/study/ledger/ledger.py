@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from prophase.errors import FormatError, InputError, ParameterError, storage_error
+from prophase.plain import finite
 from prophase.sizing.replays.task_runs import known_before
 from prophase.sizing.resources import RESOURCES
 from prophase.study.ledger.settlement import Entry, PromisedRequest, settle_jobs
@@ -104,11 +105,11 @@ class Ledger:
             advice.resource, advice.unit, advice.risk, advice.kind, start, data_hash, __version__,
             terms,
         )  # fmt: skip
-        written = {n: [_null(t.now), t.ladder, _null(t.saving)] for n, t in terms.items()}
+        written = {n: [finite(t.now), t.ladder, finite(t.saving)] for n, t in terms.items()}
         with self._open() as book:
             row = (
-                stored.name, stored.made_at, stored.resource, stored.unit, _null(stored.risk),
-                json.dumps(stored.kind), _null(start), data_hash, stored.version,
+                stored.name, stored.made_at, stored.resource, stored.unit, finite(stored.risk),
+                json.dumps(stored.kind), finite(start), data_hash, stored.version,
                 json.dumps(written),
             )  # fmt: skip
             number = book.execute(
@@ -214,7 +215,7 @@ def _book(book: sqlite3.Connection, advice: int, same: list[int], entries: list[
         if owner == advice:
             book.execute(
                 "insert or replace into entry values (?,?,?,?,?,?,?,?,?)",
-                (e.job_id, advice, e.task, _null(e.submit_s), e.outcome, e.before, e.actual,
+                (e.job_id, advice, e.task, finite(e.submit_s), e.outcome, e.before, e.actual,
                  e.predicted, e.why),
             )  # fmt: skip
 
@@ -232,10 +233,6 @@ def _last_submission(history: pd.DataFrame) -> float:
             # later than the last: a history that is settled whole must not settle itself
             return math.nextafter(float(history[name].max()), math.inf)
     return -math.inf
-
-
-def _null(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _number(value: float | None, missing: float = math.nan) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from prophase.errors import FormatError, MissingFileError, ParameterError
+from prophase.plain import finite
 from prophase.sizing.recommender import ResourceRecommendations
 from prophase.sizing.resources import RESOURCES
 
@@ -98,14 +99,14 @@ class Candidate:
         return {
             "resource": self.resource,
             "unit": self.unit,
-            "risk": _known(self.risk),
+            "risk": finite(self.risk),
             "kind": list(self.kind),
             "tasks": [
                 {
                     "task": one.task,
                     "ladder": list(one.ladder),
-                    "saving": _known(one.saving),
-                    "oom": _known(one.oom),
+                    "saving": finite(one.saving),
+                    "oom": finite(one.oom),
                     "keep": one.keep,
                     "why": one.why,
                 }
@@ -218,7 +219,3 @@ def _number(value: Any, what: str, source: Path) -> float:
         return float(value)
     except (TypeError, ValueError) as cause:
         raise FormatError(f"{source}: {what} is {value!r}, which is not a number.") from cause
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from prophase.errors import FormatError, storage_error
+from prophase.plain import finite
 from prophase.study.report.charts import Chart
 from prophase.study.report.parts import (
     Answer,
@@ -37,7 +36,11 @@ def to_dict(report: Report) -> dict[str, Any]:
     >>> document["format"], document["question"]
     ('prophase-report', 'How much?')
     """
-    return {"format": FORMAT, "format_version": FORMAT_VERSION, **_plain(report)}
+    held = finite(report)
+    for part in held["findings"]:
+        # finished figures lie beside the report as files
+        del part["figures"]
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, **held}
 
 
 def from_dict(document: Mapping[str, Any], *, name: str = "report") -> Report:
@@ -93,23 +96,3 @@ def read_report(path: str | Path) -> Report:
 def _finding(item: Mapping[str, Any]) -> Finding:
     parts = {key: [kind(**one) for one in item.get(key, ())] for key, kind in _OF_FINDING.items()}
     return Finding(**{**item, **parts})
-
-
-def _plain(value: Any) -> Any:
-    """Return dataclasses as mappings and everything else as JSON has it."""
-    if is_dataclass(value) and not isinstance(value, type):
-        # finished figures lie beside the report as files
-        return {
-            part.name: _plain(getattr(value, part.name))
-            for part in fields(value)
-            if part.name != "figures"
-        }
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from prophase import units
 from prophase.version import __version__
 
 
@@ -44,12 +44,9 @@ class Measure:
 
     def text(self) -> str:
         """Return value, unit and interval as one would write them."""
-        if self.value is None or (isinstance(self.value, float) and math.isnan(self.value)):
-            return "unknown"
-        said = f"{number_text(self.value)} {self.unit}".rstrip()
-        if self.low is None or self.high is None:
-            return said
-        return f"{said} ({number_text(self.low)} to {number_text(self.high)})"
+        if isinstance(self.value, str):
+            return f"{self.value} {self.unit}".rstrip()
+        return units.estimate(self.value, self.low, self.high, self.unit, missing="unknown")
 
 
 @dataclass(frozen=True)
@@ -142,14 +139,3 @@ class Reproduction:
     seeds: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     version: str = __version__
-
-
-def number_text(value: float | int | str) -> str:
-    """Write a number for people: three digits that count, thousands separated."""
-    if isinstance(value, str | bool):
-        return str(value)
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
-        return f"{value:,.0f}"
-    if not math.isfinite(value):
-        return "unbounded"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.errors import InputError
-from prophase.plain import finite
 from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, CPU, GPUS, MEMORY
 from prophase.study.cluster import machines
@@ -46,11 +45,6 @@ class StepOutcome:
 def part(finding: Finding, facts: Iterable[Measure] = ()) -> Report:
     """Return the part of a report that holds one finding."""
     return Report(finding.title, question="", facts=list(facts), findings=[finding])
-
-
-def as_json(value: Any) -> Any:
-    """Return a result as JSON gives it back, so that fresh and kept ones are the same."""
-    return json.loads(json.dumps(finite(value), allow_nan=False, default=str))
 
 
 @dataclass
@@ -123,10 +117,11 @@ class StepContext:
             return ""
         least = workload.asks[:, [ASK_CPU, ASK_MEMORY, ASK_GPUS]].min(axis=0) / (1000, 1024, 1)
         most = self.cluster.matrix[:, [CPU, MEMORY, GPUS]].max(axis=0) / (1000, 1024, 1)
-        most = [f"{one:,.4g}" if one < 1e6 else "any" for one in most]
+        most = [units.number(one) if one < 1e6 else "any" for one in most]
         return (
             "needs nodes that hold these jobs: none fits on any. The smallest requests are "
-            f"{least[0]:,.4g} cores, {least[1]:,.4g} GiB, {least[2]:,.4g} GPUs; the largest node "
+            f"{units.number(least[0])} cores, {units.number(least[1])} GiB, "
+            f"{units.number(least[2])} GPUs; the largest node "
             f"has {most[0]} cores, {most[1]} GiB, {most[2]} GPUs. Name the right nodes, such as "
             "--cluster nodes.csv or --cluster '20x8 V100 96c 512g'"
         )

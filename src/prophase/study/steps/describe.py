@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from prophase.plain import finite
 from prophase.plural import counted
 from prophase.study.report.charts import Chart
 from prophase.study.report.parts import Measure, ResultTable
 from prophase.study.report.report import Finding
-from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, as_json, part
+from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
 from prophase.trace.workspace_paths import PROFILES
 
 _SHOWN = 12
@@ -117,7 +118,7 @@ def phases_step(work: StepContext) -> StepOutcome:
     detector = PhaseDetector(random_state=work.plan.seed).fit(
         few, progress=lambda step, percent: work.show(step, percent)
     )
-    rows = as_json(detector.statistics_.reset_index().to_dict("records"))
+    rows = finite(detector.statistics_.reset_index().to_dict("records"))
     text = [
         f"{counted(detector.n_phases_, 'phase')} in the {len(longest)} longest series: stretches "
         "in which a job uses resources alike. What a phase leaves unused could be given to others.",

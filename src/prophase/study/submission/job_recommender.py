@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from prophase.errors import ProphaseError
+from prophase.plain import finite
 from prophase.profile.job_forecast.forecast import JobForecast, TargetForecast, say
 from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.submission.submission import Submission, from_fields
@@ -114,7 +114,7 @@ class JobRecommendation:
         return {
             "name": self.name,
             "duration_s": None if one is None else {
-                "value": _finite(one.value), "low": _finite(one.low), "high": _finite(one.high),
+                "value": finite(one.value), "low": finite(one.low), "high": finite(one.high),
                 "confidence": one.confidence, "reason": one.reason,
             },
             "profile": None if self.profile is None or advice is None or advice.profile is None
@@ -129,10 +129,6 @@ class JobRecommendation:
             ],
             "silent": list(self.silent),
         }  # fmt: skip
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 # Who gives counsel: what was learnt of a workspace, put together for one job at a time.

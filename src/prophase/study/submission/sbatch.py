@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from prophase import units
 from prophase.study.submission.job_recommender import JobRecommendation, RequestRecommendation
 
 #: options that say the same thing: only one of them may stand in a script
@@ -155,24 +156,10 @@ def _refused(one: RequestRecommendation, options: Mapping[str, str]) -> str | No
 
 def _value(resource: str, amount: float) -> str:
     if resource == "memory":
-        return f"{max(1, math.ceil(1024 * amount - 1e-6))}M"
+        return f"{units.whole_mib(amount)}M"
     if resource == "cpu":
         return str(max(1, math.ceil(amount - 1e-6)))
-    return slurm_time(amount)
-
-
-def slurm_time(seconds: float) -> str:
-    """Return a time limit as Slurm writes it, in whole minutes, rounded up.
-
-    Examples
-    --------
-    >>> slurm_time(90.0), slurm_time(90_000.0)
-    ('0:02:00', '1-01:00:00')
-    """
-    minutes = max(1, math.ceil(seconds / 60 - 1e-9))
-    days, rest = divmod(minutes, 1440)
-    clock = f"{rest // 60:02d}:{rest % 60:02d}:00" if days else f"{rest // 60}:{rest % 60:02d}:00"
-    return f"{days}-{clock}" if days else clock
+    return units.slurm_time(amount)
 
 
 def _is_option(line: str) -> bool:

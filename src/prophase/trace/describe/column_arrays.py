@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -20,6 +17,10 @@ class NotComputable:
     """A part that the trace cannot give, and why."""
 
     reason: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the reason as JSON tells it."""
+        return {"not_computable": self.reason}
 
 
 def has_values(table: pd.DataFrame, *columns: str) -> bool:
@@ -40,26 +41,3 @@ def codes_of(values: pd.Series) -> tuple[Ints, list[str]]:
     """Return a number per row (-1 where missing) and the text each number stands for."""
     codes, names = pd.factorize(values)
     return codes.astype(np.int64), [str(name) for name in names]
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON knows it: dicts, lists, finite numbers, text, None.
-
-    Examples
-    --------
-    >>> plain({"a": float("nan"), "b": NotComputable("no submit times")})
-    {'a': None, 'b': {'not_computable': 'no submit times'}}
-    """
-    if isinstance(value, NotComputable):
-        return {"not_computable": value.reason}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

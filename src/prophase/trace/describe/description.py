@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 
 from prophase import units
+from prophase.plain import finite
 from prophase.short_form import ShortForm
 from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
-from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers, plain
+from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers
 from prophase.trace.describe.distribution import Distribution
 from prophase.trace.describe.durations_and_waits import (
     DurationSummary,
@@ -76,7 +77,7 @@ class Description(ShortForm):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON knows it; unknown numbers are None, never NaN."""
-        whole: dict[str, Any] = plain(self)
+        whole: dict[str, Any] = finite(vars(self))
         return whole
 
     @property

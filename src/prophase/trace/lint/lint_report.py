@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from prophase import units
+
 #: error: results will be wrong. warning: look before you trust. info: good to know.
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -109,7 +111,7 @@ def spot(
         rows=count,
         share=share,
         where=examples(table, frame, marked),
-        explanation=explanation.format(n=f"{count:,}", share=percentage(share)),
+        explanation=explanation.format(n=f"{count:,}", share=units.percent(share)),
         advice=advice,
     )
 
@@ -121,18 +123,3 @@ def examples(table: str, frame: pd.DataFrame, marked: np.ndarray) -> tuple[str, 
     if name not in frame:
         return tuple(f"row {place}" for place in places[:_EXAMPLES])
     return tuple(dict.fromkeys(str(value) for value in frame[name].iloc[places]))[:_EXAMPLES]
-
-
-def percentage(share: float) -> str:
-    """Write a share for people, never rounding something to nothing.
-
-    Examples
-    --------
-    >>> percentage(0.123), percentage(0.00001)
-    ('12%', '<0.01%')
-    """
-    if 0 < share < 0.0001:
-        return "<0.01%"
-    if share < 0.01:
-        return f"{share:.2%}"
-    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"

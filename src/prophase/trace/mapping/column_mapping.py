@@ -31,7 +31,7 @@ from typing import Any
 
 from prophase.errors import MissingFileError, ParameterError, nearest, not_among, storage_error
 from prophase.trace.schema import SCHEMAS, STATUSES, Column, TableSchema
-from prophase.trace.units import CONVERTIBLE, factor_to
+from prophase.units.parsers import CONVERTIBLE, factor_to
 
 CLOCKS = ("unix", "local", "relative", "utc+8")
 _CLOCK = re.compile(r"unix|local|relative|utc[+-]\d{1,2}(\.\d+)?")

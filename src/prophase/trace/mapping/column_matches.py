@@ -19,7 +19,7 @@ from prophase.trace.mapping.column_vocabulary import (
 )
 from prophase.trace.mapping.unit_guesses import CLOCK_COLUMNS, UnitGuess, as_slurm_means, unit_for
 from prophase.trace.schema import SCHEMAS, Column
-from prophase.trace.units import CONVERTIBLE, SECONDS, factor_to
+from prophase.units.parsers import CONVERTIBLE, SECONDS, factor_to
 
 _ALTERNATIVES = {
     table: {

@@ -11,7 +11,7 @@ import numpy as np
 from prophase.trace.mapping.column_mapping import TEXT_UNITS
 from prophase.trace.mapping.column_traits import ColumnTraits
 from prophase.trace.schema import Column
-from prophase.trace.units import CONVERTIBLE
+from prophase.units.parsers import CONVERTIBLE
 
 CLOCK_COLUMNS = ("submit_s", "start_s", "end_s", "time_s")
 #: a clock with values above these counts from 1970 in that unit

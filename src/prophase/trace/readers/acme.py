@@ -17,7 +17,7 @@ from prophase.trace.row_rules import REPAIRED
 from prophase.trace.source_files import SourceFile
 from prophase.trace.text_formats import instant_s
 from prophase.trace.text_table import Sheet
-from prophase.trace.units import GIB
+from prophase.units.parsers import GIB
 
 _NEEDED = ("job_id", "node_num", "gpu_num", "cpu_num", "type", "state", "submit_time")
 

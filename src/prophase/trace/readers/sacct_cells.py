@@ -14,6 +14,7 @@ import ibis
 _AMOUNT = r"^([0-9]+(?:[.][0-9]+)?)([KMGTPE]?)B?$"
 _REQUEST = r"^([0-9]+(?:[.][0-9]+)?)([KMGTPE]?)B?([nc]?)$"
 _ELAPSED = r"^(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+(?:[.][0-9]+)?)$"
+_DAYS_HOURS_MINUTES = r"^[0-9]+-[0-9]+:[0-9]+$"
 _GRES = (
     r"(?:^|,)(?:gres[:/])?gpu(?::([^:,()=]*[A-Za-z][^:,()=]*))?(?:[:=]([0-9]+))?(?:[(][^)]*[)])?"
     r"(?:,|$)"
@@ -106,8 +107,8 @@ def elapsed_s(text: ibis.Value) -> ibis.Value:
     return (
         ibis.coalesce(days, zero) * 86400.0
         + ibis.coalesce(hours, zero) * 3600.0
-        + minutes * 60.0
-        + seconds
+        # two fields behind days are hours and minutes, else minutes and seconds
+        + (minutes * 60.0 + seconds) * text.re_search(_DAYS_HOURS_MINUTES).ifelse(60.0, 1.0)
     )
 
 

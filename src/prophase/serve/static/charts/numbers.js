@@ -13,6 +13,7 @@ export function plain(value) {
 
 export function say(value, unit) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (unit === "GiB") return say(value * 2 ** 30, "bytes");
   if (unit === "s" || unit === "bytes") {
     const steps = unit === "s" ? TIMES : BYTES;
     for (const [size, name] of steps) {

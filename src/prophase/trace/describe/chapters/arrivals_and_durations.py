@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from prophase import units
 from prophase.plural import counted
 from prophase.trace.describe.arrivals import Arrivals
 from prophase.trace.describe.chapters.chapter import (
@@ -21,7 +22,6 @@ from prophase.trace.describe.durations_and_waits import DurationSummary, Waits
 from prophase.trace.describe.job_classes import Classes
 from prophase.trace.describe.recurrence import Recurrence
 from prophase.trace.describe.trace_clock import WEEKDAYS, knows_weekdays
-from prophase.trace.describe.words import say_number, say_seconds, say_share
 
 MOST_CLASSES = 15
 #: a key with more jobs than this per value hardly names "the same job"
@@ -38,23 +38,23 @@ def tell_arrivals(arrivals: Arrivals | NotComputable) -> Chapter:
         said.append("No submit times: these are starts, which lag behind arrivals by the wait.")
     said.append(
         f"{arrivals.count:,} {'starts' if arrivals.basis == 'start_s' else 'arrivals'}, "
-        f"{say_number(arrivals.per_hour)} per hour on average"
+        f"{units.number(arrivals.per_hour)} per hour on average"
         + (f"; {jobs_have(arrivals.missing)} no such time." if arrivals.missing else ".")
     )
     said += _rhythm(arrivals)
     said.append(
-        f"Gaps between arrivals: median {say_seconds(arrivals.gaps.at('p50'))}, mean "
-        f"{say_seconds(arrivals.gaps.mean)}, squared coefficient of variation "
-        f"{say_number(arrivals.gaps.scv)} (1 would be Poisson)."
+        f"Gaps between arrivals: median {units.duration(arrivals.gaps.at('p50'))}, mean "
+        f"{units.duration(arrivals.gaps.mean)}, squared coefficient of variation "
+        f"{units.number(arrivals.gaps.scv)} (1 would be Poisson)."
     )
     if arrivals.simultaneous_share > 0:
         said.append(
-            f"{say_share(arrivals.simultaneous_share)} arrive at the same instant as another."
+            f"{units.percent(arrivals.simultaneous_share)} arrive at the same instant as another."
         )
     widest = arrivals.dispersion[-1] if arrivals.dispersion else None
     if widest is not None:
         said.append(
-            f"Counts per {_width(widest.width_s)} vary {say_number(widest.dispersion)} times as "
+            f"Counts per {_width(widest.width_s)} vary {units.number(widest.dispersion)} times as "
             f"much as Poisson counts would ({_burst_word(widest.dispersion)})."
         )
     rows = tuple(
@@ -82,8 +82,8 @@ def _rhythm(arrivals: Arrivals) -> list[str]:
     top, low = int(hours.argmax()), int(hours.argmin())
     known = knows_weekdays(arrivals.clock)
     said = [
-        f"The busiest hour of the day is {top:02d}:00 with {say_number(hours[top])} per hour, "
-        f"the calmest {low:02d}:00 with {say_number(hours[low])}"
+        f"The busiest hour of the day is {top:02d}:00 with {units.number(hours[top])} per hour, "
+        f"the calmest {low:02d}:00 with {units.number(hours[low])}"
         + ("." if known else " (hours count from the trace's own zero).")
     ]
     days = np.array(arrivals.by_weekday)
@@ -91,8 +91,9 @@ def _rhythm(arrivals: Arrivals) -> list[str]:
         weekend, week = days[5:].mean(), days[:5].mean()
         top = int(days.argmax())
         said.append(
-            f"The busiest day is {WEEKDAYS[top]} ({say_number(24 * days[top])} per day); weekends "
-            f"bring {say_share(weekend / week) if week else '-'} of a weekday's arrivals."
+            f"The busiest day is {WEEKDAYS[top]} ({units.number(24 * days[top])} per day); "
+            "weekends "
+            f"bring {units.percent(weekend / week) if week else '-'} of a weekday's arrivals."
         )
     return said
 
@@ -115,7 +116,7 @@ def tell_durations(durations: DurationSummary | NotComputable) -> Chapter:
         return chapter
     zeros = durations.values.zeros
     if zeros:
-        share = say_share(zeros / durations.values.count)
+        share = units.percent(zeros / durations.values.count)
         zero = f"{counted(zeros, 'job')} ({share}) ran for 0 s."
         chapter = replace(chapter, sentences=(*chapter.sentences, zero))
     return chapter
@@ -126,10 +127,10 @@ def tell_waits(waits: Waits | NotComputable) -> Chapter:
     chapter = _tell_times(waits, "waits", "Waits", "waited")
     if isinstance(waits, NotComputable):
         return chapter
-    said = [f"{say_share(waits.values.zeros / waits.values.count)} did not wait at all."]
+    said = [f"{units.percent(waits.values.zeros / waits.values.count)} did not wait at all."]
     if math.isfinite(waits.mostly_waiting_share):
         said.append(
-            f"{say_share(waits.mostly_waiting_share)} spent more than half of their completion "
+            f"{units.percent(waits.mostly_waiting_share)} spent more than half of their completion "
             "time waiting."
         )
     return replace(chapter, sentences=(*chapter.sentences, *said))
@@ -140,12 +141,12 @@ def _tell_times(times: DurationSummary | NotComputable, key: str, title: str, ve
         return Chapter(key, title, silent=times.reason)
     values = times.values
     said = [
-        f"Half of the jobs {verb} for at most {say_seconds(values.at('p50'))}, 90 % for at most "
-        f"{say_seconds(values.at('p90'))}, 99 % for at most {say_seconds(values.at('p99'))}; the "
-        f"mean is {say_seconds(values.mean)}."
+        f"Half of the jobs {verb} for at most {units.duration(values.at('p50'))}, 90 % for at most "
+        f"{units.duration(values.at('p90'))}, 99 % for at most "
+        f"{units.duration(values.at('p99'))}; the mean is {units.duration(values.mean)}."
     ]
     if math.isfinite(times.longest_share):
-        said.append(f"The longest 1 % take {say_share(times.longest_share)} of all that time.")
+        said.append(f"The longest 1 % take {units.percent(times.longest_share)} of all that time.")
     if values.missing:
         said.append(f"{jobs_have(values.missing)} no {times.column}.")
     row = {"column": times.column, **quantile_row(values)}
@@ -159,9 +160,9 @@ def tell_classes(classes: Classes | NotComputable) -> Chapter:
         return Chapter("classes", title, silent=classes.reason)
     limits = []
     if "length" in classes.by:
-        limits.append(f"short: ran for less than {say_seconds(classes.short_below_s)}")
+        limits.append(f"short: ran for less than {units.duration(classes.short_below_s)}")
     if "gpus" in classes.by:
-        limits.append(f"low GPU: asks for at most {say_number(classes.low_gpus)} in total")
+        limits.append(f"low GPU: asks for at most {units.number(classes.low_gpus)} in total")
     said = [
         f"Classes by {' x '.join(classes.by)}" + (f" ({'; '.join(limits)})." if limits else ".")
     ]
@@ -185,13 +186,13 @@ def tell_classes(classes: Classes | NotComputable) -> Chapter:
     if rest:
         said.append(f"The {rest} smallest classes are left out of the table.")
     top = classes.classes[0]
-    said.append(f"The largest is {top.name} with {say_share(top.share)} of the jobs.")
+    said.append(f"The largest is {top.name} with {units.percent(top.share)} of the jobs.")
     by_time = max(classes.classes, key=lambda kind: np.nan_to_num(kind.gpu_hours))
     total = sum(np.nan_to_num(kind.gpu_hours) for kind in classes.classes)
     if total > 0:
         said.append(
-            f"{by_time.name} takes most GPU time: {say_share(by_time.gpu_hours / total)} of it "
-            f"with {say_share(by_time.share)} of the jobs."
+            f"{by_time.name} takes most GPU time: {units.percent(by_time.gpu_hours / total)} of it "
+            f"with {units.percent(by_time.share)} of the jobs."
         )
     return Chapter("classes", title, tuple(said), (TableOf("Job classes", tuple(rows)),))
 
@@ -203,25 +204,26 @@ def tell_recurrence(recurrence: Recurrence | NotComputable) -> Chapter:
         return Chapter("recurrence", title, silent=recurrence.reason)
     best = recurrence.best
     said = [
-        f"{say_share(best.seen_before_share)} of the jobs have a key ({recurrence.key}) that was "
-        f"seen before, in order of {recurrence.order}; {say_share(best.often_share)} have one "
+        f"{units.percent(best.seen_before_share)} of the jobs have a key ({recurrence.key}) that "
+        "was "
+        f"seen before, in order of {recurrence.order}; {units.percent(best.often_share)} have one "
         "that occurs at least five times."
     ]
     if math.isfinite(best.like_last_share):
         said.append(
-            f"When a key comes back, {say_share(best.like_last_share)} run within a factor of two "
-            "of the last time."
+            f"When a key comes back, {units.percent(best.like_last_share)} run within a factor "
+            "of two of the last time."
         )
     if best.distinct and best.jobs / best.distinct > _COARSE:
         said.append(
-            f"The key is coarse ({say_number(best.jobs / best.distinct)} jobs per value), so this "
-            "is not proof that the same job comes back."
+            f"The key is coarse ({units.number(best.jobs / best.distinct)} jobs per value), so "
+            "this is not proof that the same job comes back."
         )
     if len(recurrence.seen_before) >= 4:
         quarter = len(recurrence.seen_before) // 4
         weights = np.array(recurrence.jobs[-quarter:])
         late = float(np.average(recurrence.seen_before[-quarter:], weights=weights))
-        said.append(f"In the last quarter of the trace it is {say_share(late)}.")
+        said.append(f"In the last quarter of the trace it is {units.percent(late)}.")
     rows = tuple(
         {
             "key": key.key,

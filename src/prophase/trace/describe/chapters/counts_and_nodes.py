@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from prophase.plural import counted
+from prophase import units
+from prophase.plural import counted, listed
 from prophase.trace.describe.chapters.chapter import Chapter, TableOf, percent, quantile_row
 from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.job_counts import JobCounts, MissingColumn
 from prophase.trace.describe.nodes_and_usage import Inventory, UsageSeries
 from prophase.trace.describe.trace_clock import Span
-from prophase.trace.describe.words import listed, say_number, say_seconds, say_share
 
 _PLURAL = {
     "parent_id": "parents",
@@ -35,7 +35,7 @@ def tell_counts(counts: JobCounts | NotComputable, span: Span | NotComputable) -
     said = [counted(counts.jobs, "job") + (f" of {listed(kinds, most=8)}." if kinds else ".")]
     if isinstance(span, Span):
         said.append(
-            f"From {span.first} to {span.last}: {say_seconds(span.days * 86400)}. "
+            f"From {span.first} to {span.last}: {units.duration(span.days * 86400)}. "
             f"Times are {span.clock_words}."
         )
     else:
@@ -43,15 +43,15 @@ def tell_counts(counts: JobCounts | NotComputable, span: Span | NotComputable) -
     if math.isfinite(counts.busiest_users_share):
         said.append(
             "The busiest 5 % of users submitted "
-            f"{say_share(counts.busiest_users_share)} of the jobs."
+            f"{units.percent(counts.busiest_users_share)} of the jobs."
         )
     if math.isfinite(counts.gang_share):
         said.append(
-            f"{say_share(counts.gang_share)} of the instances start together with others, "
+            f"{units.percent(counts.gang_share)} of the instances start together with others, "
             "as a gang."
         )
     hours = [
-        f"{say_number(value)} {what}"
+        f"{units.number(value)} {what}"
         for value, what in ((counts.gpu_hours, "GPU-hours"), (counts.core_hours, "core-hours"))
         if math.isfinite(value) and value > 0
     ]
@@ -83,7 +83,7 @@ def tell_missing(missing: tuple[MissingColumn, ...]) -> Chapter:
     said = [f"{whole} of {len(missing)} columns have a value in every row."]
     if gaps:
         worst = max(gaps, key=lambda column: column.share)
-        said.append(f"The emptiest is {worst.column}: {say_share(worst.share)} are missing.")
+        said.append(f"The emptiest is {worst.column}: {units.percent(worst.share)} are missing.")
     rows = tuple(
         {
             "table": column.table,
@@ -102,7 +102,7 @@ def tell_nodes(nodes: Inventory | NotComputable) -> Chapter:
     if isinstance(nodes, NotComputable):
         return Chapter("nodes", "Nodes", silent=nodes.reason)
     amounts = [
-        f"{say_number(value)} {what}"
+        f"{units.number(value)} {what}"
         for value, what in (
             (nodes.gpus, "GPUs"),
             (nodes.cpu_cores, "cores"),
@@ -138,18 +138,19 @@ def tell_usage(usage: UsageSeries | NotComputable) -> Chapter:
         return Chapter("usage", "Usage series", silent=usage.reason)
     said = [
         f"{usage.series:,} series with {counted(usage.samples, 'sample')}, "
-        f"{say_number(usage.samples_per_series.at('p50'))} in the median series, "
-        f"which is {say_seconds(usage.length_s.at('p50'))} long."
+        f"{units.number(usage.samples_per_series.at('p50'))} in the median series, "
+        f"which is {units.duration(usage.length_s.at('p50'))} long."
     ]
     if math.isfinite(usage.usual_step_s):
         said.append(
-            f"The usual step is {say_seconds(usage.usual_step_s)}; "
-            f"{say_share(usage.irregular_share)} of the steps differ from it by more than a tenth."
+            f"The usual step is {units.duration(usage.usual_step_s)}; "
+            f"{units.percent(usage.irregular_share)} of the steps differ from it by more than a "
+            "tenth."
         )
         said.append(
             f"{counted(usage.gaps, 'step is a gap', 'steps are gaps')} (longer than one and a half "
             f"usual steps), in {usage.series_with_gaps:,} series; the longest is "
-            f"{say_seconds(usage.longest_gap_s)}."
+            f"{units.duration(usage.longest_gap_s)}."
             if usage.gaps
             else "There are no gaps."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from prophase import units
 from prophase.plural import counted
 from prophase.trace.describe.chapters.chapter import Chapter, TableOf, percent, quantile_row
 from prophase.trace.describe.column_arrays import NotComputable
@@ -11,7 +12,6 @@ from prophase.trace.describe.distribution import Distribution
 from prophase.trace.describe.laws.arrival_fit import ArrivalLaws
 from prophase.trace.describe.laws.service_fit import ServiceLaws
 from prophase.trace.describe.utilisation import GroupUse, RequestUse, Utilisation
-from prophase.trace.describe.words import say_number, say_seconds, say_share
 
 _MOST_ROWS = 20
 
@@ -23,8 +23,8 @@ def tell_requests(requests: Mapping[str, Distribution] | NotComputable) -> Chapt
         return Chapter("requests", title, silent=requests.reason)
     rows = tuple({"column": name, **quantile_row(values)} for name, values in requests.items())
     said = [
-        f"{name}: median {say_number(values.at('p50'))}, 95 % ask for at most "
-        f"{say_number(values.at('p95'))}."
+        f"{name}: median {units.number(values.at('p50'))}, 95 % ask for at most "
+        f"{units.number(values.at('p95'))}."
         for name, values in requests.items()
         if name.startswith("request_")
     ]
@@ -66,9 +66,10 @@ def _sentence(resource: RequestUse) -> str:
         else ""
     )
     return (
-        f"{resource.resource}: {say_share(resource.utilisation)} of the request was used (weighted "
-        f"by {resource.weighted_by}); {say_share(resource.request_above_use_share)} of the jobs "
-        f"asked for more than they used{left_out}."
+        f"{resource.resource}: {units.percent(resource.utilisation)} of the request was used "
+        "(weighted "
+        f"by {resource.weighted_by}); {units.percent(resource.request_above_use_share)} of the "
+        f"jobs asked for more than they used{left_out}."
     )
 
 
@@ -146,8 +147,8 @@ def tell_arrival_laws(laws: ArrivalLaws | NotComputable) -> Chapter:
     said = [f"Fitted to {laws.gaps_fitted:,} gaps between {laws.arrivals:,} arrivals{where}."]
     if laws.resolution_s:
         said.append(
-            f"Several jobs share a tick of the clock ({say_seconds(laws.resolution_s)}); they are "
-            "spread evenly over it before fitting."
+            f"Several jobs share a tick of the clock ({units.duration(laws.resolution_s)}); they "
+            "are spread evenly over it before fitting."
         )
     said += [_best_word(laws.best.law, laws.best.verdict), *(fit.words for fit in laws.fits[:3])]
     said += [f"{name} was not fitted: {reason}." for name, reason in laws.not_fitted.items()]
@@ -179,4 +180,4 @@ def _best_word(law: str, verdict: str) -> str:
 
 
 def _parameters(parameters: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {say_number(value)}" for name, value in parameters.items())
+    return ", ".join(f"{name} {units.number(value)}" for name, value in parameters.items())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtrc
 
+from prophase import units
 from prophase.trace.describe.column_arrays import Floats, NotComputable
 from prophase.trace.describe.laws.arrival_laws import by_hour_of_day, by_hour_of_week, fit_modulated
 from prophase.trace.describe.laws.goodness_of_fit import (
@@ -36,7 +37,6 @@ from prophase.trace.describe.laws.probability_laws import (
     Weibull,
 )
 from prophase.trace.describe.trace_clock import DAY_S, WEEK_S
-from prophase.trace.describe.words import say_number
 
 _STRETCHES = 10
 #: arrivals per window of rescaled time in which counts are compared
@@ -322,6 +322,6 @@ def _words(name: str, verdict: Verdict, distance: float, dispersion: float, *, b
     if not bursty:
         return said + " and no burst is left unexplained."
     return said + (
-        f", and counts vary {say_number(dispersion)} times as much as the law allows: "
+        f", and counts vary {units.number(dispersion)} times as much as the law allows: "
         "it does not explain the bursts."
     )

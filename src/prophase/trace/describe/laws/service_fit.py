@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prophase import units
 from prophase.plural import counted
 from prophase.trace.describe.column_arrays import Floats, NotComputable
 from prophase.trace.describe.laws.goodness_of_fit import (
@@ -30,7 +31,6 @@ from prophase.trace.describe.laws.probability_laws import (
     Pareto,
     Weibull,
 )
-from prophase.trace.describe.words import say_number
 
 #: the baseline first
 SERVICE_LAWS: tuple[type[Law], ...] = (
@@ -201,7 +201,7 @@ def _words(law: Law, verdict: Verdict, distance: float, p_value: float, ratio: f
         f"its distribution function is off by up to {100 * distance:.1f} percentage points"
     )
     if ratio is not None and np.isfinite(ratio):
-        size = f"{say_number(ratio)} times" if ratio >= 1 else f"1/{say_number(1 / ratio)} of"
+        size = f"{units.number(ratio)} times" if ratio >= 1 else f"1/{units.number(1 / ratio)} of"
         said += f", and it puts the longest 1 % at {size} what they are"
     if not np.isfinite(law.mean):
         said += ", and its mean is infinite"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prophase import units
 from prophase.errors import FanOutError
 from prophase.trace.lint.check_registry import LintSubject, check
-from prophase.trace.lint.lint_report import LintFinding, Severity, percentage
+from prophase.trace.lint.lint_report import LintFinding, Severity
 from prophase.trace.text_table import BAD
 
 #: an import refuses a table with more damage than this, unless asked to
@@ -96,7 +97,7 @@ def row_width(subject: LintSubject) -> Iterator[LintFinding]:
             odd,
             share,
             tuple(f"line {line} ({width} fields)" for line, width in file.odd),
-            f"{odd:,} of {file.rows:,} rows ({percentage(share)}){looked} do not have the "
+            f"{odd:,} of {file.rows:,} rows ({units.percent(share)}){looked} do not have the "
             f"{file.width} fields of the others; an import leaves them out.",
             "Look at the lines named here: a separator inside an unquoted value, a line break in "
             "a name, or two writers in one file.",

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from prophase import units
 from prophase.trace.lint.check_registry import LintSubject, check, numbers
-from prophase.trace.lint.lint_report import LintFinding, percentage, spot
+from prophase.trace.lint.lint_report import LintFinding, spot
 from prophase.trace.text_table import BAD
 
 _YEAR_S = 365.25 * 86400
@@ -56,7 +57,7 @@ def negative_duration(subject: LintSubject) -> Iterator[LintFinding]:
             left_out,
             share,
             (),
-            f"{left_out:,} of {count.read:,} rows ({percentage(share)}) have a run time below "
+            f"{left_out:,} of {count.read:,} rows ({units.percent(share)}) have a run time below "
             "zero, that is an end before the start. The import left them out.",
             "Check whether start and end are swapped, come from two clocks, or lie on both sides "
             "of a clock change.",

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.trace.lint.check_registry import LintSubject, check, numbers, numeric_columns
-from prophase.trace.lint.lint_report import LintFinding, examples, percentage
+from prophase.trace.lint.lint_report import LintFinding, examples
 from prophase.trace.schema import SCHEMAS
 
 #: numbers that programs write for "unknown" or "no limit"
@@ -179,7 +180,7 @@ def _is_unknown(
         count,
         count / known,
         examples(table, frame, rows),
-        f"{count:,} of {known:,} values ({percentage(count / known)}) are {spelled}, which "
+        f"{count:,} of {known:,} values ({units.percent(count / known)}) are {spelled}, which "
         "programs write for 'unknown' or 'no limit'. As a number it bends every mean "
         "and every model.",
         "Make them missing: unknown is missing, never a number.",

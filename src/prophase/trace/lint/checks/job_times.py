@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from prophase import units
 from prophase.trace.lint.check_registry import LintSubject, check, numbers
-from prophase.trace.lint.lint_report import LintFinding, percentage, spot
+from prophase.trace.lint.lint_report import LintFinding, spot
 from prophase.trace.row_rules import CLOCK_STEP_S
 
 _CLOCKS = ("submit_s", "start_s", "end_s")
@@ -249,6 +250,6 @@ def mended_rows(subject: LintSubject) -> Iterator[LintFinding]:
                 rows,
                 share,
                 (),
-                f"The import mended {rows:,} rows ({percentage(share)}): {what}.",
+                f"The import mended {rows:,} rows ({units.percent(share)}): {what}.",
                 "Nothing, if that is what you want; the source still has the original values.",
             )

@@ -9,10 +9,11 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.errors import FanOutError
 from prophase.trace.lint.check_registry import LintSubject, check, numbers
 from prophase.trace.lint.checks.duplicates import MEASURED, base_ids
-from prophase.trace.lint.lint_report import LintFinding, percentage, spot
+from prophase.trace.lint.lint_report import LintFinding, spot
 from prophase.trace.lint.raw_file import RawFile
 
 _KEY = re.compile(
@@ -112,7 +113,7 @@ def _inside_jobs(jobs: pd.DataFrame) -> Iterator[LintFinding]:
     if len(crossed) < _GROUPS or (not numbered and len(crossed) < _SHARE * len(several)):
         return
     marked = known & np.isin(codes, crossed.index.to_numpy())
-    units = int(crossed["m"].sum())
+    really = int(crossed["m"].sum())
     yield spot(
         "error" if numbered else "warning",
         "jobs",
@@ -122,8 +123,8 @@ def _inside_jobs(jobs: pd.DataFrame) -> Iterator[LintFinding]:
         "{n} rows ({share}) look like the product of a join: in "
         f"{len(crossed):,} groups m units meet n measurements in all m x n ways, such as "
         f"{int(crossed['m'].iloc[0])} x {int(crossed['n'].iloc[0])}. There are really about "
-        f"{units:,} units ({percentage(units / max(int(marked.sum()), 1))} of the rows), and most "
-        "rows carry the use of another unit.",
+        f"{really:,} units ({units.percent(really / max(int(marked.sum()), 1))} of the rows), and "
+        "most rows carry the use of another unit.",
         "Go back to the raw tables and join on a key that names the unit (for PAI: inst_id and "
         "worker_name), or import the raw dump with its reader.",
     )

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.trace.lint.check_registry import Floats, LintSubject, check
-from prophase.trace.lint.lint_report import LintFinding, percentage
+from prophase.trace.lint.lint_report import LintFinding
 from prophase.trace.lint.raw_file import ROWS_SAMPLED, RawFile
 
 _TIME = re.compile(r"time|date|clock", re.IGNORECASE)
@@ -44,7 +45,7 @@ def time_goes_back(subject: LintSubject) -> Iterator[LintFinding]:
             best.share,
             tuple(f"line {line}" for line in best.lines[:5]),
             f"Time runs backwards {len(best.lines):,} times in file order{looked}, "
-            f"{percentage(best.share)} of the steps: "
+            f"{units.percent(best.share)} of the steps: "
             + (
                 "a clock was set back, two logs were put behind each other, or a writer "
                 "restarted. Sorting hides it and mixes the samples of both."

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.trace.lint.check_registry import Floats, LintSubject, check, numbers, sampled
-from prophase.trace.lint.lint_report import LintFinding, examples, percentage, spot
+from prophase.trace.lint.lint_report import LintFinding, examples, spot
 
 _MEMORY = (
     "request_memory_gib",
@@ -185,7 +186,7 @@ def mixed_units(subject: LintSubject) -> Iterator[LintFinding]:
             count,
             count / total,
             examples("jobs", jobs, rows),
-            f"{count:,} rows ({percentage(count / total)}){looked} lie a factor of about "
+            f"{count:,} rows ({units.percent(count / total)}){looked} lie a factor of about "
             f"{factors[factor]} away from {against}, with hardly any in between: two units in one "
             "column.",
             "Find what these rows have in common (source, time, queue) and convert them; then "

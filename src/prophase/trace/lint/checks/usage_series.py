@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.trace.lint.check_registry import Floats, LintSubject, check, numbers
-from prophase.trace.lint.lint_report import LintFinding, percentage, spot
+from prophase.trace.lint.lint_report import LintFinding, spot
 
 #: fewer samples than this say nothing about phases
 SHORT = 10
@@ -105,7 +106,7 @@ def series_gap(subject: LintSubject) -> Iterator[LintFinding]:
             subject.usage,
             _marked(found, gap),
             f"{{n}} gaps of more than ten steps (a step is {usual:,.3g} s); they make up "
-            f"{percentage(lost)} of the time covered.",
+            f"{units.percent(lost)} of the time covered.",
             "Do not interpolate over them; treat what follows as a new beginning.",
         )
 
@@ -125,7 +126,7 @@ def short_series(subject: LintSubject) -> Iterator[LintFinding]:
             "series_id",
             subject.usage,
             few & ~pd.Series(codes).duplicated().to_numpy(),
-            f"{int(short.sum()):,} of {len(lengths):,} series ({percentage(share)}) have fewer "
+            f"{int(short.sum()):,} of {len(lengths):,} series ({units.percent(share)}) have fewer "
             f"than {SHORT} samples. Phases and forecasts learned from them are noise.",
             "Leave them out of training, or sample more often.",
             of=len(lengths),
