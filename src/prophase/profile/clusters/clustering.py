@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.plain import finite
 from prophase.plural import counted
 from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes, davies_bouldin
 from prophase.profile.clusters.usage_metrics import Floats
@@ -178,14 +178,10 @@ def cluster_statistics(values: Floats, found: Clustering, scores: Silhouettes) -
         "n_clusters": found.count,
         "mean_cluster_size": inside / found.count if found.count else None,
         "silhouette": scores.mean,
-        "davies_bouldin": _known(davies_bouldin(values, found.labels)),
-        "davies_bouldin_clustered": _known(
+        "davies_bouldin": finite(davies_bouldin(values, found.labels)),
+        "davies_bouldin_clustered": finite(
             davies_bouldin(values, found.labels, with_outliers=False)
         ),
         "n_jobs": len(found.labels),
         "silhouette_rows": len(scores.rows),
     }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
