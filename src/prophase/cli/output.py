@@ -17,7 +17,6 @@ import typer
 from prophase import units
 from prophase.cli.provenance import with_recorded_provenance
 from prophase.plain import finite as finite
-from prophase.plain import plain as plain
 
 if TYPE_CHECKING:
     from prophase.plots.page import Page

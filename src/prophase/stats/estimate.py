@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Self
 
+from prophase.plain import finite
+
 #: how often an interval holds the true value, unless the caller says otherwise
 LEVEL = 0.95
 
@@ -85,15 +87,9 @@ class Estimate:
 
     def ends(self) -> tuple[float | None, float | None]:
         """Return both ends as JSON holds them: None where there is no finite one."""
-        return _finite(self.low), _finite(self.high)
+        return finite(self.low), finite(self.high)
 
     def to_dict(self) -> dict[str, float | int | str | None]:
         """Return the fields as JSON holds them."""
-        return {
-            key: _finite(value) if isinstance(value, float) else value
-            for key, value in asdict(self).items()
-        }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+        held: dict[str, float | int | str | None] = finite(asdict(self))
+        return held
