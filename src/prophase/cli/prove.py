@@ -19,6 +19,7 @@ from prophase.cli.replay_options import (
 )
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError
+from prophase.plain import finite
 from prophase.plural import counted
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def _remarks(proof: Proof, cluster: str | None) -> list[str]:
     said = [
         f"{proof.advised_jobs:,} of {proof.jobs:,} jobs follow the advice; "
         f"{proof.saving.value:.1%} of the {proof.totals[0].name} saved, "
-        f"{_pct(proof.predicted) or 0:.1f} % were predicted; {proof.retries:,} retries.",
+        f"{finite(100 * proof.predicted) or 0:.1f} % were predicted; {proof.retries:,} retries.",
     ]
     if proof.splits is not None:
         said.append(proof.splits.sentence())
@@ -252,5 +253,3 @@ def _told(proof: Proof, trace: Trace, where: Path, advice: Path) -> Report:
     return proof_report(proof, data=data, command=typed_command(), advice_file=str(advice))
 
 
-def _pct(share: float) -> float | None:
-    return 100 * share if math.isfinite(share) else None

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError
+from prophase.plain import finite
 from prophase.sim.cluster import PLENTY
 from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.schedule import Schedule
@@ -102,7 +103,7 @@ class Validation:
                 row |= {
                     "observed_mean_s": found.observed_mean_s,
                     "simulated_mean_s": found.simulated_mean_s,
-                    "error_pct": _percent(found.mean_error.value),
+                    "error_pct": finite(100 * found.mean_error.value),
                     **{
                         f"{name}_{side}_s": values[name]
                         for name in found.observed_s
@@ -337,7 +338,3 @@ def _theory(schedule: Schedule, observed: Floats) -> tuple[TheoryComparison | No
         return schedule_beside_theory(replace(schedule, workload=replace(workload, jobs=told))), ""
     except InputError as cause:
         return None, str(cause)
-
-
-def _percent(share: float) -> float | None:
-    return 100 * share if np.isfinite(share) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from prophase.plain import finite
 from prophase.plural import counted
 from prophase.study.proof.intervals import Estimate
 from prophase.study.proof.proof import Proof
@@ -88,8 +89,8 @@ def _hours(proof: Proof) -> Finding:
         {
             "what": one.name, "unit": one.unit, "today": one.today, "advised": one.advised,
             "saved_pct": 100 * one.saved.value,
-            "saved_pct_low": _of_hundred(one.saved.low),
-            "saved_pct_high": _of_hundred(one.saved.high),
+            "saved_pct_low": finite(100 * one.saved.low),
+            "saved_pct_high": finite(100 * one.saved.high),
         }
         for one in proof.totals
     ]  # fmt: skip
@@ -264,7 +265,3 @@ def _percent(name: str, found: Estimate) -> Measure:
 
 def _ends(low: float, high: float) -> tuple[float | None, float | None]:
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
-
-
-def _of_hundred(value: float) -> float | None:
-    return 100 * value if math.isfinite(value) else None
