@@ -84,7 +84,7 @@ def test_the_page_and_the_figures_are_written_and_said_on_stderr(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--short-below", "soon"), "--short-below is 'soon'. Pass a length of time"),
+        (("--short-below", "soon"), "--short-below: 'soon' is not a duration"),
         (("--html", "."), "is a folder. Name a file"),
         (("--html", "no/where.html"), "does not exist"),
         (("--plots", "ws/prophase.toml"), "is a file. Name a folder"),

@@ -18,7 +18,7 @@ def test_a_command_that_is_not_there_is_named(prophase_here):
 
 
 def test_a_time_or_file_that_means_nothing_is_refused_first(prophase_here, tmp_path):
-    assert "is no time" in prophase_here("log", "--every", "often", "--", "true").stderr
+    assert "is not a duration" in prophase_here("log", "--every", "often", "--", "true").stderr
     said = prophase_here("log", "--out", "u.pdf", "--", "touch", "ran")
     assert ".parquet" in said.stderr
     assert not (tmp_path / "ran").exists()
@@ -32,7 +32,7 @@ def test_retry_lifts_the_memory_until_the_command_fits(prophase, tmp_path):
     tries = [json.loads(line) for line in (tmp_path / "tries.jsonl").read_text().splitlines()]
     assert [one["status"] for one in tries] == ["oom", "oom", "completed"]
     assert [one["at_least_gib"] for one in tries] == [100 / 1024, 200 / 1024, None]
-    assert "attempt 2 at 0.195 GiB: out of memory" in said.stderr
+    assert "attempt 2 at 200 MiB: out of memory" in said.stderr
 
 
 def test_retry_stops_at_the_most_memory_and_at_other_failures(prophase_here):
@@ -50,8 +50,8 @@ def test_retry_takes_its_requests_from_the_advice_for_the_task(prophase_here, tm
     advice = ["retry", "--advice", "advice.json"]
     said = prophase_here(*advice, "--task", "grow", "--", *command)
     assert said.returncode == 0, said.stderr
-    assert "attempt 1 at 0.1 GiB: out of memory" in said.stderr
-    assert "next 0.3 GiB" in said.stderr
+    assert "attempt 1 at 102 MiB: out of memory" in said.stderr
+    assert "next 307 MiB" in said.stderr
     assert "say which with --task" in prophase_here(*advice, "--", *command).stderr
     both = prophase_here(*advice, "--advised", "1GiB", "--", *command)
     assert (both.returncode, "not both" in both.stderr) == (2, True)

@@ -83,7 +83,7 @@ def test_folds_are_counted_one_by_one(prophase_here, workspace):
         (("--by", "job", "--cut", "5"), "go with --by time"),
         (("--folds", "3", "--cut", "5"), "neither --cut nor --out"),
         (("--cut", "tomorrow"), "a date such as"),
-        (("--test-share", "20"), "Pass a share"),
+        (("--test-share", "20"), "is not a share"),
         (("--cut", "5"), "train side empty"),
     ],
 )

@@ -210,7 +210,7 @@ def two_jobs(**columns) -> Workload:
         (
             {"order": "fair_share", "half_life_s": "soon"},
             ParameterError,
-            "half_life_s is 'soon'",
+            "half_life_s: 'soon'",
         ),
         ({"queue": "easy", "noise": -1.0}, ParameterError, "noise = -1"),
         (

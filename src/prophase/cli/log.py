@@ -40,10 +40,11 @@ def command(
     ending = run_logged(words, out, every_s=every_s)
     if ending.samples:
         say(
-            f"prophase: {ending.duration_s:.1f} s, peak {ending.memory_peak_gib:.3g} GiB, "
-            f"{ending.cpu_mean_cores:.3g} cores on average; {ending.samples} samples in "
+            f"prophase: {units.duration(ending.duration_s)}, peak "
+            f"{units.memory(ending.memory_peak_gib)}, {units.number(ending.cpu_mean_cores)} cores "
+            f"on average; {ending.samples} samples in "
             f"{as_typed(out)}"
         )
     elif ending.exit_code == 0:
-        say(f"prophase: ended after {ending.duration_s:.2f} s, before the first sample.")
+        say(f"prophase: ended after {units.duration(ending.duration_s)}, before the first sample.")
     raise typer.Exit(ending.exit_code)

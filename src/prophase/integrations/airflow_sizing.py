@@ -186,8 +186,10 @@ def _main(words: Sequence[str]) -> int:
 
     def report(one: Try) -> None:
         if one.ending.oom:
-            after = f"next {one.next_gib:.3g} GiB" if one.next_gib else "no more is recommended"
-            print(f"Prophase: out of {one.memory_gib:.3g} GiB of memory; {after}.", file=sys.stderr)
+            more = units.memory(one.next_gib)
+            after = f"next {more}" if one.next_gib else "no more is recommended"
+            held = units.memory(one.memory_gib)
+            print(f"Prophase: out of {held} of memory; {after}.", file=sys.stderr)
 
     tries = retry(
         list(words[1:]),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from prophase import units
 from prophase.errors import InputError
 from prophase.plural import counted
 from prophase.sim.cluster import Cluster
@@ -298,5 +299,7 @@ def _alike(one: float | None, other: float | None) -> bool:
 
 def _times(one: float | None, other: float | None) -> str:
     if not one or not other:
-        return f"{one or 0:,.4g} s on average instead of {other or 0:,.4g} s as in"
-    return f"{one / other:.3g} times as long as"
+        return (
+            f"{units.duration(one or 0)} on average instead of {units.duration(other or 0)} as in"
+        )
+    return f"{units.number(one / other)} times as long as"

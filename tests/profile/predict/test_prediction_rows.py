@@ -79,5 +79,5 @@ def test_jobs_of_another_kind_are_refused(model: JobModel) -> None:
 
 
 def test_a_job_that_cannot_be_read_is_named_by_its_number() -> None:
-    with pytest.raises(InputError, match="job 2: gpus is 'two'"):
+    with pytest.raises(InputError, match="job 2: gpus: 'two'"):
         described_columns([{"user": "ann"}, {"gpus": "two"}])

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from prophase import units
 from prophase.runs.local.attempts import (
     MARK,
     MEMORY_LATER,
@@ -150,7 +151,7 @@ def try_once(run: Path, task: str, allocation: Mapping[str, Any]) -> dict[str, A
 
 def _told(run: Path, task: str, state: NextAttempt) -> str:
     ended = attempts_of(run, task)[-1].result() or {}
-    return f"{ended.get('because') or 'interrupted'}; next with {state.memory_gib:.3g} GiB"
+    return f"{ended.get('because') or 'interrupted'}; next with {units.memory(state.memory_gib)}"
 
 
 def tried(attempt: Attempt) -> Tried:
