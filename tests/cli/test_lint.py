@@ -33,7 +33,7 @@ def test_an_error_leaves_with_1_after_its_explanation_and_advice(prophase_here, 
     said = prophase_here("lint", dump, "--source", "philly", "--inputs", "queue, duration_s")
     assert said.returncode == 1
     first, *below = said.stdout.splitlines()
-    assert first == "error    after-the-fact-input  jobs.duration_s  80 rows (100%)"
+    assert first == "error    after-the-fact-input  jobs.duration_s  80 rows (100 %)"
     assert all(line.startswith(" " * 9) for line in below[:3])
     assert "Take it out of the inputs" in said.stdout
     assert said.stdout.splitlines()[-1].startswith("Next: correct the errors")

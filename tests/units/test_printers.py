@@ -85,7 +85,7 @@ def test_memory_is_written_in_the_unit_that_suits_it(gib, text):
         (0.00001, "<0.01 %"),
         (0.9996, ">99.9 %"),
         (1, "100 %"),
-        (12.5, "1,250 %"),
+        (12.345, "1,234 %"),
         (-0.05, "-5 %"),
         (math.nan, "-"),
     ],
@@ -96,6 +96,7 @@ def test_a_share_never_becomes_a_false_nothing_or_everything(share, text):
 
 def test_an_estimate_without_an_interval_stands_alone():
     assert units.estimate(31.42, 27.9, 35.06, "%") == "31.4 % (27.9 to 35.1)"
+    assert units.estimate(0.4963, 0.2041, 0.9, "%") == "0.5 % (0.2 to 0.9)"
     assert units.estimate(31.42, None, 35.06, "%") == "31.4 %"
     assert units.estimate(31.42, math.nan, math.nan, "%") == "31.4 %"
     assert units.estimate(None, 1.0, 2.0, "%", missing="unknown") == "unknown"

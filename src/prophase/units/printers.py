@@ -72,8 +72,10 @@ def percent(share: float | None, *, missing: str = "-") -> str:
         return "<0.01 %" if share > 0 else ">-0.01 %"
     if 0.9995 <= share < 1:
         return ">99.9 %"
+    if abs(share) >= 9.995:
+        return f"{100 * share:,.0f} %"
     shown = round(100 * share, 1 if abs(share) >= 0.00995 else 2)
-    return f"{shown:,.2f}".rstrip("0").rstrip(".") + " %"
+    return f"{shown + 0.0:.2f}".rstrip("0").rstrip(".") + " %"
 
 
 def amount(value: float | None, unit: str = "", *, missing: str = "-") -> str:
@@ -89,6 +91,8 @@ def amount(value: float | None, unit: str = "", *, missing: str = "-") -> str:
     if unit in ("GiB", "bytes"):
         gib = value if value is None or unit == "GiB" else value / 2**30
         return memory(gib, missing=missing)
+    if unit == "%":
+        return percent(None if value is None else value / 100, missing=missing)
     said = number(value, missing=missing)
     return f"{said} {unit}".rstrip() if said not in (missing, "unbounded") else said
 
@@ -113,8 +117,10 @@ def estimate(
     said = amount(value, unit, missing=missing)
     if said == missing or low is None or high is None or math.isnan(low) or math.isnan(high):
         return said
-    scaled = unit in ("s", "GiB", "bytes")
-    ends = [amount(end, unit) if scaled else number(end) for end in (low, high)]
+    ends = [amount(end, unit) for end in (low, high)]
+    if unit not in ("s", "GiB", "bytes"):
+        # one unit for all three
+        ends = [end.removesuffix(f" {unit}") for end in ends]
     return f"{said} ({ends[0]} to {ends[1]})"
 
 
