@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -251,5 +250,3 @@ def _told(proof: Proof, trace: Trace, where: Path, advice: Path) -> Report:
 
     data = DataUsed(str(where), len(trace.jobs), trace.data_hash, dropped=proof.left_out)
     return proof_report(proof, data=data, command=typed_command(), advice_file=str(advice))
-
-
