@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from prophase import units
 from prophase.plain import finite
 from prophase.short_form import ShortForm
 from prophase.study.proof.backtest import SplitsFound
@@ -120,8 +121,8 @@ class Proof(ShortForm):
                 "measure": "killed for memory (% of runs)"
                 if memory
                 else f"short of {self.resource} (% of runs)",
-                "today": _pct(self.oom_today.value),
-                "advised": _pct(self.oom.value),
+                "today": finite(100 * self.oom_today.value),
+                "advised": finite(100 * self.oom.value),
                 "change": None,
                 "range_95": _range(100 * self.oom.low, 100 * self.oom.high),
             }
@@ -182,9 +183,4 @@ class Proof(ShortForm):
 def _range(low: float, high: float) -> str:
     if not (math.isfinite(low) and math.isfinite(high)):
         return "-"
-    # no -0
-    return f"{low + 0.0:,.4g} to {high + 0.0:,.4g}"
-
-
-def _pct(share: float) -> float | None:
-    return 100 * share if math.isfinite(share) else None
+    return f"{units.number(low)} to {units.number(high)}"
