@@ -14,29 +14,35 @@ AREAS = {
     "profile": "Profiles and predictions: know a job before it runs",
     "phase": "Phases: what a container does, and what it needs next",
     "sizing": "Sizing: what a task should ask for",
+    "autoscale": "Autoscaling: what a container should hold next",
     "sim": "Simulation and queueing theory",
-    "runs": "Runs: measure real runs",
     "study": "Studies: the parts in one loop",
+    "runs": "Runs: measure real runs",
+    "papers": "Papers: published results, repeated",
     "plots": "Figures and pages",
     "integrations": "Other systems",
     "serve": "Service",
+    "stats": "Intervals: how sure a number is",
+    "units": "Units: how amounts are read and written",
+    "result": "Results: how an answer is told",
 }
 #: modules without a package of their own that users meet
 _MODULES = {
-    "trace": ["schema", "check", "reader", "dump", "sheet", "engine"],
-    "phase": ["crbm", "hmm", "choosing", "forecast", "expanding", "novelty", "stays",
-              "prototypes", "augment", "watching", "tail"],
-    "sim": ["statistics", "measures.curves", "comparison", "presets.pai",
-            "presets.openb"],
-    "runs": ["export", "ladder", "retry"],
+    "trace": ["schema", "reader", "dump", "engine"],
+    "phase": ["crbm", "next_phase", "phase_expansion", "novelty", "stays", "prototypes",
+              "augmentation", "phase_changes", "csv_tail"],
+    "autoscale": ["policy", "fleet", "tuned_policy", "policy_comparison"],
+    "sim": ["theory_comparison"],
+    "runs": ["measured_rows", "recommended_ladders", "retried_command"],
+    "papers": ["claims", "sources"],
     "plots": ["schedule_page", "schedule_figures"],
-    "integrations": ["prometheus"],
+    "integrations": ["airflow_sizing", "spark"],
 }  # fmt: skip
 
 
 def api_pages() -> dict[str, str]:
     """Return the pages by file name; an area that offers nothing has none."""
-    pages = {}
+    pages = {"api-front-door.md": front_door_page()}
     for area, title in AREAS.items():
         described: set[int] = set()
         parts = [part for module in _modules(area) for part in _described(module, described)]
@@ -45,13 +51,29 @@ def api_pages() -> dict[str, str]:
     return pages
 
 
+def front_door_page() -> str:
+    """Describe the names of ``import prophase as ph``, from their home modules."""
+    front = importlib.import_module("prophase")
+    parts = ["# Front door: `import prophase as ph`\n"]
+    parts.append("What is promised of these names is on the page [Stability](stability.md).\n")
+    parts.append("```{eval-rst}")
+    for name in front.__all__:
+        # the package prophase.study is callable, too; what it calls is described
+        home = importlib.import_module(f"prophase.{front._HOMES[name]}")
+        parts += _directive(home, name)
+    return "\n".join([*parts, "```\n"])
+
+
 def public_names() -> dict[str, list[str]]:
     """Return what each package and module of the reference offers."""
     return {module.__name__: _offered(module) for area in AREAS for module in _modules(area)}
 
 
 def _modules(area: str) -> Iterator[ModuleType]:
-    top = importlib.import_module(f"prophase.{area}")
+    try:
+        top = importlib.import_module(f"prophase.{area}")
+    except ModuleNotFoundError:
+        return
     yield top
     for found in pkgutil.walk_packages(top.__path__, f"{top.__name__}."):
         if found.ispkg:

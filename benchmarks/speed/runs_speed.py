@@ -27,7 +27,7 @@ from prophase.runs.store.database import Database
 from prophase.runs.store.records import NewRun
 from prophase.runs.store.run_store import RunStore
 from prophase.runs.store.tables import CLAIMS, HISTORY
-from prophase.runs.usage import run_logged
+from prophase.runs.usage.usage_log import run_logged
 from record import Measurement, record
 
 WORKERS = 8

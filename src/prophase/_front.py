@@ -7,28 +7,33 @@ A history is given as a path (a workspace, or a file or folder of any known sour
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
-from prophase.profile.job_forecast.forecast import JobForecast
-from prophase.profile.predict.job_model import JobModel
-from prophase.sim.cluster import Cluster
-from prophase.sim.schedule import Schedule
-from prophase.sim.why.explanation import Why
-from prophase.sim.workload import Workload
-from prophase.sizing.recommender import Gate, ResourceRecommendations
-from prophase.study.pipeline import StudyResult
-from prophase.study.proof.proof import Proof
-from prophase.trace.describe.description import Description
-from prophase.trace.trace_tables import Trace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from prophase.profile.job_forecast.forecast import JobForecast
+    from prophase.profile.predict.job_model import JobModel
+    from prophase.sim.cluster import Cluster
+    from prophase.sim.schedule import Schedule
+    from prophase.sim.why.explanation import Why
+    from prophase.sim.workload import Workload
+    from prophase.sizing.recommender import ResourceRecommendations
+    from prophase.study.pipeline import StudyResult
+    from prophase.study.proof.proof import Proof
+    from prophase.trace.describe.description import Description
+    from prophase.trace.trace_tables import Trace
 
 #: how a history of jobs may be given, and how a cluster may be
-History = Trace | pd.DataFrame | str | Path
-Nodes = Cluster | pd.DataFrame | str | Path
+History: TypeAlias = "Trace | pd.DataFrame | str | Path"
+Nodes: TypeAlias = "Cluster | pd.DataFrame | str | Path"
 #: seed of replays, as the commands have it
 _REPLAY_SEED = 42
 
@@ -243,7 +248,7 @@ def size(
     1 task of 1 should change the memory they ask for (risk 5 %)
     align: 16 GiB to 2.4 GiB, saves ...
     """
-    from prophase.sizing.recommender import recommend
+    from prophase.sizing.recommender import Gate, recommend
 
     trace = _trace(history, "jobs")
     gate = Gate(fewest_runs=min_runs, least_saving=min_saving, most_oom=max_oom)
@@ -298,6 +303,7 @@ def prove(
     >>> ph.prove(jobs, cluster="1x0 8c 64g", seeds=0).verdict.outcome
     'pass'
     """
+    from prophase.sizing.recommender import ResourceRecommendations
     from prophase.study.proof.candidate import Candidate, read_candidate
     from prophase.study.proof.prover import prove as proven
     from prophase.study.proof.verdict import Limits
@@ -322,7 +328,7 @@ def simulate(
     jobs: Workload | History,
     cluster: Nodes | None = None,
     *,
-    order: str = "fifo",
+    order: str | Callable[[Workload], NDArray[np.float64]] = "fifo",
     place: str = "best_fit",
     queue: str = "skip",
     seed: int = _REPLAY_SEED,
@@ -337,8 +343,9 @@ def simulate(
     cluster : Cluster, DataFrame, path or str, optional
         Such as ``"100x8"`` (nodes x GPUs) or ``"50x8 V100 96c 512g, 20x2 T4"``; the nodes of
         the trace if not given.
-    order : str, default="fifo"
-        Who goes first: a policy, or ``"column:NAME"``, smallest first.
+    order : str or function, default="fifo"
+        Who goes first: a policy, ``"column:NAME"``, or a function of the workload that returns
+        a key per job; the smallest starts first.
     place : str, default="best_fit"
         Which node a job goes to.
     queue : {"skip", "strict", "easy", "conservative"}, default="skip"
@@ -372,7 +379,7 @@ def why(
     jobs: Workload | History,
     cluster: Nodes | None = None,
     *,
-    order: str = "fifo",
+    order: str | Callable[[Workload], NDArray[np.float64]] = "fifo",
     place: str = "best_fit",
     queue: str = "skip",
     by: str = "class",
@@ -449,7 +456,7 @@ def study(history: History, out: str | Path | None = None, **settings: Any) -> S
     from prophase.study.pipeline import run_study
     from prophase.study.plan import StudyPlan, read_plan
 
-    if isinstance(history, Trace | pd.DataFrame):
+    if not isinstance(history, str | Path):
         history = _stored(_trace(history), out)
     path = Path(history)
     plan = read_plan(path) if path.suffix == ".toml" else StudyPlan(str(path))
@@ -461,18 +468,19 @@ def study(history: History, out: str | Path | None = None, **settings: Any) -> S
 
 def _trace(history: History, *tables: str) -> Trace:
     """Return a history as a trace; of a path only the tables named, or all."""
+    from prophase.trace.trace_tables import Trace, open_trace
+
     if isinstance(history, Trace):
         return history
     if isinstance(history, pd.DataFrame):
         return _trace_of_jobs(history)
-    from prophase.trace.trace_tables import open_trace
-
     return open_trace(history, tables=list(tables) or None)
 
 
 def _trace_of_jobs(jobs: pd.DataFrame) -> Trace:
     """Return a table of jobs as a trace; rows without a ``job_id`` are numbered."""
     from prophase.trace.schema import check_jobs
+    from prophase.trace.trace_tables import Trace
 
     table = jobs.reset_index(drop=True)
     if "job_id" not in table:
@@ -484,13 +492,14 @@ def _trace_of_jobs(jobs: pd.DataFrame) -> Trace:
 
 def _model(given: JobModel | History, targets: Sequence[str] | None) -> JobModel:
     """Return a model: the one given, a file's, the one a workspace keeps, or a new one."""
+    from prophase.profile.predict.job_model import JobModel
+    from prophase.study.workspace_models import saved_predictions
+
     if isinstance(given, JobModel):
         return given
     if isinstance(given, str | Path):
         if Path(given).suffix == ".model":
             return JobModel.load(given)
-        from prophase.study.workspace_models import saved_predictions
-
         saved, _ = saved_predictions(given, targets)
         if saved is not None:
             return saved
@@ -499,17 +508,21 @@ def _model(given: JobModel | History, targets: Sequence[str] | None) -> JobModel
 
 def _cluster(trace: Trace | None, cluster: Nodes | None) -> Cluster | None:
     """Return the cluster that is given, else that of the trace's nodes; None without either."""
+    from prophase.sim.cluster import Cluster
+    from prophase.study.cluster import machines
+    from prophase.trace.trace_tables import Trace
+
     if isinstance(cluster, Cluster):
         return cluster
     if isinstance(cluster, pd.DataFrame):
         return Cluster.from_nodes(cluster)
-    from prophase.study.cluster import machines
-
     return machines(trace or Trace({}, "", ""), cluster)
 
 
 def _replayed(jobs: Workload | History, cluster: Nodes | None) -> tuple[Workload, Cluster, str]:
     """Return the workload, the cluster and the clock of a replay."""
+    from prophase.sim.workload import Workload
+
     trace = None if isinstance(jobs, Workload) else _trace(jobs, "jobs", "nodes")
     nodes = _cluster(trace, cluster)
     if nodes is None:
