@@ -1,6 +1,6 @@
 """How often intervals hold the truth, where days differ and where they do not.
 
-`benchmarks/quality/coverage.py` does the same with more histories and through `prove`.
+`benchmarks/quality/interval_coverage.py` does the same with more histories and through `prove`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Jobs of one day resemble each other, so days are compared, not jobs: every interval comes from
 how much a number differs between blocks of time (`blocks`), with Student's t and as many degrees
 of freedom as the blocks bear out. Below three blocks there is no interval, and the estimate says
-why. `benchmarks/quality/coverage.py` measures how often the intervals hold the truth.
+why. `benchmarks/quality/interval_coverage.py` measures how often the intervals hold the truth.
 
 =================================  =============================================================
 `mean`, `ratio`, `difference`      of sums over jobs: delete-one-block jackknife
