@@ -83,7 +83,7 @@ def command(
     resource: Annotated[
         str, typer.Option(help="trace: what a server is: gpus, cores or jobs (one each).")
     ] = "gpus",
-    seed: Annotated[int, typer.Option(help="Seed of simulations and bootstraps.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of simulations.")] = 0,
     format: FormatOption = Format.table,
 ) -> None:
     """Ask queueing theory: waits, queue lengths, utilisation, servers for a target.
@@ -270,9 +270,7 @@ def _trace(
         raise ParameterError("trace needs a path: a workspace, or a file or folder of a trace.")
     jobs = open_trace(path, source=source, tables=["jobs"]).jobs
     taken = customers_of(jobs, servers, resource)
-    found = trace_theory(
-        taken.submit_s, taken.duration_s, servers, need=taken.need, random_state=seed
-    )
+    found = trace_theory(taken.submit_s, taken.duration_s, servers, need=taken.need)
     document = finite(found.to_dict()) | {"resource": resource, "left_out": dict(taken.left_out)}
     rows = [{k: v for k, v in row.items() if k != "note"} for row in document["rows"]]
     remarks = [

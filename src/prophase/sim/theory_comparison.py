@@ -14,7 +14,6 @@ from prophase import units
 from prophase.errors import InputError
 from prophase.plural import counted
 from prophase.sim.cluster import Cluster
-from prophase.sim.output_analysis import bootstrap_days
 from prophase.sim.queueing.assumptions import Assumption
 from prophase.sim.queueing.exact_waits import exact_waits
 from prophase.sim.queueing.ggc import ggc
@@ -24,10 +23,10 @@ from prophase.sim.queueing.queue_answer import QueueAnswer
 from prophase.sim.queueing.trace_theory import TraceTheory, customers_of, trace_theory
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import CPU, Floats
+from prophase.stats import calendar_blocks, mean
 
 #: means within this factor of each other are called alike
 _ALIKE = 1.5
-_DAY_S = 86_400
 _STATED_CPU = 1 << 40
 
 
@@ -95,7 +94,7 @@ class TheoryComparison:
         ]
 
 
-def schedule_beside_theory(schedule: Schedule, *, random_state: int = 0) -> TheoryComparison:
+def schedule_beside_theory(schedule: Schedule) -> TheoryComparison:
     """Compare a schedule with queueing theory, and with the trace's own waits if it has them.
 
     The whole cluster counts as one pool of GPUs, or of cores if no job asks for a GPU.
@@ -103,9 +102,7 @@ def schedule_beside_theory(schedule: Schedule, *, random_state: int = 0) -> Theo
     workload = schedule.workload
     jobs = workload.jobs.assign(submit_s=workload.submit_s, duration_s=workload.duration_s)
     resource, servers = _pool_of(schedule.cluster, jobs)
-    return beside_theory(
-        jobs, schedule.wait_s, servers, resource=resource, random_state=random_state
-    )
+    return beside_theory(jobs, schedule.wait_s, servers, resource=resource)
 
 
 def beside_theory(
@@ -114,7 +111,6 @@ def beside_theory(
     servers: int,
     *,
     resource: str = "gpus",
-    random_state: int = 0,
 ) -> TheoryComparison:
     """Put simulated waits beside the true ones, an exact single pool, and formulas.
 
@@ -140,18 +136,14 @@ def beside_theory(
     ['simulation', 'one_pool', 'M/M/c', 'M/G/c', 'G/G/c']
     """
     taken = customers_of(jobs, servers, resource)
-    theory = trace_theory(
-        taken.submit_s, taken.duration_s, servers, need=taken.need, random_state=random_state
-    )
+    theory = trace_theory(taken.submit_s, taken.duration_s, servers, need=taken.need)
     order = np.argsort(taken.submit_s, kind="stable")
     submit, duration = taken.submit_s[order], taken.duration_s[order]
     need = taken.need[order]
     simulated = np.asarray(simulated_wait_s, np.float64)[taken.rows][order]
 
     def column(view: str, waits: Floats, known: Any = slice(None), note: str = "") -> WaitColumn:
-        return _observed(
-            view, submit[known], duration[known], need[known], waits, servers, random_state, note
-        )
+        return _observed(view, submit[known], duration[known], need[known], waits, servers, note)
 
     columns = [column("simulation", simulated)]
     if "wait_s" in jobs and jobs.loc[taken.rows, "wait_s"].notna().any():
@@ -200,15 +192,11 @@ def _observed(
     need: Floats,
     waits: Floats,
     servers: int,
-    random_state: int,
     note: str,
 ) -> WaitColumn:
     p50, p90, p99 = np.percentile(waits, [50, 90, 99])
     span = float((submit + waits + duration).max() - submit.min())
-    low = high = None
-    if submit.max() // _DAY_S > submit.min() // _DAY_S:
-        interval = bootstrap_days(submit, waits, random_state=random_state)
-        low, high = max(0.0, interval.low), interval.high
+    low, high = mean(waits, calendar_blocks(submit)).within(0.0).ends()
     return WaitColumn(
         view,
         float(waits.mean()),

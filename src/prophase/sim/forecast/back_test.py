@@ -14,6 +14,7 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.queue_state import QueueState
 from prophase.sim.forecast.start_forecast import IntervalWidening, StartForecast, forecast_start
 from prophase.sim.signatures import Floats
+from prophase.stats import calendar_blocks, share
 
 _LEAST = 10
 #: a job that starts at once needs no forecast
@@ -31,7 +32,7 @@ class Coverage:
         Forecasts made, and the instants they were made at; jobs of one instant share their luck.
     covered : float
         Share of true starts between p10 and p90; ``covered_low`` and ``covered_high`` are its
-        95 % interval over instants.
+        95 % interval over days; None where there are fewer than three.
     baseline_covered : float
         The same for the guess that learns nothing: the waits of all jobs so far that waited at
         least as long as this one has.
@@ -48,8 +49,8 @@ class Coverage:
     forecasts: int
     instants: int
     covered: float
-    covered_low: float
-    covered_high: float
+    covered_low: float | None
+    covered_high: float | None
     baseline_covered: float
     error_s: float
     baseline_error_s: float
@@ -139,7 +140,7 @@ def measure_coverage(
         raise InputError(
             f"only {len(made)} forecasts could be checked ({told}); {_LEAST} are needed."
         )
-    return _summed_up(made, abstained, random_state)
+    return _summed_up(made, abstained)
 
 
 def calibrate(
@@ -220,31 +221,27 @@ def _questions(
     return asked
 
 
-def _summed_up(made: list[_Made], abstained: dict[str, int], random_state: int) -> Coverage:
+def _summed_up(made: list[_Made], abstained: dict[str, int]) -> Coverage:
     truth = np.array([one.truth_s for one in made])
     low, middle, high = np.array([one.interval for one in made]).T
     guess_low, guess_middle, guess_high = np.array([one.guess for one in made]).T
     # logs and schedulers count whole seconds
     inside = (low - 1.0 <= truth) & (truth <= high + 1.0)
-    names, instant = np.unique([one.now_s for one in made], return_inverse=True)
-    rng = np.random.default_rng(random_state)
-    shares = []
-    for _ in range(1000):
-        weight = np.bincount(rng.integers(len(names), size=len(names)), minlength=len(names))
-        shares.append(np.average(inside, weights=weight[instant] + 1e-12))
-    ends = np.quantile(shares, [0.025, 0.975])
+    when_s = np.array([one.now_s for one in made])
+    instants = len(np.unique(when_s))
+    covered_low, covered_high = share(inside, calendar_blocks(when_s)).ends()
     raw_low, raw_high = np.array([np.quantile(one.found.starts_s, [0.1, 0.9]) for one in made]).T
     return Coverage(
         forecasts=len(made),
-        instants=len(names),
+        instants=instants,
         covered=float(inside.mean()),
-        covered_low=float(ends[0]),
-        covered_high=float(ends[1]),
+        covered_low=covered_low,
+        covered_high=covered_high,
         baseline_covered=float(((guess_low - 1.0 <= truth) & (truth <= guess_high + 1.0)).mean()),
         error_s=float(np.abs(middle - truth).mean()),
         baseline_error_s=float(np.abs(guess_middle - truth).mean()),
         width_s=float(np.median(high - low)),
         baseline_width_s=float(np.median(guess_high - guess_low)),
-        stretch=IntervalWidening.learn(raw_low, raw_high, truth, independent=len(names)),
+        stretch=IntervalWidening.learn(raw_low, raw_high, truth, independent=instants),
         abstained=abstained,
     )

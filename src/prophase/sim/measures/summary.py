@@ -14,8 +14,8 @@ from prophase.sim.measures.cost import costs, job_costs
 from prophase.sim.measures.fairness import fairness
 from prophase.sim.measures.job_classes import groups_of, total_gpus
 from prophase.sim.measures.time_use import hours_account, time_by_use
-from prophase.sim.output_analysis import bootstrap_days
 from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, Floats, Ints
+from prophase.stats import calendar_blocks, mean
 from prophase.trace.prices import Prices
 
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ class Summary:
         return found
 
     def _interval(self) -> dict[str, float]:
-        """Return a 95 % interval of the mean wait, by a bootstrap over days of submission."""
+        """Return a 95 % interval of the mean wait, over days of submission."""
         started = np.isfinite(self.schedule.wait_s)
-        submit = self.schedule.workload.submit_s[started]
-        if not submit.size or submit.max() // _DAY_S == submit.min() // _DAY_S:
+        days = calendar_blocks(self.schedule.workload.submit_s[started])
+        wait = mean(self.schedule.wait_s[started], days).within(0.0)
+        if not wait.known:
             return {}
-        interval = bootstrap_days(submit, self.schedule.wait_s[started], random_state=0)
-        return {"mean_wait_low_s": max(0.0, interval.low), "mean_wait_high_s": interval.high}
+        return {"mean_wait_low_s": wait.low, "mean_wait_high_s": wait.high}
 
     def _makespan_s(self) -> float:
         ends = self.schedule.occupancy.end_s

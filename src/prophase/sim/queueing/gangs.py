@@ -17,7 +17,6 @@ from scipy.sparse import coo_matrix, csc_matrix
 from scipy.sparse.linalg import spsolve
 
 from prophase.errors import ParameterError
-from prophase.sim.output_analysis import Interval, replication_interval
 from prophase.sim.queueing.erlang import erlang_b
 from prophase.sim.queueing.parameter_checks import (
     Floats,
@@ -26,6 +25,7 @@ from prophase.sim.queueing.parameter_checks import (
     require_whole_servers,
 )
 from prophase.sim.queueing.priorities import JobClass
+from prophase.stats import Estimate, from_replications
 
 _SIMULATED_JOBS = 500_000
 _BATCHES = 30
@@ -137,7 +137,7 @@ def stability_limit(
     exact = throughput is not None
     if throughput is None:
         found = _simulated(classes, servers, random_state)
-        limit, spread = min(1.0, found.mean), found.half_width
+        limit, spread = min(1.0, found.value), found.half_width
     else:
         limit, spread = min(1.0, throughput * work / servers), 0.0
     offered = rate * work / servers
@@ -249,7 +249,7 @@ def _checked(classes: Sequence[JobClass], servers: float) -> int:
     return servers
 
 
-def _simulated(classes: Sequence[JobClass], servers: int, random_state: int) -> Interval:
+def _simulated(classes: Sequence[JobClass], servers: int, random_state: int) -> Estimate:
     """Return the utilisation of a pool whose queue is never empty, by batch means."""
     from prophase.sim.kernels import fcfs_queue as single_queue
 
@@ -268,7 +268,7 @@ def _simulated(classes: Sequence[JobClass], servers: int, random_state: int) -> 
     # work done per server and second; the work of the drawn jobs, not of an average one
     work = (duration * need)[jobs // 10 :].reshape(_BATCHES, -1).sum(axis=1)
     edges = np.append(start[jobs // 10 :: (jobs - jobs // 10) // _BATCHES], start[-1])
-    return replication_interval(work / np.diff(edges) / servers)
+    return from_replications(work / np.diff(edges) / servers)
 
 
 def _drawn(classes: Sequence[JobClass], random_state: int) -> tuple[Floats, Ints]:

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from prophase.errors import InputError, ParameterError, not_among
-from prophase.sim.output_analysis import bootstrap_days
 from prophase.sim.queueing.assumptions import Assumption, check_assumptions
 from prophase.sim.queueing.exact_waits import exact_waits
 from prophase.sim.queueing.ggc import ggc
@@ -20,6 +19,7 @@ from prophase.sim.queueing.mmc import mmc
 from prophase.sim.queueing.parameter_checks import Floats, require_whole_servers
 from prophase.sim.queueing.queue_answer import QueueAnswer
 from prophase.sim.queueing.time_varying import fluid_backlog, offered_load, waits_over_time
+from prophase.stats import calendar_blocks, mean
 
 #: what a server is -> column that says how many an instance asks for
 RESOURCES: dict[str, str | None] = {
@@ -165,7 +165,6 @@ def trace_theory(
     servers: int,
     *,
     need: ArrayLike | None = None,
-    random_state: int = 0,
 ) -> TraceTheory:
     """Return the exact waits of a trace on one pool, with the formulas and what breaks them.
 
@@ -216,7 +215,7 @@ def trace_theory(
         _over_time(submit, duration, slots),
     ]
     rows = (exact, *(_compared(row, float(waits.mean())) for row in formulas))
-    low, high = _interval(submit, waits, random_state)
+    low, high = mean(waits, calendar_blocks(submit)).within(0.0).ends()
     valid, verdict = _verdict(rows, checked)
     return TraceTheory(
         jobs=int(submit.size),
@@ -323,15 +322,6 @@ def _compared(row: TraceRow, exact_s: float) -> TraceRow:
     return TraceRow(
         row.method, row.wait_mean_s, row.wait_probability, row.wait_p95_s, ratio, row.note
     )
-
-
-def _interval(
-    submit: Floats, waits: Floats, random_state: int
-) -> tuple[float | None, float | None]:
-    if submit[-1] // 86400 == submit[0] // 86400:
-        return None, None
-    interval = bootstrap_days(submit, waits, random_state=random_state)
-    return max(0.0, interval.low), interval.high
 
 
 def _verdict(rows: Sequence[TraceRow], checked: Sequence[Assumption]) -> tuple[bool, str]:

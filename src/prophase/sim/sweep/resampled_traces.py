@@ -6,17 +6,17 @@ seed alone, and a larger load keeps every job of a smaller one. So differences a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from prophase.errors import ParameterError
-from prophase.sim.output_analysis import Interval
 from prophase.sim.signatures import Floats, Ints
 from prophase.sim.workload import Workload
+from prophase.stats import Estimate, from_draws
 
 #: the seed that leaves the days of a trace as they were
 AS_RECORDED = 0
@@ -137,11 +137,10 @@ class Resampler:
         )
 
 
-def interval_of_resamples(values: Floats, blocks: int, *, level: float = 0.95) -> Interval:
-    """Return the mean of a measure over resampled traces, and its bootstrap interval.
+def interval_of_resamples(values: Floats, blocks: int) -> Estimate:
+    """Return the mean of a measure over resampled traces, and its interval.
 
-    More seeds make the ends steadier, not closer: what limits them is the number of days. The
-    interval is mean and t times the spread of the seeds, widened for few days and few seeds; a
+    More seeds make the ends steadier, not closer: what limits them is the number of days. A
     measure that is never negative has no negative end.
 
     With days that are alike it holds the true mean in 95 % of all cases; with few days of very
@@ -158,16 +157,15 @@ def interval_of_resamples(values: Floats, blocks: int, *, level: float = 0.95) -
     Examples
     --------
     >>> interval = interval_of_resamples(np.array([9.0, 10.0, 11.0]), blocks=30)
-    >>> round(interval.mean, 4), round(interval.half_width, 2)
+    >>> round(interval.value, 4), round(interval.half_width, 2)
     (10.0, 5.05)
     """
-    mean, half = float(np.mean(values)), _half_width(values, blocks, level)
-    low = max(0.0, mean - half) if (values >= 0).all() else mean - half
-    return Interval(mean, low, mean + half, level, "resampled days", len(values))
+    found = from_draws(values, np.ones(blocks), unit="block", n=len(values))
+    return found.within(0.0) if (values >= 0).all() else found
 
 
-def paired_change(before: Floats, after: Floats, blocks: int, *, level: float = 0.95) -> Interval:
-    """Return the mean of after - before over resampled traces, and its bootstrap interval.
+def paired_change(before: Floats, after: Floats, blocks: int) -> Estimate:
+    """Return the mean of after - before over resampled traces, and its interval.
 
     Busy days lengthen all waits alike, so policies differ by a factor that is steadier than the
     difference. Where it is (the logarithms of the factors spread by less than one), the interval
@@ -177,30 +175,19 @@ def paired_change(before: Floats, after: Floats, blocks: int, *, level: float = 
     --------
     >>> before = np.array([10.0, 100.0, 1000.0])
     >>> change = paired_change(before, 0.5 * before + [0.1, -0.1, 0.2], blocks=30)
-    >>> round(change.mean, 1), change.high < 0
+    >>> round(change.value, 1), change.high < 0
     (-184.9, True)
     """
-    difference = after - before
-    mean = float(np.mean(difference))
-    if (before > 0).all() and (after > 0).all():
-        factors = np.log(after / before)
-        if np.std(factors, ddof=1) < _STEADY:
-            half = _half_width(factors, blocks, level)
-            base, factor = float(np.mean(before)), float(np.mean(after) / np.mean(before))
-            low, high = base * (factor * np.exp(-half) - 1), base * (factor * np.exp(half) - 1)
-            return Interval(mean, float(low), float(high), level, "paired factor", len(before))
-    half = _half_width(difference, blocks, level)
-    return Interval(mean, mean - half, mean + half, level, "paired differences", len(before))
-
-
-def _half_width(values: Floats, blocks: int, level: float) -> float:
-    if len(values) < 2 or blocks < 2:
-        raise ParameterError("an interval needs at least 2 seeds and 2 blocks to draw from.")
-    freedom = min(len(values), blocks) - 1
-    # few days spread too little when drawn anew, and the mean of few seeds is itself uncertain
-    widen = np.sqrt(blocks / (blocks - 1) * (1 + 1 / len(values)))
-    spread = float(np.std(values, ddof=1)) * float(widen)
-    return float(stdtrit(freedom, (1 + level) / 2)) * spread
+    difference = from_draws(after - before, np.ones(blocks), unit="block", n=len(before))
+    if not difference.known or not ((before > 0).all() and (after > 0).all()):
+        return difference
+    factors = np.log(after / before)
+    if np.std(factors, ddof=1) >= _STEADY:
+        return difference
+    half = from_draws(factors, np.ones(blocks), unit="block").half_width
+    base, factor = float(np.mean(before)), float(np.mean(after) / np.mean(before))
+    low, high = (base * (factor * math.exp(side) - 1) for side in (-half, half))
+    return replace(difference, low=low, high=high, method=f"paired factor, {difference.method}")
 
 
 def rough(blocks: int) -> str:

@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import FormatError, MissingFileError, ParameterError, not_among, storage_error
-from prophase.sim.output_analysis import Interval
 from prophase.sim.signatures import Floats
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.resampled_traces import (
@@ -87,16 +86,16 @@ class SweepResult:
         best = first.to_numpy(float)[int(np.argmin(means))]
         columns: dict[str, list[object]] = {}
         for measure, table in by_seed.items():
-            rows = [self._interval(row) for row in table.to_numpy(float)]
-            columns[measure] = [one.mean for one in rows]
-            columns[f"{measure}_low"] = [_end(one, "low") for one in rows]
-            columns[f"{measure}_high"] = [_end(one, "high") for one in rows]
+            rows = [interval_of_resamples(row, self.blocks) for row in table.to_numpy(float)]
+            columns[measure] = [one.value for one in rows]
+            columns[f"{measure}_low"] = [one.ends()[0] for one in rows]
+            columns[f"{measure}_high"] = [one.ends()[1] for one in rows]
             columns[f"{measure}_trace"] = list(recorded.loc[table.index, measure])
-        behind = [self._change(best, row) for row in first.to_numpy(float)]
-        columns["behind_best"] = [one.mean for one in behind]
-        columns["behind_best_low"] = [_end(one, "low") for one in behind]
-        columns["behind_best_high"] = [_end(one, "high") for one in behind]
-        columns["clear"] = [one.values > 1 and not one.holds(0.0) for one in behind]
+        behind = [paired_change(best, row, self.blocks) for row in first.to_numpy(float)]
+        columns["behind_best"] = [one.value for one in behind]
+        columns["behind_best_low"] = [one.ends()[0] for one in behind]
+        columns["behind_best_high"] = [one.ends()[1] for one in behind]
+        columns["clear"] = [one.known and not one.holds(0.0) for one in behind]
         table = pd.DataFrame(columns, index=first.index).reset_index()
         table["front"] = pareto_front(
             np.column_stack(
@@ -106,16 +105,6 @@ class SweepResult:
         table = table.iloc[np.argsort(means, kind="stable")].reset_index(drop=True)
         table.insert(0, "rank", np.arange(1, len(table) + 1))
         return table
-
-    def _interval(self, values: Floats) -> Interval:
-        if len(values) < 2:
-            return Interval(float(values[0]), np.nan, np.nan, 0.95, "one seed", 1)
-        return interval_of_resamples(values, self.blocks)
-
-    def _change(self, best: Floats, values: Floats) -> Interval:
-        if len(values) < 2:
-            return Interval(float(values[0] - best[0]), np.nan, np.nan, 0.95, "one seed", 1)
-        return paired_change(best, values, self.blocks)
 
 
 def pareto_front(costs: Floats) -> NDArray[np.bool_]:
@@ -135,11 +124,6 @@ def pareto_front(costs: Floats) -> NDArray[np.bool_]:
 def more_is_better(measure: str) -> bool:
     """Tell whether a measure is a good that grows, such as utilisation."""
     return any(word in measure for word in _MORE_IS_BETTER)
-
-
-def _end(interval: Interval, name: str) -> float | None:
-    value = float(getattr(interval, name))
-    return None if np.isnan(value) else value
 
 
 #: what the folder of a finished sweep holds, beside the cells of ``run_sweep``

@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 
 from prophase.errors import ParameterError, not_among
-from prophase.sim.validation.wait_scores import Estimate, WaitScores
+from prophase.sim.validation.wait_scores import WaitScores
+from prophase.stats import Estimate
 
 #: errors beyond are told as a factor, not in percent
 _MANY = 5.0
@@ -149,7 +150,7 @@ def _single_jobs(scores: WaitScores, limits: Thresholds) -> ValidityFinding:
 
 def _firm(estimate: Estimate, low: float, high: float) -> bool | None:
     """Tell whether the whole interval is inside the limits, or the whole of it outside."""
-    if estimate.low is None or estimate.high is None:
+    if not estimate.known:
         return None
     inside = low <= estimate.low and estimate.high <= high
     outside = estimate.high < low or estimate.low > high

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from prophase.sim.signatures import Floats
+from prophase.stats import Estimate, calendar_blocks, statistics
+from prophase.stats.blocks import DAY_S
 
 QUANTILES = (0.5, 0.9, 0.99)
-_DAY_S, _LEVEL = 86_400.0, 0.95
-#: two or three days say next to nothing about how days differ
-_LEAST_DAYS = 4
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its 95 % interval over days; no interval where there are under four days."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,7 @@ def score_waits(
     simulated_s: Floats,
     *,
     negligible_s: float = 5.0,
-    draws: int = 300,
+    draws: int = 200,
     random_state: int = 0,
 ) -> WaitScores:
     """Compare waits job by job and as distributions.
@@ -81,7 +69,7 @@ def score_waits(
     negligible_s : float, default=5
         Waits up to this count as none in distance and ranks, and quantiles this close as equal:
         a scheduler's own reaction time is not modelled.
-    draws : int, default=300
+    draws : int, default=200
         Bootstrap samples of whole days.
 
     Examples
@@ -93,30 +81,31 @@ def score_waits(
     """
     pair = _Pair(observed_s, simulated_s, negligible_s)
     names = [f"p{round(100 * share)}" for share in QUANTILES]
-    whole = pair.statistics(np.ones(len(observed_s)))
-    low, high, days = _over_days(submit_s, pair.statistics, whole, draws, random_state)
+    days = calendar_blocks(submit_s)
 
-    def estimate(place: int, least: float = -np.inf, most: float = np.inf) -> Estimate:
-        if low is None or high is None:
-            return Estimate(float(whole[place]))
-        ends = np.clip([low[place], high[place]], least, most)
-        return Estimate(float(whole[place]), float(ends[0]), float(ends[1]))
+    def of_rows(rows: NDArray[np.intp]) -> Floats:
+        return pair.statistics(np.bincount(rows, minlength=len(observed_s)).astype(np.float64))
+
+    found = statistics(of_rows, days, draws=draws, random_state=random_state)
+    bias, mean_error, ks, rank, *quantile_errors = found
 
     median = np.full(len(observed_s), float(np.median(observed_s)))
     observed = np.quantile(observed_s, QUANTILES)
     simulated = np.quantile(simulated_s, QUANTILES)
     return WaitScores(
         jobs=len(observed_s),
-        days=days,
+        days=len(np.unique(submit_s // DAY_S)),
         observed_mean_s=float(observed_s.mean()),
         simulated_mean_s=float(simulated_s.mean()),
         observed_s=dict(zip(names, observed.tolist(), strict=True)),
         simulated_s=dict(zip(names, simulated.tolist(), strict=True)),
-        mean_error=estimate(1, -1.0),
-        quantile_errors={name: estimate(4 + place, -1.0) for place, name in enumerate(names)},
-        bias_s=estimate(0),
-        ks=estimate(2, 0.0, 1.0),
-        rank_correlation=None if np.isnan(whole[3]) else estimate(3, -1.0, 1.0),
+        mean_error=mean_error.within(-1.0),
+        quantile_errors={
+            name: one.within(-1.0) for name, one in zip(names, quantile_errors, strict=True)
+        },
+        bias_s=bias,
+        ks=ks.within(0.0, 1.0),
+        rank_correlation=None if np.isnan(rank.value) else rank.within(-1.0, 1.0),
         mae_s=float(np.abs(simulated_s - observed_s).mean()),
         mae_zero_s=float(np.abs(observed_s).mean()),
         mae_median_s=float(np.abs(median - observed_s).mean()),
@@ -187,33 +176,3 @@ class _Pair:
         one, two = (ranks - np.average(ranks, weights=weight) for ranks in self.ranks)
         scale = np.sqrt((weight * one**2).sum() * (weight * two**2).sum())
         return float((weight * one * two).sum() / scale) if scale > 0 else np.nan
-
-
-def _over_days(
-    submit_s: Floats,
-    statistics: Callable[[Floats], Floats],
-    whole: Floats,
-    draws: int,
-    random_state: int,
-) -> tuple[Floats | None, Floats | None, int]:
-    """Draw whole days with replacement and return the interval of each statistic."""
-    names, day = np.unique(np.floor(submit_s / _DAY_S), return_inverse=True)
-    if len(names) < _LEAST_DAYS or draws < 2:
-        return None, None, len(names)
-    rng = np.random.default_rng(random_state)
-    drawn = np.array([statistics(_weights(rng, day, len(names))) for _ in range(draws)])
-    drawn = np.where(np.isfinite(drawn), drawn, whole)
-    # distances grow when jobs repeat, which is no property of the days: take that off
-    with np.errstate(invalid="ignore"):
-        drawn = drawn - np.median(drawn, axis=0) + whole
-    low, high = np.quantile(drawn, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0)
-    # few days spread too little under the bootstrap: widen as t does over the normal law
-    widen = float(stdtrit(len(names) - 1, (1 + _LEVEL) / 2) / stdtrit(1e9, (1 + _LEVEL) / 2))
-    widen *= float(np.sqrt(len(names) / (len(names) - 1)))
-    with np.errstate(invalid="ignore"):
-        return whole - (whole - low) * widen, whole + (high - whole) * widen, len(names)
-
-
-def _weights(rng: np.random.Generator, day: NDArray[np.intp], days: int) -> Floats:
-    times = np.bincount(rng.integers(days, size=days), minlength=days)
-    return times[day].astype(np.float64)

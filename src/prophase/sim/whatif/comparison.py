@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, nearest
-from prophase.sim.output_analysis import Interval
 from prophase.sim.request_variants import highest_of
 from prophase.sim.simulation import simulate
 from prophase.sim.sweep.dry_run import try_policies, unfit_jobs
@@ -27,6 +26,7 @@ from prophase.sim.sweep.results import more_is_better
 from prophase.sim.sweep.runner import measures_of
 from prophase.sim.whatif.scenarios import BASELINE, Scenario
 from prophase.sim.workload import name_some
+from prophase.stats import Estimate
 from prophase.workers import run_all
 
 
@@ -59,39 +59,28 @@ class ScenarioComparison:
         rows = []
         for scenario in self.scenarios:
             after = by_seed.loc[scenario.name].to_numpy(float)
-            own, change = self._intervals(before, after)
+            own = interval_of_resamples(after, self.blocks)
+            change = paired_change(before, after, self.blocks)
             whole = 100 / before.mean() if before.mean() else np.nan
             rows.append(
                 {
                     "scenario": scenario.name,
                     "nodes": len(scenario.cluster),
                     "gpus": scenario.cluster.gpus,
-                    measure: own.mean,
+                    measure: own.value,
                     f"{measure}_low": own.low,
                     f"{measure}_high": own.high,
                     f"{measure}_trace": recorded.loc[scenario.name, measure],
-                    "change": change.mean,
+                    "change": change.value,
                     "change_low": change.low,
                     "change_high": change.high,
-                    "change_pct": whole * change.mean,
+                    "change_pct": whole * change.value,
                     "verdict": _verdict(scenario.name, change, sign),
                 }
             )
         table = pd.DataFrame(rows).sort_values(measure, ascending=sign > 0, kind="stable")
         table.insert(0, "rank", np.arange(1, len(table) + 1))
         return table.reset_index(drop=True)
-
-    def _intervals(self, before: Any, after: Any) -> tuple[Interval, Interval]:
-        if len(after) < 2:
-            one, two = float(after[0]), float(after[0] - before[0])
-            return (
-                Interval(one, np.nan, np.nan, 0.95, "one seed", 1),
-                Interval(two, np.nan, np.nan, 0.95, "one seed", 1),
-            )
-        return (
-            interval_of_resamples(after, self.blocks),
-            paired_change(before, after, self.blocks),
-        )
 
 
 def compare_scenarios(
@@ -164,9 +153,9 @@ def _replay(drawn: Sequence[tuple[Scenario, Resampler]], task: tuple[int, int]) 
     return measures_of(simulate(workload, scenario.cluster, seed=seed, **scenario.policy))
 
 
-def _verdict(name: str, change: Interval, sign: float) -> str:
+def _verdict(name: str, change: Estimate, sign: float) -> str:
     if name == BASELINE:
         return "-"
-    if change.values < 2 or change.holds(0.0):
+    if not change.known or change.holds(0.0):
         return "no clear change"
-    return "better" if sign * change.mean < 0 else "worse"
+    return "better" if sign * change.value < 0 else "worse"

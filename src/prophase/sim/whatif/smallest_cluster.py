@@ -13,7 +13,6 @@ import numpy as np
 from prophase import units
 from prophase.errors import ParameterError
 from prophase.sim.cluster_variants import scaled
-from prophase.sim.output_analysis import Interval
 from prophase.sim.request_variants import highest_of
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import Floats
@@ -27,6 +26,7 @@ from prophase.sim.sweep.resampled_traces import (
 )
 from prophase.sim.whatif.comparison import drawing
 from prophase.sim.whatif.scenarios import Scenario
+from prophase.stats import Estimate
 from prophase.workers import run_all
 
 _TARGET = re.compile(
@@ -72,7 +72,7 @@ class SmallestCluster:
     gpus: int | None
     value_s: float | None
     #: fewest nodes over resampled traces, and what reaches the target on every one of them
-    nodes_interval: Interval | None
+    nodes_interval: Estimate | None
     nodes_for_all_seeds: int | None
     gpus_for_all_seeds: int | None
     why_not: str = ""

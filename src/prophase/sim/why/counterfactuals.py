@@ -26,8 +26,8 @@ from prophase.sim.signatures import (
     Ints,
 )
 from prophase.sim.simulation import simulate
-from prophase.sim.why.cause_shares import ratio_intervals
 from prophase.sim.workload import Workload
+from prophase.stats import calendar_blocks, ratio
 
 #: a node's GPUs are the bits of one number
 _MOST_GPUS = 63
@@ -238,9 +238,7 @@ def _compare(cause: str, words: str, schedule: Schedule, waits: Floats) -> Effec
     known = np.isfinite(before) & np.isfinite(waits)
     total = float(before[known].sum())
     difference = waits[known] - before[known]
-    between = ratio_intervals(
-        schedule.workload.submit_s[known], 100 * difference[:, None], before[known]
-    )
-    low, high = (None, None) if between is None else (max(-100.0, between[0][0]), between[1][0])
+    days = calendar_blocks(schedule.workload.submit_s[known])
+    low, high = ratio(100 * difference, before[known], days).within(-100.0).ends()
     change = float(difference.sum()) * 100 / total
     return Effect(cause, words, "", float(waits[known].sum()), change, low, high)
