@@ -20,9 +20,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import pandas as pd
+from prophase.study.proof.given import GivenTask
 
 from prophase.study.proof import GivenAdvice, Limits, prove
-from prophase.study.proof.given import GivenTask
 from record import Measurement, record
 
 DAYS = (3, 5, 7, 14, 30)

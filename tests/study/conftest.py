@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def pipeline_jobs() -> pd.DataFrame:
-    """Four days of two tasks: align uses 2 of 16 GiB, sort 7 of 8; each runs ten minutes."""
+    """Eleven days of two tasks: align uses 2 of 16 GiB, sort 7 of 8; each runs ten minutes."""
     rng = np.random.default_rng(3)
     at = np.arange(240)
     align = at % 2 == 0
@@ -19,9 +19,9 @@ def pipeline_jobs() -> pd.DataFrame:
             "job_id": [f"j{i:03d}" for i in at],
             "task": np.where(align, "align", "sort"),
             "user": np.where(at % 3 == 0, "ann", "bob"),
-            "submit_s": 1440.0 * at,
-            "start_s": 1440.0 * at,
-            "end_s": 1440.0 * at + 600.0,
+            "submit_s": 4000.0 * at,
+            "start_s": 4000.0 * at,
+            "end_s": 4000.0 * at + 600.0,
             "duration_s": 600.0,
             "status": "completed",
             "instances": 1.0,

@@ -31,7 +31,7 @@ def trace(tmp_path: Path, pipeline_jobs: pd.DataFrame) -> Path:
 
 @pytest.fixture
 def plan(trace: Path) -> StudyPlan:
-    return StudyPlan(str(trace), cluster="1x0 8c 32g", seeds=2, splits=4, max_oom=0.05, steps=QUICK)
+    return StudyPlan(str(trace), cluster="1x0 8c 32g", seeds=2, splits=4, max_oom=0.1, steps=QUICK)
 
 
 def run(plan: StudyPlan, out: Path, ran: Counter[str] | None = None) -> StudyResult:

@@ -206,7 +206,7 @@ def _kind(
     if text is None:
         return None
     if text == "auto":
-        return choose_kinds(trace.jobs, resource=resource, gate=gate, seed=seed)
+        return choose_kinds(trace.jobs, resource=resource, gate=gate)
     return tuple(one.strip() for one in text.split(","))
 
 

@@ -187,7 +187,7 @@ def _intervals(found: Validation) -> list[str]:
     total = next(iter(found.scores.values()))
     lines = []
     bias = total.bias_s
-    if bias.low is not None and bias.high is not None:
+    if bias.known:
         lines.append(
             f"95 % intervals over {total.days} days: bias {units.cell(bias.low)} to "
             f"{units.cell(bias.high)} s, KS {total.ks.low:.2f} to {total.ks.high:.2f}"
@@ -199,7 +199,7 @@ def _intervals(found: Validation) -> list[str]:
             )
         )
     else:
-        lines.append(f"No intervals: the jobs are of {total.days} days, at least 4 are needed.")
+        lines.append(f"No intervals: {bias.reason}.")
     lines += [
         f"Busy {name}: {observed:.1%} observed, {simulated:.1%} simulated."
         for name, (observed, simulated) in found.utilisation.items()

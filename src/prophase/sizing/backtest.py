@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy.stats import beta
+import numpy as np
 
 from prophase.sizing.ladder_from_peaks import ladder_of
 from prophase.sizing.least_waste.ladder import Floats
 from prophase.sizing.resources import Resource
+from prophase.stats import Estimate, calendar_blocks, share
 
 #: recommendations is made again whenever the history has grown by this factor
 _GROWTH = 1.25
-#: how sure the interval of the realised risk is
-_COVERED = 0.9
 _FEWEST = 3
 
 
@@ -34,17 +33,15 @@ class RecommendationBacktest:
         self.fewest, self.risk, self.what = fewest, risk, what
         self.count = self.kills = 0
         self.saving = math.nan
-
-    @property
-    def share(self) -> float:
-        """Share of the runs tried on that were killed at their first request."""
-        return self.kills / self.count if self.count else math.nan
+        #: share of the runs tried on that were killed at their first request
+        self.oom = Estimate(math.nan, reason="no run")
 
     def run(
         self,
         peaks: Floats,
         hours: Floats,
         requests: Floats,
+        when_s: Floats,
         now: float,
         ladder: Sequence[float],
     ) -> None:
@@ -54,14 +51,14 @@ class RecommendationBacktest:
         its time needed: the ladder knows those runs already and would look too good on them.
         """
         middle = len(peaks) // 2
-        known = max(min(self.fewest, middle), _FEWEST)
+        first = known = max(min(self.fewest, middle), _FEWEST)
+        killed = np.zeros(len(peaks), np.bool_)
         asked = reserved = 0.0
         while known < len(peaks):
             upto = min(len(peaks), max(known + 1, int(known * _GROWTH)))
             rungs = ladder_of(peaks[:known], self.risk, now, self.what)
             for place in range(known, upto):
-                self.count += 1
-                self.kills += int(rungs[0] < peaks[place])
+                killed[place] = rungs[0] < peaks[place]
                 if place >= middle and requests[place] > 0:
                     attempts = 1
                     if self.what.kills:
@@ -69,18 +66,11 @@ class RecommendationBacktest:
                     asked += hours[place] * _asked(ladder, attempts, peaks[place])
                     reserved += hours[place] * requests[place]
             known = upto
+        self.count, self.kills = len(peaks) - first, int(killed.sum())
+        if self.count > 0:
+            self.oom = share(killed[first:], calendar_blocks(when_s[first:]))
         if reserved > 0:
             self.saving = float(1.0 - asked / reserved)
-
-    def interval(self) -> tuple[float, float]:
-        """Return the Clopper-Pearson interval of the share of kills."""
-        if not self.count:
-            return math.nan, math.nan
-        kills, held = self.kills, self.count - self.kills
-        rest = (1 - _COVERED) / 2
-        low = float(beta.ppf(rest, kills, held + 1)) if kills else 0.0
-        high = float(beta.ppf(1 - rest, kills + 1, held)) if held else 1.0
-        return low, high
 
 
 def _attempts(rungs: Sequence[float], peak: float) -> int:

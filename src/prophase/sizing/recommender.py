@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ from prophase.sizing.ladder_from_peaks import growth_to_come, ladder_of, outlook
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
 from prophase.sizing.resources import Resource
+from prophase.stats import months_in
 
-_HOURS_PER_MONTH = 365.25 * 24 / 12
 #: a rise of peaks that is worth a word
 _A_RISE = 1.05
 
@@ -68,6 +68,7 @@ class Recommendation:
     tried: int
     #: share of what is reserved today that the ladder saves
     saving: float
+    #: amount x hours; NaN where the history is shorter than a week
     saved_per_month: float
     why: str
     keep: bool
@@ -187,9 +188,14 @@ def recommend(
     span_h = _span_h(runs)
     tasks = []
     for place, (task, members) in enumerate(by_task.items()):
-        tasks.append(_recommended(task, members, risk, gate, runs.resource, span_h))
+        tasks.append(_recommended(task, members, risk, gate, runs.resource))
         show(100 * (place + 1) / len(by_task))
     tasks.sort(key=lambda one: -_order(one))
+    months = months_in(3600 * span_h)
+    tasks = [
+        one if one.keep else replace(one, saved_per_month=one.saved_per_month / months)
+        for one in tasks
+    ]
     return ResourceRecommendations(
         tasks, risk, runs.resource.unit, resource, runs.left_out, span_h, data_hash
     )
@@ -200,25 +206,26 @@ def _order(one: Recommendation) -> float:
 
 
 def _recommended(
-    task: str, runs: Sequence[TaskRun], risk: float, gate: Gate, what: Resource, span_h: float
+    task: str, runs: Sequence[TaskRun], risk: float, gate: Gate, what: Resource
 ) -> Recommendation:
     runs = sorted(runs, key=lambda run: run.end_s)
     peaks = np.array([run.peak for run in runs])
     # each instance of a gang holds what the row asks for
     hours = np.array([run.instances * max(run.runtime_h, 1e-5) for run in runs])
     requests = np.array([run.request for run in runs])
+    when_s = np.array([run.submit_s for run in runs])
     known = requests[np.isfinite(requests)]
     now = float(np.median(known)) if len(known) else math.nan
     ladder = ladder_of(peaks, risk, now, what)
     trial = RecommendationBacktest(gate.fewest_runs, risk, what)
     if len(runs) >= gate.fewest_runs:
-        trial.run(peaks, hours, requests, now, ladder)
+        trial.run(peaks, hours, requests, when_s, now, ladder)
     reserved = float(np.nansum(requests * hours))
     keep, why = _gated(trial, now, peaks, gate, what.unit)
-    low, high = trial.interval()
     return Recommendation(
-        task, len(runs), now, ladder, trial.share, low, high, trial.count, trial.saving,
-        0.0 if keep else trial.saving * reserved / span_h * _HOURS_PER_MONTH, why, keep,
+        task, len(runs), now, ladder, trial.oom.value, trial.oom.low, trial.oom.high,
+        trial.count, trial.saving,
+        0.0 if keep else trial.saving * reserved, why, keep,
         outlook_of(peaks), tuple(peaks.tolist()),
     )  # fmt: skip
 
@@ -235,8 +242,8 @@ def _gated(
     if not now > 0:
         highest = f"highest {peaks.max():.3g} {unit}"
         return False, f"no request today; {counted(runs, 'run')}, {highest}{rising}"
-    if trial.share > most and trial.kills > 1:
-        return True, f"keep: {trial.share:.1%} of the back-tested runs would have been killed"
+    if trial.oom.value > most and trial.kills > 1:
+        return True, f"keep: {trial.oom.value:.1%} of the back-tested runs would have been killed"
     if math.isnan(saving):
         return True, f"keep: too few runs to back-test it ({runs})"
     if saving < 0:

@@ -11,33 +11,34 @@ why. `benchmarks/quality/interval_coverage.py` measures how often the intervals 
 `statistics`, `from_draws`         anything else: whole blocks drawn with replacement
 `share`                            how often something happens, such as kills
 `from_replications`, `batch_means` values of independent runs of a simulation
-`monthly`                          extrapolation to 30 days, refused below a week of history
+`monthly`                          extrapolation to a month, refused below a week of history
 =================================  =============================================================
 """
 
 from prophase.stats.blocks import Blocks, calendar_blocks
 from prophase.stats.bootstrap import from_draws, statistics
 from prophase.stats.estimate import Estimate
-from prophase.stats.month import monthly
+from prophase.stats.month import monthly, months_in
 from prophase.stats.quantile import quantile
 from prophase.stats.ratio import difference, mean, ratio
 from prophase.stats.replications import batch_means, from_replications, mser5
-from prophase.stats.share import binomial_ends, share
+from prophase.stats.share import share, wilson_ends
 
 __all__ = [
     "Blocks",
     "Estimate",
     "batch_means",
-    "binomial_ends",
     "calendar_blocks",
     "difference",
     "from_draws",
     "from_replications",
     "mean",
     "monthly",
+    "months_in",
     "mser5",
     "quantile",
     "ratio",
     "share",
     "statistics",
+    "wilson_ends",
 ]

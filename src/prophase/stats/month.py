@@ -1,4 +1,4 @@
-"""From the history to a month."""
+"""From the history to a month, and when not."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 from prophase.stats.blocks import DAY_S
 from prophase.stats.estimate import Estimate
 
-#: a month, for comparison between months
-MONTH_S = 30 * DAY_S
+#: a twelfth of a year
+MONTH_S = 365.25 / 12 * DAY_S
 #: a history without a whole week does not know how weekends differ
 LEAST_S = 7 * DAY_S
 
 
 def monthly(total: Estimate, span_s: float) -> Estimate:
-    """Return what a total over the history is in 30 days, or why that cannot be told.
+    """Return what a total over the history is in a month, or why that cannot be told.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def monthly(total: Estimate, span_s: float) -> Estimate:
     Examples
     --------
     >>> monthly(Estimate(70.0, 60.0, 80.0), 14 * 86_400.0)  # doctest: +NORMALIZE_WHITESPACE
-    Estimate(value=150.0, low=128.57..., high=171.42..., level=0.95, n=0, blocks=0,
+    Estimate(value=152.1..., low=130.4..., high=173.9..., level=0.95, n=0, blocks=0,
              method='extrapolated from 14 days', reason='')
     >>> monthly(Estimate(70.0), 9_600.0).reason
     'too short for a month: 2.7 hours of history, at least 7 days needed'
@@ -36,7 +36,7 @@ def monthly(total: Estimate, span_s: float) -> Estimate:
         return replace(
             total, value=math.nan, low=math.nan, high=math.nan, reason=why_no_month(span_s)
         )
-    method = f"{total.method}, " * bool(total.method) + f"extrapolated from {_span(span_s)}"
+    method = f"{total.method}, " * bool(total.method) + f"extrapolated from {span_text(span_s)}"
     return replace(total.scaled(MONTH_S / span_s), method=method)
 
 
@@ -50,10 +50,22 @@ def why_no_month(span_s: float) -> str:
     """
     if span_s >= LEAST_S:
         return ""
-    return f"too short for a month: {_span(span_s)} of history, at least 7 days needed"
+    return f"too short for a month: {span_text(span_s)} of history, at least 7 days needed"
 
 
-def _span(span_s: float) -> str:
+def months_in(span_s: float) -> float:
+    """Return how many months a history is; NaN below a week, so that nothing is extrapolated.
+
+    Examples
+    --------
+    >>> round(months_in(14 * 86_400.0), 2), months_in(3600.0)
+    (0.46, nan)
+    """
+    return span_s / MONTH_S if span_s >= LEAST_S else math.nan
+
+
+def span_text(span_s: float) -> str:
+    """Return the length of a history in words, such as ``14 days``."""
     number, unit = (span_s / DAY_S, "day") if span_s >= 2 * DAY_S else (span_s / 3600.0, "hour")
     written = f"{number:.3g}" if number >= 10 else f"{number:.2g}"
     return f"{written} {unit}" + ("" if written == "1" else "s")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from prophase.stats.blocks import Blocks, Floats, degrees_of_freedom, t_factor, why_too_short
@@ -91,19 +91,24 @@ def design_effect(hits: Floats, sizes: Floats) -> float:
     return max(standard_error(hits, sizes) ** 2 / alone, 1 / (1 + rarer))
 
 
-def binomial_ends(
-    hits: ArrayLike, runs: ArrayLike, *, level: float = LEVEL
-) -> tuple[Floats, Floats]:
-    """Return Clopper and Pearson's ends of shares of independent runs, as arrays.
+def wilson_ends(shares: Floats, runs: float, reach: float) -> tuple[Floats, Floats]:
+    """Return Wilson's ends of many shares at once, each of so many independent runs.
+
+    Parameters
+    ----------
+    reach : float
+        Standard deviations to either side; 1.645 hold 90 % of a normal distribution.
 
     Examples
     --------
-    >>> low, high = binomial_ends([0, 1], [100, 100])
-    >>> low.round(4).tolist(), high.round(3).tolist()
-    ([0.0, 0.0003], [0.036, 0.054])
+    >>> low, high = wilson_ends(np.array([0.0, 0.5]), 100, 1.645)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.0, 0.419], [0.026, 0.581])
     """
-    hit, of = np.asarray(hits, np.float64), np.asarray(runs, np.float64)
-    return _beta(hit, of - hit + 1, (1 - level) / 2), _beta(hit + 1, of - hit, (1 + level) / 2)
+    spread = reach**2 / runs
+    centre = (shares + spread / 2) / (1 + spread)
+    away = np.sqrt(shares * (1 - shares) * spread + spread**2 / 4) / (1 + spread)
+    return np.maximum(centre - away, 0.0), np.minimum(centre + away, 1.0)
 
 
 def _ends(value: float, runs: float, design: float, level: float) -> tuple[float, float]:
@@ -111,15 +116,6 @@ def _ends(value: float, runs: float, design: float, level: float) -> tuple[float
     hits, held = value * runs, (1 - value) * runs
     skew = _SKEW * (1 - 1 / max(design, 1.0)) * (1 - 2 * value)
     rest = (1 - level) / 2
-    low = _beta(np.float64(hits), np.float64(held + 1 + max(-skew, 0.0)), rest)
-    high = _beta(np.float64(hits + 1 + max(skew, 0.0)), np.float64(held), 1 - rest)
-    return float(low), float(high)
-
-
-def _beta(
-    first: NDArray[np.float64] | np.float64, second: NDArray[np.float64] | np.float64, at: float
-) -> Floats:
-    """Return quantiles of Beta(first, second): 0 where the first is 0, 1 where the second is."""
-    inside = betaincinv(np.maximum(first, 1e-300), np.maximum(second, 1e-300), at)
-    ends = np.where(np.less_equal(second, 0), 1.0, np.where(np.less_equal(first, 0), 0.0, inside))
-    return np.asarray(ends, np.float64)
+    low = float(betaincinv(hits, held + 1 + max(-skew, 0.0), rest)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1 + max(skew, 0.0), held, 1 - rest)) if held > 0 else 1.0
+    return low, high

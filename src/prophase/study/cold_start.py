@@ -104,7 +104,7 @@ def first_run(
     (0, True, [0, 1, 3, 10])
     """
     what = RESOURCES[resource]
-    kind = tuple(by) or choose_kinds(history, resource=resource, seed=seed)
+    kind = tuple(by) or choose_kinds(history, resource=resource)
     runs = task_runs(with_kinds(history, kind, resource), track="strict", resource=resource)
     asked = pd.DataFrame([dict(job)])
     if "job_id" not in asked:

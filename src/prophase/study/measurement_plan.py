@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,9 @@ from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.predictor import FEWEST_FINISHED
 from prophase.sizing.replays.task_runs import known_before
 from prophase.sizing.resources import RESOURCES
+from prophase.stats import months_in
+from prophase.stats.month import span_text, why_no_month
 
-_HOURS_PER_MONTH = 365.25 * 24 / 12
 #: what is foretold of a kind, by preference, with the request that it would change
 _TARGETS = (("memory_peak_gib", "memory"), ("cpu_mean_cores", "cpu"), ("gpu_util_mean_pct", "gpu"))
 _KIND = "kind"
@@ -59,6 +60,8 @@ class NextRuns:
     #: kinds there are, of which ``runs`` shows the first
     kinds: int
     keys: tuple[str, ...]
+    #: length of the history that a month is extrapolated from
+    span_s: float = math.nan
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per kind."""
@@ -127,12 +130,12 @@ def next_runs(
     )
     reserved = (asked * hours * instances).fillna(0.0)
     clock = _clock(jobs)
-    months = max((clock.max() - clock.min()) / 3600, 24.0) / _HOURS_PER_MONTH
+    span_s = float(clock.max() - clock.min())
     newest = jobs.assign(_at=clock).sort_values("_at", kind="stable").index
     last = pd.Series(newest, index=kinds.loc[newest].to_numpy()).groupby(level=0).last()
     answers = _answers(jobs, jobs.loc[last.to_numpy()], target, random_state)
     answers.index = last.index
-    by_kind = reserved.groupby(kinds.to_numpy()).sum() / months
+    by_kind = reserved.groupby(kinds.to_numpy()).sum()
     runs_of = kinds.value_counts()
     known = pd.Series(np.isfinite(what.used(jobs)), index=jobs.index)
     measured = known.groupby(kinds.to_numpy()).sum()
@@ -156,8 +159,18 @@ def next_runs(
             )
         )  # fmt: skip
     found.sort(key=lambda one: (-one.worth_per_month, -one.uncertainty, one.kind))
+    months = months_in(span_s)
+    found = [
+        replace(
+            one,
+            reserved_per_month=one.reserved_per_month / months,
+            at_stake_per_month=one.at_stake_per_month / months,
+            worth_per_month=one.worth_per_month / months,
+        )
+        for one in found
+    ]
     named = tuple(keys) or (_KIND, "request")
-    return NextRuns(target, what.unit, found[:count], len(found), named)
+    return NextRuns(target, what.unit, found[:count], len(found), named, span_s)
 
 
 def registration(found: NextRuns, dates: str) -> str:
@@ -182,11 +195,22 @@ def registration(found: NextRuns, dates: str) -> str:
         f"# Needs a pipeline with: scenario: [{', '.join(found.keys)}]\n"
     )
     notes = "".join(
-        f"# {s['scenario']}: {one.at_stake_per_month:,.0f} {found.unit} h at stake; {one.why}\n"
+        f"# {s['scenario']}: {_at_stake(one, found.unit)}{one.why}\n"
         for s, one in zip(scenarios, found.runs, strict=True)
     )
     body = yaml.safe_dump({"dates": dates, "scenarios": scenarios}, sort_keys=False)
     return head + notes + str(body)
+
+
+def month_in_words(found: NextRuns) -> str:
+    """Say which history a month is extrapolated from, or why it is not."""
+    return why_no_month(found.span_s) or f"extrapolated from {span_text(found.span_s)}"
+
+
+def _at_stake(one: NextRun, unit: str) -> str:
+    if math.isnan(one.at_stake_per_month):
+        return ""
+    return f"{one.at_stake_per_month:,.0f} {unit} h at stake; "
 
 
 def _target(jobs: pd.DataFrame) -> tuple[str, str]:

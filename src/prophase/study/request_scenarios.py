@@ -66,7 +66,7 @@ def sizings_of(
             found[name] = Sizing(Workload.from_jobs(jobs))
         elif name in SIZERS:
             if named is None:
-                kinds = choose_kinds(jobs, seed=seed)
+                kinds = choose_kinds(jobs)
                 named = with_kinds(jobs, kinds)
                 remarks.append(f"Sizers know jobs apart by {' and '.join(kinds)}.")
             found[name], said = _by_sizer(named, name, kill_at)

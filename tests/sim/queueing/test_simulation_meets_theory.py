@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prophase.sim.output_analysis import replication_interval
 from prophase.sim.place.first_fit import first_fit
 from prophase.sim.queueing.mgc import mdc
 from prophase.sim.queueing.mmc import mmc
 from prophase.sim.queueing.priorities import JobClass, priorities
 from prophase.sim.signatures import FREE_GPU, FREE_SHARE, FREE_WHOLE, GPUS
 from prophase.sim.static_loop import run_static_loop
+from prophase.stats import from_replications
 
 REPLICATIONS, JOBS, CUT = 20, 6_000, 600
 ONE_GPU = np.array([0, 0, 1, 1000, 0, 0, 1, 0])
@@ -40,7 +40,7 @@ def test_theory_lies_inside_the_interval_in_nine_of_ten_cases(constant):
     rng = np.random.default_rng(21)
     cases = [(used, c) for used in (0.5, 0.7, 0.8) for c in (1, 2, 5, 10)]
     inside = [
-        replication_interval(fifo_means(rng, used, c, constant)).holds(
+        from_replications(fifo_means(rng, used, c, constant)).holds(
             formula(used * c, 1.0, c).wait_mean_s
         )
         for used, c in cases
@@ -60,7 +60,7 @@ def test_priorities_on_one_server_lie_inside_in_nine_of_ten_cases():
             found = priorities(classes)
             means = np.array([priority_means(rng, classes, shape) for _ in range(REPLICATIONS)])
             inside += [
-                replication_interval(means[:, k]).holds(row.wait_mean_s)
+                from_replications(means[:, k]).holds(row.wait_mean_s)
                 for k, row in enumerate(found.classes)
             ]
     assert sum(inside) >= 0.9 * len(inside)

@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError
-from prophase.sizing.assess.monthly_bill import HOURS_PER_MONTH, monthly_bill, per_hour
+from prophase.sizing.assess.monthly_bill import monthly_bill, per_hour
+from prophase.stats.month import MONTH_S
 from prophase.trace.prices import Prices
 
 DAY_S = 86400.0
@@ -12,7 +13,7 @@ DAY_S = 86400.0
 
 @pytest.fixture
 def month() -> pd.DataFrame:
-    span = HOURS_PER_MONTH * 3600
+    span = MONTH_S
     return pd.DataFrame(
         {
             "task": ["load", "train", "train"],
@@ -50,6 +51,15 @@ def test_half_a_month_is_stretched_to_one(month):
     ]
     totals = [bill["cost_per_month"].sum() for bill in bills]
     assert totals[1] == pytest.approx(2 * totals[0], rel=0.01)
+
+
+def test_less_than_a_week_is_not_stretched_to_a_month_and_keeps_its_order(month):
+    days = month.assign(end_s=month["end_s"] / 10, submit_s=month["submit_s"] / 10)
+    bill, same = (
+        monthly_bill(jobs, Prices(core_hour=1.0), memory_gib={}, cores={}) for jobs in (days, month)
+    )
+    assert bill["cost_per_month"].isna().all()
+    assert bill["task"].tolist() == same["task"].tolist()
 
 
 def test_a_gpu_without_a_price_is_named_unless_no_gpu_has_one(month):

@@ -1,22 +1,27 @@
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
+from prophase.stats import Blocks, Estimate, share
 from prophase.study.proof.backtest import SplitResult, SplitsFound
-from prophase.study.proof.intervals import Estimate, kill_share
 from prophase.study.proof.verdict import Limits, Verdict, judge
 
-SAVED = Estimate(0.5, 0.4, 0.6, "bootstrap")
-NO_KILLS = kill_share(np.zeros(100, bool))
+SAVED = Estimate(0.5, 0.4, 0.6)
+TOO_SHORT = "too short to say: 2 days, at least 3 needed"
+
+
+def killed(kills: int, runs: int) -> Estimate:
+    return share(np.arange(runs) < kills, Blocks.of(np.arange(runs) % 20, unit="day"))
+
+
+NO_KILLS = killed(0, 100)
 
 
 def splits(kills: int, runs: int, errors: list[float], silent: int = 0) -> SplitsFound:
     told = [SplitResult(i, 0.0, 9, 9, 9, 1, 50.0, 50.0 - e, 0.0) for i, e in enumerate(errors)]
     rest = [SplitResult(20 + i, 0.0, 9, 9, 0, 0, 0.0, 0.0, 0.0) for i in range(silent)]
-    return SplitsFound(told + rest, SAVED, kill_share(np.arange(runs) < kills))
+    return SplitsFound(told + rest, SAVED, killed(kills, runs))
 
 
 def outcome(found: Verdict) -> tuple[str, list[str]]:
@@ -25,7 +30,7 @@ def outcome(found: Verdict) -> tuple[str, list[str]]:
 
 def test_no_kill_among_few_later_runs_does_not_show_that_few_are_killed() -> None:
     few = judge(Limits(), SAVED, NO_KILLS, splits(0, 100, [0.0] * 10), None)
-    many = judge(Limits(), SAVED, NO_KILLS, splits(0, 400, [0.0] * 10), None)
+    many = judge(Limits(), SAVED, NO_KILLS, splits(0, 500, [0.0] * 10), None)
     assert outcome(few) == ("undecided", ["killed among later runs"])
     assert few.sentence().startswith("NOT SHOWN: killed among later runs are 0.00%")
     assert "more runs would tell" in few.sentence()
@@ -38,14 +43,12 @@ def test_more_kills_than_allowed_fail_whatever_the_interval_says() -> None:
 
 
 def test_a_saving_whose_interval_reaches_below_the_limit_is_not_shown() -> None:
-    later = splits(0, 400, [0.0] * 10)
+    later = splits(0, 500, [0.0] * 10)
     assert outcome(judge(Limits(min_saving=0.45), SAVED, NO_KILLS, later, None)) == (
         "undecided",
         ["saving on the history"],
     )
     assert judge(Limits(min_saving=0.55), SAVED, NO_KILLS, later, None).outcome == "fail"
-    alone = Estimate(0.5, math.nan, math.nan, "one block of time: no interval")
-    assert "one block of time" in judge(Limits(), alone, NO_KILLS, later, None).sentence()
 
 
 def test_without_later_runs_the_kills_on_the_history_need_an_interval_as_well() -> None:
@@ -56,7 +59,7 @@ def test_without_later_runs_the_kills_on_the_history_need_an_interval_as_well() 
 
 
 def test_splits_that_reach_no_later_job_count_neither_as_kept_nor_as_near() -> None:
-    found = splits(0, 400, [0.0, 7.0, -9.0], silent=7)
+    found = splits(0, 500, [0.0, 7.0, -9.0], silent=7)
     assert (found.near, found.kept, found.told) == (1, 2, 3)
     assert "At 1 of 3 points" in found.sentence()
     assert "at 7 more no later job was reached" in found.sentence()
@@ -76,20 +79,28 @@ def test_splits_that_reach_no_later_job_count_neither_as_kept_nor_as_near() -> N
 def test_promises_are_judged_on_the_splits_that_tell(
     errors: list[float], silent: int, expected: str
 ) -> None:
-    found = judge(Limits(), SAVED, NO_KILLS, splits(0, 400, errors, silent), None)
+    found = judge(Limits(), SAVED, NO_KILLS, splits(0, 500, errors, silent), None)
     assert found.outcome == expected
 
 
-def test_intervals_of_kills_that_come_together_hold_the_true_share_more_often() -> None:
-    rng = np.random.default_rng(0)
-    when = 3600.0 * np.arange(600)
-    held = {True: 0, False: 0}
-    for _ in range(200):
-        # a third of the days kills a tenth of its runs, the others none
-        chance = np.repeat(rng.random(25) < 1 / 3, 24) * 0.1
-        killed = rng.random(600) < chance
-        for timed in held:
-            found = kill_share(killed, when if timed else None)
-            held[timed] += found.low <= 1 / 30 <= found.high
-    assert held[True] >= 185
-    assert held[True] >= held[False]
+@pytest.mark.parametrize("value", [0.1, 0.5])
+def test_a_saving_on_a_history_too_short_to_say_is_not_shown_either_way(value: float) -> None:
+    alone = Estimate(value, reason=TOO_SHORT)
+    found = judge(Limits(), alone, NO_KILLS, splits(0, 500, [0.0] * 10), None)
+    assert outcome(found) == ("undecided", ["saving on the history"])
+    assert found.sentence().startswith("NOT SHOWN")
+    assert TOO_SHORT in found.sentence()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5])
+def test_kills_of_a_history_too_short_to_say_are_not_shown_either_way(value: float) -> None:
+    found = judge(Limits(), SAVED, Estimate(value, reason=TOO_SHORT), None, None)
+    assert outcome(found) == ("undecided", ["killed on the history"])
+    assert TOO_SHORT in found.sentence()
+
+
+def test_kills_on_the_history_are_a_fact_when_later_runs_tell_the_rest() -> None:
+    later = splits(0, 500, [0.0] * 10)
+    for value, expected in ((0.0, "pass"), (0.5, "fail")):
+        found = judge(Limits(), SAVED, Estimate(value, reason=TOO_SHORT), later, None)
+        assert found.outcome == expected

@@ -51,7 +51,7 @@ def command(
     `prophase next measure ws --pipeline pipeline.yaml --dates 2026-01-05..2026-02-28/7`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.study.measurement_plan import next_runs, registration
+    from prophase.study.measurement_plan import month_in_words, next_runs, registration
     from prophase.study.proof.kinds import choose_kinds
 
     chosen = [one.strip() for one in keys.split(",")] if keys else []
@@ -64,14 +64,14 @@ def command(
         jobs = open_trace(path, source=source, tables=["jobs"]).jobs
         if not chosen:
             show("finding out which jobs are runs of the same thing", None)
-            kinds = choose_kinds(jobs, seed=seed)
+            kinds = choose_kinds(jobs)
             chosen = list(kinds) if len(kinds) > 1 and set(kinds) <= set(jobs.columns) else []
         show("asking for every kind of job", None)
         found = next_runs(jobs, keys=chosen, count=count, random_state=seed)
     text = registration(found, dates or date.today().isoformat())
     remarks = [
         f"{len(found.runs)} of {found.kinds:,} kinds; value, low and high of {found.target}; "
-        f"reserved, at stake and worth in {found.unit} h a month.",
+        f"reserved, at stake and worth in {found.unit} h a month, {month_in_words(found)}.",
     ]
     if out is not None:
         try:

@@ -12,6 +12,7 @@ from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, not_among
+from prophase.stats.month import span_text, why_no_month
 
 if TYPE_CHECKING:
     from prophase.sizing.recommender import Recommendation, ResourceRecommendations
@@ -102,7 +103,9 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row for people: fewer columns, the interval in one."""
     killed = "-"
     if row["oom_pct"] is not None:
-        killed = f"{row['oom_pct']:.1f} ({row['oom_low_pct']:.1f}-{row['oom_high_pct']:.1f})"
+        killed = f"{row['oom_pct']:.1f}"
+        if row["oom_low_pct"] is not None:
+            killed += f" ({row['oom_low_pct']:.1f}-{row['oom_high_pct']:.1f})"
     return {
         "task": row["task"][-48:],
         "runs": row["runs"],
@@ -117,12 +120,17 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 
 def _remarks(found: ResourceRecommendations, path: Path) -> list[str]:
     kept = sum(one.keep for one in found.tasks)
+    span_s = 3600 * found.span_h
     # without a request today nothing is known to be saved
     known = [one.saved_per_month for one in found.tasks if not math.isnan(one.saved_per_month)]
-    saves = f"save {sum(known):,.0f} {found.unit} h a month" if known else "have no request today"
+    saves = "have no request today"
+    if known:
+        saves = f"save {sum(known):,.0f} {found.unit} h a month (from {span_text(span_s)})"
+    if why_no_month(span_s):
+        saves = f"save an unknown amount a month ({why_no_month(span_s)})"
     said = [
         f"now and advice in {found.unit}; saved_per_month in {found.unit} h; oom_pct is the share "
-        "killed in the trial, with its 90% interval.",
+        "killed in the trial, with its 95 % interval over days.",
         f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks are advised and {saves}; "
         f"{kept:,} keep their request.",
     ]
@@ -160,8 +168,9 @@ def _explained(
         "Peak foretold: "
         + ", ".join(f"{share} below {value:.4g}" for share, value in _quantiles(one).items())
         + f" {found.unit}.",
-        f"Trial on {one.tried:,} runs: {one.oom:.2%} killed "
-        f"(truly {one.oom_low:.2%} to {one.oom_high:.2%}), {one.saving:.0%} saved."
+        f"Trial on {one.tried:,} runs: {one.oom:.2%} killed"
+        + ("" if math.isnan(one.oom_low) else f" (95 % CI {one.oom_low:.2%} to {one.oom_high:.2%})")
+        + f", {one.saving:.0%} saved."
         if one.tried
         else "No trial: too few runs.",
         ("Advice: " if not one.keep else "") + one.why + ".",

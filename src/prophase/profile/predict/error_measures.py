@@ -1,4 +1,4 @@
-"""How good answers were: several measures at once, each with a bootstrap interval.
+"""How good answers were: several measures at once, each with an interval.
 
 No single measure is enough: relative error alone rewards guessing short, since one second
 for every job keeps each error at 100 % or less.
@@ -11,16 +11,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.profile.predict.memory import Floats
 from prophase.profile.predict.point_and_range import STRATA
 from prophase.profile.predict.yes_no_target import yes_no_measures
+from prophase.stats import calendar_blocks, statistics
 
-_DRAWS = 200
+Ints = NDArray[np.intp]
 
 
 def measure(
-    outcome: Floats, answers: pd.DataFrame, *, yes_no: bool = False, random_state: int = 0
+    outcome: Floats,
+    answers: pd.DataFrame,
+    *,
+    time_s: Floats | None = None,
+    yes_no: bool = False,
+    random_state: int = 0,
 ) -> dict[str, Any]:
     """Return all measures over all jobs, with intervals, and per stratum.
 
@@ -30,6 +37,8 @@ def measure(
         What happened; jobs without a positive outcome are not judged.
     answers : DataFrame
         What :meth:`Predictor.predict` returned for them.
+    time_s : array, optional
+        When each job was submitted. Intervals come from days of jobs; none without a clock.
     yes_no : bool
         Outcomes are 0 and 1, answers are probabilities.
     """
@@ -40,7 +49,11 @@ def measure(
     stratum = answers["stratum"].to_numpy()
     rows = np.flatnonzero(answered)
     whole = take(*(column[rows] for column in columns))
-    whole["intervals"] = _bootstrap([column[rows] for column in columns], take, random_state)
+    whole["intervals"] = _intervals(
+        lambda part: take(*(column[rows[part]] for column in columns)),
+        None if time_s is None else time_s[rows],
+        random_state,
+    )
     whole["jobs"] = int(judged.sum())
     whole["abstained"] = int((judged & ~answered).sum())
     whole["strata"] = {}
@@ -91,27 +104,16 @@ _NAMES = (
 )
 
 
-def _bootstrap(
-    columns: list[Floats], take: Callable[..., dict[str, Any]], random_state: int
+def _intervals(
+    take: Callable[[Ints], dict[str, Any]], time_s: Floats | None, random_state: int
 ) -> dict[str, list[float]]:
-    """Return 95 % intervals; neighbouring jobs are drawn together, as they are alike."""
-    jobs = len(columns[0])
-    if jobs < 2:
+    """Return 95 % intervals over days, as jobs of a day are alike; NaN where not known."""
+    if time_s is None or not len(time_s) or not np.isfinite(time_s).all():
         return {}
-    draw = np.random.default_rng(random_state)
-    block = max(1, round(jobs ** (1 / 3)))
-    starts = np.arange(0, jobs, block)
-    found = []
-    for _ in range(_DRAWS):
-        chosen = draw.choice(starts, len(starts))
-        rows = (chosen[:, None] + np.arange(block)[None, :]).ravel()
-        rows = rows[rows < jobs]
-        found.append(take(*(column[rows] for column in columns)))
-    ends = {}
-    for name in found[0]:
-        drawn = np.array([one[name] for one in found])
-        known = drawn[~np.isnan(drawn)]
-        ends[name] = [
-            float(np.quantile(known, q)) if len(known) else float("nan") for q in (0.025, 0.975)
-        ]
-    return ends
+    names = list(take(np.arange(len(time_s))))
+    found = statistics(
+        lambda rows: [take(rows)[name] for name in names],
+        calendar_blocks(time_s),
+        random_state=random_state,
+    )
+    return {name: [one.low, one.high] for name, one in zip(names, found, strict=True)}

@@ -90,7 +90,13 @@ def evaluate(
         found = predictor.predict(judged, as_of="submit" if online else None)
         answered = time.perf_counter()
         measured[name] = {
-            **measure(outcomes(judged, target), found, yes_no=yes_no, random_state=random_state),
+            **measure(
+                outcomes(judged, target),
+                found,
+                time_s=judged["submit_s"].to_numpy(float) if "submit_s" in judged else None,
+                yes_no=yes_no,
+                random_state=random_state,
+            ),
             "fit_seconds": fitted - began,
             "predict_seconds": answered - asked,
         }

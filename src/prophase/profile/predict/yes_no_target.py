@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from prophase.profile.predict.leaf_forest import matrix, xgboost
 from prophase.profile.predict.memory import Floats
 from prophase.profile.predict.point_and_range import PointAndRange
+from prophase.stats import wilson_ends
 
 #: standard deviations to either side that hold 90 % of a normal distribution
 _REACH = 1.645
@@ -72,10 +73,7 @@ class ShareCalibrator:
         near = min(_NEIGHBOURS, held)
         start = np.clip(np.searchsorted(predicted, point) - near // 2, 0, held - near)
         share = (sums[start + near] - sums[start]) / near
-        spread = _REACH**2 / near
-        centre = (share + spread / 2) / (1 + spread)
-        away = np.sqrt(share * (1 - share) * spread + spread**2 / 4) / (1 + spread)
-        return np.maximum(centre - away, 0.0), np.minimum(centre + away, 1.0)
+        return wilson_ends(share, near, _REACH)
 
 
 def yes_no_measures(truth: Floats, predicted: Floats) -> dict[str, Any]:

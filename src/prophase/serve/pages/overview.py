@@ -88,11 +88,12 @@ def _use_chart(data: dict[str, Any]) -> Chart | None:
          "of": 100, "note": f"{one['jobs']:,} jobs"}
         for one in data["use"]
     ]  # fmt: skip
-    drawn = data["use"][0]["drawn"]
+    first = data["use"][0]
+    sure = first["reason"] or f"with 95 % intervals over {first['blocks']} days"
     least = min(data["use"], key=lambda one: one["value"])
     return bars(
         "How much of what was asked for was used",
-        f"Use over request, weighted by run time, with 95 % intervals ({drawn} drawn anew). "
+        f"Use over request, weighted by run time; {sure}. "
         f"Least: {least['name']}, {least['value']:.0f} %; the grey rest was reserved for nothing.",
         rows,
         "%",

@@ -183,8 +183,8 @@ def _risk_chart(row: dict[str, Any], history: dict[str, Any]) -> Chart | None:
     return bars(
         "The risk of being killed",
         "Share of runs above each rung of the ladder, and what the trial on the past saw "
-        "at the first rung, with its 90 % interval.",
+        "at the first rung, with its 95 % interval over days.",
         rows,
         "%",
-        level="90 %",
+        level="95 %",
     )

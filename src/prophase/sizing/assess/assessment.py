@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from prophase.sizing.assess.monthly_bill import monthly_bill, months_of
 from prophase.sizing.assess.task_groups import PREDICT, cluster_statistics, cluster_tasks
 from prophase.sizing.assess.utilisation import ALL, task_names, utilisation
 from prophase.sizing.bins.binning import best_binnings
+from prophase.stats.month import MONTH_S, span_text
 from prophase.trace.describe.column_arrays import numbers
 from prophase.trace.prices import Prices
 
@@ -77,8 +79,10 @@ class Assessment:
             )
             share = f" ({100 * saved / cost:.0f} %)" if cost > 0 else ""
             lines.append(
-                f"Requests cost {cost:,.2f} {self.currency} per month; static recommendations save "
-                f"{saved:,.2f}{share}."
+                f"Requests cost {cost:,.2f} {self.currency} per month, extrapolated from "
+                f"{span_text(self.months * MONTH_S)}; static recommendations save {saved:,.2f}{share}."
+                if math.isfinite(self.months)
+                else "No cost per month: the history is shorter than 7 days, or has no clock."
             )
         lines += [drivers_in_words(task, table) for task, table in self.drivers.items()]
         return lines + _binnings_in_words(self.binnings)

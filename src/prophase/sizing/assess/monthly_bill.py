@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,13 +10,10 @@ import pandas as pd
 
 from prophase.errors import InputError
 from prophase.sizing.assess.utilisation import task_names
+from prophase.stats import months_in
 from prophase.trace.describe.column_arrays import Floats, numbers
 from prophase.trace.describe.job_counts import instances_of
 from prophase.trace.prices import Prices
-
-HOURS_PER_MONTH = 365.25 * 24 / 12
-#: a bill of less than this is not stretched to a month
-_SHORTEST_SPAN_H = 24.0
 
 
 def per_hour(
@@ -84,24 +82,25 @@ def monthly_bill(
         memory_gib=asked("request_memory_gib", memory_gib),
         cores=asked("request_cpu_cores", cores),
     )
-    months = months_of(jobs)
     table = pd.DataFrame(
         {
             "task": tasks.to_numpy(),
-            "cost_per_month": np.nan_to_num(now) / months,
-            "advised_cost_per_month": np.nan_to_num(then) / months,
+            "cost_per_month": np.nan_to_num(now),
+            "advised_cost_per_month": np.nan_to_num(then),
         }
     )
     table = table.groupby("task", sort=False).sum().reset_index()
     table["saved_per_month"] = table["cost_per_month"] - table["advised_cost_per_month"]
-    return table.sort_values("cost_per_month", ascending=False, ignore_index=True)
+    table = table.sort_values("cost_per_month", ascending=False, ignore_index=True)
+    money = ["cost_per_month", "advised_cost_per_month", "saved_per_month"]
+    table[money] = table[money] / months_of(jobs)
+    return table
 
 
 def months_of(jobs: pd.DataFrame) -> float:
-    """Return how many months the jobs span; 1 if the span is unknown or below a day."""
+    """Return how many months the jobs span; NaN if that is unknown or less than a week."""
     first = np.fmin(numbers(jobs, "submit_s"), numbers(jobs, "start_s"))
     last = np.fmax(numbers(jobs, "end_s"), numbers(jobs, "submit_s"))
     if np.isnan(first).all() or np.isnan(last).all():
-        return 1.0
-    hours = float(np.nanmax(last) - np.nanmin(first)) / 3600
-    return hours / HOURS_PER_MONTH if hours >= _SHORTEST_SPAN_H else 1.0
+        return math.nan
+    return months_in(float(np.nanmax(last) - np.nanmin(first)))

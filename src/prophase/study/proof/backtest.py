@@ -13,8 +13,8 @@ import pandas as pd
 from prophase.errors import InputError, ParameterError
 from prophase.sim.signatures import Floats
 from prophase.sizing.recommender import Gate, recommend
+from prophase.stats import Estimate, calendar_blocks, ratio, share
 from prophase.study.proof.candidate import Candidate
-from prophase.study.proof.intervals import Estimate, kill_share, share_saved
 from prophase.study.proof.reserved_hours import (
     ProofJobs,
     climbing,
@@ -146,7 +146,6 @@ def forward_splits(
     gate: Gate | None = None,
     splits: int = 10,
     fails_after: float = 1.0,
-    seed: int = 0,
     workers: int | str = 1,
     show: Callable[[float], None] = lambda percent: None,
 ) -> SplitsFound:
@@ -182,9 +181,9 @@ def forward_splits(
     when, before, after, killed = (
         np.concatenate(part) for part in zip(*map(astuple, followed), strict=True)
     )
-    return SplitsFound(
-        found, share_saved(when, before, after, seed=seed), kill_share(killed > 0, when)
-    )
+    days = calendar_blocks(when)
+    saving = ratio(before - after, before, days).within(most=1.0)
+    return SplitsFound(found, saving, share(killed > 0, days))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from prophase.sim.sweep.resampled_traces import (
     rough,
 )
 from prophase.sim.workload import Workload
-from prophase.study.proof.intervals import block_length_s
+from prophase.stats.blocks import why_too_short
 from prophase.workers import run_all
 
 _HOUR_S = 3600.0
@@ -131,10 +131,10 @@ def replay_both(
         )
     reason = "fit on no node of this cluster"
     sides = {TODAY: today.without(stuck, reason), ADVISED: advised.without(stuck, reason)}
-    block_h = block_length_s(sides[TODAY].submit_s) / _HOUR_S
-    draws = {name: Resampler(side, block_h) for name, side in sides.items()}
+    draws = {name: Resampler(side) for name, side in sides.items()}
     blocks = draws[TODAY].blocks
-    seeds = seeds if blocks >= 2 and seeds >= 2 else 0
+    too_short = why_too_short(np.ones(blocks), "day")
+    seeds = 0 if too_short or seeds < 2 else seeds
     shared = _Shared(draws, cluster, ladder, policy, by, leave_out_unfit)
     drawn = range(AS_RECORDED, seeds + 1)
     by_seed: dict[int, dict[str, _Replay]] = {}
@@ -148,7 +148,9 @@ def replay_both(
     jobs = recorded[TODAY].jobs
     measured = {name: [by_seed[seed][name].measures for seed in drawn] for name in (TODAY, ADVISED)}
     if seeds and (said := rough(blocks)):
-        notes.append(said.replace("blocks", f"blocks of {block_h:.3g} h", 1))
+        notes.append(said)
+    if too_short:
+        notes.append(f"Changes have no interval: {too_short}.")
     counts = _counts(sides[TODAY], by)
     changes = [
         _change(key, measured, blocks, counts.get(key[1], jobs)) for key in measured[TODAY][0]
@@ -241,7 +243,7 @@ def _change(
     before, after = np.array(pairs).T
     interval = paired_change(before, after, blocks)
     # the resampled traces tell how much the change of the recorded one may vary
-    shift = (then - first) - interval.mean
+    shift = (then - first) - interval.value
     low, high = interval.low + shift, interval.high + shift
     if (before == after).all():
         low = high = then - first

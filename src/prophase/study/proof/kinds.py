@@ -64,7 +64,6 @@ def choose_kinds(
     resource: str = "memory",
     risk: float = 0.01,
     gate: Gate | None = None,
-    seed: int = 0,
 ) -> tuple[str, ...]:
     """Return the columns that name kinds of job best: task, group and task, or user and task.
 
@@ -81,7 +80,7 @@ def choose_kinds(
             subject = subject_of(with_kinds(jobs, columns, resource), resource)
         except InputError:
             return tried[0]
-        found = forward_splits(subject, risk=risk, gate=gate, splits=_TRIED, seed=seed)
+        found = forward_splits(subject, risk=risk, gate=gate, splits=_TRIED)
         saved = _saved(found, risk)
         if saved > most + 1e-9:
             best, most = columns, saved

@@ -11,9 +11,9 @@ import pandas as pd
 from prophase import units
 from prophase.plain import finite
 from prophase.short_form import ShortForm
+from prophase.stats import Estimate
 from prophase.study.proof.backtest import SplitsFound
 from prophase.study.proof.cluster_replays import Replays
-from prophase.study.proof.intervals import Estimate
 from prophase.study.proof.verdict import Limits, Verdict
 
 

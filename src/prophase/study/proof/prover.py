@@ -14,11 +14,12 @@ import pandas as pd
 from prophase.errors import InputError, ParameterError
 from prophase.sim.cluster import PLENTY, Cluster
 from prophase.sim.signatures import MEMORY, Floats
+from prophase.sim.workload import Workload
 from prophase.sizing.recommender import Gate, recommend
+from prophase.stats import Estimate, calendar_blocks, ratio, share
 from prophase.study.proof.backtest import forward_splits
 from prophase.study.proof.candidate import Candidate
 from prophase.study.proof.cluster_replays import replay_both
-from prophase.study.proof.intervals import Estimate, kill_share, share_saved
 from prophase.study.proof.kinds import with_kinds
 from prophase.study.proof.proof import Proof, TaskProof, Total
 from prophase.study.proof.reserved_hours import (
@@ -97,7 +98,7 @@ def prove(
     Examples
     --------
     >>> at = np.arange(800)
-    >>> jobs = pd.DataFrame({"job_id": at.astype(str), "task": "align", "submit_s": 600.0 * at})
+    >>> jobs = pd.DataFrame({"job_id": at.astype(str), "task": "align", "submit_s": 3000.0 * at})
     >>> jobs["duration_s"], jobs["request_memory_gib"] = 500.0, 16.0
     >>> jobs["memory_peak_gib"] = 2.0 + 0.01 * (at % 7)
     >>> proof = prove(jobs, cluster=Cluster.parse("1x0 8c 64g"), seeds=0)
@@ -126,11 +127,11 @@ def prove(
     follows = np.isin(subject.tasks, list(advice.changed))
     promised = predicted_saving(subject, advice, now)
     prices = None if prices is None else Prices.take(prices)
-    totals = _totals(subject, now, then, prices, seed)
+    totals = _totals(subject, now, then, prices)
     found_splits = None
     if splits:
         found_splits = forward_splits(
-            subject, risk=risk, gate=gate, splits=splits, fails_after=fails_after, seed=seed,
+            subject, risk=risk, gate=gate, splits=splits, fails_after=fails_after,
             workers=workers,
             show=lambda percent: show("advice at points of the past", percent),
         )  # fmt: skip
@@ -141,7 +142,7 @@ def prove(
             subject.today, advised, cluster, ladder=ladder, policy=policy, by=by, seeds=seeds,
             leave_out_unfit=leave_out_unfit, workers=workers, show=show,
         )  # fmt: skip
-    oom = kill_share(then.kills[follows] > 0, subject.today.submit_s[follows])
+    oom = share(then.kills[follows] > 0, calendar_blocks(subject.today.submit_s[follows]))
     return Proof(
         resource=resource,
         unit=advice.unit,
@@ -150,7 +151,7 @@ def prove(
         left_out=_left_out(subject),
         totals=totals,
         oom=oom,
-        oom_today=_oom_today(subject.today.jobs, resource),
+        oom_today=_oom_today(subject.today, resource),
         retries=int(then.kills[follows].sum()),
         predicted=_share(float(promised.sum()), float(now.amount_h.sum())),
         tasks=_by_task(subject, now, then, promised, follows),
@@ -186,12 +187,12 @@ def _refuse_strangers(subject: ProofJobs, advice: Candidate) -> None:
 
 
 def _totals(
-    subject: ProofJobs, now: Reserved, then: Reserved, prices: Prices | None, seed: int
+    subject: ProofJobs, now: Reserved, then: Reserved, prices: Prices | None
 ) -> list[Total]:
-    when = subject.today.submit_s
+    days = calendar_blocks(subject.today.submit_s)
 
     def total(name: str, unit: str, before: Floats, after: Floats) -> Total:
-        saved = share_saved(when, before, after, seed=seed)
+        saved = ratio(before - after, before, days).within(most=1.0)
         return Total(name, unit, float(before.sum()), float(after.sum()), saved)
 
     held = {
@@ -245,12 +246,14 @@ def _kept_tasks(subject: ProofJobs, advice: Candidate) -> dict[str, str]:
     }
 
 
-def _oom_today(jobs: pd.DataFrame, resource: str) -> Estimate:
+def _oom_today(today: Workload, resource: str) -> Estimate:
+    jobs = today.jobs
     if resource != "memory":
-        return Estimate(math.nan, math.nan, math.nan, f"nobody is killed for too few {resource}")
+        return Estimate(math.nan, reason=f"nobody is killed for too few {resource}")
     if "status" not in jobs or jobs["status"].isna().all():
-        return Estimate(math.nan, math.nan, math.nan, "the trace does not tell how jobs ended")
-    return kill_share((jobs["status"].astype("string") == "oom").fillna(False).to_numpy(bool))
+        return Estimate(math.nan, reason="the trace does not tell how jobs ended")
+    killed = (jobs["status"].astype("string") == "oom").fillna(False).to_numpy(bool)
+    return share(killed, calendar_blocks(today.submit_s))
 
 
 def _why_no_replay(subject: ProofJobs, cluster: Cluster | None) -> str:

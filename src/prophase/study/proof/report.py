@@ -7,8 +7,9 @@ from typing import Any
 
 from prophase.plain import finite
 from prophase.plural import counted
-from prophase.study.proof.intervals import Estimate
+from prophase.stats import Estimate
 from prophase.study.proof.proof import Proof
+from prophase.study.proof.verdict import in_brackets
 from prophase.study.report.charts import Chart
 from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
 from prophase.study.report.report import Finding, Report
@@ -51,7 +52,7 @@ def proof_report(
         limits=_limits(proof),
         apply=_steps(proof, advice_file),
         reproduce=Reproduction(
-            command, seeds={"bootstrap and replays": proof.settings["seed"]},
+            command, seeds={"replays": proof.settings["seed"]},
             settings=proof.settings,
         ) if command else None,
     )  # fmt: skip
@@ -89,8 +90,8 @@ def _hours(proof: Proof) -> Finding:
         {
             "what": one.name, "unit": one.unit, "today": one.today, "advised": one.advised,
             "saved_pct": 100 * one.saved.value,
-            "saved_pct_low": finite(100 * one.saved.low),
-            "saved_pct_high": finite(100 * one.saved.high),
+            "saved_pct_low": one.saved.scaled(100).ends()[0],
+            "saved_pct_high": one.saved.scaled(100).ends()[1],
         }
         for one in proof.totals
     ]  # fmt: skip
@@ -142,8 +143,8 @@ def _kept(proof: Proof) -> Finding | None:
         saving, oom = proof.splits.saving, proof.splits.oom
         text.append(
             f"Followed from point to point, runs with an advice would have reserved "
-            f"{saving.value:.1%} less ({saving.low:.1%} to {saving.high:.1%}), and {oom.value:.2%} "
-            f"({oom.low:.2%} to {oom.high:.2%}) of them would have been killed first."
+            f"{saving.value:.1%} less{in_brackets(saving)}, and {oom.value:.2%}"
+            f"{in_brackets(oom, 2)} of them would have been killed first."
         )
     chart = Chart(
         "kept", "Predicted and held-out saving at each point of the past", "points",
@@ -204,9 +205,10 @@ def _method(proof: Proof) -> list[str]:
         "of its run and climbs the ladder: 2nd request, 3rd, then twice as much each time.",
         "Hours are summed job by job, and the replay on the cluster climbs the same ladder, so "
         "both give the same sums. Jobs whose need is not known keep their request on both sides.",
-        "Savings have 95 % intervals from a bootstrap over blocks of time, kills from "
-        "Clopper-Pearson with as many runs as they count for when kills come together, changes of "
-        "waits from resampled traces that both sides share.",
+        "95 % intervals compare days (weeks from ten weeks on), because jobs of a day resemble "
+        "each other: savings by the jackknife with Student's t, kills by Clopper-Pearson with as "
+        "many runs as they count for when kills come together, changes of waits from resampled "
+        "traces that both sides share. Below three days there is no interval.",
         "A limit counts as kept only if its whole interval lies on the right side; otherwise it is "
         "not shown.",
     ]
@@ -259,8 +261,8 @@ def _steps(proof: Proof, advice_file: str) -> list[Step]:
 
 
 def _percent(name: str, found: Estimate) -> Measure:
-    low, high = _ends(100 * found.low, 100 * found.high)
-    return Measure(name, 100 * found.value, "%", low, high)
+    shown = found.scaled(100)
+    return Measure(name, shown.value, "%", *shown.ends())
 
 
 def _ends(low: float, high: float) -> tuple[float | None, float | None]:

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from prophase.errors import ParameterError
 from prophase.plain import finite
+from prophase.stats import Estimate
 from prophase.study.proof.backtest import SplitsFound
 from prophase.study.proof.cluster_replays import Replays
-from prophase.study.proof.intervals import Estimate
 
 Outcome = Literal["pass", "fail", "undecided"]
 #: of ten splits that tell nine must keep the promise; of fewer or more, the same share
@@ -123,8 +123,8 @@ def judge(
 
 
 def _saving(name: str, found: Estimate, limit: float) -> LimitCheck:
-    words = f"{name} is {found.value:.1%}{_range(found)}, asked for are {limit:.1%}"
-    holds = None if found.value >= limit else False
+    words = f"{name} is {found.value:.1%}{in_brackets(found)}, asked for are {limit:.1%}"
+    holds = False if found.known and found.value < limit else None
     if found.low >= limit:
         holds = True
     elif holds is None:
@@ -133,9 +133,9 @@ def _saving(name: str, found: Estimate, limit: float) -> LimitCheck:
 
 
 def _oom(name: str, found: Estimate, limit: float, *, exact: bool = False) -> LimitCheck:
-    words = f"{name} are {found.value:.2%}{_range(found, 2)}, allowed are {limit:.2%}"
+    words = f"{name} are {found.value:.2%}{in_brackets(found, 2)}, allowed are {limit:.2%}"
     # no advised run at all: nobody is killed
-    holds = False if found.value > limit else None
+    holds = False if found.value > limit and (exact or found.known) else None
     if holds is None and (exact or found.high <= limit or math.isnan(found.value)):
         holds = True
     elif holds is None:
@@ -144,9 +144,9 @@ def _oom(name: str, found: Estimate, limit: float, *, exact: bool = False) -> Li
 
 
 def _so_far(found: Estimate) -> str:
-    """Say why an estimate on the right side of a limit does not decide."""
-    if not math.isfinite(found.low):
-        return f", but there is no interval ({found.method})"
+    """Say why an estimate does not decide."""
+    if not found.known:
+        return f": {found.reason}"
     return ", but the interval reaches beyond: more runs would tell"
 
 
@@ -185,7 +185,8 @@ def _wait(limit: float, replays: Replays | None) -> LimitCheck:
     return LimitCheck(name, limit, grown, low, high, holds, words)
 
 
-def _range(found: Estimate, digits: int = 1) -> str:
-    if not math.isfinite(found.low):
+def in_brackets(found: Estimate, digits: int = 1) -> str:
+    """Return the interval in percent, as it follows a number; nothing if there is none."""
+    if not found.known:
         return ""
     return f" ({found.low:.{digits}%} to {found.high:.{digits}%})"

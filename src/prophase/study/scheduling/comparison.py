@@ -25,7 +25,7 @@ from prophase.sim.sweep.resampled_traces import (
     rough,
 )
 from prophase.sim.workload import Workload
-from prophase.study.proof.intervals import block_length_s
+from prophase.stats.blocks import why_too_short
 from prophase.study.scheduling.policies import (
     BALANCED,
     FIFO,
@@ -161,9 +161,9 @@ def schedule_study(
     workload = workload.without(stuck, "fit on no node of this cluster")
     base = {"place": "best_fit", "queue": "skip", **(policy or {})}
     chosen = list(policies_of(foretold.columns, workload, cluster, base))
-    block_h = block_length_s(workload.submit_s) / _HOUR_S
-    draw = Resampler(workload, block_h)
-    seeds = seeds if seeds >= 2 and draw.blocks >= 2 else 0
+    draw = Resampler(workload)
+    too_short = why_too_short(np.ones(draw.blocks), "day")
+    seeds = 0 if too_short or seeds < 2 else seeds
     tasks = list(product(range(AS_RECORDED, seeds + 1), range(len(chosen))))
     cells: dict[tuple[int, int], dict[str, dict[str, float]]] = {}
     shared = (draw, cluster, chosen, by, leave_out_unfit)
@@ -173,7 +173,9 @@ def schedule_study(
             show("replaying", 100 * len(cells) / len(tasks))
     notes = list(foretold.notes)
     if seeds and (said := rough(draw.blocks)):
-        notes.append(said.replace("blocks", f"blocks of {block_h:.3g} h", 1))
+        notes.append(said)
+    if too_short:
+        notes.append(f"Changes have no interval: {too_short}.")
     notes.append(
         "The later part starts on an empty cluster: jobs that still ran at the cut are not there."
     )

@@ -12,8 +12,9 @@ import numpy as np
 from prophase.plain import finite
 from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI, Floats
-from prophase.sim.sweep.resampled_traces import AS_RECORDED, paired_change
+from prophase.sim.sweep.resampled_traces import AS_RECORDED
 from prophase.sim.workload import Workload
+from prophase.stats import from_draws
 
 FIFO, ORACLE = "fifo", "shortest, true run times"
 NO_SHARING = "fifo, whole GPUs only"
@@ -213,7 +214,7 @@ def _half(drawn: Floats, blocks: int) -> float:
     """Return half the width of the interval of a mean over resampled traces."""
     if len(drawn) < 2 or not np.isfinite(drawn).all():
         return math.nan
-    return paired_change(np.zeros(len(drawn)), drawn, blocks).half_width
+    return from_draws(drawn, np.ones(blocks), unit="day").half_width
 
 
 def _named(name: str, value: float, low: float, high: float) -> dict[str, float]:

@@ -80,12 +80,13 @@ def _far_off(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def next_step(work: StepContext) -> StepOutcome:
     """Name the jobs whose measurement is worth most."""
-    from prophase.study.measurement_plan import next_runs, registration
+    from prophase.study.measurement_plan import month_in_words, next_runs, registration
 
     found = next_runs(work.jobs, count=max(work.plan.measure, 1), random_state=work.plan.seed)
     text = [
         f"What these kinds reserve in a month, in {found.unit} h, times how uncertain the "
-        f"prediction of {found.target} is, over the root of the runs measured so far.",
+        f"prediction of {found.target} is, over the root of the runs measured so far; "
+        f"{month_in_words(found)}.",
         f"{NEXT_FILE} registers them: prophase runs register {NEXT_FILE} --dates 2026-01-05",
     ]
     table = ResultTable(found.rows(), "Kinds of job to measure next")

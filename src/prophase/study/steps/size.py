@@ -10,6 +10,7 @@ from prophase.plain import finite
 from prophase.plural import counted
 from prophase.sizing.export_formats import export
 from prophase.sizing.recommender import Gate, as_rows, recommend
+from prophase.stats.month import span_text, why_no_month
 from prophase.study.report.parts import Measure, ResultTable
 from prophase.study.report.report import Finding, Report
 from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
@@ -33,9 +34,7 @@ def sizing_step(work: StepContext) -> StepOutcome:
     resource = _resource(work)
     gate = Gate(plan.min_runs, plan.advise_above)
     work.show("which jobs are runs of the same thing", None)
-    kind = plan.kind or choose_kinds(
-        work.jobs, resource=resource, risk=plan.risk, gate=gate, seed=plan.seed
-    )
+    kind = plan.kind or choose_kinds(work.jobs, resource=resource, risk=plan.risk, gate=gate)
     found = recommend(
         with_kinds(work.jobs, kind, resource), risk=plan.risk, gate=gate,
         resource=resource, show=lambda percent: work.show("trying advice", percent),
@@ -45,10 +44,15 @@ def sizing_step(work: StepContext) -> StepOutcome:
     kept = sum(one.keep for one in found.tasks)
     known = [one.saved_per_month for one in found.tasks if not one.keep]
     saved = sum(one for one in known if math.isfinite(one))
+    span_s = 3600 * found.span_h
+    month = (
+        f"would save {saved:,.0f} {found.unit} h a month (extrapolated from {span_text(span_s)})"
+    )
+    if why_no_month(span_s):
+        month = f"would save an unknown amount a month ({why_no_month(span_s)})"
     text = [
         f"{counted(len(found.tasks) - kept, 'task')} of {len(found.tasks):,} should ask for "
-        f"something else and would save {saved:,.0f} {found.unit} h a month; the others keep "
-        "their request, each for the reason given.",
+        f"something else and {month}; the others keep their request, each for the reason given.",
         f"Advice is per {' and '.join(kind)}. The whole of it is in {ADVICE_FILE}.",
     ]
     table = ResultTable(rows[:_ADVISED], f"In {found.unit}; those that save most first")

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.serve.pages.work import Progress
-from prophase.serve.pages.work.drawing import interval_of_ratio, interval_of_statistic
+from prophase.stats import Blocks, calendar_blocks, quantile, ratio
 from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers
 from prophase.trace.describe.job_counts import instances_of
 from prophase.trace.describe.trace_clock import span_of
@@ -148,13 +148,12 @@ def _use(jobs: pd.DataFrame) -> list[dict[str, Any]]:
         known = (asked > 0) & np.isfinite(used)
         if not known.any():
             continue
-        found = interval_of_ratio(jobs[known], used[known], asked[known])
+        found = ratio(used[known], asked[known], _days(jobs[known])).scaled(100)
         told.append(
             {
                 "name": one.name, "unit": one.unit, "jobs": int(known.sum()),
                 "asked_h": float(asked[known].sum()), "used_h": float(used[known].sum()),
-                **{key: 100 * value for key, value in found.items() if key != "drawn"},
-                "drawn": found["drawn"],
+                **found.to_dict(),
             }
         )  # fmt: skip
     return told
@@ -164,10 +163,18 @@ def _waits(jobs: pd.DataFrame) -> dict[str, Any]:
     if not has_values(jobs, "wait_s"):
         return {"missing": "the trace records no waits"}
     known = jobs[jobs["wait_s"].notna()]
-    waits = numbers(known, "wait_s")
+    waits, days = numbers(known, "wait_s"), _days(known)
     return {
         "jobs": len(known),
-        "median": interval_of_statistic(known, waits, lambda one: float(np.median(one))),
-        "p95": interval_of_statistic(known, waits, lambda one: float(np.quantile(one, 0.95))),
+        "median": quantile(waits, 0.5, days).to_dict(),
+        "p95": quantile(waits, 0.95, days).to_dict(),
         "waited_pct": float(100 * (waits > 60).mean()),
     }
+
+
+def _days(jobs: pd.DataFrame) -> Blocks:
+    """Return the day of each job; one day for all where there is no clock."""
+    clock = next((name for name in ("submit_s", "start_s") if has_values(jobs, name)), None)
+    return calendar_blocks(
+        np.zeros(len(jobs)) if clock is None else np.nan_to_num(numbers(jobs, clock))
+    )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from prophase.serve.pages.work import Progress
 from prophase.sizing.recommender import (
@@ -16,6 +15,7 @@ from prophase.sizing.recommender import (
     as_rows,
     recommend,
 )
+from prophase.stats.month import span_text, why_no_month
 from prophase.trace.trace_tables import open_trace
 
 #: tasks that are listed, those that save most
@@ -51,15 +51,14 @@ def sizing(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> di
 
 
 def _total(found: ResourceRecommendations) -> dict[str, Any]:
-    """Return what all tasks save together, with an interval over tasks drawn anew."""
-    saved = np.array([0.0 if one.keep else one.saved_per_month for one in found.tasks])
-    saved = saved[np.isfinite(saved)]
-    if len(saved) < 5:
-        return {"value": float(saved.sum()), "low": None, "high": None}
-    rng = np.random.default_rng(0)
-    drawn = saved[rng.integers(len(saved), size=(500, len(saved)))].sum(axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return {"value": float(saved.sum()), "low": float(low), "high": float(high)}
+    """Return what all tasks save together in a month, and the history that comes from."""
+    span_s = 3600 * found.span_h
+    saved = [one.saved_per_month for one in found.tasks if math.isfinite(one.saved_per_month)]
+    why = why_no_month(span_s)
+    return {
+        "value": None if why else sum(saved),
+        "from": why or f"extrapolated from {span_text(span_s)} of history",
+    }
 
 
 def _history(one: Recommendation) -> dict[str, Any]:
