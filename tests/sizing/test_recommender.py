@@ -10,6 +10,7 @@ import yaml
 
 from prophase.errors import ParameterError
 from prophase.sizing import Gate, export, recommend
+from prophase.stats import calendar_blocks, share
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def jobs() -> pd.DataFrame:
         )
     table = pd.concat(parts, ignore_index=True)
     table["job_id"] = [f"j{row}" for row in range(len(table))]
-    table["submit_s"] = 600.0 * np.arange(len(table))
+    table["submit_s"] = 6_000.0 * np.arange(len(table))
     return table
 
 
@@ -49,6 +50,28 @@ def test_a_task_far_below_its_request_gets_a_recommendation_with_a_back_tested_r
     assert found.saving > 0.8
     assert list(found.ladder) == sorted(found.ladder)
     assert found.ladder[-1] == 32.0
+
+
+def test_the_risk_that_was_tried_out_has_the_interval_that_prove_shows(jobs: pd.DataFrame) -> None:
+    steady = jobs[jobs["task"] == "NF:ALIGN"].assign(memory_peak_gib=4.0)
+    found = recommend(steady).of("ALIGN")
+    assert found is not None
+    days = calendar_blocks(steady["submit_s"].to_numpy()[-found.tried :])
+    same = share(np.zeros(found.tried, bool), days)
+    assert (found.oom, found.oom_low) == (0.0, 0.0)
+    assert found.oom_high == pytest.approx(same.high)
+
+
+def test_a_history_of_less_than_a_week_has_no_month_and_keeps_its_order(
+    jobs: pd.DataFrame,
+) -> None:
+    long, short = recommend(jobs), recommend(jobs.assign(submit_s=jobs["submit_s"] / 100))
+    assert [one.task for one in short.tasks] == [one.task for one in long.tasks]
+    for one in short.tasks:
+        assert one.keep or math.isnan(one.saved_per_month)
+    align = short.of("ALIGN")
+    assert align is not None
+    assert math.isnan(align.oom_low)
 
 
 def test_small_savings_and_few_runs_keep_the_request_and_say_why(jobs: pd.DataFrame) -> None:

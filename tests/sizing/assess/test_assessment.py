@@ -14,7 +14,8 @@ from prophase.trace.prices import Prices
 
 @pytest.fixture(scope="module")
 def runs() -> pd.DataFrame:
-    return light_and_heavy(80)
+    made = light_and_heavy(80)
+    return made.assign(submit_s=np.linspace(0, 14 * 86_400.0, len(made)))
 
 
 def test_an_assessment_says_use_groups_money_and_drivers(runs):
@@ -22,7 +23,7 @@ def test_an_assessment_says_use_groups_money_and_drivers(runs):
     told = " ".join(found.sentences())
     assert "memory" in told
     assert "light: 1 task" in told
-    assert "USD per month" in told
+    assert "USD per month, extrapolated from 14 days" in told
     assert "train is driven by attr_rows" in told
     assert "train: knowing the bin of each run" in told
     assert set(found.binnings["task"]) == {"train"}
@@ -32,8 +33,17 @@ def test_an_assessment_says_use_groups_money_and_drivers(runs):
     assert by_task.loc["load", "saved_per_month"] > 0
 
 
-def test_it_fits_into_json(runs):
-    text = json.dumps(assess(runs).to_dict(), allow_nan=False)
+def test_less_than_a_week_has_no_cost_per_month(runs):
+    short = runs.assign(submit_s=runs["submit_s"] / 14)
+    found = assess(short, prices=Prices(gib_hour=0.01, currency="USD"))
+    assert found.to_dict()["months"] is None
+    assert "No cost per month: the history is shorter than 7 days" in " ".join(found.sentences())
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.1])
+def test_it_fits_into_json(runs, factor):
+    found = assess(runs.assign(submit_s=factor * runs["submit_s"]), prices=Prices(gib_hour=0.01))
+    text = json.dumps(found.to_dict(), allow_nan=False)
     assert json.loads(text)["tasks"][0]["task"] == "load"
 
 

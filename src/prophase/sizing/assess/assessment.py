@@ -54,7 +54,7 @@ class Assessment:
             "clusters": _records(self.clusters),
             "drivers": {task: _records(table) for task, table in self.drivers.items()},
             "binnings": _records(self.binnings),
-            "months": self.months,
+            "months": self.months if math.isfinite(self.months) else None,
             "currency": self.currency,
             "notes": list(self.notes),
         }
