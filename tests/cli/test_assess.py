@@ -11,7 +11,7 @@ from tests.sizing.assess.made_runs import light_and_heavy
 def table(tmp_path) -> str:
     runs = light_and_heavy(60)
     runs["job_id"] = [f"{kind}{n}" for kind in "lt" for n in range(60)]
-    runs["submit_s"] = np.tile(np.arange(60) * 3600.0, 2)
+    runs["submit_s"] = np.tile(np.arange(60) * 21_600.0, 2)
     runs.to_csv(tmp_path / "jobs.csv", index=False)
     (tmp_path / "prices.toml").write_text("gib_hour = 0.01\n", encoding="utf-8")
     return "jobs.csv"
@@ -23,7 +23,7 @@ def test_the_table_says_what_to_ask_for_and_what_is_saved(prophase_here, table):
     assert "ask for 2" in done.stdout
     assert "predict each run" in done.stdout
     assert "Used of what was asked for: cpu 15.0 %" in done.stdout
-    assert "per month; static recommendations save" in done.stdout
+    assert "per month, extrapolated from 14.8 days; static recommendations save" in done.stdout
     assert "memory-boxes.png" in done.stdout
 
 

@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 def history(tmp_path: Path) -> Path:
     """A trace of one task in the columns of the job table."""
     lines = ["job_id,task,submit_s,duration_s,request_cpu_cores,request_memory_gib,memory_peak_gib"]
-    lines += [f"j{i},align,{1440 * i},600,2,16,{2 + 0.01 * (i % 9)}" for i in range(200)]
+    lines += [f"j{i},align,{7200 * i},600,2,16,{2 + 0.01 * (i % 9)}" for i in range(200)]
     path = tmp_path / "jobs.csv"
     path.write_text("\n".join(lines) + "\n")
     return path

@@ -12,7 +12,7 @@ from prophase.errors import StorageError
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     lines = ["job_id,task,submit_s,duration_s,request_cpu_cores,request_memory_gib,memory_peak_gib"]
-    lines += [f"j{i},align,{1440 * i},600,2,16,{2 + 0.01 * (i % 9)}" for i in range(120)]
+    lines += [f"j{i},align,{7200 * i},600,2,16,{2 + 0.01 * (i % 9)}" for i in range(120)]
     (tmp_path / "jobs.csv").write_text("\n".join(lines) + "\n")
     return tmp_path / "jobs.csv"
 

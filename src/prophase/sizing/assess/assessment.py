@@ -80,7 +80,8 @@ class Assessment:
             share = f" ({100 * saved / cost:.0f} %)" if cost > 0 else ""
             lines.append(
                 f"Requests cost {cost:,.2f} {self.currency} per month, extrapolated from "
-                f"{span_text(self.months * MONTH_S)}; static recommendations save {saved:,.2f}{share}."
+                f"{span_text(self.months * MONTH_S)}; static "
+                f"recommendations save {saved:,.2f}{share}."
                 if math.isfinite(self.months)
                 else "No cost per month: the history is shorter than 7 days, or has no clock."
             )
