@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from prophase.plain import finite
 from prophase.plural import counted
 from prophase.stats import Estimate
 from prophase.study.proof.proof import Proof
