@@ -34,7 +34,7 @@ class PolicyScore:
         """Return one row of the report."""
         return {"policy": self.policy, **self.measures.row(), **self._choices()}
 
-    def _choices(self) -> dict[str, Any]:
+    def _choices(self) -> dict[str, object]:
         return {
             "dial": self.tuned.dial,
             "hysteresis_up": self.tuned.rule.up,

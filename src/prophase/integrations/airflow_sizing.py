@@ -124,7 +124,7 @@ class _SizedBash:
 
     _sizes: Sizes
     task_id: str
-    bash_command: Any
+    bash_command: object
 
     def execute(self, context: Mapping[str, Any]) -> Any:
         """Run the command, which Airflow has filled in by now, under the recommended limit."""

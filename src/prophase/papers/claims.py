@@ -37,7 +37,7 @@ class PublishedClaim:
     data: str = ""
 
 
-def claims_of(name: str, rows: Sequence[Mapping[str, Any]]) -> list[PublishedClaim]:
+def claims_of(name: str, rows: Sequence[Mapping[str, object]]) -> list[PublishedClaim]:
     """Return the claims that the rows of a source's comparison are about.
 
     Examples

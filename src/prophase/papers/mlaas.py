@@ -18,7 +18,7 @@ from prophase.sim import Cluster, Schedule, Workload, simulate
 from prophase.trace.synth.pai import make_pai
 from prophase.trace.trace_tables import Trace, open_trace
 
-Rows = list[dict[str, Any]]
+Rows = list[dict[str, object]]
 Progress = Callable[[int, int], None]
 SHORTEST = "Shortest job first with predicted run times"
 PACKING = "Reserving and packing before load balancing"
@@ -233,7 +233,7 @@ def _saving(before: float, after: float) -> float:
 
 def _saved(
     item: str, claim: str, published: tuple[float, float], ours: float, data: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     low, high = published
     near = low - _POINTS <= ours <= high + _POINTS
     return {

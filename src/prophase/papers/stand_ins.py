@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -117,7 +116,7 @@ def slowdowns(speeds: pd.DataFrame) -> pd.Series:
     return lost.dropna().clip(lower=0.0)
 
 
-Rows = list[dict[str, Any]]
+Rows = list[dict[str, object]]
 #: README of the simulator: order -> mean completion time and wait, in s
 PAI_README = {
     "fifo": (7918.0, 2880.0),

@@ -117,7 +117,7 @@ def load_detector(path: Path | str, make: Callable[..., Detector]) -> Detector:
     return found
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _records(table: pd.DataFrame) -> list[dict[str, object]]:
     """Return the rows for JSON, which knows no NaN."""
     return [
         {str(key): None if pd.isna(value) else value for key, value in row.items()}

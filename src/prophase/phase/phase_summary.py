@@ -10,7 +10,7 @@ from prophase.phase.detector import PhaseDetector
 from prophase.phase.next_phase import score_forecasts
 
 
-def phases_as_json(detector: PhaseDetector) -> dict[str, Any]:
+def phases_as_json(detector: PhaseDetector) -> dict[str, object]:
     """Return everything about the phases, for JSON."""
     return {
         "labeller": detector.labeller,
@@ -39,7 +39,7 @@ def labels_as_json(detector: PhaseDetector, labels: pd.DataFrame) -> dict[str, A
     }
 
 
-def by_series(labels: pd.DataFrame) -> list[dict[str, Any]]:
+def by_series(labels: pd.DataFrame) -> list[dict[str, object]]:
     """Return a row per series: how often its phase changes, and which it is in at the end."""
     rows = []
     for name, part in labels.groupby("series_id", sort=False):

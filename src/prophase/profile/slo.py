@@ -101,7 +101,7 @@ def read_rules(path: Path | str) -> list[SloRule]:
     return [_rule(one, f"{source}: rule {place}") for place, one in enumerate(listed, start=1)]
 
 
-def _parse(text: str, source: Path) -> Any:
+def _parse(text: str, source: Path) -> object:
     if source.suffix.lower() in (".yaml", ".yml"):
         import yaml
 
@@ -116,7 +116,7 @@ def _parse(text: str, source: Path) -> Any:
         raise FormatError(f"{source}: is not valid TOML: {cause}. Correct that line.") from cause
 
 
-def _rule(held: Any, where: str) -> SloRule:
+def _rule(held: object, where: str) -> SloRule:
     if not isinstance(held, Mapping):
         raise FormatError(f"{where} is {held!r}, but has to be a table of metric, comparison ...")
     for name in held:
@@ -164,7 +164,7 @@ def _selector(held: Any, where: str) -> dict[str, Any]:
     }
 
 
-def _confidence(value: Any, where: str) -> float:
+def _confidence(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise FormatError(
             f"{where}: confidence is {value!r}, but lies between 0 and 1. Write for example 0.9."
@@ -179,7 +179,7 @@ class SloReport:
     #: one row per job and rule that is predicted to be broken, the likeliest first
     violations: pd.DataFrame
     #: one dict per rule
-    rules: tuple[dict[str, Any], ...]
+    rules: tuple[dict[str, object], ...]
 
     @property
     def predicted(self) -> int:
@@ -254,7 +254,7 @@ def _violations(
 
 def _summary(
     rule: SloRule, chance: Floats, predicted: np.ndarray[Any, np.dtype[np.bool_]], outcome: Floats
-) -> dict[str, Any]:
+) -> dict[str, object]:
     silent = int(np.isnan(chance).sum())
     summary: dict[str, Any] = {
         "rule": rule.name,

@@ -15,7 +15,7 @@ from prophase.errors import FormatError, ParameterError, storage_error
 _LEFT_OUT = {".git", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"}
 
 
-def keep_version(code: Any, pipeline_text: str, base: Path, versions: Path) -> tuple[str, str]:
+def keep_version(code: object, pipeline_text: str, base: Path, versions: Path) -> tuple[str, str]:
     """Keep the job code below ``versions`` and return its version and its place.
 
     Parameters

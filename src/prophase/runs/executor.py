@@ -22,7 +22,7 @@ class Assignment:
 
     id: int
     scenario: str
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, object]
     execution_date: date
     version: str
     pipeline: Pipeline

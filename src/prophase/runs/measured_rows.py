@@ -25,7 +25,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def profile_run(campaign: Campaign, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+def profile_run(campaign: Campaign, dag_id: str, run_id: str) -> list[dict[str, object]]:
     """Return one row per task of a run: allocation, highest use, duration and scenario.
 
     Attempts that failed are left out; the completed one says which it was. A run that was not

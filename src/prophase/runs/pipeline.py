@@ -38,7 +38,7 @@ class Task:
     advised_gib: tuple[float, ...]
     image: str | None
 
-    def filled_in(self, values: Mapping[str, Any]) -> list[str]:
+    def filled_in(self, values: Mapping[str, object]) -> list[str]:
         """Return the command with its placeholders replaced."""
         return [part.format_map(values) for part in self.command]
 

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from prophase.errors import FormatError, MissingFileError, ParameterError, not_among, storage_error
 
@@ -92,7 +91,7 @@ def of_task(ladders: Mapping[str, Sequence[float]], task: str | None, name: str)
 _HOW = "Write it with: prophase size WS --format json > {}"
 
 
-def _ladder(path: Path, number: int, row: Any) -> tuple[str, tuple[float, ...]] | None:
+def _ladder(path: Path, number: int, row: object) -> tuple[str, tuple[float, ...]] | None:
     """Return a task with its rungs; None if its request is to stay as it is."""
     if not isinstance(row, dict) or not row.get("task") or "advice" not in row:
         raise FormatError(

@@ -19,7 +19,7 @@ class Scenario:
     """One scenario: its name, its attributes and the dates it is run for."""
 
     name: str
-    attributes: dict[str, Any]
+    attributes: dict[str, object]
     dates: tuple[date, ...]
 
 
@@ -53,7 +53,7 @@ def read_scenarios(file: YamlFile, pipeline: Pipeline, dates: Sequence[str] = ()
     return list(found.values())
 
 
-def dates_of(text: Any) -> Iterator[date]:
+def dates_of(text: object) -> Iterator[date]:
     """Yield the dates that a text means: one, several with commas, or a range with a step.
 
     Examples
@@ -81,8 +81,8 @@ def _scenario(
     index: int,
     given: Any,
     pipeline: Pipeline,
-    defaults: dict[str, Any],
-    dates: Any,
+    defaults: dict[str, object],
+    dates: object,
 ) -> Scenario:
     at = ("scenarios", index)
     if not isinstance(given, dict) or not str(given.get("scenario", "")).strip():

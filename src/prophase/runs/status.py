@@ -13,7 +13,7 @@ from prophase.runs.states import RunState, next_state, reset_event, reset_state
 from prophase.runs.store.records import Move, Run
 
 
-def state_counts(campaign: Campaign) -> list[dict[str, Any]]:
+def state_counts(campaign: Campaign) -> list[dict[str, object]]:
     """Return how many runs are in each state that has any."""
     counts = campaign.store.counts()
     return [{"state": int(s), "what": s.label, "runs": number} for s, number in counts.items()]
@@ -71,7 +71,7 @@ def reset_runs(
     all_failed: bool = False,
     actor: str,
     reason: str = "",
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Set runs back so that workers pick them up again; return where each was and is.
 
     Parameters
@@ -102,7 +102,7 @@ def reset_runs(
     ]
 
 
-def _listed(run: Run) -> dict[str, Any]:
+def _listed(run: Run) -> dict[str, object]:
     return {
         "id": run.id,
         "scenario": run.scenario,

@@ -118,7 +118,7 @@ def task_of(job: Mapping[str, Any]) -> str:
     return next((str(job[name]) for name in NAMING if job.get(name) is not None), UNNAMED)
 
 
-def _packed(found: ResourceRecommendations) -> dict[str, Any]:
+def _packed(found: ResourceRecommendations) -> dict[str, object]:
     tasks = found.tasks
     return {
         "risk": found.risk,

@@ -263,7 +263,7 @@ def _span_h(runs: TaskRuns) -> float:
     return max((last - first) / 3600, 1.0)
 
 
-def as_rows(found: ResourceRecommendations) -> list[dict[str, Any]]:
+def as_rows(found: ResourceRecommendations) -> list[dict[str, object]]:
     """Return a row per task: requests now and recommended, risk, saving, why."""
     return [
         {

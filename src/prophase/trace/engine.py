@@ -23,7 +23,7 @@ from prophase.errors import FormatError, ParameterError, StorageError, not_among
 from prophase.trace.source_files import first_line_not_utf8, not_utf8
 
 #: measured on 5 million wide rows: smallest file and fastest write of the settings tried
-_PARQUET: dict[str, Any] = {
+_PARQUET: dict[str, object] = {
     "compression": "zstd",
     "compression_level": 1,
     "parquet_version": "v2",

@@ -54,7 +54,7 @@ class Prices:
         return price
 
     @classmethod
-    def take(cls, prices: Prices | Mapping[str, Any] | str | Path) -> Prices:
+    def take(cls, prices: Prices | Mapping[str, object] | str | Path) -> Prices:
         """Return prices as they are, from a mapping as in TOML, or from a file."""
         if isinstance(prices, Prices):
             return prices

@@ -299,7 +299,7 @@ def file_hash(path: Path) -> str:
         raise storage_error(cause, path) from cause
 
 
-def combined_hash(parts: Sequence[Any]) -> str:
+def combined_hash(parts: Sequence[object]) -> str:
     """Return one SHA-256 over several strings, in their order."""
     digest = hashlib.sha256()
     for part in parts:

@@ -91,6 +91,6 @@ def _trained(
     return trees
 
 
-def _rows(seen: Lags, decisions: Ints) -> Any:
+def _rows(seen: Lags, decisions: Ints) -> Floats:
     relative: Floats = np.log(seen.levels[decisions] / seen.scale[decisions, None])
     return np.column_stack([relative, seen.manner[decisions]]).astype(np.float32)

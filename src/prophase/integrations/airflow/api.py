@@ -134,8 +134,8 @@ class AirflowApi:
         return str(self._send("POST", f"{self.url}/auth/token", who, None)["access_token"])
 
     def _send(
-        self, method: str, address: str, body: Mapping[str, Any] | None, token: str | None
-    ) -> dict[str, Any]:
+        self, method: str, address: str, body: Mapping[str, object] | None, token: str | None
+    ) -> dict[str, object]:
         headers = {"Accept": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"

@@ -152,7 +152,9 @@ def _maintain(campaign: str, variable: str) -> int:
     return _with_worker(campaign, variable, work)
 
 
-def _with_worker(folder: str, variable: str, work: Callable[[Any, dict[str, float]], int]) -> int:
+def _with_worker(
+    folder: str, variable: str, work: Callable[[object, dict[str, float]], int]
+) -> int:
     from prophase.runs.campaign import Campaign
     from prophase.runs.worker import Worker
 

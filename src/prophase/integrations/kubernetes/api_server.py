@@ -26,7 +26,7 @@ class ApiServer:
         kubeconfig.
     """
 
-    def __init__(self, namespace: str, api_client: Any = None) -> None:
+    def __init__(self, namespace: str, api_client: object = None) -> None:
         self.namespace = namespace
         self._given_client = api_client
 
@@ -105,7 +105,7 @@ class ApiServer:
         return CoreV1Api(self._client)
 
     @cached_property
-    def _client(self) -> Any:
+    def _client(self) -> object:
         from kubernetes import client, config
 
         if self._given_client is not None:

@@ -52,7 +52,7 @@ class KubernetesExecutor:
         self,
         folder: Path,
         *,
-        api_client: Any = None,
+        api_client: object = None,
         namespace: str | None = None,
         prometheus: str | None = None,
     ) -> None:

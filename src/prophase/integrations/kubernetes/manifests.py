@@ -72,7 +72,7 @@ def scenario_map(job: Assignment) -> dict[str, Any]:
 
 def task_job(
     job: Assignment, task: Task, attempt: int, memory_gib: float, cpu_cores: float, image: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the Job of one attempt: one pod, which is never restarted by the cluster."""
     run_id = job.run_id or job.new_run_id
     labels = {
@@ -143,7 +143,7 @@ def _labels(job: Assignment) -> dict[str, str]:
     return {**MANAGED, CAMPAIGN_LABEL: job.campaign}
 
 
-def _environment(job: Assignment, values: dict[str, Any]) -> list[dict[str, str]]:
+def _environment(job: Assignment, values: dict[str, object]) -> list[dict[str, str]]:
     named = {f"PROPHASE_{key.upper()}": str(value) for key, value in job.attributes.items()}
     given = ("date", "scenario", "code", "memory_gib", "run_id", "task")
     named |= {f"PROPHASE_{key.upper()}": str(values[key]) for key in given}

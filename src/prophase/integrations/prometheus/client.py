@@ -46,7 +46,7 @@ class _TooMuch(InputError):
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect would carry the token to another address."""
 
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: object) -> None:
         return None
 
 

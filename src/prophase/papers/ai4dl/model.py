@@ -214,7 +214,7 @@ class AI4DL:
         n_new: int = 4,
         *,
         seed: int = 123,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Split a phase on the hidden features of series; the phase to split is proposed.
 
         Parts are numbered from the number of phases on. Returns ``phase``, ``new`` and the
@@ -301,7 +301,7 @@ class AI4DL:
         palette: dict[int, str] | None = None,
         col_names: Sequence[str] | None = None,
         f_name: Path | str | None = None,
-    ) -> Any:
+    ) -> object:
         """Draw the phases of an execution above two of its metrics, to a file or as a figure."""
         if not 0 <= n_exec < len(list_of_timeseries):
             raise ParameterError(
@@ -325,7 +325,7 @@ class AI4DL:
         palette: dict[int, str] | None = None,
         col_names: Sequence[str] | None = None,
         f_name: Path | str | None = None,
-    ) -> Any:
+    ) -> object:
         """Draw boxes of two metrics by phase, and how often phases occur."""
         return figures.print_variance(
             np.concatenate([np.asarray(one)[:, [cpu_idx, mem_idx]] for one in list_of_timeseries]),

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -63,7 +62,7 @@ def run_grid(
     return pd.DataFrame(rows)
 
 
-def run_cell(values: Floats, cell: GridCell) -> dict[str, Any]:
+def run_cell(values: Floats, cell: GridCell) -> dict[str, object]:
     """Cluster one cell and return its row. ``values`` are not transformed yet."""
     began = time.perf_counter()
     scaled = fit_transform(cell.transform, values)(values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any
 
 from prophase.errors import ParameterError, not_among
 from prophase.profile.clusters.assigner import NORMS
@@ -32,7 +31,7 @@ class GridCell:
     random_state: int
 
     @property
-    def axes(self) -> dict[str, Any]:
+    def axes(self) -> dict[str, object]:
         return {
             "algorithm": self.algorithm,
             "transform": self.transform,

@@ -8,7 +8,6 @@ ideals would have chosen.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -59,7 +58,7 @@ def selection_scores(grid: pd.DataFrame, ideal_clusters: float = PAPER_IDEAL) ->
 
 def best_cell(
     grid: pd.DataFrame, score: str = "equal", ideal_clusters: float = PAPER_IDEAL
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the row with the highest score; the earlier one if two are equal."""
     if score not in SCORES:
         raise ParameterError(not_among(f"score {score!r} is unknown.", score, SCORES))
@@ -77,7 +76,7 @@ def best_cell(
 
 def best_per_algorithm(
     grid: pd.DataFrame, ideal_clusters: float = PAPER_IDEAL
-) -> dict[str, dict[str, dict[str, Any]]]:
+) -> dict[str, dict[str, dict[str, object]]]:
     """Return the best cell by score and algorithm; algorithms that found no groups are absent."""
     cells = as_grid(grid)
     parts = {str(name): part for name, part in cells.groupby("algorithm")}

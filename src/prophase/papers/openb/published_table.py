@@ -65,7 +65,7 @@ def openb_table(
     seeds: Sequence[int] = (42, 43, 44),
     workers: int | str = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Run six policies on pod lists and seeds; return one row per list and policy.
 
     Parameters

@@ -34,7 +34,7 @@ def pai_table(
     *,
     workers: int | str = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Repeat every run that ``results.json`` records; return one row per run.
 
     Parameters

@@ -18,7 +18,7 @@ _STEPS = ((0, (10, 11), (15, 17)), (17, (30, 31), (35, 37)), (37, (50, 51), (55,
 _LIFTED = (10.0, 60.0, 350.0)
 
 
-def automation_rows() -> list[dict[str, Any]]:
+def automation_rows() -> list[dict[str, object]]:
     """Return a row per table and figure of the thesis' automation, with a verdict.
 
     Examples

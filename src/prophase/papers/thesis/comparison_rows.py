@@ -8,7 +8,6 @@ the thesis has no such number. DIFFERS: the inputs give another number than was 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -18,7 +17,7 @@ from prophase.papers.thesis.experiments import Experiment, best_of
 from prophase.papers.thesis.scores import Score
 from prophase.sizing.bins.binning import Binning
 
-Row = dict[str, Any]
+Row = dict[str, object]
 #: a test has few heavy runs: so many under-estimates more are within chance
 _MORE_UNDER = 2
 

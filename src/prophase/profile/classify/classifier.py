@@ -266,7 +266,9 @@ class ProfileClassifier:
             raise ParameterError("the classifier is not fitted yet. Call fit(jobs, labels) first.")
 
 
-def labels_of(jobs: pd.DataFrame, labels: Sequence[Any] | NDArray[Any] | pd.Series | str) -> Labels:
+def labels_of(
+    jobs: pd.DataFrame, labels: Sequence[object] | NDArray[Any] | pd.Series | str
+) -> Labels:
     """Return numbered labels from a sequence, or from a column of the jobs."""
     if not isinstance(labels, str):
         return numbered(labels, len(jobs))

@@ -165,7 +165,7 @@ def refuse_few_rows(values: Floats, least: int, what: str) -> None:
         )
 
 
-def cluster_statistics(values: Floats, found: Clustering, scores: Silhouettes) -> dict[str, Any]:
+def cluster_statistics(values: Floats, found: Clustering, scores: Silhouettes) -> dict[str, object]:
     """Return the statistics of the paper's Table IV for one clustering.
 
     ``silhouette`` is the mean without outliers, -1 with fewer than two clusters;

@@ -12,7 +12,7 @@ from prophase.profile.clusters.profiles import Profile
 
 def profiles_as_json(
     profiler: WorkloadProfiler, profiles: Sequence[Profile] | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return how profiles were learned and what each is.
 
     Parameters

@@ -33,7 +33,7 @@ class FittedProfiles:
     job_ids_: NDArray[np.str_]
     scores_: Silhouettes
     statistics_: dict[str, Any]
-    generator_settings_: dict[str, Any]
+    generator_settings_: dict[str, object]
     profiles_: list[Profile]
     metadata_: list[str]
     assigner_: Assigner

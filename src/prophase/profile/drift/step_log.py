@@ -50,7 +50,7 @@ class WatchStep:
     since_jobs: int
     alarms: list[dict[str, Any]]
     culprit: str
-    repair: dict[str, Any]
+    repair: dict[str, object]
     retired: list[int]
     new: list[int]
     profiles: str

@@ -7,7 +7,7 @@ as 5 %, although it is 500 %, so both readings stand side by side here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -108,7 +108,7 @@ def errors_by_group(
     return found.sort_values("q50", ascending=False, kind="stable", ignore_index=True)
 
 
-def _group(name: str, part: pd.DataFrame) -> dict[str, Any]:
+def _group(name: str, part: pd.DataFrame) -> dict[str, object]:
     error, outcome = part["error"].to_numpy(), part["outcome"].to_numpy()
     large = int((error > LARGE_PCT).sum())
     own = float(np.median(relative_errors(outcome, np.full(len(outcome), np.median(outcome)))))

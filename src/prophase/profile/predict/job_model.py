@@ -93,7 +93,7 @@ class JobModel(ShortForm):
         """A row per target: how many jobs and kinds of job it was learnt from."""
         return pd.DataFrame(self.target_rows())
 
-    def target_rows(self) -> list[dict[str, Any]]:
+    def target_rows(self) -> list[dict[str, object]]:
         """Return a row per target: how many jobs and kinds of job it was learnt from."""
         return [
             {"target": name, "jobs": len(one.history_), "kinds": len(one.history_.levels)}

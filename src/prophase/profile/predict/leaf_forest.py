@@ -80,7 +80,7 @@ FEWEST = 10
 YES_NO_FEWEST = 40
 #: outcomes kept per leaf
 _KEPT = 4
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, object] = {
     "num_parallel_tree": _TREES,
     "max_depth": 8,
     "eta": 1.0,
@@ -98,12 +98,12 @@ def xgboost() -> ModuleType:
     return module
 
 
-def matrix(seen: NDArray[Any], answers: Floats | None = None) -> Any:
+def matrix(seen: NDArray[Any], answers: Floats | None = None) -> object:
     """Return data as XGBoost wants it; NaN is missing."""
     return xgboost().DMatrix(_clean(seen), answers, nthread=1)
 
 
-def rows_for_forests(seen: NDArray[Any]) -> Any:
+def rows_for_forests(seen: NDArray[Any]) -> object:
     """Return data as :meth:`LeafForest.outcomes` takes it: a few rows are left as they are."""
     return _clean(seen) if len(seen) <= FEW else matrix(seen)
 

@@ -57,7 +57,7 @@ class Exemplars:
         weights = {name: float(np.log1p(seen[name].nunique())) for name in held}
         return cls(held, weights)
 
-    def lacking(self, job: Mapping[str, Any]) -> list[str]:
+    def lacking(self, job: Mapping[str, object]) -> list[str]:
         """Return the columns that jobs usually have and this one does not say."""
         return [name for name in self.columns if job.get(name) is None]
 

@@ -160,7 +160,7 @@ class Unpacker:
         return made
 
 
-def _history_state(history: History) -> dict[str, Any]:
+def _history_state(history: History) -> dict[str, object]:
     """Return a history's rows once, in the order they came, instead of once per key level."""
     levels = [memory.parts() for memory in history.memories]
     parts = []
@@ -173,7 +173,7 @@ def _history_state(history: History) -> dict[str, Any]:
     }
 
 
-def _class_named(name: str) -> type[Any]:
+def _class_named(name: str) -> type[object]:
     module, _, path = name.partition(":")
     found: Any = None
     if module.startswith(_OURS) and all(part.isidentifier() for part in module.split(".")):

@@ -22,7 +22,7 @@ def predicted(
     return found
 
 
-def as_rows(found: pd.DataFrame) -> list[dict[str, Any]]:
+def as_rows(found: pd.DataFrame) -> list[dict[str, object]]:
     """Return answers as JSON can hold them."""
     # column by column: pandas takes milliseconds for the rows of a table of one job
     names = [str(name) for name in found]
@@ -49,7 +49,7 @@ def described_columns(described: Sequence[Mapping[Any, Any]]) -> list[dict[str, 
 
 def predicted_rows(
     model: JobModel, jobs: Sequence[Mapping[str, Any]], targets: Sequence[str] | None = None
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Return the rows that :func:`predicted` gives for jobs passed one by one, but sooner.
 
     Examples

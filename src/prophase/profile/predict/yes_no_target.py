@@ -76,7 +76,7 @@ class ShareCalibrator:
         return wilson_ends(share, near, _REACH)
 
 
-def yes_no_measures(truth: Floats, predicted: Floats) -> dict[str, Any]:
+def yes_no_measures(truth: Floats, predicted: Floats) -> dict[str, object]:
     """Return how good probabilities were.
 
     ``roc_auc`` is the chance that a job that turned out true had got the higher answer;
@@ -105,7 +105,7 @@ def yes_no_measures(truth: Floats, predicted: Floats) -> dict[str, Any]:
 
 
 _ROUNDS = 100
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, object] = {
     "objective": "binary:logistic",
     "max_depth": 3,
     "eta": 0.15,

@@ -109,7 +109,7 @@ def _submission(
     return Submission(known, FORM, tuple(notes))
 
 
-def _owners(labels: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+def _owners(labels: Mapping[str, object], notes: list[str]) -> dict[str, object]:
     """Return who and what the labels name; the others are reported."""
     used: dict[str, str] = {}
     found: dict[str, Any] = {}

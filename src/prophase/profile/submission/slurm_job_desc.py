@@ -33,7 +33,7 @@ _TEXTS = {
 }
 
 
-def from_job_desc(fields: Mapping[str, Any]) -> Submission:
+def from_job_desc(fields: Mapping[str, object]) -> Submission:
     """Return the job of ``job_desc``; fields that nobody knows are passed over.
 
     Examples

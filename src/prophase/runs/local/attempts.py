@@ -68,7 +68,7 @@ class Attempt:
                 kill_marked(str(self.folder))
                 write_durably(self.folder / "result.json", json.dumps(self._interrupted()))
 
-    def _interrupted(self) -> dict[str, Any]:
+    def _interrupted(self) -> dict[str, object]:
         nothing = dict.fromkeys(
             ("duration_s", "memory_peak_gib", "cpu_peak_cores", "cpu_mean_cores"), 0.0
         )

@@ -248,7 +248,7 @@ class LocalExecutor:
         pid = _pid_in(place / _STARTED)
         return pid is not None and environment_has(pid, f"{_SUPERVISES}={place}")
 
-    def _outcome(self, place: Path, job: Assignment) -> dict[str, Any] | None:
+    def _outcome(self, place: Path, job: Assignment) -> dict[str, object] | None:
         return read_json(place / f"outcome-{job.resets}.json")
 
     def _deployed(self, dag_id: str) -> Path:
@@ -265,7 +265,7 @@ class LocalExecutor:
 _started: list[subprocess.Popen[bytes]] = []
 
 
-def _last_outcome(place: Path, job: Assignment) -> dict[str, Any] | None:
+def _last_outcome(place: Path, job: Assignment) -> dict[str, object] | None:
     """Return how the last execution ended; a reset of the profiling alone left it as it was."""
     for resets in range(job.resets, -1, -1):
         found = read_json(place / f"outcome-{resets}.json")

@@ -13,7 +13,7 @@ from prophase.runs.local.attempts import MEMORY_LATER, PYTHON_LATER, Attempt, at
 
 def run_spec(
     job: Assignment, run_id: str, *, code: str, allocations: str | None = None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return all that whoever runs the tasks needs to know.
 
     Parameters

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from prophase.errors import DatabaseError, MissingExtraError, StorageError
 
@@ -133,7 +133,7 @@ def _engine(url: str) -> Engine:
         ) from cause
 
     @event.listens_for(engine, "connect")
-    def prepare(raw: sqlite3.Connection, record: Any) -> None:
+    def prepare(raw: sqlite3.Connection, record: object) -> None:
         # transactions begin below, and not where the driver thinks fit
         raw.isolation_level = None
         raw.execute("PRAGMA journal_mode=WAL")
@@ -187,7 +187,7 @@ def _readable(url: str) -> Iterator[None]:
         ) from cause
 
 
-def _lasting(cause: Any, url: str) -> Exception | None:
+def _lasting(cause: object, url: str) -> Exception | None:
     """Return our error if waiting would not help."""
     said = _first_line(cause)
     if "database or disk is full" in said or "No space left" in said:
@@ -200,9 +200,9 @@ def _lasting(cause: Any, url: str) -> Exception | None:
     return None
 
 
-def _connection_died(cause: Any) -> bool:
+def _connection_died(cause: object) -> bool:
     return "terminating connection" in str(cause) or "server closed the connection" in str(cause)
 
 
-def _first_line(cause: Any) -> str:
+def _first_line(cause: object) -> str:
     return str(getattr(cause, "orig", cause)).strip().splitlines()[0].rstrip(".")

@@ -21,7 +21,7 @@ class NewRun:
     """One scenario at one date, to be registered."""
 
     scenario: str
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, object]
     version: str
     execution_date: date
 
@@ -32,7 +32,7 @@ class Run:
 
     id: int
     scenario: str
-    attributes: dict[str, Any]
+    attributes: dict[str, object]
     version: str
     execution_date: date
     state: RunState

@@ -235,7 +235,7 @@ def _listed(values: Any) -> Values:
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and value != value)
 
 
@@ -258,7 +258,7 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def _day(value: Any) -> float:
+def _day(value: object) -> float:
     """Return the day of a date such as 2020-07-01, counted from a fixed one."""
     text = str(value)
     if not _DATE.match(text):

@@ -99,7 +99,7 @@ class Description(ShortForm):
         return said
 
 
-def flat_rows(value: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
+def flat_rows(value: object, path: tuple[str, ...] = ()) -> Iterator[dict[str, object]]:
     """Yield every single number or text of a document with the part and place it is at."""
     if isinstance(value, dict):
         for key, item in value.items():

@@ -148,7 +148,7 @@ def read_mapping(path: Path | str) -> ColumnMapping:
     return ColumnMapping(path, tables, clock)
 
 
-def _table_rule(path: Path, schema: TableSchema, section: Mapping[str, Any]) -> TableRule:
+def _table_rule(path: Path, schema: TableSchema, section: Mapping[str, object]) -> TableRule:
     for key in section:
         if key not in _TABLE_KEYS:
             ours = schema.get(key) is not None and not schema.open_metrics
@@ -174,7 +174,7 @@ def _table_rule(path: Path, schema: TableSchema, section: Mapping[str, Any]) -> 
     )
 
 
-def _column_rule(path: Path, schema: TableSchema, target: str, spec: Any) -> ColumnRule:
+def _column_rule(path: Path, schema: TableSchema, target: str, spec: object) -> ColumnRule:
     place = f"{path}: [{schema.name}.columns] {target}"
     column = schema.get(target)
     if column is None or target == "source":
@@ -248,14 +248,14 @@ def _check_unit(place: str, column: Column, unit: str) -> None:
         ) from cause
 
 
-def _constant(place: str, column: Column, value: Any) -> str | float:
+def _constant(place: str, column: Column, value: object) -> str | float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if (column.kind == "number" and not number) or not isinstance(value, int | float | str):
         raise ParameterError(f"{place}: constant is {value!r}, but the column holds a number.")
     return str(value) if column.kind == "text" else float(value) if number else str(value)
 
 
-def _separator(path: Path, schema: TableSchema, value: Any) -> str | None:
+def _separator(path: Path, schema: TableSchema, value: object) -> str | None:
     if value is None:
         return None
     separator = _SEPARATORS.get(str(value), value)
@@ -278,7 +278,7 @@ def _words(path: Path, schema: TableSchema, section: Mapping[str, Any], key: str
     return words
 
 
-def _status(path: Path, schema: TableSchema, words: Any) -> dict[str, str]:
+def _status(path: Path, schema: TableSchema, words: object) -> dict[str, str]:
     for word, status in words.items() if isinstance(words, dict) else ():
         if status not in STATUSES:
             raise ParameterError(

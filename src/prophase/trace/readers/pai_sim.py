@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import ibis
 
@@ -101,7 +100,7 @@ def _results(dump: Dump, file: SourceFile) -> ibis.Table:
     )
 
 
-def _result_rows(file: SourceFile) -> Iterator[dict[str, Any]]:
+def _result_rows(file: SourceFile) -> Iterator[dict[str, object]]:
     try:
         yield from json.loads(file.path.read_text(encoding="utf-8"))["results"]
     except (json.JSONDecodeError, KeyError, TypeError) as cause:

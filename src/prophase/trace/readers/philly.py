@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import ibis
 
@@ -61,7 +60,7 @@ def _from_log(dump: Dump, file: SourceFile) -> ibis.Table:
     )
 
 
-def _log_rows(file: SourceFile) -> Iterator[tuple[Any, ...]]:
+def _log_rows(file: SourceFile) -> Iterator[tuple[object, ...]]:
     """Yield one row per job: first attempt's start to last attempt's end."""
     try:
         jobs = json.loads(file.path.read_text(encoding="utf-8"))

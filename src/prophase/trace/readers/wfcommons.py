@@ -81,7 +81,7 @@ def _jobs(sheet: Sheet) -> ibis.Table:
     )
 
 
-def _rows_of_run(file: SourceFile) -> Iterator[tuple[Any, ...]]:
+def _rows_of_run(file: SourceFile) -> Iterator[tuple[object, ...]]:
     """Yield one row per task of a WfFormat file."""
     try:
         run = json.loads(file.path.read_text(encoding="utf-8"))

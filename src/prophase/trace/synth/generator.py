@@ -54,7 +54,7 @@ class Generator:
             values[name] = _converted(f"{self.name}: {option}", text, defaults[name])
         return self.make(**values, random_state=random_state)
 
-    def make_from_values(self, parameters: Mapping[str, Any], *, random_state: int) -> Trace:
+    def make_from_values(self, parameters: Mapping[str, object], *, random_state: int) -> Trace:
         """Make the trace with parameters as the function takes them."""
         for name in parameters:
             self._check_parameter(name)

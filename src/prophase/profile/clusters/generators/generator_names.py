@@ -87,7 +87,9 @@ def _rules(jobs: pd.DataFrame, given: Mapping[str, Any], random_state: int) -> G
     return Rules(rules_of_column(jobs, _label(jobs, given)))
 
 
-def _semi_supervised(jobs: pd.DataFrame, given: Mapping[str, Any], random_state: int) -> Generator:
+def _semi_supervised(
+    jobs: pd.DataFrame, given: Mapping[str, object], random_state: int
+) -> Generator:
     return SemiSupervised(_label(jobs, given))
 
 
@@ -99,7 +101,7 @@ def _autoencoder(jobs: pd.DataFrame, given: Mapping[str, Any], random_state: int
     )
 
 
-def _label(jobs: pd.DataFrame, given: Mapping[str, Any]) -> str:
+def _label(jobs: pd.DataFrame, given: Mapping[str, object]) -> str:
     column = str(given.get("label", _LABEL))
     if column not in jobs or jobs[column].isna().all():
         said = f"no job has a value in the column {column!r} to take labels from."
@@ -108,7 +110,7 @@ def _label(jobs: pd.DataFrame, given: Mapping[str, Any]) -> str:
     return column
 
 
-_Make = Callable[[pd.DataFrame, Mapping[str, Any], int], Generator]
+_Make = Callable[[pd.DataFrame, Mapping[str, object], int], Generator]
 _DENSITY = ("min_cluster_size", "min_samples", "metric")
 #: name -> what makes it, and its settings
 GENERATORS: dict[str, tuple[_Make, tuple[str, ...]]] = {

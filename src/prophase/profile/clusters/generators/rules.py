@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.errors import (
     FormatError,
@@ -135,7 +136,7 @@ def read_rules(path: Path) -> list[Rule]:
         raise FormatError(f"{path}: {cause}") from cause
 
 
-def _meets(rule: Rule, jobs: pd.DataFrame) -> Any:
+def _meets(rule: Rule, jobs: pd.DataFrame) -> NDArray[np.bool_]:
     meets = np.ones(len(jobs), dtype=bool)
     for column, tests in rule.when.items():
         if column not in jobs:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from prophase.profile.predict.history import Question
@@ -14,7 +12,7 @@ from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.training_features import features, lessons
 
 _ROUNDS = 100
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[str, object] = {
     "objective": "reg:quantileerror",
     "quantile_alpha": np.array([0.05, 0.5, 0.95]),
     "max_depth": 5,
