@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from prophase import __version__
-from prophase.cli import provenance as made_from
+from prophase.cli import provenance
 from prophase.cli.main import COMMANDS, app
 from prophase.trace.workspace import Workspace
 
@@ -119,7 +119,7 @@ def test_json_is_short_for_its_format_anywhere_but_behind_two_dashes(prophase_he
 
 
 def test_no_command_reads_a_trace_without_noting_its_hash():
-    folder = Path(made_from.__file__).parent
+    folder = Path(provenance.__file__).parent
     for path in folder.rglob("*.py"):
-        if path.name != "made_from.py":
-            assert "trace.loading import open_trace" not in path.read_text(), path
+        if path.name != "provenance.py":
+            assert "trace.trace_tables import open_trace" not in path.read_text(), path

@@ -1,4 +1,4 @@
-"""What a decision can see: summaries of the samples of its run before it."""
+"""What a decision can see of its run: summaries and lags of the samples before it."""
 
 from __future__ import annotations
 

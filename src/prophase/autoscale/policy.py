@@ -1,4 +1,4 @@
-"""When an allocation really changes: small differences are not worth a resize."""
+"""What a scaling policy is: it plans allocations from the past, without needless resizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every policy on the same series: learned and tuned on fit series, judged on others."""
+"""Every policy on the same unseen series, and how allocation grows with satisfaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published sources: what they are, and where their data are looked for."""
+"""The published sources: tables, figures, our commands, and where their data are looked for."""
 
 from __future__ import annotations
 

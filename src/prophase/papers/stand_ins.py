@@ -1,4 +1,4 @@
-"""Other real traces that answer in kind what a source's data at hand cannot."""
+"""Other real traces, or synthetic data, that answer in kind when a source's data are not here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far two labellings of the same samples agree."""
+"""How far two labellings agree, and which of several explains a series best."""
 
 from __future__ import annotations
 

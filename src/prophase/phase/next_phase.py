@@ -1,4 +1,4 @@
-"""Which phase comes next, and when? Learned from stays and what followed them."""
+"""Which phase comes next, and when; and how good such forecasts are where something changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars: how much of each request is used, and what drives the memory of a task."""
+"""Figures and tables of an assessment: use of each request, and what drives a task's memory."""
 
 from __future__ import annotations
 

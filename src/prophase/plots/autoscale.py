@@ -1,4 +1,4 @@
-"""Figures of allocations over time."""
+"""Figures of allocations: one series under each policy, and what satisfaction costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of run times and waits: histogram, distribution functions, classes."""
+"""Figures of run times and waits, and of the laws fitted to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phases as circles, and arrows for how often one follows another."""
+"""Figures of a phase detector: transitions as a graph, and all of its figures into a folder."""
 
 from __future__ import annotations
 

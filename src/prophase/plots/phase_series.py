@@ -1,4 +1,4 @@
-"""A colour per phase, the same in every figure."""
+"""Series with a colour per phase: plain, two overlaid, with phases, and both."""
 
 from __future__ import annotations
 

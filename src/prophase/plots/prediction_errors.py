@@ -1,4 +1,4 @@
-"""Distribution of relative errors: Fig. 5a of the paper, and what its reading claims."""
+"""Figures of an evaluation, among them the errors' distribution (Fig. 5a of the paper)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time axis of a schedule: dates where the trace has them, else hours or days."""
+"""Figures of a schedule over time: what is used, free or of no use, and who waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task: its peaks so far, what the next may be, and the ladder of requests."""
+"""Figures of sizing: one task with its ladder, its first runs, and waste against kills."""
 
 from __future__ import annotations
 

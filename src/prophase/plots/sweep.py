@@ -1,4 +1,4 @@
-"""Figure of a sweep: two measures of every combination, and those that no other beats."""
+"""The Pareto figure of a sweep, its ranked tables and its report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of what a trace holds: nodes, usage metrics, missing values."""
+"""Figures of what a trace holds: nodes, metrics, missing values, use of requests, recurrence."""
 
 from __future__ import annotations
 

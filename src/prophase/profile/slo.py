@@ -1,4 +1,4 @@
-"""Rules of a small file: a metric, a comparison, a value, for whom, and how surely.
+"""Service-level rules from a small file, which jobs will break them, and how right that was.
 
 ::
 

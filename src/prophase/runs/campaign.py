@@ -1,4 +1,4 @@
-"""A campaign: one folder, one database, one pipeline, many runs."""
+"""A campaign: one folder, one database, one pipeline, many runs; and the built-in example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an executor must be able to do, and where executors are found."""
+"""What an executor must be able to do, where executors are found, and one that does nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profiling module: from a DAG id and a run id to one row per task."""
+"""The profiling module: from a DAG id and a run id to one row per task, and back to ``trace``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory the next attempt gets. Standard library only."""
+"""What past attempts at a task mean for the next, and its memory. Standard library only."""
 
 from __future__ import annotations
 

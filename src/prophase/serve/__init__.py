@@ -6,10 +6,10 @@ How the parts meet
 router of ``serve/api`` below ``/v1``, and the ``router`` of ``serve/pages`` and ``serve/submit``
 as they are.
 
-*The library.* A route takes ``held: HeldNow`` (``access.py``) and gets the workspace as it is at
-that moment: ``held.model``, ``held.classifier``, ``held.profiler``, ``held.table("jobs")``,
-``held.answer(key, make)`` to compute something once per reload. A reload replaces the whole
-``Held`` in one step; a request keeps the one it began with.
+*The workspace.* A route takes ``loaded: LoadedWorkspaceNow`` (``dependencies.py``) and gets the
+workspace as it is at that moment: ``loaded.model``, ``loaded.classifier``, ``loaded.profiler``,
+``loaded.table("jobs")``, ``loaded.answer(key, make)`` to compute something once per reload. A
+reload replaces the whole ``LoadedWorkspace`` in one step; a request keeps the one it began with.
 
 *Who may.* ``dependencies=[Depends(require("read"))]`` on a router or a route; roles are read,
 feedback and admin (admin has all). ``who: Caller`` as a parameter names the caller.
@@ -26,7 +26,7 @@ Unsafe methods are refused when a browser says they come from another site, so f
 token; they are read with ``form_of(request)`` (``forms.py``).
 
 *Long work.* ``tasks: TasksNow``; ``tasks.start(kind, arguments, who)`` runs a function of
-``background/kinds.py`` in a process of its own and returns a ``Task`` at once; ``tasks.get(id)``
+``background/task_kinds.py`` in a process of its own and returns a ``Task`` at once; ``tasks.get(id)``
 has its state, step, percent and result; ``tasks.cancel(id)`` ends it. Over HTTP: ``/v1/tasks``.
 """
 

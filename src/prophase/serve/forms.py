@@ -1,4 +1,4 @@
-"""Fields of a form that a browser sent."""
+"""Fields and addresses that a browser sent."""
 
 from __future__ import annotations
 

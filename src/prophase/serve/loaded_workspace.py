@@ -1,4 +1,4 @@
-"""The files of a workspace that a service keeps an eye on."""
+"""A workspace in memory, replaced in one step when its files change."""
 
 from __future__ import annotations
 

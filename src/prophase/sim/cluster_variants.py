@@ -1,4 +1,4 @@
-"""Clusters by name: the trace's own nodes, a share of them, or a short form."""
+"""Clusters by name: the trace's nodes, a share of them, a short form, more or fewer nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same jobs with other requests: advised ones, or whole GPUs only."""
+"""The same jobs with other requests: recommended ones, one sizer's, or whole GPUs only."""
 
 from __future__ import annotations
 

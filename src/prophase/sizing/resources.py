@@ -1,4 +1,4 @@
-"""The resources a request names, and the columns of the job table that measure each."""
+"""The resources a request names, the columns that measure each, and friendly rounding."""
 
 from __future__ import annotations
 

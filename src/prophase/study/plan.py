@@ -1,4 +1,4 @@
-"""The plan of a study: which trace, which cluster, which limits, and every seed."""
+"""The plan of a study: trace, cluster, limits and every seed; checked before any work begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learn every model that a workspace answers from: predictions, requests, profiles."""
+"""Train every model a workspace answers from, with the settings of its prophase.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the importer does to every row: derive, check against the schema, keep by rule.
+"""What the importer does to every row: derive, check, keep by rule, and stop at damage.
 
 All of it is expressions, so it costs no second pass and runs on any engine.
 """

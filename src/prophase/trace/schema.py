@@ -1,4 +1,4 @@
-"""The three tables every source becomes: jobs, usage, nodes.
+"""The three tables every source becomes (jobs, usage, nodes), and their check in memory.
 
 Each column has one spelling, a unit in its name, a range, and a mark that says
 when its value is known. Predictors accept only what is known at submit time.

@@ -1,4 +1,4 @@
-"""Ways of writing a time or an amount as text, as expressions and as slow twins in Python.
+"""Ways of writing a time or an amount as text, as expressions and in Python.
 
 The expression reads a whole column; the twin says whether a single cell can be read, to
 name the line of one that cannot.

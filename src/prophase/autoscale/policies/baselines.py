@@ -1,4 +1,4 @@
-"""Static: one allocation for every run, for all its life."""
+"""Policies to beat: one allocation for all, the recent maximum, and the oracle's bound."""
 
 from __future__ import annotations
 

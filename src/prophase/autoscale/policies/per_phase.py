@@ -1,4 +1,4 @@
-"""Relative per phase: recent use, and how far use rises above it in this phase."""
+"""Policies by phase: relative to recent use, or absolute as AI4DL does."""
 
 from __future__ import annotations
 

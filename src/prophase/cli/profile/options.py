@@ -1,4 +1,4 @@
-"""Where the subcommands of a profile find its model file, and the jobs it was learnt from."""
+"""The model file of a profile command, the jobs it was fitted on, and jobs with their profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""prophase runs init: make a campaign."""
+"""prophase runs init, register, set, demo: make a campaign and change it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""prophase runs profile: the rows of one run."""
+"""prophase runs profile, export: the measured rows of a run, and all of them as a workspace."""
 
 from __future__ import annotations
 

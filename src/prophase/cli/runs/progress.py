@@ -1,4 +1,4 @@
-"""prophase runs status: how far is the campaign?"""
+"""prophase runs status, show, reset: how far a campaign and its runs are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""prophase runs work: be a worker."""
+"""prophase runs work, tick: be a worker, or do one round for cron or another scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt at a task, as the API server shows it: a Job and its pod."""
+"""One attempt at a task: its Job and pod at the API server, and what it used."""
 
 from __future__ import annotations
 

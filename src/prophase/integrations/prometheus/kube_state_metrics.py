@@ -1,4 +1,4 @@
-"""Nodes as kube-state-metrics reports them."""
+"""Nodes and pods as kube-state-metrics reports them: times, requests, endings."""
 
 from __future__ import annotations
 

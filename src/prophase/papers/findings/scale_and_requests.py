@@ -1,4 +1,4 @@
-"""How large the trace is, and how many instances start together."""
+"""How large the trace is, how many instances start together, what they request and use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One claim of the paper beside what we find."""
+"""Claims and numbers as the paper prints them, beside what we find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ours: a line through logarithms that reaches beyond what was seen, and a tuned margin.
+"""Every classifier by name, and one of ours: a line through logarithms with a tuned margin.
 
 A classifier cannot name a bin that no run it learned from was in, and the heaviest bins have
 runs of two or three scenarios only. A line can: the logarithm of a run's need above the least

@@ -1,4 +1,4 @@
-"""Rows of the comparison: a printed number, ours, and a verdict in one word.
+"""Rows of the comparison: a printed number or a reading of a figure, ours, and a verdict.
 
 reproduced: comes out of the thesis' own inputs. in kind: comes out on data of the same shape.
 differs in kind: it does not there. contradicted: another of its tables says otherwise. ours:

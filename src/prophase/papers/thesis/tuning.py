@@ -1,4 +1,4 @@
-"""Stratified splits: by run as in the thesis, or by scenario, so that tests hold unseen ones."""
+"""Stratified splits by run or by scenario, and Bayesian search of settings on them."""
 
 from __future__ import annotations
 

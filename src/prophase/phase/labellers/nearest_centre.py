@@ -1,4 +1,4 @@
-"""Labellers that look at the samples up to now through a function and take the nearest centre."""
+"""Labellers that take the nearest centre of k-means: of single samples, or of recent ones."""
 
 from __future__ import annotations
 

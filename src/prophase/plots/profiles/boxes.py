@@ -1,4 +1,4 @@
-"""Boxes per profile, sorted by spread: Fig. 4 of the paper, for any metric."""
+"""Boxes per profile for any metric (Fig. 4 of the paper), and the silhouettes of jobs."""
 
 from __future__ import annotations
 

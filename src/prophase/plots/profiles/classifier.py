@@ -1,4 +1,4 @@
-"""Who was taken for whom: true against answered profiles."""
+"""Figures of a profile classifier: confusion, importance, and SHAP over jobs and of one."""
 
 from __future__ import annotations
 

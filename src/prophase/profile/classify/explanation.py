@@ -1,4 +1,4 @@
-"""Why that profile? Importance over all jobs, and what pushed one job where (TreeSHAP).
+"""Why that profile? Importance over all jobs, TreeSHAP of one, and trees as text.
 
 SHAP values come from XGBoost itself and are in log-odds: a value of 0.7 doubles the odds of
 the profile. They are taken per one-hot word and added up per metadata column, so that "not

@@ -1,4 +1,4 @@
-"""Steps of a watcher: what it noticed and did, as they go into the log."""
+"""Steps of a watcher, what it noticed and did, and the log they are added to."""
 
 from __future__ import annotations
 

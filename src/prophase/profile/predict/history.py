@@ -1,4 +1,4 @@
-"""The finished jobs a predictor has learned from, by every key level."""
+"""The finished jobs a predictor has learned from, by every key level, with their medians."""
 
 from __future__ import annotations
 

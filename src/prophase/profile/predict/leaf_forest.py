@@ -1,4 +1,4 @@
-"""The leaves of a few rows, found without XGBoost: calling it takes longer than the walk itself."""
+"""Forests from XGBoost whose leaves remember outcomes, walked without XGBoost for a few rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finished jobs that stand in for what a job does not say.
+"""Answers for jobs that lack usual columns: finished jobs stand in for what they do not say.
 
 A method has hardly ever seen a job without a queue or a request, so leaving such a column
 out would ask it something it never learned. Instead, the column is filled from finished jobs

@@ -1,4 +1,4 @@
-"""Several opinions made one distribution: each counts as much as it has deserved.
+"""Several opinions made one distribution, weighted by merit, and the one number picked from it.
 
 An *opinion* is a set of equally likely outcomes per job, in logarithms. Its weight comes from
 how likely it made the outcomes of jobs it had not trained on (a linear pool, fitted by

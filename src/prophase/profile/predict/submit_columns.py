@@ -1,4 +1,4 @@
-"""A few jobs as plain arrays: what methods read of a job table, without a table's cost.
+"""What a predictor may see of a job: columns known at submission, as plain arrays, and its clock.
 
 Making a DataFrame of one job and reading its columns takes longer than the answer itself.
 """

@@ -1,4 +1,4 @@
-"""What learning methods see of a job: per key level what is remembered, and its numbers."""
+"""What learning methods see of a job, and which finished jobs they are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets that are true or false, such as ``status=oom``: the answer is a probability.
+"""Targets that are true or false, such as ``status=oom``: probabilities by boosted trees.
 
 The range around it bounds the share of jobs that turned out true among earlier ones that had
 got about the same answer, with 90 % confidence.

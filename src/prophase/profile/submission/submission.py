@@ -1,4 +1,4 @@
-"""A job that is about to be submitted: its columns, and what of its file was not used."""
+"""A job that is about to be submitted: its columns, from plain fields under everyday names."""
 
 from __future__ import annotations
 

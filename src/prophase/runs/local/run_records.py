@@ -1,4 +1,4 @@
-"""What is written down of a run before its tasks begin: commands, order, memory."""
+"""What is written down of a run: its commands beforehand, one row per attempt afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs, claims and moves as values, and how they are rows of tables."""
+"""Runs, leases and moves as values, how they are rows of tables, and how they are queried."""
 
 from __future__ import annotations
 

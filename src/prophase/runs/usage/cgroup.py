@@ -1,4 +1,4 @@
-"""Counters and limits of control groups, version 2. Standard library only."""
+"""Control groups, version 2: counters, and memory limits that are real. Standard library only."""
 
 from __future__ import annotations
 

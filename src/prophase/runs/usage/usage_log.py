@@ -1,4 +1,4 @@
-"""Samples as a table: read what a logger has written, even one that was killed."""
+"""Log the usage of a command or of a stretch of code, and read what a logger has written."""
 
 from __future__ import annotations
 

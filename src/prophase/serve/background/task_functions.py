@@ -1,4 +1,4 @@
-"""Replays, comparisons and sizes in the background, with the results of the commands."""
+"""Background tasks (replay, compare, size, prove, import, learn), with the commands' results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models and profiles that have learnt from reported jobs, without a refit."""
+"""Models updated from reported jobs without a refit, so that none counts twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a request meant for us, and from us? Against other web sites that use a user's browser."""
+"""Rules against other web sites that use a user's browser, and the headers of every answer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The pages of the dashboard: server-rendered, one file of routes per page.
 
-``rendering.py`` fills the templates, ``prepared.py`` computes what takes long in processes of
+``templates.py`` fills the templates, ``page_cache.py`` computes what takes long in processes of
 its own (``work/``), ``charts.py`` says what is drawn. Charts and styles are in ``static/``.
 """
 

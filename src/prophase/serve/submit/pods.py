@@ -1,4 +1,4 @@
-"""Where an object of Kubernetes describes its pods, and which job each description stands for."""
+"""Where a Kubernetes object describes its pods, which job each is, and which attempt."""
 
 from __future__ import annotations
 

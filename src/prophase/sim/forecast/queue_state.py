@@ -1,4 +1,4 @@
-"""Put running jobs back where they stand, so that free room is as scattered as it is.
+"""The queue at one instant: what has finished, what runs where and since when, what waits.
 
 ``simulate`` has no word for "this job is on that node", but nodes have features and jobs may
 demand them: each node, or small group of nodes, gets a feature that its running jobs demand.

@@ -1,4 +1,4 @@
-"""Widen intervals by what past forecasts missed, so that they hold what they promise."""
+"""When a waiting job starts: the queue run forward many times, with honest intervals."""
 
 from __future__ import annotations
 

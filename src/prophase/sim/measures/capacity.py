@@ -1,4 +1,4 @@
-"""Time averages: how much of something there was, on average, in every bin of time."""
+"""What the cluster had over time: GPUs, cores and memory, averaged in bins of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who held what, from when to when: attempts with their amounts, instances with their nodes."""
+"""Who held what, and who waited, from when to when."""
 
 from __future__ import annotations
 

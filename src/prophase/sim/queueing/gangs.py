@@ -1,4 +1,4 @@
-"""Gangs: jobs that take several servers at once.
+"""Gangs: jobs that take several servers at once, and their exact throughput at saturation.
 
 First come, first served leaves servers idle in front of a large job, so a pool of gangs is
 full before its utilisation is 100 %. How far before is the throughput of the *saturated*

@@ -1,4 +1,4 @@
-"""One server, Poisson arrivals, any service time: Pollaczek and Khinchine."""
+"""Poisson arrivals, any service time: one server (Pollaczek and Khinchine), or several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Service targets as people write them: ``P(wait > 60 s) < 5%``."""
+"""Service targets, rates and classes of jobs as people write them: ``P(wait > 60 s) < 5%``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The jobs of a trace as customers of one pool of servers."""
+"""A trace beside theory: rates, what the formulas say, the exact waits, what fails and why."""
 
 from __future__ import annotations
 

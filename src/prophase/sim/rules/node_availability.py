@@ -1,4 +1,4 @@
-"""When nodes are away: planned (they run out first) or failed (their jobs start again)."""
+"""When nodes are away: planned, failed, closed, or not booted by the autoscaler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that the rules share."""
+"""Rules as people write them: ``'checkpoint=10min,restart=30s'``, a mapping, or a table's path."""
 
 from __future__ import annotations
 

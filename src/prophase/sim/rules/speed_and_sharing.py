@@ -1,4 +1,4 @@
-"""Jobs that share a GPU slow each other down: by a stated factor, or by a measured table."""
+"""Speeds of GPU types, and how jobs that share a GPU slow each other down: stated or measured."""
 
 from __future__ import annotations
 

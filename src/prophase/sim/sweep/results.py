@@ -1,4 +1,4 @@
-"""What a sweep found: means with intervals, who is best, and who is on the Pareto front."""
+"""What a sweep found: means with intervals, the best, the Pareto front; saved and read again."""
 
 from __future__ import annotations
 

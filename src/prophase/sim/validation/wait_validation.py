@@ -1,4 +1,4 @@
-"""Take from a job table all that the real scheduler decided, so that a replay cannot peek."""
+"""The waits of a replay that cannot peek beside those the trace recorded, class by class."""
 
 from __future__ import annotations
 

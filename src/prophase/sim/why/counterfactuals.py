@@ -1,4 +1,4 @@
-"""Worlds without a cause: the same jobs where it cannot keep anybody waiting.
+"""The same jobs where a cause cannot keep anybody waiting, and what its removal does to waits.
 
 Each function returns the changed workload, cluster and settings, or a sentence that says why
 there is nothing to remove.

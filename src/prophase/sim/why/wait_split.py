@@ -1,4 +1,4 @@
-"""What each attempt of a schedule asked for, since when, and its place in the queue."""
+"""Split the waiting time of a schedule by cause: arrays in, one sweep, arrays out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KRR, Robusta's recommender: the highest use ever seen and 15 % more."""
+"""Recommenders of Kubernetes: Robusta's KRR, and the vertical pod autoscaler as it really works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users do today: every task asks for what its author wrote down."""
+"""The simplest sizers: the user's request, a little more than was seen, a percentile per group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bins of memory: a task asks for the upper edge of the bin its peak is predicted to fall into.
+"""Bins of memory: a task requests the upper edge of its predicted bin; the best bins of any task.
 
 Few bins, well placed, come close to asking for exactly what is needed. The search is exact:
 dynamic programming over all edges on a grid finds what trying every combination would.

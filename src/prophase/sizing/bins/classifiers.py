@@ -1,4 +1,4 @@
-"""Rare bins made as large as the largest: by duplicates, or by SMOTE's interpolation."""
+"""The two classifiers of bins, support vectors and boosted trees, with rare bins resampled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of one task, in arrays that grow."""
+"""What is remembered of one task, in arrays that grow, and whether it has become another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The literature's protocol: some history of every task first, then the rest in random order."""
+"""Several sizers on one trace, beside today's requests, with the literature's warm start."""
 
 from __future__ import annotations
 

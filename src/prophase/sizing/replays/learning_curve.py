@@ -1,4 +1,4 @@
-"""How a sizer learns: what it asks for at the first, second, ... hundredth run of a task.
+"""How a sizer learns: what it requests from the first run of a task on.
 
 The same counted from a change of a task's code says how fast it notices, and what it costs
 until then.

@@ -1,4 +1,4 @@
-"""Name what an advice is for by columns of the job table."""
+"""Which jobs are runs of the same thing: what a recommendation is given for, by columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same jobs on the same cluster under each policy, on the trace and on resampled ones."""
+"""The same jobs on the same cluster under each policy, beside what the study of PAI published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policies of a schedule study: orders by what is known, sharing, and where jobs go."""
+"""The policies of a schedule study, each judged beside fifo and the oracle."""
 
 from __future__ import annotations
 

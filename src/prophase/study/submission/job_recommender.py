@@ -1,4 +1,4 @@
-"""The counsel for one job: what is expected of it, and what it should ask for."""
+"""Recommendations for one job at a time from what a workspace has learned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node inventory: what kinds of nodes there are and what they add up to."""
+"""The node inventory, and the usage series of containers, VMs and jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks look at: the tables, the raw files below them, and what the user declared."""
+"""How checks are declared and found, and what they look at: tables, raw files, declarations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a generator of synthetic traces is, and how generators are found by name.
+"""What a generator of synthetic traces is, how it is found by name, and its tables as CSV files.
 
 A generator is a function ``make_<name>(..., random_state=0)`` that returns a Trace
 whose ``truth`` holds what a real trace lacks: profiles, phases, hidden factors.

@@ -1,4 +1,4 @@
-"""When jobs arrive: a week of office hours, nights and weekends, with busy and quiet spells."""
+"""When PAI-like jobs arrive in a week, and the node inventory such a load asks for."""
 
 from __future__ import annotations
 

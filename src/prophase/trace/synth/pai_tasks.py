@@ -1,4 +1,4 @@
-"""The tasks of each group: role, requests, gang and latent profile, the same in every run."""
+"""The tasks of each PAI-like group: role, requests, gang, latent profile, and what they use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws of the PAI-like world: what the published figures fix, written as tables.
+"""The laws and latent profiles of the PAI-like world, as the published figures fix them.
 
 Figures: Weng et al., "MLaaS in the Wild", NSDI 2022, for requests, waits, gangs and
 recurrence; Table I of the Polaris profiler paper for the mix of workloads. Levels of

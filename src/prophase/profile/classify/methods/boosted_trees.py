@@ -1,4 +1,4 @@
-"""XGBoost with its default settings: on one-hot words as in the paper, or on other features."""
+"""XGBoost with its default settings: on one-hot words as in the paper, or other features."""
 
 from __future__ import annotations
 

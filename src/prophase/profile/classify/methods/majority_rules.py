@@ -1,4 +1,4 @@
-"""The baseline that learns nothing: every job belongs to the most frequent profile."""
+"""The most frequent profile: of all jobs, or of those with the same key, finest key first."""
 
 from __future__ import annotations
 

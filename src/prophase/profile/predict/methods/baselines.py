@@ -1,4 +1,4 @@
-"""The median of all finished jobs, whatever the job."""
+"""Medians that need no learning (of all jobs, of the user, by key), and the user's time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""As back-off medians, of the last few jobs of a key only: follows a change at once."""
+"""Medians by key: of the last few jobs only, or each level pulled towards the next coarser one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantile gradient boosting on what is remembered of a job's keys and on its request."""
+"""Quantile gradient boosting and quantile forests on a job's keys and its request."""
 
 from __future__ import annotations
 

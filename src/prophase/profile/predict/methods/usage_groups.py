@@ -1,4 +1,4 @@
-"""Groups of finished jobs by how they used resources, as the paper makes its profiles."""
+"""Groups of finished jobs by use, as the paper makes its profiles, and what their jobs came to."""
 
 from __future__ import annotations
 

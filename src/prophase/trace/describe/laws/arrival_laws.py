@@ -1,4 +1,4 @@
-"""Poisson arrivals whose rate depends on the hour of the day or of the week."""
+"""Poisson arrivals whose rate depends on the hour, or takes turns between calm and busy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a law of positive values is: something fitted that knows density, share and quantile."""
+"""Laws of positive values: something fitted that knows density, share and quantile."""
 
 from __future__ import annotations
 
