@@ -66,7 +66,7 @@ def test_a_learnt_workspace_answers_from_its_model(prophase_here, ws: Path) -> N
     assert [row["target"] for row in json.loads(done.stdout)["targets"]] == [
         "duration_s", "memory_peak_gib",
     ]  # fmt: skip
-    done = prophase_here("ask", "job.yaml", "--history", "ws", "--method", "shrinkage")
+    done = prophase_here("ask", "job.yaml", "--workspace", "ws", "--method", "shrinkage")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "duration_s" in done.stdout
@@ -77,7 +77,7 @@ def test_a_learnt_workspace_answers_from_its_model(prophase_here, ws: Path) -> N
 
 
 def test_without_profiles_an_answer_says_how_to_get_them(prophase_here, ws: Path) -> None:
-    done = prophase_here("ask", "job.yaml", "--history", "ws", "--method", "shrinkage")
+    done = prophase_here("ask", "job.yaml", "--workspace", "ws", "--method", "shrinkage")
     assert "profile fit ws, then prophase learn ws" in done.stdout
 
 
@@ -100,7 +100,7 @@ def test_a_model_of_other_data_is_not_used_and_that_is_said(prophase_here, ws: P
     learn(prophase_here)
     frames = {"jobs": history(shift=1e6)}
     Workspace(ws).store_frames(frames, source="test", source_hash="h2", replace=True)
-    arguments = ("ask", "job.yaml", "--history", "ws", "--method", "shrinkage", "--format", "json")
+    arguments = ("ask", "job.yaml", "--workspace", "ws", "--method", "shrinkage", "-f", "json")
     done = prophase_here(*arguments)
     assert done.returncode == 0, done.stderr
     assert "learnt from other jobs" in done.stderr
@@ -118,7 +118,7 @@ def test_a_model_of_other_data_is_not_used_and_that_is_said(prophase_here, ws: P
 def test_predict_takes_several_targets_and_the_saved_model(prophase_here, ws: Path) -> None:
     learn(prophase_here)
     (ws.parent / "new.csv").write_text("job_id,user,workload,gpus\na,ann,bert,1\nb,bob,gnn,2\n")
-    common = ("predict", "new.csv", "--history", "ws", "--method", "shrinkage", "--format", "json")
+    common = ("predict", "new.csv", "--workspace", "ws", "--method", "shrinkage", "-f", "json")
     done = prophase_here(*common, "--target", "all")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["predictions"]
@@ -135,7 +135,7 @@ def test_rules_that_will_be_broken_end_with_1(prophase_here, ws: Path) -> None:
     learn(prophase_here)
     rule = '[[rule]]\nname = "hour"\nmetric = "duration_s"\ncomparison = "<="\nvalue = "30min"\n'
     (ws.parent / "rules.toml").write_text(rule)
-    common = ("--history", "ws", "--method", "shrinkage")
+    common = ("--workspace", "ws", "--method", "shrinkage")
     done = prophase_here("slo", "rules.toml", "job.yaml", *common, "--format", "json")
     assert done.returncode == 1, done.stderr
     found = json.loads(done.stdout)
@@ -174,12 +174,12 @@ def test_node_types_are_ranked_for_a_job_a_profile_and_all(prophase_here, ws: Pa
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("ask", "job.yaml"), 2, "--history WORKSPACE"),
-        (("ask", "job.yaml", "--history", "ws", "--model", "a"), 2, "--history WORKSPACE"),
-        (("ask", "none.yaml", "--history", "ws"), 2, "no such file"),
-        (("ask", "job.yaml", "--history", "ws", "--set", "user"), 2, "NAME=VALUE"),
+        (("ask", "job.yaml"), 2, "--workspace WORKSPACE"),
+        (("ask", "job.yaml", "--workspace", "ws", "--model", "a"), 2, "--workspace WORKSPACE"),
+        (("ask", "none.yaml", "--workspace", "ws"), 2, "no such file"),
+        (("ask", "job.yaml", "--workspace", "ws", "--set", "user"), 2, "NAME=VALUE"),
         (("ask", "job.yaml", "--model", "none.model"), 1, "no model file"),
-        (("ask", "job.yaml", "--history", "ws", "--target", ","), 2, "names none"),
+        (("ask", "job.yaml", "--workspace", "ws", "--target", ","), 2, "names none"),
         (("learn", "ws", "--out", "."), 2, "is a folder"),
         (("learn", "job.yaml"), 2, "is not a workspace"),
         (("nodes", "ws", "--job", "job.yaml", "--profile", "1"), 2, "different questions"),

@@ -20,7 +20,7 @@ def parts(prophase_here, tmp_path: Path) -> Path:
 
 def test_every_job_gets_a_value_a_range_and_a_reason(prophase_here, parts: Path) -> None:
     done = prophase_here(
-        "predict", parts / "test", "--history", parts / "train", "--out", "answers.csv"
+        "predict", parts / "test", "--workspace", parts / "train", "--out", "answers.csv"
     )
     assert done.returncode == 0, done.stderr
     with (parts.parent / "answers.csv").open(encoding="utf-8") as file:
@@ -34,7 +34,7 @@ def test_every_job_gets_a_value_a_range_and_a_reason(prophase_here, parts: Path)
 
 def test_usage_is_a_target_as_well(prophase_here, parts: Path) -> None:
     done = prophase_here(
-        "predict", parts / "test", "--history", parts / "train",
+        "predict", parts / "test", "--workspace", parts / "train",
         "--target", "memory_peak_gib", "--method", "shrinkage", "--format", "json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -43,7 +43,7 @@ def test_usage_is_a_target_as_well(prophase_here, parts: Path) -> None:
 
 def test_a_target_that_is_not_there_is_refused(prophase_here, parts: Path) -> None:
     done = prophase_here(
-        "predict", parts / "test", "--history", parts / "train", "--target", "joules"
+        "predict", parts / "test", "--workspace", parts / "train", "--target", "joules"
     )
     assert done.returncode == 1
     assert "no column 'joules'" in done.stderr
@@ -53,7 +53,7 @@ def test_a_column_that_is_not_of_the_job_table_is_named_with_what_to_do(
     prophase_here, parts: Path
 ) -> None:
     (parts.parent / "new.csv").write_text("user,colour\nann,red\n", encoding="utf-8")
-    asked = ("predict", "new.csv", "--history", parts / "train", "--target", "duration_s")
+    asked = ("predict", "new.csv", "--workspace", parts / "train", "--target", "duration_s")
     done = prophase_here(*asked, "--method", "shrinkage")
     assert done.returncode == 2
     assert "new.csv: colour is not of the job table" in done.stderr

@@ -24,7 +24,7 @@ def test_prove_passes_an_advice_and_writes_its_report(
     told = prophase_here("size", history, "--export", "json")
     (tmp_path / "advice.json").write_text(told.stdout)
     shown = prophase_here(
-        "prove", tmp_path / "advice.json", "--history", history, "--cluster",
+        "prove", tmp_path / "advice.json", "--workspace", history, "--cluster",
         tmp_path / "nodes.csv", "--seeds", "2", "--report", tmp_path / "proof", "--max-oom", "5%",
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
@@ -52,7 +52,7 @@ def test_prove_asks_for_the_history_of_an_advice(prophase_here: Run, tmp_path: P
     (tmp_path / "advice.json").write_text('{"tasks": [{"task": "align", "advice": 2}]}')
     shown = prophase_here("prove", tmp_path / "advice.json")
     assert shown.returncode == 1
-    assert "--history" in shown.stderr
+    assert "--workspace" in shown.stderr
 
 
 def test_prove_says_when_a_node_list_is_not_there(prophase_here: Run, history: Path) -> None:

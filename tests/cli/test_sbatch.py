@@ -49,7 +49,7 @@ def here(tmp_path: Path) -> Path:
 
 
 def test_advised_lines_are_ready_to_copy_with_their_reasons(here: Path, prophase_here: Run) -> None:
-    said = prophase_here("sbatch", "train.sbatch", "--history", "ws", "--set", "user=ann")
+    said = prophase_here("sbatch", "train.sbatch", "--workspace", "ws", "--set", "user=ann")
     assert said.returncode == 0, said.stderr
     lines = said.stdout.splitlines()
     memory = next(line for line in lines if line.startswith("#SBATCH --mem="))
@@ -63,7 +63,7 @@ def test_advised_lines_are_ready_to_copy_with_their_reasons(here: Path, prophase
 def test_a_copy_has_the_lines_and_keeps_the_old_ones_as_comments(
     here: Path, prophase_here: Run
 ) -> None:
-    asked = ["sbatch", "train.sbatch", "--history", "ws", "--apply", "--format", "json"]
+    asked = ["sbatch", "train.sbatch", "--workspace", "ws", "--apply", "--format", "json"]
     said = prophase_here(*asked)
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
@@ -85,7 +85,7 @@ def test_a_copy_has_the_lines_and_keeps_the_old_ones_as_comments(
 def test_after_a_kill_more_is_advised(here: Path, prophase_here: Run) -> None:
     def memory(attempt: int) -> float:
         said = prophase_here(
-            "sbatch", "train.sbatch", "--history", "ws", "--format", "json",
+            "sbatch", "train.sbatch", "--workspace", "ws", "--format", "json",
             "--attempt", str(attempt),
         )  # fmt: skip
         advised = json.loads(said.stdout)["advised"]
@@ -96,16 +96,16 @@ def test_after_a_kill_more_is_advised(here: Path, prophase_here: Run) -> None:
 
 def test_what_cannot_be_advised_is_refused_in_words(here: Path, prophase_here: Run) -> None:
     (here / "plain.sh").write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
-    said = prophase_here("sbatch", "plain.sh", "--history", "ws")
+    said = prophase_here("sbatch", "plain.sh", "--workspace", "ws")
     assert (said.returncode, "no #SBATCH lines" in said.stderr) == (1, True)
-    said = prophase_here("sbatch", "absent.sh", "--history", "ws")
+    said = prophase_here("sbatch", "absent.sh", "--workspace", "ws")
     assert (said.returncode, "no such file" in said.stderr) == (2, True)
-    said = prophase_here("sbatch", "train.sbatch", "--history", "nowhere")
+    said = prophase_here("sbatch", "train.sbatch", "--workspace", "nowhere")
     assert "not a workspace" in said.stderr
-    said = prophase_here("sbatch", "train.sbatch", "--history", "ws", "--set", "user")
+    said = prophase_here("sbatch", "train.sbatch", "--workspace", "ws", "--set", "user")
     assert "NAME=VALUE" in said.stderr
     (here / "binary.sh").write_bytes(b"\xff\xfe\x00#SBATCH")
-    said = prophase_here("sbatch", "binary.sh", "--history", "ws")
+    said = prophase_here("sbatch", "binary.sh", "--workspace", "ws")
     assert "is not text" in said.stderr
 
 
@@ -113,10 +113,10 @@ def test_whole_nodes_and_unknown_jobs_keep_their_lines(here: Path, prophase_here
     (here / "whole.sbatch").write_text(
         "#!/bin/sh\n#SBATCH -A nlp --exclusive --mem=0 -t 60\nrun\n", encoding="utf-8"
     )
-    said = prophase_here("sbatch", "whole.sbatch", "--history", "ws", "--apply")
+    said = prophase_here("sbatch", "whole.sbatch", "--workspace", "ws", "--apply")
     assert "memory: the job takes whole nodes" in said.stdout
     (here / "new.sbatch").write_text("#!/bin/sh\n#SBATCH -A bio --mem=8G\nrun\n", encoding="utf-8")
-    said = prophase_here("sbatch", "new.sbatch", "--history", "ws", "--apply")
+    said = prophase_here("sbatch", "new.sbatch", "--workspace", "ws", "--apply")
     assert "no finished job of 'bio'" in said.stdout
     assert "no copy was written" in said.stderr
     assert not (here / "new.advised.sbatch").exists()

@@ -110,4 +110,4 @@ def test_theory_beside_the_pai_preset_names_the_bursts_of_philly(prophase_here, 
 def test_the_pai_node_needs_a_gpu(prophase_here):
     refused = prophase_here("simulate", ".", "--semantics", "pai", "--gpus", "0")
     assert refused.returncode == 2
-    assert "'--gpus'" in refused.stderr
+    assert "'--pai-gpus'" in refused.stderr

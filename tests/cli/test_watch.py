@@ -103,5 +103,5 @@ def test_an_empty_workspace_is_refused_before_any_work(prophase_here, tmp_path: 
     done = prophase_here("watch", empty.folder)
     assert done.returncode == 1
     assert "0 finished jobs with a value of duration_s" in done.stderr
-    done = prophase_here("predict", empty.folder, "--history", empty.folder, "--target", "wait_s")
+    done = prophase_here("predict", empty.folder, "--workspace", empty.folder, "--target", "wait_s")
     assert "holds no jobs to learn from" in done.stderr

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.model_options import (
-    HistoryOption,
-    MethodOption,
-    ModelOption,
-    classifier_for,
-    model_for,
-    target_names,
-)
+from prophase.cli.model_options import ModelSettings, TargetOption, target_names
 from prophase.cli.output import Format, FormatOption, as_typed, emit
-from prophase.cli.trace_options import named_values
+from prophase.cli.trace_options import ColumnsOption, named_values
 
 if TYPE_CHECKING:
     from prophase.profile.submission.submission import Submission
@@ -29,19 +22,9 @@ def command(
             help="Job file: YAML, JSON, CSV, a Kubernetes manifest or a Slurm script; - is stdin."
         ),
     ],
-    history: HistoryOption = None,
-    model: ModelOption = None,
-    target: Annotated[
-        str, typer.Option(help="What to answer, joined by commas, or 'all' that can be learnt.")
-    ] = "all",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="Say or correct a column as NAME=VALUE, such as user=ann; repeatable."
-        ),
-    ] = None,
-    method: MethodOption = "default",
-    seed: Annotated[int, typer.Option(help="Seed of the method.")] = 0,
+    source: ModelSettings,
+    target: TargetOption = "all",
+    set_: ColumnsOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Ask how long a job will run and what it will use, before it is submitted.
@@ -51,9 +34,9 @@ def command(
 
     Examples:
 
-    `prophase ask job.yaml --history ws`
+    `prophase ask job.yaml --workspace ws`
 
-    `prophase ask train.sbatch --history ws --set user=ann`
+    `prophase ask train.sbatch --workspace ws --set user=ann`
 
     `prophase ask job.json --model ws/models/predictions.model --format json`
     """
@@ -61,15 +44,16 @@ def command(
     from prophase.profile.submission.job_file import read_submissions
 
     jobs = [_corrected(job, set_ or []) for job in read_submissions(path)]
-    learnt = model_for(history, model, targets=target_names(target), method=method, seed=seed)
-    classifier = classifier_for(history, model)
+    learnt = source.learnt(target_names(target))
+    classifier = source.classifier()
     found = [ask(learnt, job, targets=target_names(target), classifier=classifier) for job in jobs]
     if format is Format.table:
         for place, advice in enumerate(found):
             typer.echo("\n".join([*([""] if place else []), *advice.lines()]))
         typer.echo(f"\nLearnt with {learnt.method} from {learnt.jobs:,} finished jobs.")
         if classifier is None:
-            where = as_typed(history) if history and history.is_dir() else "WORKSPACE"
+            folder = source.workspace
+            where = as_typed(folder) if folder and folder.is_dir() else "WORKSPACE"
             steps = f"prophase profile fit {where}, then prophase learn {where}"
             typer.echo(f"To hear its profile, too: {steps}")
         return

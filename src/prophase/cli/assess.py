@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import FiguresOption, PricesOption, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 if TYPE_CHECKING:
@@ -36,18 +37,17 @@ _MOST_SHOWN = 60
 
 def command(
     path: TraceArgument,
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="Prices per GPU-hour by type, core-hour and GiB-hour: .toml or .csv."),
-    ] = None,
+    prices: PricesOption = None,
     task: Annotated[
         list[str] | None,
-        typer.Option(help="Look for what drives this task, not the heavy ones; repeatable."),
+        typer.Option(
+            "--drivers-of",
+            help="Look for what drives this task, not the heavy ones; repeatable.",
+        ),
+        Formerly("--task"),
     ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Folder for figures and tables of the assessment.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the forests behind the drivers.")] = 0,
+    figures: FiguresOption = None,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
-from prophase.cli.replay_options import (
-    ClusterOption,
-    EstimateOption,
-    LeaveOutOption,
-    NodesOption,
-    OrderOption,
-    PlaceOption,
-    QueueOption,
-    SetOption,
-    SourceOption,
-    named_cluster,
-    other_settings,
-)
-from prophase.cli.trace_options import TraceArgument
+from prophase.cli.replay_options import ClusterSettings, ReplaySettings
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import MEMORY, SeedOption
+from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -30,31 +21,59 @@ if TYPE_CHECKING:
     from prophase.trace.trace_tables import Trace
 
 
-def command(
-    path: TraceArgument,
-    job: Annotated[str | None, typer.Option(help="Id of a waiting job.")] = None,
+@dataclass(frozen=True)
+class JobSettings:
+    """A waiting job by its id, or what a job submitted now would ask for."""
+
+    job: Annotated[str | None, typer.Option(help="Id of a job.")] = None
     gpus: Annotated[
         float | None, typer.Option(min=0, help="Instead: GPUs of a job submitted now.")
-    ] = None,
+    ] = None
     cpus: Annotated[
         float | None, typer.Option(min=0, help="Instead: cores of a job submitted now.")
-    ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            "--memory",
-            "--memory-gib",
-            help=f"Memory of that job, per instance, {units.SIZE_HELP}.",
-        ),
-    ] = None,
+    ] = None
+    memory: Annotated[str | None, MEMORY, Formerly("--memory-gib")] = None
     instances: Annotated[
         int, typer.Option(min=1, help="Instances of that job, each asking for the above.")
-    ] = 1,
-    user: Annotated[str | None, typer.Option(help="Who submits it.")] = None,
-    gpu_type: Annotated[str | None, typer.Option(help="GPU types it may use, joined by |.")] = None,
-    limit: Annotated[
-        str | None, typer.Option(help=f"Its time limit, {units.DURATION_HELP}.")
-    ] = None,
+    ] = 1
+    user: Annotated[str | None, typer.Option(help="Who submits it.")] = None
+    gpu_type: Annotated[str | None, typer.Option(help="GPU types it may use, joined by |.")] = None
+    time_limit: Annotated[
+        str | None,
+        typer.Option(help=f"Its time limit, {units.DURATION_HELP}."),
+        Formerly("--limit"),
+    ] = None
+
+    def asked(self) -> str | dict[str, Any]:
+        """Return the id, or the columns of a new job."""
+        if (self.job is None) == (self.gpus is None and self.cpus is None):
+            raise ParameterError(
+                "name a waiting job (--job ID), or what a new one asks for (--gpus)."
+            )
+        memory, limit = self.memory, self.time_limit
+        columns = {
+            "request_gpus": self.gpus,
+            "request_cpu_cores": self.cpus,
+            "request_memory_gib": None
+            if memory is None
+            else units.parse_memory(memory, g_is="binary", bare="GiB", where="--memory"),
+            "user": self.user,
+            "gpu_type": self.gpu_type,
+            "time_limit_s": None
+            if limit is None
+            else units.parse_duration(limit, bare="s", where="--time-limit"),
+        }
+        if self.job is not None:
+            return self.job
+        given = {name: value for name, value in columns.items() if value is not None}
+        return {**given, "instances": float(self.instances)}
+
+
+def command(
+    path: TraceArgument,
+    wanted: JobSettings,
+    cluster: ClusterSettings,
+    replay: ReplaySettings,
     now: Annotated[
         str | None,
         typer.Option(
@@ -63,19 +82,11 @@ def command(
         ),
     ] = None,
     source: SourceOption = None,
-    nodes: NodesOption = None,
-    cluster: ClusterOption = None,
-    order: OrderOption = "fifo",
-    place: PlaceOption = "best_fit",
-    queue: QueueOption = "skip",
-    estimate: EstimateOption = "time_limit_s",
-    settings: SetOption = None,
-    leave_out_unfit: LeaveOutOption = False,
     draws: Annotated[int, typer.Option(min=10, help="Futures to simulate.")] = 100,
     check: Annotated[
         int, typer.Option(min=0, help="Past instants to check and widen intervals by; 0: none.")
     ] = 25,
-    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    seed: SeedOption = 0,
     format: FormatOption = Format.table,
 ) -> None:
     """Say when a waiting job will start, with an interval that past forecasts have earned.
@@ -88,39 +99,17 @@ def command(
 
     `prophase eta ws --job 4711 --queue easy`
 
-    `prophase eta ws --gpus 4 --user ann --limit 8h --cluster 100x8`
+    `prophase eta ws --gpus 4 --user ann --time-limit 8h --cluster 100x8`
     """
     from prophase.cli.provenance import open_trace
     from prophase.sim.forecast.back_test import calibrate
     from prophase.sim.forecast.start_forecast import forecast_start, last_event_s
 
-    asked = {
-        "request_gpus": gpus,
-        "request_cpu_cores": cpus,
-        "request_memory_gib": None
-        if memory is None
-        else units.parse_memory(memory, g_is="binary", bare="GiB", where="--memory"),
-        "user": user,
-        "gpu_type": gpu_type,
-        "time_limit_s": None
-        if limit is None
-        else units.parse_duration(limit, bare="s", where="--limit"),
-    }
-    wanted = {name: value for name, value in asked.items() if value is not None}
-    if (job is None) == (gpus is None and cpus is None):
-        raise ParameterError("name a waiting job (--job ID), or what a new one asks for (--gpus).")
-    policy = {
-        "order": order,
-        "place": place,
-        "queue": queue,
-        "estimate": estimate,
-        "leave_out_unfit": leave_out_unfit,
-        **other_settings(settings),
-    }
+    asked, policy = wanted.asked(), replay.values()
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
-        machines = named_cluster(trace, path, source, nodes, cluster)
+        machines = cluster.of(trace, path, source)
         now_s = last_event_s(trace.jobs) if now is None else _instant(now, trace)
         checked, unchecked = None, "not asked for"
         if check:
@@ -140,7 +129,7 @@ def command(
         found = forecast_start(
             trace.jobs,
             machines,
-            job if job is not None else {**wanted, "instances": float(instances)},
+            asked,
             now_s=now_s,
             draws=draws,
             stretch=checked.stretch if checked else None,

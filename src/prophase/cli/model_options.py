@@ -1,14 +1,17 @@
-"""Where commands that predict get their model: a file, a workspace that has one, or history."""
+"""Where commands that predict get their model: a file, or the jobs of a workspace."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import as_typed, progress_bar, say
+from prophase.cli.output import OptionalWorkspace, as_typed, progress_bar, say
+from prophase.cli.shared_options import SeedOption
 from prophase.errors import InputError, ParameterError
 from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS
 
@@ -18,51 +21,71 @@ if TYPE_CHECKING:
     from prophase.profile.classify.classifier import ProfileClassifier
     from prophase.profile.predict.job_model import JobModel
 
-HistoryOption = Annotated[
-    Path | None,
-    typer.Option(help="Finished jobs to learn from: a workspace or a trace file."),
+MethodOption = Annotated[
+    str, typer.Option(help="How to predict; prophase evaluate compares the methods.")
 ]
-ModelOption = Annotated[
-    Path | None,
-    typer.Option("--model", help="File of prophase learn to use instead of learning."),
+TargetOption = Annotated[
+    str,
+    typer.Option(
+        help="Column to predict, such as duration_s or true-or-false status=oom; where several "
+        "are possible joined by commas, or 'all' that can be learnt."
+    ),
 ]
-MethodOption = Annotated[str, typer.Option(help="How; see prophase evaluate for all.")]
 
 
-def model_for(
-    history: Path | None,
-    model: Path | None,
-    *,
-    targets: Sequence[str] | None,
-    method: str = "default",
-    seed: int = 0,
+@dataclass(frozen=True)
+class ModelSettings:
+    """What predictions are made from: a saved model, or the jobs of a workspace or trace."""
+
+    workspace: OptionalWorkspace = None
+    model: Annotated[
+        Path | None, typer.Option(help="File of prophase learn to use instead of a workspace.")
+    ] = None
+    method: MethodOption = "default"
+    seed: SeedOption = 0
+
+    def learnt(self, targets: Sequence[str] | None) -> JobModel:
+        """Return a model: the file's, the one the workspace has of the same data, or a new one."""
+        from prophase.profile.predict.job_model import JobModel
+
+        from_environment = str(self.workspace) == os.environ.get("PROPHASE_WORKSPACE")
+        if self.model is not None and (self.workspace is None or from_environment):
+            return JobModel.load(self.model)
+        if self.model is not None or self.workspace is None:
+            raise ParameterError(
+                "say what to answer from: --workspace WORKSPACE (or a trace file), or --model "
+                "FILE of prophase learn."
+            )
+        return learnt_from(self.workspace, targets, method=self.method, seed=self.seed)
+
+    def classifier(self) -> ProfileClassifier | None:
+        """Return what tells the profile of a job, if the workspace has learnt it."""
+        if self.model is not None:
+            return classifier_of(self.model.resolve().parent.parent)
+        return None if self.workspace is None else classifier_of(self.workspace)
+
+
+def learnt_from(
+    workspace: Path, targets: Sequence[str] | None, *, method: str = "default", seed: int = 0
 ) -> JobModel:
-    """Return a model: the file's, the one the workspace has of the same data, or a new one."""
+    """Return the model that the workspace has of the same data, or a new one."""
     from prophase.cli.provenance import open_trace
-    from prophase.profile.predict.job_model import JobModel, learn
+    from prophase.profile.predict.job_model import learn
     from prophase.study.workspace_models import saved_predictions
 
-    if (history is None) == (model is None):
-        raise ParameterError(
-            "say what to answer from: --history WORKSPACE (or a trace file), or --model FILE of "
-            "prophase learn."
-        )
-    if model is not None:
-        return JobModel.load(model)
-    assert history is not None
-    saved = history / PREDICTIONS
+    saved = workspace / PREDICTIONS
     if saved.is_file():
-        found, why = saved_predictions(history, targets, method=method, seed=seed)
+        found, why = saved_predictions(workspace, targets, method=method, seed=seed)
         if found is not None:
             return found
-        say(f"{saved} is not used: {why}. Learning anew; keep it with: "
-            f"prophase learn {as_typed(history)}")  # fmt: skip
+        say(f"{saved} is not used: {why}. Training again; keep it with: "
+            f"prophase learn {as_typed(workspace)}")  # fmt: skip
     with progress_bar() as show:
-        show("reading the history", None)
-        trace = open_trace(history, tables=["jobs"])
+        show("reading the jobs", None)
+        trace = open_trace(workspace, tables=["jobs"])
         if trace.jobs.empty:
             raise InputError(
-                f"{history}: holds no jobs to learn from. Import a trace of finished jobs."
+                f"{workspace}: holds no jobs to learn from. Import a trace of finished jobs."
             )
         return learn(
             trace.jobs,
@@ -74,14 +97,13 @@ def model_for(
         )
 
 
-def classifier_for(history: Path | None, model: Path | None) -> ProfileClassifier | None:
+def classifier_of(workspace: Path) -> ProfileClassifier | None:
     """Return what tells the profile of a job, if the workspace has learnt it."""
-    folder = history if history is not None else model.resolve().parent.parent if model else None
-    if folder is None or not (folder / CLASSIFIER).is_file():
+    if not (workspace / CLASSIFIER).is_file():
         return None
     from prophase.profile.classify.classifier import ProfileClassifier
 
-    return ProfileClassifier.load(folder / CLASSIFIER)
+    return ProfileClassifier.load(workspace / CLASSIFIER)
 
 
 def jobs_at(path: Path, source: str | None) -> pd.DataFrame:

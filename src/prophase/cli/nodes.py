@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.cli.settings import Formerly
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 from prophase.plural import counted
@@ -19,17 +20,22 @@ if TYPE_CHECKING:
 def command(
     path: TraceArgument,
     job: Annotated[
-        Path | None, typer.Option(help="Rank for jobs like the one of this file, as for ask.")
+        Path | None,
+        typer.Option("--job-file", help="Rank for jobs like the one of this file, as for ask."),
+        Formerly("--job"),
     ] = None,
-    profile: Annotated[
-        int | None, typer.Option(help="Rank for jobs of this profile of the workspace.")
-    ] = None,
+    profile: Annotated[int | None, typer.Option(help="Number of a profile.")] = None,
     profiles: Annotated[
         bool,
-        typer.Option("--profiles", help="One row per profile of the workspace and node type."),
+        typer.Option("--per-profile", help="One row per profile of the workspace and node type."),
+        Formerly("--profiles"),
     ] = False,
     column: Annotated[
-        str | None, typer.Option(help="Column with the node type. [default: the first there is]")
+        str | None,
+        typer.Option(
+            "--node-type", help="Column with the node type. [default: the first there is]"
+        ),
+        Formerly("--column"),
     ] = None,
     enough: Annotated[int, typer.Option(help="Fewest jobs of a type that gets a rank.")] = 30,
     source: SourceOption = None,

@@ -16,6 +16,7 @@ import typer
 
 from prophase import units
 from prophase.cli.provenance import with_recorded_provenance
+from prophase.cli.settings import Formerly
 from prophase.plain import finite as finite
 
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ class Format(StrEnum):
 FormatOption = Annotated[
     Format, typer.Option("--format", "-f", help="How to write the result to stdout.")
 ]
-WorkspaceOption = Annotated[
-    Path,
-    typer.Option(
-        "--workspace", "-w", envvar="PROPHASE_WORKSPACE", help="Folder that holds the tables."
-    ),
-]
+_WORKSPACE = typer.Option(
+    "--workspace",
+    "-w",
+    envvar="PROPHASE_WORKSPACE",
+    help="Workspace: the folder with the tables. To read, a file or folder of a trace will do.",
+)
+WorkspaceOption = Annotated[Path, _WORKSPACE, Formerly("--history")]
+OptionalWorkspace = Annotated[Path | None, _WORKSPACE, Formerly("--history")]
 Row = Mapping[str, Any]
 
 

@@ -7,31 +7,18 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.model_options import (
-    HistoryOption,
-    MethodOption,
-    ModelOption,
-    jobs_at,
-    model_for,
-    target_names,
-)
+from prophase.cli.model_options import ModelSettings, TargetOption, jobs_at, target_names
 from prophase.cli.output import Format, FormatOption, emit
 from prophase.cli.trace_options import SourceOption
 
 
 def command(
     path: Annotated[Path, typer.Argument(help="Jobs to predict: a workspace or a trace file.")],
-    history: HistoryOption = None,
-    model: ModelOption = None,
-    target: Annotated[
-        str,
-        typer.Option(help="Column to predict; several joined by commas, or 'all' with values."),
-    ] = "duration_s",
-    method: MethodOption = "default",
+    known: ModelSettings,
+    target: TargetOption = "duration_s",
     out: Annotated[
         Path | None, typer.Option(help="Write all answers to this CSV file, show only a part.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the method.")] = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -44,15 +31,15 @@ def command(
 
     Examples:
 
-    `prophase predict new.csv --history ws`
+    `prophase predict new.csv --workspace ws`
 
-    `prophase predict new.csv --history ws --target duration_s,memory_peak_gib --out answers.csv`
+    `prophase predict new.csv --workspace ws --target duration_s,memory_peak_gib --out answers.csv`
     """
     from prophase.profile.predict.prediction_rows import as_rows, predicted
 
     jobs = jobs_at(path, source)
     wanted = target_names(target)
-    learnt = model_for(history, model, targets=wanted, method=method, seed=seed)
+    learnt = known.learnt(wanted)
     found = predicted(learnt, jobs, wanted)
     told = learnt.check_targets(wanted)
     silent = int(found["abstained"].sum())

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, typed_command
-from prophase.cli.replay_options import (
-    OrderOption,
-    PlaceOption,
-    QueueOption,
-    SetOption,
-    other_settings,
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    OptionalWorkspace,
+    emit,
+    progress_bar,
+    say,
+    typed_command,
 )
+from prophase.cli.replay_options import ByOption, ClusterOption, PolicySettings
+from prophase.cli.shared_options import PricesOption, ReportOption, ResampleSettings
+from prophase.cli.sizing_options import GateSettings, KindOption, ResourceOption, RiskOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError
 from prophase.plain import finite
@@ -25,89 +30,79 @@ if TYPE_CHECKING:
     from prophase.sizing.recommender import Gate
     from prophase.study.proof.candidate import Candidate
     from prophase.study.proof.proof import Proof
+    from prophase.study.proof.verdict import Limits
     from prophase.study.report.report import Report
     from prophase.trace.trace_tables import Trace
 
-HistoryOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--history", envvar="PROPHASE_WORKSPACE",
-        help="The jobs to prove it on: a workspace, or a file or folder of a trace.",
-    ),
-]  # fmt: skip
-NodesOrText = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        help="Node list (a file or workspace), or in short: nodes x GPUs, then GPU type, cores "
-        "(c) and GiB (g) per node, e.g. '20x0 64c 512g'. [default: the history's nodes]",
-    ),
-]
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """What a recommendation has to keep to pass."""
+
+    max_oom: Annotated[
+        str, typer.Option(help="Share of runs that may be killed at their first request.")
+    ] = "1%"
+    min_saving: Annotated[
+        str, typer.Option(help="Share of what is reserved today that must be saved.")
+    ] = "20%"
+    max_longer_wait: Annotated[
+        str | None, typer.Option(help="Share by which the mean wait may grow; else not judged.")
+    ] = None
+
+    def limits(self) -> Limits:
+        """Return them as the verdict has them."""
+        from prophase.study.proof.verdict import Limits
+
+        wait = self.max_longer_wait
+        return Limits(
+            units.parse_share(self.max_oom, where="--max-oom", below_one=True),
+            units.parse_share(self.min_saving, where="--min-saving", below_one=True),
+            None
+            if wait is None
+            else units.parse_share(wait, where="--max-longer-wait", below_one=True),
+        )
+
+
+@dataclass(frozen=True)
+class BackTestSettings(ResampleSettings):
+    """How the past is tried, and how often."""
+
+    splits: Annotated[
+        int, typer.Option(min=0, help="Cut-off dates at which predictions are back-tested.")
+    ] = 10
+    kills_after: Annotated[
+        str, typer.Option(help="Share of its run after which too small an attempt is killed.")
+    ] = "100%"
+    by: ByOption = "class"
+
+
+@dataclass(frozen=True)
+class RecommendationSettings:
+    """How a recommendation is made that is not given."""
+
+    risk: RiskOption = None
+    resource: ResourceOption = "memory"
+    kind: KindOption = None
 
 
 def command(
     advice: Annotated[
         Path,
         typer.Argument(
-            help="An advice (.json or .csv of prophase size --export), or a history to make it of."
+            metavar="RECOMMENDATION",
+            help="A recommendation (.json or .csv of prophase size --export), or the jobs to "
+            "make it from: a workspace, or a file or folder of a trace.",
         ),
     ],
-    history: HistoryOption = None,
-    cluster: NodesOrText = None,
-    max_oom: Annotated[
-        str, typer.Option(help="Share of runs that may be killed at their first request.")
-    ] = "1%",
-    min_saving: Annotated[
-        str, typer.Option(help="Share of what is reserved today that must be saved.")
-    ] = "20%",
-    max_longer_wait: Annotated[
-        str | None, typer.Option(help="Share by which the mean wait may grow; else not judged.")
-    ] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="Prices of GPU-, core- and GiB-hours: .toml or .csv.")
-    ] = None,
-    risk: Annotated[
-        str | None,
-        typer.Option(help="Risk of the advice that is made here. [default: the advice's, or 1%]"),
-    ] = None,
-    resource: Annotated[
-        str, typer.Option(help="What is sized if the advice is made here: memory, cpu, gpu.")
-    ] = "memory",
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns that name what the advice is for, e.g. group,task; 'auto' tries. "
-            "[default: those of the advice, else task]"
-        ),
-    ] = None,
-    advise_above: Annotated[
-        str, typer.Option(help="Tasks that would save less keep their request.")
-    ] = "50%",
-    min_runs: Annotated[int, typer.Option(help="Tasks with fewer runs keep their request.")] = 10,
-    splits: Annotated[
-        int, typer.Option(min=0, help="Points of the past at which predictions are tested.")
-    ] = 10,
-    seeds: Annotated[
-        int, typer.Option(min=0, help="Resampled traces behind the intervals of waits.")
-    ] = 10,
-    kills_after: Annotated[
-        str, typer.Option(help="Share of its run after which too small an attempt is killed.")
-    ] = "100%",
-    by: Annotated[
-        str, typer.Option(help="Waits per class, gpus, or a column such as user or queue.")
-    ] = "class",
-    order: OrderOption = "fifo",
-    place: PlaceOption = "best_fit",
-    queue: QueueOption = "skip",
-    settings: SetOption = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write report.html, .md and .json into this folder.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of intervals and replays.")] = 0,
-    workers: Annotated[
-        str,
-        typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
-    ] = "1",
+    wanted: LimitSettings,
+    made: RecommendationSettings,
+    kept: GateSettings,
+    runs: BackTestSettings,
+    replay: PolicySettings,
+    workspace: OptionalWorkspace = None,
+    cluster: ClusterOption = None,
+    prices: PricesOption = None,
+    report: ReportOption = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -120,30 +115,21 @@ def command(
 
     Examples:
 
-    `prophase prove advice.json --history ws --cluster nodes.csv --max-oom 1% --min-saving 20%`
+    `prophase prove advice.json --workspace ws --cluster nodes.csv --max-oom 1% --min-saving 20%`
 
     `prophase prove ws --risk 0.5% --cluster '20x0 64c 512g' --prices prices.toml --report proof`
     """
     from prophase.plots.report.page import report_page
     from prophase.plots.report.writing import write_report
-    from prophase.sizing.recommender import Gate
     from prophase.study.cluster import machines
     from prophase.study.proof.prover import prove
-    from prophase.study.proof.verdict import Limits
     from prophase.workers import parse_workers
 
-    limits = Limits(
-        units.parse_share(max_oom, where="--max-oom", below_one=True),
-        units.parse_share(min_saving, where="--min-saving", below_one=True),
-        None
-        if max_longer_wait is None
-        else units.parse_share(max_longer_wait, where="--max-longer-wait", below_one=True),
-    )
-    gate = Gate(min_runs, units.parse_share(advise_above, where="--advise-above", below_one=True))
-    after = units.parse_share(kills_after, where="--kills-after")
+    limits, gate, seed = wanted.limits(), kept.gate(), runs.seed
+    fails_after = units.parse_share(runs.kills_after, where="--kills-after")
     with progress_bar() as show:
         show("reading", None)
-        given, trace, where = _subject(advice, history, source)
+        given, trace, where = _subject(advice, workspace, source)
         nodes = machines(trace, cluster)
         proof = prove(
             trace.jobs,
@@ -151,17 +137,19 @@ def command(
             nodes,
             limits=limits,
             prices=prices,
-            risk=None if risk is None else units.parse_share(risk, where="--risk", below_one=True),
+            risk=None
+            if made.risk is None
+            else units.parse_share(made.risk, where="--risk", below_one=True),
             gate=gate,
-            resource=resource,
-            kind=_kind(kind, trace, gate, resource, seed),
-            splits=splits,
-            seeds=seeds,
-            fails_after=after,
-            by=by,
-            policy={"order": order, "place": place, "queue": queue, **other_settings(settings)},
+            resource=made.resource,
+            kind=_kind(made.kind, trace, gate, made.resource, seed),
+            splits=runs.splits,
+            seeds=runs.seeds,
+            fails_after=fails_after,
+            by=runs.by,
+            policy=replay.values(),
             seed=seed,
-            workers=parse_workers(workers),
+            workers=parse_workers(runs.workers),
             show=show,
         )
     document = {"history": str(where), "data_hash": trace.data_hash, **proof.to_dict()}
@@ -192,7 +180,7 @@ def _subject(
         given, where = read_candidate(advice), Path()
         if not Workspace.is_at(where):
             raise InputError(
-                f"{advice} is an advice; name the history to prove it on: --history WORKSPACE "
+                f"{advice} is an advice; name the jobs to prove it on: --workspace WORKSPACE "
                 "(or a file of a trace)."
             )
     return given, open_trace(where, source=source, tables=["jobs", "nodes"]), where

@@ -1,16 +1,16 @@
-"""Options of commands that replay a trace: which cluster, which policy, any other setting."""
+"""Options of commands that replay a trace: which cluster, which policy, which rules."""
 
 from __future__ import annotations
 
 import inspect
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.trace_options import SourceOption as SourceOption
 from prophase.cli.trace_options import named_values
 from prophase.errors import ParameterError, not_among
 
@@ -18,31 +18,21 @@ if TYPE_CHECKING:
     from prophase.sim import Cluster
     from prophase.trace.trace_tables import Trace
 
+#: what these commands decide themselves
+_DECIDED = ("workload", "cluster")
+_DEFAULTS = {"order": "fifo", "place": "best_fit", "queue": "skip", "estimate": "time_limit_s"}
+_RULES = "Rules of the cluster"
 
-NodesOption = Annotated[
-    Path | None,
-    typer.Option(help="Node list: a workspace, a file of the same source, or a slurm.conf."),
-]
 ClusterOption = Annotated[
     str | None,
     typer.Option(
-        help="A node list, or in short: nodes x GPUs, then GPU type, cores (c) and GiB of memory "
-        "(g) per node, e.g. '50x8 V100 96c 512g, 20x2 T4'."
+        help="A node list (file or workspace), or in short: nodes x GPUs, then GPU type, cores (c) "
+        "and GiB of memory (g) per node, e.g. '50x8 V100 96c 512g, 20x2 T4'. "
+        "[default: the trace's nodes]"
     ),
 ]
-OrderOption = Annotated[
-    str, typer.Option(help="Who goes first: a policy, or column:NAME, smallest first.")
-]
-PlaceOption = Annotated[str, typer.Option(help="Which node a job goes to.")]
 QueueOption = Annotated[
     str, typer.Option(help="Behind a job that does not fit: skip, strict, easy, conservative.")
-]
-EstimateOption = Annotated[
-    str, typer.Option(help="Column with the run times that backfilling plans with.")
-]
-LeaveOutOption = Annotated[
-    bool,
-    typer.Option("--leave-out-unfit", help="Leave out jobs that fit on no node, and count them."),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -59,49 +49,191 @@ SlurmOption = Annotated[
         "folder); options given beside it go first."
     ),
 ]
-ClocksOption = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        help="Replay so often, the scheduler's clock beginning at other instants, and take each "
-        "job's mean wait; 0: 10 times for a scheduler that backfills by the clock, else once.",
-    ),
+ByOption = Annotated[
+    str, typer.Option(help="Group jobs by class, gpus, or a column such as user or queue.")
 ]
-#: what these commands decide themselves
-_TAKEN = ("workload", "cluster")
-_DEFAULTS = {"order": "fifo", "place": "best_fit", "queue": "skip", "estimate": "time_limit_s"}
 
 
-def named_cluster(
-    trace: Trace, path: Path, source: str | None, nodes: Path | None, cluster: str | None
-) -> Cluster:
-    """Return the cluster that the options or the trace describe."""
-    from prophase.cli.provenance import open_trace
-    from prophase.sim import Cluster
-    from prophase.sim.results import cluster_of
-    from prophase.study.cluster import machines
+@dataclass(frozen=True)
+class ClusterSettings:
+    """Which nodes a trace is replayed on."""
 
-    if cluster is None and nodes is not None:
-        reader = "sacct" if nodes.suffix == ".conf" else source
-        return Cluster.from_nodes(open_trace(nodes, source=reader).nodes)
-    found = machines(trace, cluster)
-    return cluster_of(trace, None, where=str(path)) if found is None else found
+    nodes: Annotated[
+        Path | None,
+        typer.Option(help="Node list: a workspace, a file of the same source, or a slurm.conf."),
+    ] = None
+    cluster: ClusterOption = None
+
+    def of(self, trace: Trace, path: Path, source: str | None) -> Cluster:
+        """Return the cluster that the options or the trace describe."""
+        from prophase.cli.provenance import open_trace
+        from prophase.sim import Cluster
+        from prophase.sim.results import cluster_of
+        from prophase.study.cluster import machines
+
+        if self.cluster is None and self.nodes is not None:
+            reader = "sacct" if self.nodes.suffix == ".conf" else source
+            return Cluster.from_nodes(open_trace(self.nodes, source=reader).nodes)
+        found = machines(trace, self.cluster)
+        return cluster_of(trace, None, where=str(path)) if found is None else found
 
 
-def replay_settings(
-    slurm: Path | None, pairs: Sequence[str] | None, **options: Any
-) -> dict[str, Any]:
-    """Return the settings of a replay: a Slurm configuration's, the options', then ``--set``'s.
+@dataclass(frozen=True)
+class QueueSettings:
+    """What happens behind a job that does not fit, and any other setting."""
 
-    An option that has its default value leaves the configuration's word alone.
-    """
-    found = dict(options)
-    if slurm is not None:
+    queue: QueueOption = "skip"
+    settings: SetOption = None
+
+    def values(self, *, slurm: Path | None = None, **more: Any) -> dict[str, Any]:
+        """Return settings of ``simulate()``: a slurm.conf's, then the options', then ``--set``'s.
+
+        An option that has its default value leaves the configuration's word alone.
+        """
+        asked = {one.name: getattr(self, one.name) for one in fields(self)} | more
+        others = other_settings(asked.pop("settings"))
+        if slurm is None:
+            return asked | others
         from prophase.sim.slurm_conf import find_conf, slurm_settings
 
-        given = {name: value for name, value in options.items() if value != _DEFAULTS.get(name)}
-        found = {**options, **slurm_settings(find_conf(slurm)), **given}
-    return {**found, **other_settings(pairs)}
+        given = {name: value for name, value in asked.items() if value != _DEFAULTS.get(name)}
+        return asked | slurm_settings(find_conf(slurm)) | given | others
+
+
+@dataclass(frozen=True)
+class PolicySettings(QueueSettings):
+    """Who goes first, and where to."""
+
+    order: Annotated[
+        str, typer.Option(help="Who goes first: a policy, or column:NAME, smallest first.")
+    ] = "fifo"
+    place: Annotated[str, typer.Option(help="Which node a job goes to.")] = "best_fit"
+
+
+@dataclass(frozen=True)
+class ReplaySettings(PolicySettings):
+    """A policy, what backfilling plans with, and whether jobs may be left out."""
+
+    estimate: Annotated[
+        str, typer.Option(help="Column with the run times that backfilling plans with.")
+    ] = "time_limit_s"
+    leave_out_unfit: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-unfit",
+            help="Leave out, and count, jobs that do not fit on a cluster that is replayed.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class ReplayRules:
+    """What a cluster does beside ordering and placing jobs."""
+
+    noise: Annotated[
+        float,
+        typer.Option(
+            rich_help_panel=_RULES,
+            min=0,
+            help="Estimates are off by a lognormal factor of this sigma.",
+        ),
+    ] = 0.0
+    backfill: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Backfilling: every, depth, per_user, window, e.g. 'every=30s,depth=100'.",
+        ),
+    ] = None
+    preempt: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Push out jobs that come later: on, or 'checkpoint=10min,restart=30s'.",
+        ),
+    ] = None
+    share: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Sharing of GPUs: 'per_gpu=2,slowdown=0.28'; per_gpu=1: whole GPUs only.",
+        ),
+    ] = None
+    speeds: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Speed of GPU types: a table, 'measured=PATH,reference=v100', or own.",
+        ),
+    ] = None
+    scaling: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Autoscaler: 'floor=2,boot=5min,idle=10min'; the cluster is its ceiling.",
+        ),
+    ] = None
+    failures: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Nodes fail: 'mtbf=30d,mttr=2h'.",
+        ),
+    ] = None
+    calendar: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Planned absences of nodes: a table of from_s, to_s, node_id or share.",
+        ),
+    ] = None
+    ladder: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Retry with more memory after a kill: on, or 'factor=2,fails_after=0.5'.",
+        ),
+    ] = None
+    quotas: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="What users and queues may hold: a table of user or queue, gpus, jobs ...",
+        ),
+    ] = None
+    shares: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="What users and accounts own, for fair orders: a table of user, share.",
+        ),
+    ] = None
+    half_life: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Usage counts half after this time in fair orders; 0: never.",
+        ),
+    ] = "0"
+    order_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            metavar="NAME=VALUE",
+            help="Option of the order, e.g. threshold_gpu_s=600.",
+        ),
+    ] = None
+
+    def values(self) -> dict[str, Any]:
+        """Return the rules that were named, by the names of ``simulate()``."""
+        named = {one.name: getattr(self, one.name) for one in fields(self)}
+        half_life, options = named.pop("half_life"), named.pop("order_option")
+        named |= {
+            "noise": self.noise or None,
+            "half_life_s": None if half_life == "0" else half_life,
+            "order_options": typed_values(options, "--order-option") or None,
+        }
+        return {name: value for name, value in named.items() if value is not None}
 
 
 def other_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
@@ -114,7 +246,7 @@ def other_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
     """
     from prophase.sim import simulate
 
-    known = [name for name in inspect.signature(simulate).parameters if name not in _TAKEN]
+    known = [name for name in inspect.signature(simulate).parameters if name not in _DECIDED]
     found = typed_values(pairs, "--set")
     for name in found:
         if name not in known:
@@ -132,105 +264,3 @@ def typed_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             found[name] = text
     return found
-
-
-def given_rules(**rules: Any) -> dict[str, Any]:
-    """Return the rules that were named."""
-    return {name: value for name, value in rules.items() if value is not None}
-
-
-_PANEL = "Rules of the cluster"
-
-BackfillOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="Backfilling: every, depth, per_user, window, e.g. 'every=30s,depth=100'.",
-    ),
-]
-PreemptOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="Push out jobs that come later: on, or 'checkpoint=10min,restart=30s'.",
-    ),
-]
-ShareOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="Sharing of GPUs: 'per_gpu=2,slowdown=0.28'; per_gpu=1: whole GPUs only.",
-    ),
-]
-SpeedsOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="Speed of GPU types: a table, 'measured=PATH,reference=v100', or own.",
-    ),
-]
-ScalingOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="Autoscaler: 'floor=2,boot=5min,idle=10min'; the cluster is its ceiling.",
-    ),
-]
-FailuresOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="Nodes fail: 'mtbf=30d,mttr=2h'.",
-    ),
-]
-CalendarOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="Planned absences of nodes: a table of from_s, to_s, node_id or share.",
-    ),
-]
-LadderOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="Retry with more memory after a kill: on, or 'factor=2,fails_after=0.5'.",
-    ),
-]
-QuotasOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="What users and queues may hold: a table of user or queue, gpus, jobs ...",
-    ),
-]
-SharesOption = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="What users and accounts own, for fair orders: a table of user, share.",
-    ),
-]
-NoiseOption = Annotated[
-    float,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        min=0,
-        help="Estimates are off by a lognormal factor of this sigma.",
-    ),
-]
-HalfLifeOption = Annotated[
-    str,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        help="Usage counts half after this time in fair orders; 0: never.",
-    ),
-]
-OrderOptionsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        rich_help_panel=_PANEL,
-        metavar="NAME=VALUE",
-        help="Option of the order, e.g. threshold_gpu_s=600.",
-    ),
-]

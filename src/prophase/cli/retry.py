@@ -9,6 +9,8 @@ import typer
 
 from prophase import units
 from prophase.cli.output import say
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import MemoryOption
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -17,9 +19,7 @@ if TYPE_CHECKING:
 
 def command(
     words: Annotated[list[str], typer.Argument(metavar="-- CMD ...", help="Command to run.")],
-    memory: Annotated[
-        str, typer.Option(help=f"Memory of the first attempt, {units.SIZE_HELP}.")
-    ] = "1GiB",
+    memory: MemoryOption = "1GiB",
     most: Annotated[
         str | None, typer.Option(help="Memory that no attempt exceeds; by default the machine's.")
     ] = None,
@@ -27,16 +27,26 @@ def command(
         str | None, typer.Option(help="Sizes to go through, such as 2G,8G,32G.")
     ] = None,
     advised: Annotated[
-        str | None, typer.Option(help="Requests of the 1st, 2nd, 3rd try that a sizer advised.")
+        str | None,
+        typer.Option("--request", help="Requests of the 1st, 2nd, 3rd attempt, joined by commas."),
+        Formerly("--advised"),
     ] = None,
     advice: Annotated[
         Path | None,
-        typer.Option(help="Take them from what `prophase size ws --format json` has written."),
+        typer.Option(
+            "--recommendation",
+            help="Take them from what `prophase size ws --format json` has written.",
+        ),
+        Formerly("--advice"),
     ] = None,
-    task: Annotated[str | None, typer.Option(help="Task of the advice that this is.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Task of the recommendation that this is.")
+    ] = None,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts at most.")] = 4,
     log: Annotated[
-        Path | None, typer.Option(help="Add a JSON line per attempt to this file.")
+        Path | None,
+        typer.Option("--out", help="Add a JSON line per attempt to this file."),
+        Formerly("--log"),
     ] = None,
 ) -> None:
     """Run a command under a memory limit; after an OOM run it again with more.

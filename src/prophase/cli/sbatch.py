@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, progress_bar, say
-from prophase.cli.trace_options import named_values
+from prophase.cli.output import Format, FormatOption, WorkspaceOption, emit, progress_bar, say
+from prophase.cli.trace_options import ColumnsOption, named_values
 from prophase.errors import (
     InputError,
     MissingFileError,
@@ -23,17 +23,14 @@ if TYPE_CHECKING:
 
 def command(
     script: Annotated[Path, typer.Argument(help="Slurm batch script.")],
-    history: Annotated[Path, typer.Option(help="Workspace with finished jobs to learn from.")],
+    workspace: WorkspaceOption,
     apply: Annotated[
         bool, typer.Option("--apply", help="Write a copy of the script with the advised lines.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="The copy. [default: SCRIPT with .advised in its name]")
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Say a column as NAME=VALUE, such as user=ann; repeatable."),
-    ] = None,
+    set_: ColumnsOption = None,
     attempt: Annotated[
         int, typer.Option(min=1, help="2 after the job was killed for too little, and so on.")
     ] = 1,
@@ -46,9 +43,9 @@ def command(
 
     Examples:
 
-    `prophase sbatch train.sbatch --history ws`
+    `prophase sbatch train.sbatch --workspace ws`
 
-    `prophase sbatch train.sbatch --history ws --apply --attempt 2`
+    `prophase sbatch train.sbatch --workspace ws --apply --attempt 2`
     """
     from prophase.profile.submission.slurm_script import is_script, script_options
     from prophase.study.submission.sbatch import command_of, recommended_options, rewritten
@@ -56,9 +53,9 @@ def command(
     text = _text(script)
     if not is_script(text):
         raise InputError(f"{script}: has no #SBATCH lines, so nothing says what it asks for.")
-    counsellor = _counsellor(history)
+    recommender = _recommender(workspace)
     program = command_of(text)
-    counsel = counsellor.counsel(_job(script, text, program, counsellor, set_ or []))
+    counsel = recommender.counsel(_job(script, text, program, recommender, set_ or []))
     advised, stay = recommended_options(counsel, script_options(text, str(script)), attempt=attempt)
     copy = None
     if apply or out is not None:
@@ -111,9 +108,9 @@ def _text(script: Path) -> str:
         raise storage_error(cause, script) from cause
 
 
-def _counsellor(history: Path) -> JobRecommender:
-    """Return who gives counsel: from kept models where they are of the workspace's jobs."""
-    from prophase.cli.model_options import classifier_for, model_for
+def _recommender(workspace: Path) -> JobRecommender:
+    """Return the recommender: of saved models where they are of the workspace's jobs."""
+    from prophase.cli.model_options import classifier_of, learnt_from
     from prophase.cli.provenance import open_trace
     from prophase.errors import ModelFileError
     from prophase.sizing.recommendation_file import Recommendations, learn_recommendations
@@ -122,28 +119,30 @@ def _counsellor(history: Path) -> JobRecommender:
     from prophase.trace.workspace import Workspace
     from prophase.trace.workspace_paths import REQUESTS
 
-    if not Workspace.is_at(history):
-        raise WorkspaceError(f"{history}: is not a workspace. Import finished jobs into one first.")
-    model = model_for(history, None, targets=None)
+    if not Workspace.is_at(workspace):
+        raise WorkspaceError(
+            f"{workspace}: is not a workspace. Import finished jobs into one first."
+        )
+    model = learnt_from(workspace, None)
     kept = None
-    if (history / REQUESTS).is_file():
+    if (workspace / REQUESTS).is_file():
         try:
-            kept = Recommendations.load(history / REQUESTS)
+            kept = Recommendations.load(workspace / REQUESTS)
         except ModelFileError as error:
             say(str(error))
-    held = Workspace(history).tables.get("jobs")
+    held = Workspace(workspace).tables.get("jobs")
     if kept is None or held is None or kept.data_hash != held.source_hash:
-        risk, gate = request_settings(Workspace(history).settings)
+        risk, gate = request_settings(Workspace(workspace).settings)
         with progress_bar() as show:
-            trace = open_trace(history, tables=["jobs"])
+            trace = open_trace(workspace, tables=["jobs"])
             kept = learn_recommendations(
                 trace.jobs, risk=risk, gate=gate, progress=lambda step: show(step, None)
             )
-    return JobRecommender(model, classifier_for(history, None), kept)
+    return JobRecommender(model, classifier_of(workspace), kept)
 
 
 def _job(
-    script: Path, text: str, program: str | None, counsellor: JobRecommender, pairs: list[str]
+    script: Path, text: str, program: str | None, recommender: JobRecommender, pairs: list[str]
 ) -> Any:
     """Return the job of a script; what it leaves out is what Slurm would fill in."""
     import getpass
@@ -153,7 +152,7 @@ def _job(
 
     found = from_script(text, str(script))
     columns = {"name": script.name, **found.columns}
-    known = set(counsellor.model.columns) if counsellor.model is not None else set()
+    known = set(recommender.model.columns) if recommender.model is not None else set()
     if "user" in known:
         columns["user"] = getpass.getuser()
     if "workload" in known and program:

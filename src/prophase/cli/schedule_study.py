@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, typed_command
-from prophase.cli.replay_options import QueueOption, SetOption, other_settings
+from prophase.cli.replay_options import ByOption, ClusterOption, QueueSettings
+from prophase.cli.shared_options import ReportOption, ResampleSettings
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import MissingColumnError, ParameterError, not_among
 
@@ -21,36 +21,21 @@ if TYPE_CHECKING:
 
 def command(
     path: TraceArgument,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Node list, in short such as 100x8, or 90%: as many nodes as the jobs keep that "
-            "busy. [default: the trace's nodes]"
-        ),
-    ] = None,
+    replay: QueueSettings,
+    runs: ResampleSettings,
+    cluster: ClusterOption = None,
     methods: Annotated[
         str, typer.Option(help="Predictors joined by commas, or 'all' or 'baselines'.")
     ] = "default,baselines",
     test_share: Annotated[
-        str, typer.Option(help="Share of the jobs, the latest, that are foretold and replayed.")
+        str, typer.Option(help="Share of the jobs, the latest, that are predicted and replayed.")
     ] = "50%",
-    seeds: Annotated[int, typer.Option(min=0, help="Resampled traces behind the intervals.")] = 10,
-    by: Annotated[
-        str, typer.Option(help="Waits per class, gpus, or a column such as user or queue.")
-    ] = "class",
+    by: ByOption = "class",
     classes: Annotated[bool, typer.Option("--classes", help="Show every class of jobs.")] = False,
-    queue: QueueOption = "skip",
-    settings: SetOption = None,
     most_jobs: Annotated[
         int, typer.Option(min=100, help="Of a longer trace only the latest so many jobs.")
     ] = 100_000,
-    workers: Annotated[
-        str, typer.Option(help="Processes, 0 for all cores, or a Dask address.")
-    ] = "1",
-    report: Annotated[
-        Path | None, typer.Option(help="Write report.html, .md and .json into this folder.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of predictors and replays.")] = 0,
+    report: ReportOption = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -59,6 +44,7 @@ def command(
     Learns from the earlier jobs and replays the later ones under first come first served,
     shortest true run time (which no scheduler knows) and shortest predicted by each predictor,
     beside GPU sharing, load balancing, and reserving and packing, on the same cluster.
+    --cluster 90% takes as many nodes as the jobs keep that busy.
 
     Examples:
 
@@ -95,11 +81,11 @@ def command(
             nodes,
             names,
             test_share=share,
-            seeds=seeds,
+            seeds=runs.seeds,
             by=by,
-            policy={"queue": queue, **other_settings(settings)},
-            workers=parse_workers(workers),
-            seed=seed,
+            policy=replay.values(),
+            workers=parse_workers(runs.workers),
+            seed=runs.seed,
             show=show,
         )
     shown = study.results if classes else study.overall

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,34 +12,13 @@ import typer
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
 from prophase.cli.replay_options import (
-    BackfillOption,
-    CalendarOption,
-    ClusterOption,
-    EstimateOption,
-    FailuresOption,
-    HalfLifeOption,
-    LadderOption,
-    LeaveOutOption,
-    NodesOption,
-    NoiseOption,
-    OrderOption,
-    OrderOptionsOption,
-    PlaceOption,
-    PreemptOption,
-    QueueOption,
-    QuotasOption,
-    ScalingOption,
-    SetOption,
-    ShareOption,
-    SharesOption,
+    ClusterSettings,
+    ReplayRules,
+    ReplaySettings,
     SlurmOption,
-    SourceOption,
-    SpeedsOption,
-    given_rules,
-    named_cluster,
-    replay_settings,
-    typed_values,
 )
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import SeedOption
 from prophase.cli.simulate_output import (
     SimulateOutputs,
     class_rows,
@@ -47,7 +27,7 @@ from prophase.cli.simulate_output import (
     print_classes,
     write_table,
 )
-from prophase.cli.trace_options import TraceArgument
+from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError
 from prophase.plural import counted
 
@@ -55,90 +35,100 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from prophase.plots.page import Page
+    from prophase.sim import Cluster
     from prophase.sim.theory_comparison import TheoryComparison
+    from prophase.trace.trace_tables import Trace
+
+
+_PUBLISHED = "Published simulators"
+
+
+@dataclass(frozen=True)
+class PublishedSettings:
+    """Settings of the two published simulators that can be repeated exactly."""
+
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_PUBLISHED,
+            help="pai: exactly as Alibaba's PAI simulator; openb: the published fragmentation "
+            "experiments, --seed being the arrival order.",
+        ),
+        Formerly("--semantics", "--protocol"),
+    ] = None
+    pai_gpus: Annotated[
+        int,
+        typer.Option(rich_help_panel=_PUBLISHED, min=1, help="pai: GPUs of its one node."),
+        Formerly("--gpus"),
+    ] = 6500
+    pai_arrival_rate: Annotated[
+        int,
+        typer.Option(
+            rich_help_panel=_PUBLISHED,
+            help="pai: jobs per minute; -1 keeps the trace's arrivals.",
+        ),
+        Formerly("--arrival-rate"),
+    ] = -1
+    pai_hetero: Annotated[
+        bool,
+        typer.Option(
+            "--pai-hetero", rich_help_panel=_PUBLISHED, help="pai: its built-in node list."
+        ),
+        Formerly("--hetero"),
+    ] = False
+    pai_gpu_type_matching: Annotated[
+        int,
+        typer.Option(
+            rich_help_panel=_PUBLISHED,
+            help="pai: 0 ignore types, 1 same type, 2 only V100 jobs.",
+        ),
+        Formerly("--gpu-type-matching"),
+    ] = 0
+    pai_node_order: Annotated[
+        int,
+        typer.Option(
+            rich_help_panel=_PUBLISHED,
+            help="pai: 0 by id, 1 least idle GPU, 2 most idle, 3 least used.",
+        ),
+        Formerly("--node-order"),
+    ] = 3
+    openb_arrivals: Annotated[
+        Path | None,
+        typer.Option(
+            rich_help_panel=_PUBLISHED, help="openb: .npz with arrival orders and node ranks."
+        ),
+        Formerly("--arrivals"),
+    ] = None
+
+    def pai(self, order: str) -> dict[str, Any]:
+        """Return the settings of the PAI simulator by their names."""
+        return {
+            "gpus": self.pai_gpus,
+            "order": order,
+            "arrival_rate": self.pai_arrival_rate,
+            "hetero": self.pai_hetero,
+            "gpu_type_matching": self.pai_gpu_type_matching,
+            "node_order": self.pai_node_order,
+        }
 
 
 def command(
     path: TraceArgument,
+    cluster: ClusterSettings,
+    replay: ReplaySettings,
+    rules: ReplayRules,
+    wanted: SimulateOutputs,
+    published: PublishedSettings,
     source: SourceOption = None,
-    nodes: NodesOption = None,
-    cluster: ClusterOption = None,
-    order: OrderOption = "fifo",
-    place: PlaceOption = "best_fit",
-    queue: QueueOption = "skip",
-    estimate: EstimateOption = "time_limit_s",
+    slurm: SlurmOption = None,
     run_time: Annotated[
         str, typer.Option(help="Column with the true run times, in seconds.")
     ] = "duration_s",
-    noise: NoiseOption = 0.0,
-    leave_out_unfit: LeaveOutOption = False,
-    slurm: SlurmOption = None,
-    backfill: BackfillOption = None,
-    preempt: PreemptOption = None,
-    share: ShareOption = None,
-    speeds: SpeedsOption = None,
-    scaling: ScalingOption = None,
-    failures: FailuresOption = None,
-    calendar: CalendarOption = None,
-    ladder: LadderOption = None,
-    quotas: QuotasOption = None,
-    shares: SharesOption = None,
-    half_life: HalfLifeOption = "0",
-    order_option: OrderOptionsOption = None,
-    settings: SetOption = None,
-    by: Annotated[
-        str | None,
-        typer.Option(help="Measure classes too: class, gpus, or a column such as user."),
-    ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="Prices per GPU-hour by type, core-hour and GiB-hour: .toml or .csv."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write one row per job to this .csv, .parquet or .json file."),
-    ] = None,
-    attempts_out: Annotated[
-        Path | None,
-        typer.Option(help="Write one row per attempt and instance, with node and GPUs."),
-    ] = None,
-    page: Annotated[
-        Path | None,
-        typer.Option("--page", "--html", help="Write everything as one self-contained page."),
-    ] = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option(
-            "--figures", "--plots", help="Write every figure into this folder, as PNG and SVG."
-        ),
-    ] = None,
     theory: Annotated[
         bool,
         typer.Option("--theory", help="Put the trace's waits and queueing formulas beside it."),
     ] = False,
-    semantics: Annotated[
-        str | None, typer.Option(help="pai: exactly as Alibaba's PAI simulator.")
-    ] = None,
-    gpus: Annotated[int, typer.Option(min=1, help="pai: GPUs of its one node.")] = 6500,
-    arrival_rate: Annotated[
-        int, typer.Option(help="pai: jobs per minute; -1 keeps the trace's arrivals.")
-    ] = -1,
-    hetero: Annotated[bool, typer.Option("--hetero", help="pai: its built-in node list.")] = False,
-    gpu_type_matching: Annotated[
-        int, typer.Option(help="pai: 0 ignore types, 1 same type, 2 only V100 jobs.")
-    ] = 0,
-    node_order: Annotated[
-        int, typer.Option(help="pai: 0 by id, 1 least idle GPU, 2 most idle, 3 least used.")
-    ] = 3,
-    protocol: Annotated[
-        str | None, typer.Option(help="openb: the published fragmentation experiments.")
-    ] = None,
-    arrivals: Annotated[
-        Path | None, typer.Option(help="openb: .npz with arrival orders and node ranks.")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of random policies; openb: which arrival order.")
-    ] = 42,
+    seed: SeedOption = 42,
     format: FormatOption = Format.table,
 ) -> None:
     """Replay a trace on a cluster and say how long jobs wait and how busy it is.
@@ -157,71 +147,38 @@ def command(
 
     `prophase simulate ws --by user --prices prices.toml --page report.html`
 
-    `prophase simulate jobs.csv --source pai-sim --semantics pai --gpus 600 --order shortest`
+    `prophase simulate jobs.csv --source pai-sim --preset pai --pai-gpus 600 --order shortest`
 
-    `prophase simulate pods.csv --source openb --nodes n.csv --protocol openb --arrivals o.npz`
+    `prophase simulate pods.csv --nodes n.csv --preset openb --openb-arrivals o.npz`
     """
-    if semantics not in (None, "pai"):
-        raise ParameterError(f"semantics {semantics!r} is unknown. Known: pai.")
-    if protocol not in (None, "openb"):
-        raise ParameterError(f"protocol {protocol!r} is unknown. Known: openb.")
-    if theory and protocol == "openb":
-        raise ParameterError("--theory: pods of --protocol openb never leave, so nobody queues.")
-    shown = format in (Format.html, Format.markdown)
-    wanted = SimulateOutputs(by, prices, out, attempts_out, page, figures, shown)
+    from prophase.cli.provenance import open_trace
+
+    preset = published.preset
+    if preset not in (None, "pai", "openb"):
+        raise ParameterError(f"--preset {preset!r} is unknown. Known: pai, openb.")
+    if theory and preset == "openb":
+        raise ParameterError("--theory: pods of --preset openb never leave, so nobody queues.")
+    out, shown = wanted.out, format in (Format.html, Format.markdown)
     schedule_page: Callable[[], Page] | None = None
-    preset = "--semantics pai" if semantics else "--protocol openb" if protocol else None
     wanted.check(preset=preset)
     with progress_bar() as progress:
         progress("reading the trace", None)
-        if semantics == "pai":
-            document, table = _pai(
-                path,
-                source,
-                gpus=gpus,
-                order=order,
-                arrival_rate=arrival_rate,
-                hetero=hetero,
-                gpu_type_matching=gpu_type_matching,
-                node_order=node_order,
-                theory=theory,
-            )
-        elif protocol == "openb":
-            document, table = _openb(path, source, nodes, arrivals, seed, place), None
+        table: pd.DataFrame | None
+        if preset == "pai":
+            document, table = _pai(path, source, theory=theory, **published.pai(replay.order))
+        elif preset == "openb":
+            nodes, arrivals = cluster.nodes, published.openb_arrivals
+            document, table = _openb(path, source, nodes, arrivals, seed, replay.place), None
         else:
+            trace = open_trace(path, source=source)
             document, table, schedule_page = _replay(
-                path,
-                source,
-                nodes,
-                cluster,
+                trace,
+                cluster.of(trace, path, source),
                 wanted,
                 run_time=run_time,
                 theory=theory,
-                policies=replay_settings(
-                    slurm,
-                    settings,
-                    order=order,
-                    place=place,
-                    queue=queue,
-                    estimate=estimate,
-                    leave_out_unfit=leave_out_unfit,
-                    seed=seed,
-                    **given_rules(
-                        noise=noise or None,
-                        backfill=backfill,
-                        preempt=preempt,
-                        share=share,
-                        speeds=speeds,
-                        scaling=scaling,
-                        failures=failures,
-                        calendar=calendar,
-                        ladder=ladder,
-                        quotas=quotas,
-                        shares=shares,
-                        half_life_s=None if half_life == "0" else half_life,
-                        order_options=typed_values(order_option, "--order-option") or None,
-                    ),
-                ),
+                shown=shown,
+                policies=replay.values(slurm=slurm, seed=seed, **rules.values()),
             )
     if out is not None and table is None:
         raise ParameterError("--out writes one row per job; this protocol has curves only.")
@@ -243,26 +200,22 @@ def command(
 
 
 def _replay(
-    path: Path,
-    source: str | None,
-    nodes: Path | None,
-    cluster: str | None,
+    trace: Trace,
+    machines: Cluster,
     wanted: SimulateOutputs,
     *,
     run_time: str,
     theory: bool,
+    shown: bool,
     policies: dict[str, Any],
 ) -> tuple[dict[str, Any], pd.DataFrame, Callable[[], Page]]:
-    from prophase.cli.provenance import open_trace
     from prophase.sim import Workload, simulate
     from prophase.sim.results import schedule_values
 
-    trace = open_trace(path, source=source)
-    machines = named_cluster(trace, path, source, nodes, cluster)
     workload = Workload.from_jobs(trace.jobs, run_time=run_time)
     wanted.check_measures(workload, machines)
     schedule = simulate(workload, machines, **policies)
-    metrics = wanted.measure(schedule)
+    metrics = wanted.measure(schedule, shown=shown)
     document = schedule_values(schedule, machines, metrics, trace.data_hash)
     if theory:
         from prophase.sim.theory_comparison import schedule_beside_theory
@@ -368,7 +321,9 @@ def _openb(
     from prophase.papers.openb.protocol import arrival_order, simulate_openb
 
     if nodes is None or arrivals is None:
-        raise ParameterError("--protocol openb needs --nodes NODE_LIST and --arrivals FILE.npz.")
+        raise ParameterError(
+            "--preset openb needs --nodes NODE_LIST and --openb-arrivals FILE.npz."
+        )
     trace = open_trace(path, source=source or "openb")
     order, rank = arrival_order(arrivals, path, seed)
     machines = open_trace(nodes, source=source or "openb").nodes

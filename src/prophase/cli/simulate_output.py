@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prophase.cli.output import Format, emit, say, typed_command
+from prophase.cli.shared_options import FiguresOption, PageOption, PricesOption
 from prophase.errors import ParameterError, storage_error
 from prophase.plural import counted
 
@@ -33,25 +34,31 @@ _DETAILS = ("p50_bounded", "p90_bounded", "p99_bounded", "waited_over_1m", "wait
 class SimulateOutputs:
     """Where tables, figures and page go, and what the schedule is measured by."""
 
-    by: str | None = None
-    prices: Path | None = None
-    out: Path | None = None
-    attempts_out: Path | None = None
-    page: Path | None = None
-    figures: Path | None = None
-    #: whether the page is the answer itself (--format html, markdown)
-    shown: bool = False
+    by: Annotated[
+        str | None,
+        typer.Option(help="Group jobs by class, gpus, or a column such as user or queue."),
+    ] = None
+    prices: PricesOption = None
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write one row per job to this .csv, .parquet or .json file."),
+    ] = None
+    attempts_out: Annotated[
+        Path | None,
+        typer.Option(help="Write one row per attempt and instance, with node and GPUs."),
+    ] = None
+    page: PageOption = None
+    figures: FiguresOption = None
 
     def check(self, *, preset: str | None) -> None:
         """Say before the work begins what cannot be written."""
         if preset is not None:
-            given = {
-                name: value for name, value in vars(self).items() if name not in ("out", "shown")
-            }
-            for name, value in given.items():
-                if value is not None:
+            for name, value in vars(self).items():
+                if value is not None and name != "out":
                     option = f"--{name.replace('_', '-')}"
-                    raise ParameterError(f"{option}: {preset} answers with its own measures only.")
+                    raise ParameterError(
+                        f"{option}: --preset {preset} answers with its own measures only."
+                    )
         for option, table in (("--out", self.out), ("--attempts-out", self.attempts_out)):
             if table is not None:
                 _check_table(option, table)
@@ -73,9 +80,9 @@ class SimulateOutputs:
         if self.prices is not None:
             gpu_prices(cluster, Prices.read(self.prices))
 
-    def measure(self, schedule: Schedule) -> dict[str, Any]:
+    def measure(self, schedule: Schedule, *, shown: bool) -> dict[str, Any]:
         """Return the measures; a page shows classes even if nobody asked for any."""
-        by = self.by or ("class" if self.page is not None or self.shown else None)
+        by = self.by or ("class" if self.page is not None or shown else None)
         return schedule.metrics(by=by, prices=self.prices)
 
     def write(self, schedule: Schedule, clock: str, page: Callable[[], Page]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.model_options import HistoryOption, MethodOption, ModelOption, jobs_at, model_for
+from prophase.cli.model_options import ModelSettings, jobs_at
 from prophase.cli.output import Format, FormatOption, emit, finite, text_table
 from prophase.cli.trace_options import SourceOption
 
@@ -22,10 +22,7 @@ def command(
     path: Annotated[
         Path, typer.Argument(help="Jobs: a workspace, a trace file, or a job file as for ask.")
     ],
-    history: HistoryOption = None,
-    model: ModelOption = None,
-    method: MethodOption = "default",
-    seed: Annotated[int, typer.Option(help="Seed of the method.")] = 0,
+    model: ModelSettings,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -36,7 +33,7 @@ def command(
 
     Examples:
 
-    `prophase slo rules.toml new.csv --history ws`
+    `prophase slo rules.toml new.csv --workspace ws`
 
     `prophase slo rules.toml job.yaml --model ws/models/predictions.model`
     """
@@ -45,7 +42,7 @@ def command(
     known = read_rules(rules)
     jobs = _jobs(path, source)
     targets = list(dict.fromkeys(rule.metric for rule in known))
-    learnt = model_for(history, model, targets=targets, method=method, seed=seed)
+    learnt = model.learnt(targets)
     found = judge_slo(learnt, known, jobs)
     rows = found.violations.to_dict("records")
     if format is Format.table:

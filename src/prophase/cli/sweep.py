@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,8 @@ from prophase.cli.output import (
     say,
     typed_command,
 )
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import BLOCK, LoadOption, SizingOption, WorkersOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
@@ -37,40 +40,35 @@ if TYPE_CHECKING:
 _RULES = ("backfill", "preempt", "share", "speeds", "scaling", "failures", "ladder")
 
 
-def command(
-    path: TraceArgument,
-    source: SourceOption = None,
+@dataclass(frozen=True)
+class Axes:
+    """What is combined: of each several values, joined by commas."""
+
     nodes: Annotated[
         Path | None,
-        typer.Option(help="Node list called 'own': a workspace or a file of the same source."),
-    ] = None,
+        typer.Option(help="Node list: a workspace, a file of the same source, or a slurm.conf."),
+    ] = None
     cluster: Annotated[
         str | None,
         typer.Option(
             help="Clusters, e.g. '50x8,60x8', 'own,own*0.8', or kinds joined by +: "
             "'50x8 V100 + 20x2 T4'. [default: own, the trace's nodes]"
         ),
-    ] = None,
+    ] = None
     order: Annotated[
         str | None, typer.Option(help="Who goes first: policies, e.g. fifo,shortest.")
-    ] = None,
-    place: Annotated[
-        str | None, typer.Option(help="Which node: policies, e.g. best_fit,fgd.")
-    ] = None,
+    ] = None
+    place: Annotated[str | None, typer.Option(help="Which node: policies, e.g. best_fit,fgd.")] = (
+        None
+    )
     queue: Annotated[
         str | None, typer.Option(help="Behind a job that does not fit: e.g. skip,strict,easy.")
-    ] = None,
+    ] = None
     sharing: Annotated[
         str | None,
         typer.Option(help="Whether jobs share GPUs: on,off (off: a fraction takes a whole one)."),
-    ] = None,
-    sizing: Annotated[
-        str | None,
-        typer.Option(
-            help="What jobs ask for, e.g. asked,default: as the trace says, a sizer's name, an "
-            "advice (.json) or requests (.csv)."
-        ),
-    ] = None,
+    ] = None
+    sizing: SizingOption = None
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -78,22 +76,18 @@ def command(
             help="Any other setting of a replay, e.g. estimate=duration_s; rules between "
             "semicolons, e.g. 'preempt=off;checkpoint=10min'.",
         ),
-    ] = None,
-    load: Annotated[
-        str | None, typer.Option(help="Jobs per day against the trace, e.g. 0.8,1.0,1.2.")
-    ] = None,
+    ] = None
+    load: LoadOption = None
+
+
+def command(
+    path: TraceArgument,
+    axes: Axes,
+    source: SourceOption = None,
     seeds: Annotated[
         int | None, typer.Option(help="Resampled traces per combination. [default: 10]")
     ] = None,
-    block: Annotated[
-        str | None,
-        typer.Option(
-            "--block",
-            "--block-h",
-            help="Time kept together in resampling, such as 12h; a bare number is hours. "
-            "[default: 24h]",
-        ),
-    ] = None,
+    block: Annotated[str | None, BLOCK, Formerly("--block-h")] = None,
     plan: Annotated[
         Path | None, typer.Option(help="TOML file with the same settings; options go first.")
     ] = None,
@@ -104,14 +98,12 @@ def command(
             "and gpus where clusters differ, gib_hours.allocated where sizings do]"
         ),
     ] = None,
-    workers: Annotated[
-        str,
-        typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
-    ] = "0",
+    workers: WorkersOption = "0",
     leave_out_unfit: Annotated[
         bool,
         typer.Option(
-            "--leave-out-unfit", help="Leave jobs that one of the clusters cannot run out of all."
+            "--leave-out-unfit",
+            help="Leave out, and count, jobs that do not fit on a cluster that is replayed.",
         ),
     ] = False,
     out: Annotated[
@@ -125,6 +117,8 @@ def command(
     drawn from it anew; all combinations meet the same jobs, so differences are paired. Stop it
     at any time: the same command runs only what is missing. Combinations are ranked, and those
     on the Pareto front are marked.
+
+    The nodes of the trace, or of --nodes, are the cluster called own.
 
     Examples:
 
@@ -147,21 +141,21 @@ def command(
     from prophase.workers import parse_workers
 
     asked: dict[str, Any] = read_plan(plan) if plan else {"policies": {}}
-    for name, text in (("order", order), ("place", place), ("queue", queue)):
+    for name, text in (("order", axes.order), ("place", axes.place), ("queue", axes.queue)):
         if text is not None:
             asked["policies"][name] = _items(text)
-    for text in vary or []:
+    for text in axes.vary or []:
         name, equals, values = text.partition("=")
         if not equals:
             raise ParameterError(f"--vary {text}: write NAME=VALUE,VALUE.")
         # rules are texts with commas of their own
         parts = values.split(";") if name.strip() in _RULES or ";" in values else _items(values)
         asked["policies"][name.strip()] = [_value(item.strip()) for item in parts if item.strip()]
-    if cluster is not None:
-        asked["clusters"] = _items(cluster)
-    if load is not None:
-        asked["loads"] = [_number(item) for item in _items(load)]
-    for name, text in (("sizings", sizing), ("sharing", sharing)):
+    if axes.cluster is not None:
+        asked["clusters"] = _items(axes.cluster)
+    if axes.load is not None:
+        asked["loads"] = [_number(item) for item in _items(axes.load)]
+    for name, text in (("sizings", axes.sizing), ("sharing", axes.sharing)):
         if text is not None:
             asked[name] = _items(text)
     if seeds is not None:
@@ -179,7 +173,7 @@ def command(
             found.update(count=count, total=total, before=found.get("before", count))
             progress(f"{count:,} of {total:,} cells", 100 * count / total)
 
-        jobs, own = _opened(path, source, nodes)
+        jobs, own = _opened(path, source, axes.nodes)
         sizings, said = _sized(jobs, wanted, lambda name: progress(f"sizing jobs: {name}", None))
         try:
             result = run_sweep(

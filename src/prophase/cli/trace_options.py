@@ -18,6 +18,14 @@ ReaderOption = Annotated[
     list[str] | None,
     typer.Option("--option", "-o", help="Setting of the reader as NAME=VALUE; repeatable."),
 ]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Say or correct a column of the job, such as user=ann; repeatable.",
+    ),
+]
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace tables of that name.")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,22 +10,9 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, say
-from prophase.cli.replay_options import (
-    ClocksOption,
-    ClusterOption,
-    EstimateOption,
-    LeaveOutOption,
-    NodesOption,
-    OrderOption,
-    PlaceOption,
-    QueueOption,
-    SetOption,
-    SlurmOption,
-    SourceOption,
-    named_cluster,
-    replay_settings,
-)
-from prophase.cli.trace_options import TraceArgument
+from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings, SlurmOption
+from prophase.cli.shared_options import FiguresOption, PageOption, SeedOption
+from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError, storage_error
 
 if TYPE_CHECKING:
@@ -37,45 +25,55 @@ _COLUMNS = (
 ).split()
 
 
-def command(
-    path: TraceArgument,
-    source: SourceOption = None,
-    nodes: NodesOption = None,
-    cluster: ClusterOption = None,
-    order: OrderOption = "fifo",
-    place: PlaceOption = "best_fit",
-    queue: QueueOption = "skip",
-    estimate: EstimateOption = "time_limit_s",
-    slurm: SlurmOption = None,
-    clocks: ClocksOption = 0,
-    settings: SetOption = None,
-    leave_out_unfit: LeaveOutOption = False,
-    by: Annotated[
-        str, typer.Option(help="Classes: class, gpus, or a column such as queue.")
-    ] = "class",
+@dataclass(frozen=True)
+class ScoreSettings:
+    """Which jobs are scored, and by which limits."""
+
     score_first: Annotated[
         int | None, typer.Option(min=1, help="Score only the jobs submitted first.")
-    ] = None,
+    ] = None
     score_ids: Annotated[
         Path | None, typer.Option(help="Score only these jobs: a file with one job_id per line.")
-    ] = None,
+    ] = None
     warm_up: Annotated[
         str, typer.Option(help=f"Jobs submitted this early are not scored, {units.DURATION_HELP}.")
-    ] = "0s",
+    ] = "0s"
     limit: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Change a limit, e.g. mean_error=0.2."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of random policies and of the bootstrap.")] = 0,
+    ] = None
+
+
+@dataclass(frozen=True)
+class ValidationOutputs:
+    """What is written beside the answer."""
+
     jobs_out: Annotated[
         Path | None, typer.Option("--out", help="Write observed and simulated waits as .csv.")
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Write everything as one self-contained page.")
-    ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Write the figures into this folder, as PNG and SVG.")
-    ] = None,
+    ] = None
+    page: PageOption = None
+    figures: FiguresOption = None
+
+
+def command(
+    path: TraceArgument,
+    cluster: ClusterSettings,
+    replay: ReplaySettings,
+    scored: ScoreSettings,
+    outputs: ValidationOutputs,
+    source: SourceOption = None,
+    slurm: SlurmOption = None,
+    clocks: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Replay so often, the scheduler's clock beginning at other instants, and take "
+            "each job's mean wait; 0: 10 times for a scheduler that backfills by the clock, else "
+            "once.",
+        ),
+    ] = 0,
+    by: ByOption = "class",
+    seed: SeedOption = 0,
     format: FormatOption = Format.table,
 ) -> None:
     """Replay a trace whose waits are known, and say what the simulation is valid for.
@@ -99,23 +97,14 @@ def command(
     from prophase.sim.validation.verdict import Thresholds
     from prophase.sim.validation.wait_validation import validate, without_outcomes
 
-    limits = Thresholds.parse(_pairs(limit))
-    warm_up_s = units.parse_duration(warm_up, bare="s", where="--warm-up")
-    wanted = _read_ids(score_ids)
-    policy = replay_settings(
-        slurm,
-        settings,
-        order=order,
-        place=place,
-        queue=queue,
-        estimate=estimate,
-        leave_out_unfit=leave_out_unfit,
-        seed=seed,
-    )
+    limits = Thresholds.parse(_pairs(scored.limit))
+    warm_up_s = units.parse_duration(scored.warm_up, bare="s", where="--warm-up")
+    wanted = _read_ids(scored.score_ids)
+    policy = replay.values(slurm=slurm, seed=seed)
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
-        machines = named_cluster(trace, path, source, nodes, cluster)
+        machines = cluster.of(trace, path, source)
         workload = Workload.from_jobs(without_outcomes(trace.jobs))
         groups_of(workload, by)  # a wrong name is told before the work begins
         progress("replaying it", None)
@@ -126,13 +115,13 @@ def command(
             schedule,
             others=others,
             by=by,
-            score_first=score_first,
+            score_first=scored.score_first,
             score_ids=wanted,
             warm_up_s=warm_up_s,
             thresholds=limits,
             random_state=seed,
         )
-        written = _write(found, jobs_out, page, figures)
+        written = _write(found, outputs)
     document = {
         "nodes": len(machines),
         "gpus": machines.gpus,
@@ -214,9 +203,8 @@ def _page(found: Validation) -> Page:
     return validation_page(found, command=typed_command())
 
 
-def _write(
-    found: Validation, jobs_out: Path | None, page: Path | None, figures: Path | None
-) -> list[str]:
+def _write(found: Validation, outputs: ValidationOutputs) -> list[str]:
+    jobs_out, page, figures = outputs.jobs_out, outputs.page, outputs.figures
     written = []
     if jobs_out is not None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,17 +11,9 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
-from prophase.cli.replay_options import (
-    ClusterOption,
-    EstimateOption,
-    NodesOption,
-    OrderOption,
-    PlaceOption,
-    QueueOption,
-    SetOption,
-    named_cluster,
-    other_settings,
-)
+from prophase.cli.replay_options import ClusterSettings, ReplaySettings
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import BLOCK, LoadOption, SeedsOption, SizingOption, WorkersOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
@@ -31,71 +23,50 @@ if TYPE_CHECKING:
     from prophase.sim.whatif.smallest_cluster import SmallestCluster
 
 
-def command(
-    path: TraceArgument,
-    source: SourceOption = None,
-    cluster: ClusterOption = None,
-    nodes: NodesOption = None,
+@dataclass(frozen=True)
+class Changes:
+    """What is compared with the baseline."""
+
     add: Annotated[
         list[str] | None,
         typer.Option(help="More nodes: 16xA10 (like those there are) or '16x8 A10'; repeatable."),
-    ] = None,
+    ] = None
     remove: Annotated[
         list[str] | None, typer.Option(help="Fewer nodes, e.g. 10xT4; repeatable.")
-    ] = None,
-    load: Annotated[
-        str | None, typer.Option(help="Jobs per day against the trace, e.g. 1.3 or 0.8,1.3.")
-    ] = None,
+    ] = None
+    load: LoadOption = None
     policy: Annotated[
         str | None, typer.Option(help="order[:place[:queue]], e.g. shortest,fifo:fgd:strict.")
-    ] = None,
+    ] = None
     sharing: Annotated[
         str | None,
         typer.Option(help="on: baseline gives whole GPUs, scenario the shares asked; off: reverse"),
-    ] = None,
+    ] = None
     requests: Annotated[
         Path | None,
         typer.Option(help="Table of requests by job_id, or by user, task ... (.csv, .parquet)."),
-    ] = None,
-    sizing: Annotated[
-        str | None,
-        typer.Option(
-            help="Right-sized memory, kills and retries replayed: sizers such as default, or an "
-            "advice of prophase size --export json."
-        ),
-    ] = None,
+    ] = None
+    sizing: SizingOption = None
     combine: Annotated[
         bool, typer.Option("--combine", help="One more scenario: everything together.")
-    ] = False,
-    target: Annotated[
+    ] = False
+
+
+def command(
+    path: TraceArgument,
+    cluster: ClusterSettings,
+    replay: ReplaySettings,
+    changes: Changes,
+    source: SourceOption = None,
+    goal: Annotated[
         str | None,
-        typer.Option(help="Fewest nodes for a promise, e.g. 'p95 wait < 15 min'."),
+        typer.Option(help="Least that keeps a promise, e.g. 'p95 wait < 15 min'."),
+        Formerly("--target"),
     ] = None,
     measure: Annotated[str, typer.Option(help="Measure that ranks.")] = "mean_wait_s",
-    order: OrderOption = "fifo",
-    place: PlaceOption = "best_fit",
-    queue: QueueOption = "skip",
-    estimate: EstimateOption = "time_limit_s",
-    settings: SetOption = None,
-    seeds: Annotated[int, typer.Option(help="Resampled traces per scenario.")] = 10,
-    block: Annotated[
-        str,
-        typer.Option(
-            "--block",
-            "--block-h",
-            help="Time kept together in resampling, such as 1d or 12h; a bare number is hours.",
-        ),
-    ] = "24h",
-    workers: Annotated[
-        str,
-        typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
-    ] = "0",
-    leave_out_unfit: Annotated[
-        bool,
-        typer.Option(
-            "--leave-out-unfit", help="Leave jobs that one scenario cannot run out of all."
-        ),
-    ] = False,
+    seeds: SeedsOption = 10,
+    block: Annotated[str, BLOCK, Formerly("--block-h")] = "24h",
+    workers: WorkersOption = "0",
     format: FormatOption = Format.table,
 ) -> None:
     """Compare changes with a baseline, each on its own, on the same jobs.
@@ -111,7 +82,7 @@ def command(
 
     `prophase whatif ws --sizing default,advice.json --measure gib_hours.allocated`
 
-    `prophase whatif ws --cluster 20x8 --policy shortest --target 'p95 wait < 15 min'`
+    `prophase whatif ws --cluster 20x8 --policy shortest --goal 'p95 wait < 15 min'`
     """
     from prophase.cli.provenance import open_trace
     from prophase.sim import Workload
@@ -120,16 +91,16 @@ def command(
     from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
     from prophase.workers import parse_workers
 
-    question = _question(add, remove, load, policy, sharing, requests, combine)
-    sizings = [item.strip() for item in sizing.split(",")] if sizing else []
-    promise = parse_wait_target(target) if target else None
+    question = _question(changes)
+    sizings = [item.strip() for item in changes.sizing.split(",")] if changes.sizing else []
+    promise = parse_wait_target(goal) if goal else None
     if promise is None and question.is_empty and not sizings:
         raise ParameterError(
             "nothing to compare with the baseline. Add an option such as --add 4x8, --load 1.3, "
-            "--policy shortest, --sizing default or --target 'p95 wait < 15 min'."
+            "--policy shortest, --sizing default or --goal 'p95 wait < 15 min'."
         )
-    base: dict[str, Any] = {"order": order, "place": place, "queue": queue, "estimate": estimate}
-    base |= other_settings(settings)
+    base = replay.values()
+    leave_out_unfit = base.pop("leave_out_unfit")
     block_h = units.parse_duration(block, bare="h", where="--block", positive=True) / 3600
     run: dict[str, Any] = {
         "seeds": seeds,
@@ -140,7 +111,7 @@ def command(
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
         workload = Workload.from_jobs(trace.jobs)
-        machines = named_cluster(trace, path, source, nodes, cluster)
+        machines = cluster.of(trace, path, source)
         said: list[str] = []
         if sizings:
             from prophase.study.request_scenarios import sizings_of
@@ -169,40 +140,32 @@ def command(
         seeds,
         block_h,
         trace.data_hash,
-        target,
+        goal,
         sizes,
         remarks,
         format,
     )
 
 
-def _question(
-    add: list[str] | None,
-    remove: list[str] | None,
-    load: str | None,
-    policy: str | None,
-    sharing: str | None,
-    requests: Path | None,
-    combine: bool,
-) -> WhatIfQuestion:
+def _question(asked: Changes) -> WhatIfQuestion:
     from prophase.sim.request_variants import read_requests
     from prophase.sim.whatif.scenarios import WhatIfQuestion
 
-    if sharing not in (None, "on", "off"):
-        raise ParameterError(f"--sharing {sharing}: is on or off.")
+    if asked.sharing not in (None, "on", "off"):
+        raise ParameterError(f"--sharing {asked.sharing}: is on or off.")
     try:
-        loads = [float(item) for item in load.split(",")] if load else []
+        loads = [float(item) for item in asked.load.split(",")] if asked.load else []
     except ValueError as cause:
-        raise ParameterError(f"--load {load}: is not a number, such as 1.3.") from cause
+        raise ParameterError(f"--load {asked.load}: is not a number, such as 1.3.") from cause
     return WhatIfQuestion(
-        add=tuple(add or ()),
-        remove=tuple(remove or ()),
+        add=tuple(asked.add or ()),
+        remove=tuple(asked.remove or ()),
         loads=tuple(loads),
-        policies=tuple(item.strip() for item in policy.split(",")) if policy else (),
-        sharing=None if sharing is None else sharing == "on",
-        requests=read_requests(requests) if requests else None,
-        requests_name=requests.name if requests else "requests",
-        combine=combine,
+        policies=tuple(item.strip() for item in asked.policy.split(",")) if asked.policy else (),
+        sharing=None if asked.sharing is None else asked.sharing == "on",
+        requests=read_requests(asked.requests) if asked.requests else None,
+        requests_name=asked.requests.name if asked.requests else "requests",
+        combine=asked.combine,
     )
 
 

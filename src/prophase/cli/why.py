@@ -19,20 +19,9 @@ from prophase.cli.output import (
     say,
     typed_command,
 )
-from prophase.cli.replay_options import (
-    ClusterOption,
-    EstimateOption,
-    LeaveOutOption,
-    NodesOption,
-    OrderOption,
-    PlaceOption,
-    QueueOption,
-    SetOption,
-    SourceOption,
-    named_cluster,
-    other_settings,
-)
-from prophase.cli.trace_options import TraceArgument
+from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings
+from prophase.cli.shared_options import PageOption, SeedOption
+from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, storage_error
 
 if TYPE_CHECKING:
@@ -42,18 +31,10 @@ if TYPE_CHECKING:
 
 def command(
     path: TraceArgument,
+    cluster: ClusterSettings,
+    replay: ReplaySettings,
     source: SourceOption = None,
-    nodes: NodesOption = None,
-    cluster: ClusterOption = None,
-    order: OrderOption = "fifo",
-    place: PlaceOption = "best_fit",
-    queue: QueueOption = "skip",
-    estimate: EstimateOption = "time_limit_s",
-    leave_out_unfit: LeaveOutOption = False,
-    set_: SetOption = None,
-    by: Annotated[
-        str, typer.Option(help="Split by class too: class, gpus, or a column such as user.")
-    ] = "class",
+    by: ByOption = "class",
     blame_by: Annotated[
         str | None,
         typer.Option(help="Sum up who holds others up by this. [default: user, else gpus]"),
@@ -64,14 +45,12 @@ def command(
     only_shares: Annotated[
         bool, typer.Option("--only-shares", help="Do not replay without each cause: quicker.")
     ] = False,
-    page: Annotated[
-        Path | None, typer.Option(help="Write a page with figures to this .html file.")
-    ] = None,
+    page: PageOption = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Write every table as CSV into this folder, jobs.csv has each job."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of random policies.")] = 42,
+    seed: SeedOption = 42,
     format: FormatOption = Format.table,
 ) -> None:
     """Split all waiting time by cause, and show what removing each cause would do.
@@ -93,19 +72,10 @@ def command(
 
     _refuse_bad_targets(page, out)
     short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")
-    settings = {
-        "order": order,
-        "place": place,
-        "queue": queue,
-        "estimate": estimate,
-        "leave_out_unfit": leave_out_unfit,
-        "seed": seed,
-        **other_settings(set_),
-    }
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
-        machines = named_cluster(trace, path, source, nodes, cluster)
+        machines = cluster.of(trace, path, source)
         found = why(
             Workload.from_jobs(trace.jobs),
             machines,
@@ -115,7 +85,7 @@ def command(
             clock=trace.clock,
             remove=not only_shares,
             progress=progress,
-            **settings,
+            **replay.values(seed=seed),
         )
         written = []
         if page is not None:

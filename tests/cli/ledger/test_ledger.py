@@ -27,7 +27,7 @@ def test_an_advice_is_kept_settled_and_shown(prophase_here: Run, tmp_path: Path)
     advice = tmp_path / "advice.json"
     advice.write_text('{"tasks": [{"task": "align", "advice": 4, "saving_pct": 75}]}')
     book = tmp_path / "ledger.db"
-    added = prophase_here("ledger", "add", advice, "--history", history, "--ledger", book)
+    added = prophase_here("ledger", "add", advice, "--workspace", history, "--ledger", book)
     assert added.returncode == 0, added.stderr
     settled = prophase_here("ledger", "settle", after, "--ledger", book, "--format", "json")
     assert settled.returncode == 0, settled.stderr
@@ -52,7 +52,7 @@ def test_an_advice_that_lost_money_is_named_with_what_it_lost(
     advice.write_text('{"tasks": [{"task": "align", "advice": 15, "saving_pct": 6}]}')
     prices = tmp_path / "prices.toml"
     prices.write_text('currency = "EUR"\ngib_hour = 0.5\n')
-    prophase_here("ledger", "add", advice, "--history", history, "--ledger", book)
+    prophase_here("ledger", "add", advice, "--workspace", history, "--ledger", book)
     shown = prophase_here("ledger", "settle", after, "--ledger", book, "--prices", prices)
     said = " ".join(shown.stdout.split())
     assert "Advice 1 lost more than it saved: advice.json (-14.00 GiB h, -7.00 EUR)" in said
@@ -76,7 +76,7 @@ def test_jobs_reported_to_the_service_are_settled_with_the_workspace(
     assert done.returncode == 0, done.stderr
     advice = tmp_path / "advice.json"
     advice.write_text('{"tasks": [{"task": "align", "advice": 4, "saving_pct": 75}]}')
-    assert prophase_here("ledger", "add", advice, "--history", workspace).returncode == 0
+    assert prophase_here("ledger", "add", advice, "--workspace", workspace).returncode == 0
     store = FeedbackStore(workspace)
     told = {"task": "align", "duration_s": 3600.0, "request_memory_gib": 4.0}
     reports = [

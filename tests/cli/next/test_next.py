@@ -35,11 +35,11 @@ def test_next_first_run_answers_for_a_job_nobody_has_run(
 ) -> None:
     (tmp_path / "job.yaml").write_text("task: new\nrequest_memory_gib: 16\n")
     shown = prophase_here(
-        "next", "first-run", tmp_path / "job.yaml", "--history", history, "--format", "json"
+        "next", "first-run", tmp_path / "job.yaml", "--workspace", history, "--format", "json"
     )
     assert shown.returncode == 0, shown.stderr
     found = json.loads(shown.stdout)
     assert found["runs_known"] == 0
     assert found["peak_low"] <= found["peak"] <= found["peak_high"]
-    text = prophase_here("next", "first-run", tmp_path / "job.yaml", "--history", history)
+    text = prophase_here("next", "first-run", tmp_path / "job.yaml", "--workspace", history)
     assert "no run of it is known" in text.stdout

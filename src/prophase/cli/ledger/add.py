@@ -7,36 +7,37 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit
+from prophase.cli.output import Format, FormatOption, WorkspaceOption, as_typed, emit
 from prophase.cli.trace_options import SourceOption
 
 
 def command(
     advice: Annotated[
-        Path, typer.Argument(help="Advice: .json or .csv of prophase size --export or study.")
-    ],
-    history: Annotated[
         Path,
-        typer.Option(
-            envvar="PROPHASE_WORKSPACE", help="Jobs it was made for: a workspace or a trace."
+        typer.Argument(
+            metavar="RECOMMENDATION",
+            help="Recommendation: .json or .csv of prophase size --export or study.",
         ),
-    ] = Path(),
+    ],
+    workspace: WorkspaceOption = Path(),
     ledger: Annotated[
         Path | None,
-        typer.Option(help="Ledger file, or the workspace that holds it. [default: the history]"),
+        typer.Option(help="Ledger file, or the workspace that holds it. [default: --workspace]"),
     ] = None,
     from_s: Annotated[
         float | None,
-        typer.Option(help="It counts for submissions from here on. [default: the history's last]"),
+        typer.Option(
+            help="It counts for submissions from here on. [default: the last of the jobs]"
+        ),
     ] = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Keep an advice in the ledger: what each task asks for now, is to ask for, and would save.
+    """Keep a recommendation in the ledger: requests of today, requests recommended, saving.
 
     Example:
 
-    `prophase ledger add advice.json --history ws`
+    `prophase ledger add advice.json --workspace ws`
     """
     from prophase.cli.provenance import open_trace
     from prophase.study.ledger.ledger import Ledger
@@ -44,8 +45,8 @@ def command(
     from prophase.trace.workspace import Workspace
 
     given = read_candidate(advice)
-    trace = open_trace(history, source=source, tables=["jobs"])
-    at_home = history if Workspace.is_at(history) else Path("ledger.db")
+    trace = open_trace(workspace, source=source, tables=["jobs"])
+    at_home = workspace if Workspace.is_at(workspace) else Path("ledger.db")
     book = Ledger(ledger or at_home)
     kept = book.add(given, trace.jobs, from_s=from_s, data_hash=trace.data_hash)
     rows = [

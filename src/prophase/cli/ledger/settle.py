@@ -9,6 +9,7 @@ import typer
 
 from prophase.cli.ledger.show import present
 from prophase.cli.output import Format, FormatOption
+from prophase.cli.shared_options import PricesOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 
@@ -18,11 +19,11 @@ def command(
         Path | None,
         typer.Option(help="Ledger file, or the workspace that holds it. [default: the trace's]"),
     ] = None,
-    prices: Annotated[Path | None, typer.Option(help="Price file: .toml or .csv.")] = None,
+    prices: PricesOption = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Settle every advice against jobs that came after it, and say what each was worth.
+    """Settle every recommendation against jobs that came after it, and say what each was worth.
 
     A job belongs to the last advice on its task that was in force when it was submitted. The
     same jobs may be settled again: nothing is counted twice. Of a workspace, jobs that were

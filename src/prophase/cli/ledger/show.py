@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import PricesOption
 
 if TYPE_CHECKING:
     from prophase.study.ledger.balance import Account, Balance
@@ -21,11 +23,15 @@ def command(
             envvar="PROPHASE_WORKSPACE", help="Ledger file, or the workspace that holds it."
         ),
     ] = Path(),
-    advice: Annotated[int | None, typer.Option(help="Only this advice, task by task.")] = None,
-    prices: Annotated[Path | None, typer.Option(help="Price file: .toml or .csv.")] = None,
+    advice: Annotated[
+        int | None,
+        typer.Option("--entry", help="Only this recommendation, task by task."),
+        Formerly("--advice"),
+    ] = None,
+    prices: PricesOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Show every advice: promised, kept, followed, killed; and name the tasks that lost.
+    """Show every recommendation: promised, kept, followed, killed; and name the tasks that lost.
 
     Examples:
 

@@ -17,6 +17,6 @@ app = command_group(
 
     `prophase next measure ws --out scenarios.yaml`
 
-    `prophase next first-run job.yaml --history ws`
+    `prophase next first-run job.yaml --workspace ws`
     """,
 )

@@ -8,28 +8,20 @@ from typing import Annotated, Any
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, WorkspaceOption, emit, finite, progress_bar
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import SeedOption
+from prophase.cli.sizing_options import KindOption, ResourceOption, RiskOption
 from prophase.cli.trace_options import SourceOption
 
 
 def command(
     job: Annotated[Path, typer.Argument(help="The job: .yaml or .json of columns, sbatch, pod.")],
-    history: Annotated[
-        Path,
-        typer.Option(envvar="PROPHASE_WORKSPACE", help="Finished jobs: workspace or trace."),
-    ] = Path(),
-    risk: Annotated[
-        str | None, typer.Option(help="Share of runs that may be killed at their first request.")
-    ] = None,
-    resource: Annotated[str, typer.Option(help="What is sized: memory, cpu, gpu.")] = "memory",
-    by: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns that runs of the same thing share, joined by commas. [default: task, "
-            "group,task or user,task, whichever sizes best]"
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the predictions.")] = 0,
+    workspace: WorkspaceOption = Path(),
+    risk: RiskOption = None,
+    resource: ResourceOption = "memory",
+    kind: Annotated[KindOption, Formerly("--by")] = None,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -40,7 +32,7 @@ def command(
 
     Example:
 
-    `prophase next first-run job.yaml --history ws`
+    `prophase next first-run job.yaml --workspace ws`
     """
     from prophase.cli.provenance import open_trace
     from prophase.profile.submission.job_file import read_submissions
@@ -49,11 +41,11 @@ def command(
     with progress_bar() as show:
         show("reading", None)
         asked = dict(read_submissions(job)[0].columns)
-        jobs = open_trace(history, source=source, tables=["jobs"]).jobs
+        jobs = open_trace(workspace, source=source, tables=["jobs"]).jobs
         show("sizing it, and the history's own first runs", None)
         found = first_run(
             jobs, asked, resource=resource, seed=seed,
-            by=[name.strip() for name in by.split(",")] if by else (),
+            by=[name.strip() for name in kind.split(",")] if kind else (),
             risk=None if risk is None else units.parse_share(risk, where="--risk", below_one=True),
         )  # fmt: skip
     rows: list[dict[str, Any]] = [

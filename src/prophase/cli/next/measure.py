@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, say
+from prophase.cli.shared_options import SeedOption
+from prophase.cli.sizing_options import KindOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import storage_error
 
@@ -19,22 +21,19 @@ def command(
         Path | None,
         typer.Option(help="Pipeline of the campaign: its scenario keys tell kinds of job apart."),
     ] = None,
-    keys: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns that tell kinds apart, joined by commas. [default: task, group,task or "
-            "user,task, whichever sizes best]"
-        ),
-    ] = None,
+    kind: KindOption = None,
     count: Annotated[int, typer.Option(min=1, help="Kinds of job to measure.")] = 10,
     dates: Annotated[
         str | None,
-        typer.Option(help="Dates of the runs, as for runs register. [default: today]"),
+        typer.Option(
+            help="Dates of the runs: one, several joined by commas, or a range such as "
+            "2024-01-01..2024-03-31/7. [default: today]"
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the registration file for prophase runs here.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the predictions.")] = 0,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -54,7 +53,7 @@ def command(
     from prophase.study.measurement_plan import month_in_words, next_runs, registration
     from prophase.study.proof.kinds import choose_kinds
 
-    chosen = [one.strip() for one in keys.split(",")] if keys else []
+    chosen = [one.strip() for one in kind.split(",")] if kind else []
     if pipeline is not None:
         from prophase.runs.pipeline import read_pipeline
 

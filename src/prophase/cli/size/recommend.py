@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,14 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.settings import Formerly
+from prophase.cli.sizing_options import (
+    RISK,
+    GateSettings,
+    ResourceOption,
+    TaskMaxOom,
+    TaskMinSaving,
+)
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, not_among
 from prophase.stats.month import span_text, why_no_month
@@ -21,14 +30,19 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 60
 
 
+@dataclass(frozen=True)
+class TaskGateSettings(GateSettings):
+    """When a task keeps its request, by the former names of this command too."""
+
+    task_min_saving: Annotated[TaskMinSaving, Formerly("--min-saving")] = "50%"
+    task_max_oom: Annotated[TaskMaxOom, Formerly("--max-oom")] = None
+
+
 def command(
     path: TraceArgument,
-    risk: Annotated[
-        str, typer.Option(help="Share of runs that may be killed at their first request.")
-    ] = "1%",
-    resource: Annotated[
-        str, typer.Option(help="What is sized: memory, cpu, gpu-memory, gpu, time.")
-    ] = "memory",
+    keep: TaskGateSettings,
+    risk: Annotated[str, RISK] = "1%",
+    resource: ResourceOption = "memory",
     export: Annotated[
         str | None,
         typer.Option(help="Write as kubernetes, nextflow, airflow, sbatch, csv or json instead."),
@@ -38,14 +52,6 @@ def command(
     ] = None,
     figure: Annotated[
         Path | None, typer.Option(help="With --explain: draw them to this PNG or SVG file.")
-    ] = None,
-    min_runs: Annotated[int, typer.Option(help="Tasks with fewer runs keep their request.")] = 10,
-    min_saving: Annotated[
-        str, typer.Option(help="Tasks that would save less keep their request.")
-    ] = "50%",
-    max_oom: Annotated[
-        str | None,
-        typer.Option(help="Tasks killed more often in the trial keep their request."),
     ] = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
@@ -60,21 +66,15 @@ def command(
 
     `prophase size recommend ws --risk 1%`, or shorter `prophase size ws --risk 1%`
 
-    `prophase size ws --min-saving 20% --export nextflow > sizes.config`
+    `prophase size ws --task-min-saving 20% --export nextflow > sizes.config`
 
     `prophase size ws --explain align`
     """
     from prophase.cli.provenance import open_trace
     from prophase.sizing.export_formats import export as exported
-    from prophase.sizing.recommender import Gate, recommend
+    from prophase.sizing.recommender import recommend
 
-    gate = Gate(
-        fewest_runs=min_runs,
-        least_saving=units.parse_share(min_saving, where="--min-saving", below_one=True),
-        most_oom=None
-        if max_oom is None
-        else units.parse_share(max_oom, where="--max-oom", below_one=True),
-    )
+    gate = keep.gate()
     chosen = units.parse_share(risk, where="--risk", below_one=True)
     with progress_bar() as show:
         show("reading", None)

@@ -8,6 +8,8 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.shared_options import SeedOption
+from prophase.cli.sizing_options import ResourceOption, RiskOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 
@@ -23,17 +25,13 @@ def command(
     track: Annotated[
         str, typer.Option(help="input: bytes read are known before the run. strict: they are not.")
     ] = "input",
-    risk: Annotated[
-        str | None, typer.Option(help="Share of tasks that may be killed at their first request.")
-    ] = None,
+    risk: RiskOption = None,
     node: Annotated[
         float | None,
         typer.Option(help="The most a task can get; the largest request if left out."),
     ] = None,
-    resource: Annotated[
-        str, typer.Option(help="What is sized: memory, cpu, gpu-memory, gpu, time.")
-    ] = "memory",
-    seed: Annotated[int, typer.Option(help="Seed of the warm protocol's random history.")] = 0,
+    resource: ResourceOption = "memory",
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:

@@ -11,6 +11,8 @@ import typer
 
 from prophase import units
 from prophase.cli.output import say
+from prophase.cli.settings import Formerly
+from prophase.cli.sizing_options import RiskOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ProphaseError
 
@@ -21,12 +23,12 @@ def command(
         typer.Argument(help="History to start from: a workspace, or a file of a trace."),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(help="Keep outcomes in this file, and start from it.")
+        Path | None,
+        typer.Option("--outcomes", help="Keep outcomes in this file, and start from it."),
+        Formerly("--log"),
     ] = None,
     sizer: Annotated[str, typer.Option(help="Which sizer answers.")] = "default",
-    risk: Annotated[
-        str | None, typer.Option(help="Share of tasks that may be killed at their first request.")
-    ] = None,
+    risk: RiskOption = None,
     source: SourceOption = None,
 ) -> None:
     """Answer questions from stdin, one JSON object per line, and learn from outcomes.

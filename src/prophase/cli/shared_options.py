@@ -1,0 +1,61 @@
+"""Options that mean the same in every command that has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prophase import units
+from prophase.cli.settings import Formerly
+
+SeedOption = Annotated[int, typer.Option(help="Seed of everything random.")]
+SeedsOption = Annotated[int, typer.Option(min=0, help="Resampled traces behind the intervals.")]
+BLOCK = typer.Option(help="Time kept together in resampling, such as 12h; a bare number is hours.")
+WorkersOption = Annotated[
+    str,
+    typer.Option(help="Processes (0: all cores), or dask://HOST:PORT."),
+    Formerly("--dask"),
+]
+
+
+@dataclass(frozen=True)
+class ResampleSettings:
+    """How often random steps are repeated, from which seed, and on how many processes."""
+
+    seeds: SeedsOption = 10
+    seed: SeedOption = 0
+    workers: WorkersOption = "1"
+
+
+PricesOption = Annotated[
+    Path | None,
+    typer.Option(help="Prices per GPU-hour by type, core-hour and GiB-hour: .toml or .csv."),
+]
+PageOption = Annotated[
+    Path | None,
+    typer.Option(help="Write everything as one self-contained .html page."),
+    Formerly("--html"),
+]
+FiguresOption = Annotated[
+    Path | None,
+    typer.Option(help="Write the figures, as PNG and SVG, into this folder."),
+    Formerly("--plots"),
+]
+ReportOption = Annotated[
+    Path | None, typer.Option(help="Write report.html, .md and .json into this folder.")
+]
+LoadOption = Annotated[
+    str | None, typer.Option(help="Jobs per day against the trace, e.g. 1.3 or 0.8,1.0,1.3.")
+]
+SizingOption = Annotated[
+    str | None,
+    typer.Option(
+        help="What jobs ask for, retries replayed: asked (as the trace says), sizers such as "
+        "default, a recommendation (.json of prophase size) or requests (.csv)."
+    ),
+]
+MEMORY = typer.Option(help=f"Memory the job asks for, per instance, {units.SIZE_HELP}.")
+MemoryOption = Annotated[str, MEMORY]

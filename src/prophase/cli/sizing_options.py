@@ -1,0 +1,65 @@
+"""Options of commands that recommend requests: at which risk, of what, and when rather not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prophase import units
+from prophase.cli.settings import Formerly
+
+if TYPE_CHECKING:
+    from prophase.sizing.recommender import Gate
+
+RISK = typer.Option(help="Share of runs that may be killed at their first request.")
+RiskOption = Annotated[str | None, RISK]
+ResourceOption = Annotated[
+    str,
+    typer.Option(help="What is sized: memory, cpu, gpu; size and size replay: gpu-memory, time."),
+]
+KindOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns that tell kinds of job apart, joined by commas; 'auto' tries task, "
+        "group,task and user,task."
+    ),
+    Formerly("--keys"),
+]
+
+
+TaskMinSaving = Annotated[
+    str,
+    typer.Option(help="Tasks that would save less keep their request."),
+    Formerly("--advise-above"),
+]
+TaskMaxOom = Annotated[
+    str | None,
+    typer.Option(
+        help="Tasks killed more often in the trial keep their request. "
+        "[default: three times the risk]"
+    ),
+]
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """When a task keeps its request."""
+
+    min_runs: Annotated[int, typer.Option(help="Tasks with fewer runs keep their request.")] = 10
+    task_min_saving: TaskMinSaving = "50%"
+    task_max_oom: TaskMaxOom = None
+
+    def gate(self) -> Gate:
+        """Return them as the recommender has them."""
+        from prophase.sizing.recommender import Gate
+
+        most = self.task_max_oom
+        return Gate(
+            self.min_runs,
+            units.parse_share(self.task_min_saving, where="--task-min-saving", below_one=True),
+            None
+            if most is None
+            else units.parse_share(most, where="--task-max-oom", below_one=True),
+        )
