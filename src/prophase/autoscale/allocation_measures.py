@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from prophase.autoscale.fleet import Fleet, Floats
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Measures:
     median_series_ratio: float
     samples: int
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JsonObject:
         return asdict(self)
 
 

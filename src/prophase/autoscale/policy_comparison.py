@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from prophase.autoscale.fleet import Fleet, Floats
 from prophase.autoscale.policy_catalogue import WITH_PHASES, available, chosen
 from prophase.autoscale.tuned_policy import TunedPolicy, tune
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 
 #: points that the realised satisfaction may lie below the asked one
@@ -30,7 +30,7 @@ class PolicyScore:
     allocation: Floats
     tuned: TunedPolicy
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JsonObject:
         """Return one row of the report."""
         return {"policy": self.policy, **self.measures.row(), **self._choices()}
 

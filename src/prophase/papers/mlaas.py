@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.json_types import JsonObject
 from prophase.papers.findings.finding import PublishedFigure
 from prophase.papers.findings.finding_catalogue import published_findings
 from prophase.papers.findings.waiting_times import high_end
@@ -105,7 +106,7 @@ def _can_replay(trace: Trace) -> bool:
 
 def _numbers(
     trace: Trace, elsewhere: Mapping[str, tuple[PublishedFigure, str]]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonObject]:
     instances = float(trace.jobs.get("instances", np.ones(len(trace.jobs))).sum())
     real = trace.source in ("pai2020", "pai")
     whole = real and instances >= _WHOLE

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import ModelFileError
+from prophase.json_types import JsonObject
 from prophase.modelfile import load_model, save_model
 from prophase.phase.fitted_phases import FittedPhases, PhaseSplit
 from prophase.phase.labellers import LABELLERS
@@ -125,7 +126,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, object]]:
     ]
 
 
-def _trial(row: dict[str, Any]) -> LabellerTrial:
+def _trial(row: JsonObject) -> LabellerTrial:
     return LabellerTrial(
         row["labeller"],
         row["phases"],

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from prophase.errors import InputError, ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.phase.labellers import LABELLERS
 from prophase.phase.labellers.boltzmann import HIDDEN, BoltzmannMeans
 from prophase.phase.labellers.hidden_markov import HiddenMarkov
@@ -57,7 +57,7 @@ class LabellerTrial:
     #: hidden features; for ``crbm``
     hidden: int | None = None
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JsonObject:
         return {
             "labeller": self.labeller,
             "phases": self.n_phases,

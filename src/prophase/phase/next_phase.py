@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from prophase.json_types import JsonObject
 from prophase.phase.stays import stays_of
 from prophase.plural import counted
 from prophase.trace.series.usage_series import Ints
@@ -124,7 +124,7 @@ class _Stay:
 
 def score_forecasts(
     model: NextPhase, labels: Sequence[Ints], *, horizon: int = HORIZON
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Judge forecasts on further series, beside rules that learn next to nothing.
 
     Each row is a rule. Of the changes: ``next_right_pct`` went to the phase predicted,
@@ -157,7 +157,7 @@ def score_forecasts(
     ]
 
 
-def in_words(rows: Sequence[dict[str, Any]]) -> str:
+def in_words(rows: Sequence[JsonObject]) -> str:
     """Say in a sentence how well changes were predicted."""
     learned, commonest = rows[0], rows[1]
     if not learned["changes"]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
+from prophase.json_types import JsonObject
 from prophase.phase.detector import PhaseDetector
 from prophase.phase.next_phase import score_forecasts
 
@@ -28,7 +27,7 @@ def phases_as_json(detector: PhaseDetector) -> dict[str, object]:
     }
 
 
-def labels_as_json(detector: PhaseDetector, labels: pd.DataFrame) -> dict[str, Any]:
+def labels_as_json(detector: PhaseDetector, labels: pd.DataFrame) -> JsonObject:
     """Return what ``detector.label`` found, series by series, and how good forecasts would be."""
     parts = labels.groupby("series_id", sort=False)["phase"]
     return {

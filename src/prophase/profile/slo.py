@@ -24,6 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import FormatError, MissingFileError, not_among, storage_error
+from prophase.json_types import JsonObject
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.memory import Floats
 from prophase.profile.predict.range_probability import probability_above
@@ -148,7 +149,7 @@ def _rule(held: object, where: str) -> SloRule:
     )
 
 
-def _selector(held: Any, where: str) -> dict[str, Any]:
+def _selector(held: Any, where: str) -> JsonObject:
     if held is None:
         return {}
     if not isinstance(held, Mapping):
@@ -256,7 +257,7 @@ def _summary(
     rule: SloRule, chance: Floats, predicted: np.ndarray[Any, np.dtype[np.bool_]], outcome: Floats
 ) -> dict[str, object]:
     silent = int(np.isnan(chance).sum())
-    summary: dict[str, Any] = {
+    summary: JsonObject = {
         "rule": rule.name,
         "metric": rule.metric,
         "jobs": len(chance),

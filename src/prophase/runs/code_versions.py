@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import FormatError, ParameterError, storage_error
+from prophase.json_types import JsonObject
 
 #: never part of the job code
 _LEFT_OUT = {".git", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"}
@@ -63,7 +64,7 @@ def folder_hash(folder: Path) -> str:
 
 
 def _keep_commit(
-    code: dict[str, Any], pipeline_text: str, base: Path, versions: Path
+    code: JsonObject, pipeline_text: str, base: Path, versions: Path
 ) -> tuple[str, str]:
     if set(code) - {"git", "ref"} or "git" not in code:
         raise ParameterError("code: write {git: FOLDER, ref: BRANCH-OR-COMMIT}.")

@@ -6,11 +6,11 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, RefusedError
+from prophase.json_types import JsonObject
 from prophase.runs.campaign import Campaign
 from prophase.runs.executor import Assignment
 from prophase.runs.states import RunState
@@ -45,7 +45,7 @@ def profile_run(campaign: Campaign, dag_id: str, run_id: str) -> list[dict[str, 
     return profile_of(campaign, run)
 
 
-def profile_of(campaign: Campaign, run: Run) -> list[dict[str, Any]]:
+def profile_of(campaign: Campaign, run: Run) -> list[JsonObject]:
     """Return the same rows for a run that the store has given."""
     if run.state < RunState.EXECUTED:
         raise RefusedError(
@@ -121,7 +121,7 @@ def export(
     return {name: len(table) for name, table in tables.items()}
 
 
-def _job(job_id: str, run: Run, job: Assignment, row: dict[str, Any]) -> dict[str, Any]:
+def _job(job_id: str, run: Run, job: Assignment, row: JsonObject) -> JsonObject:
     values = {
         "job_id": job_id,
         "parent_id": run.run_id,

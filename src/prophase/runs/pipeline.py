@@ -13,6 +13,7 @@ from typing import Any
 
 from prophase import units
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.runs._yaml_file import YamlFile
 
 _PIPELINE_KEYS = ("name", "executor", "code", "scenario", "parallel_tasks", "sample_every",
@@ -167,7 +168,7 @@ def _check_keys(
             raise file.wrong(not_among(f"{what} has no key {key!r}.", key, known), *path, key)
 
 
-def _mapping(file: YamlFile, value: Any, *path: str) -> dict[str, Any]:
+def _mapping(file: YamlFile, value: Any, *path: str) -> JsonObject:
     if not isinstance(value, dict):
         what = path[-1] if path else "the file"
         raise file.wrong(f"{what} must hold 'key: value' lines.", *path)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.runs.campaign import Campaign
 from prophase.runs.states import RunState, next_state, reset_event, reset_state
 from prophase.runs.store.records import Move, Run
@@ -19,7 +19,7 @@ def state_counts(campaign: Campaign) -> list[dict[str, object]]:
     return [{"state": int(s), "what": s.label, "runs": number} for s, number in counts.items()]
 
 
-def campaign_status(campaign: Campaign) -> dict[str, Any]:
+def campaign_status(campaign: Campaign) -> JsonObject:
     """Return the states with their numbers of runs, and how long each worker has been silent."""
     now = time.time()
     workers = [
@@ -36,7 +36,7 @@ def list_runs(
     failed: bool = False,
     after: int = 0,
     most: int | None = None,
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return runs by id: all, those in some states, or those that failed.
 
     Parameters
@@ -49,7 +49,7 @@ def list_runs(
     return [_listed(run) for run in campaign.store.runs(states=states, after=after, most=most)]
 
 
-def show_run(campaign: Campaign, run_id: int) -> dict[str, Any]:
+def show_run(campaign: Campaign, run_id: int) -> JsonObject:
     """Return all that is known of a run, with everything that happened to it as ``history``."""
     run = campaign.store.run(run_id)
     return {
@@ -113,7 +113,7 @@ def _listed(run: Run) -> dict[str, object]:
     }
 
 
-def _told(move: Move) -> dict[str, Any]:
+def _told(move: Move) -> JsonObject:
     return {
         "time": datetime.fromtimestamp(move.time_s, UTC).isoformat(" ", "seconds")[:19],
         "state": int(move.to_state),

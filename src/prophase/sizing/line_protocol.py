@@ -12,9 +12,9 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from prophase.errors import FormatError, storage_error
+from prophase.json_types import JsonObject
 from prophase.sizing.sizer import OnlineSizer
 
 
@@ -45,7 +45,7 @@ class Conversation:
             for line in _lines(log):
                 self._learn(_read(line, f"{log}"))
 
-    def answer(self, line: str) -> dict[str, Any]:
+    def answer(self, line: str) -> JsonObject:
         """Return the answer to one line; a line that makes no sense is refused, saying why."""
         said = _read(line, "this line")
         task, features = said["task"], said.get("features") or {}
@@ -61,7 +61,7 @@ class Conversation:
         asked = self.sizer.predict(task, features)
         return {"task": task, "request_gib": asked, "attempt": 1}
 
-    def _learn(self, said: dict[str, Any]) -> None:
+    def _learn(self, said: JsonObject) -> None:
         peak = _number(said, "peak_gib")
         hours = _number(said, "runtime_h") if "runtime_h" in said else 0.0
         self.sizer.observe(
@@ -88,7 +88,7 @@ def _lines(path: Path) -> Iterator[str]:
                 yield line
 
 
-def _read(line: str, where: str) -> dict[str, Any]:
+def _read(line: str, where: str) -> JsonObject:
     try:
         said = json.loads(line)
     except ValueError as cause:
@@ -102,7 +102,7 @@ def _read(line: str, where: str) -> dict[str, Any]:
     return said
 
 
-def _number(said: dict[str, Any], name: str) -> float:
+def _number(said: JsonObject, name: str) -> float:
     try:
         value = float(said[name])
     except (TypeError, ValueError):

@@ -11,13 +11,13 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase import units
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.short_form import ShortForm
@@ -122,7 +122,7 @@ class ResourceRecommendations(ShortForm):
         ]
         return [*said, f"{len(changed) - 3:,} more: .table"] if len(changed) > 3 else said
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what is sized, at which risk, and a row per task."""
         return {
             "resource": self.resource,

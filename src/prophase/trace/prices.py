@@ -12,6 +12,7 @@ from typing import Any, Self
 import pandas as pd
 
 from prophase.errors import FormatError, InputError, MissingFileError, not_among
+from prophase.json_types import JsonObject
 
 _OTHER = "default"
 _FORM = (
@@ -104,7 +105,7 @@ class Prices:
         )
 
 
-def _from_csv(source: Path) -> dict[str, Any]:
+def _from_csv(source: Path) -> JsonObject:
     """Return the rows as the mapping that a TOML file would be."""
     try:
         table = pd.read_csv(source, dtype=str, keep_default_na=False)
@@ -112,7 +113,7 @@ def _from_csv(source: Path) -> dict[str, Any]:
         raise FormatError(f"{source}: is not CSV ({cause}). {_FORM}") from cause
     if missing := _COLUMNS - set(table.columns):
         raise FormatError(f"{source}: lacks the column {', '.join(sorted(missing))}. {_FORM}")
-    found: dict[str, Any] = {"gpu_hour": {}}
+    found: JsonObject = {"gpu_hour": {}}
     for number, row in enumerate(table.to_dict("records"), start=2):
         resource, kind = row["resource"].strip(), row.get("gpu_type", "").strip()
         try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import ibis
 
+from prophase.json_types import JsonObject
 from prophase.trace import source_files as files
 from prophase.trace.dump import Dump, keep_lines, kept_lines
 from prophase.trace.engine import Engine, open_engine
@@ -62,7 +62,7 @@ class ImportReport:
     clock: str = "relative"
     version: str = __version__
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return asdict(self)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.short_form import ShortForm
 from prophase.trace.reader import guess_reader, reader_named
 from prophase.trace.staged_tables import ImportReport, stage
@@ -50,7 +50,7 @@ class Trace(ShortForm):
         rows = ", ".join(f"{len(table):,} {name}" for name, table in self.tables.items())
         return [f"Trace of {self.source}: {rows}", f"data {self.data_hash[:12]}"]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return where the tables came from and how many rows they have."""
         return {
             "source": self.source,

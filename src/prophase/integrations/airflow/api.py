@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from prophase.errors import ExecutorError, ParameterError
+from prophase.json_types import JsonObject
 
 _UNAUTHORIZED = 401
 _TIMEOUT_S = 30.0
@@ -76,24 +77,24 @@ class AirflowApi:
             token=os.environ.get("PROPHASE_AIRFLOW_TOKEN"),
         )
 
-    def get(self, *path: str, **query: Any) -> dict[str, Any]:
+    def get(self, *path: str, **query: Any) -> JsonObject:
         """Return one object."""
         return self._ask("GET", path, query=query)
 
-    def all_of(self, key: str, *path: str, **query: Any) -> list[dict[str, Any]]:
+    def all_of(self, key: str, *path: str, **query: Any) -> list[JsonObject]:
         """Return all entries of a list, page by page."""
-        found: list[dict[str, Any]] = []
+        found: list[JsonObject] = []
         while True:
             page = self.get(*path, limit=_PAGE, offset=len(found), **query)[key]
             found += page
             if len(page) < _PAGE:
                 return found
 
-    def post(self, *path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def post(self, *path: str, body: Mapping[str, Any]) -> JsonObject:
         """Create something, or have something done."""
         return self._ask("POST", path, body=body)
 
-    def patch(self, *path: str, body: Mapping[str, Any], **query: Any) -> dict[str, Any]:
+    def patch(self, *path: str, body: Mapping[str, Any], **query: Any) -> JsonObject:
         """Change something."""
         return self._ask("PATCH", path, body=body, query=query)
 
@@ -114,7 +115,7 @@ class AirflowApi:
         *,
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         address = "/".join([self.url, "api/v2", *(quote(part, safe="~") for part in path)])
         if query:
             address += f"?{urlencode(query, doseq=True)}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import MissingExtraError
+from prophase.json_types import JsonObject
 from prophase.runs.local.attempt_process import TaskFailedError, TryAgainError, try_once
 from prophase.runs.states import BRANCHES
 
@@ -108,7 +109,7 @@ def campaign_dags(
     return scheduler, maintainer
 
 
-def _attempt(name: str, allocations_variable: str) -> dict[str, Any]:
+def _attempt(name: str, allocations_variable: str) -> JsonObject:
     """One try of Airflow is one attempt at a task of the pipeline."""
     sdk = _sdk()
     place = sdk.get_current_context()["dag_run"].conf["folder"]
@@ -169,7 +170,7 @@ def _with_worker(
         campaign.close()
 
 
-def take_over(campaign: Any, wanted: dict[str, Any]) -> None:
+def take_over(campaign: Any, wanted: JsonObject) -> None:
     """Make the campaign's settings say what an Airflow Variable says; what is wrong is left out."""
     from prophase.errors import ParameterError
 
@@ -182,7 +183,7 @@ def take_over(campaign: Any, wanted: dict[str, Any]) -> None:
                 _log.error("%s", wrong)
 
 
-def _variable(key: str) -> dict[str, Any]:
+def _variable(key: str) -> JsonObject:
     """Read a Variable that holds a JSON object; empty if there is none."""
     text = _sdk().Variable.get(key, default="{}")
     try:

@@ -8,11 +8,11 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from prophase.errors import ExecutorError, ParameterError, storage_error
+from prophase.json_types import JsonObject
 from prophase.runs.executor import Assignment
 from prophase.runs.usage.measurement_order import write_durably
 
@@ -64,7 +64,7 @@ def allocations_variable(job: Assignment | str) -> str:
 
 def deployment_text(job: Assignment, dag_id: str) -> str:
     """Return what Airflow needs to know of a deployment, as JSON."""
-    described: dict[str, Any] = {
+    described: JsonObject = {
         "dag_id": dag_id,
         "campaign": job.campaign,
         "pipeline": job.pipeline.name,

@@ -22,6 +22,7 @@ from prophase.integrations.airflow.deployment import (
     deployment_text,
     write_deployment,
 )
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
 from prophase.runs.local.attempt_process import judge
@@ -253,12 +254,12 @@ class AirflowExecutor:
             self._api.set_variable(key, text, "memory and cores per task, set by Prophase")
             self._told[key] = text
 
-    def _dag_run(self, job: Assignment) -> dict[str, Any] | None:
+    def _dag_run(self, job: Assignment) -> JsonObject | None:
         assert job.dag_id is not None
         assert job.run_id is not None
         return self._found("dags", job.dag_id, "dagRuns", job.run_id)
 
-    def _found(self, *path: str) -> dict[str, Any] | None:
+    def _found(self, *path: str) -> JsonObject | None:
         try:
             return self._api.get(*path)
         except AirflowApiError as refused:

@@ -10,6 +10,7 @@ from typing import Any
 
 from prophase.errors import ExecutorError, ParameterError
 from prophase.integrations.kubernetes.watch_stream import WatchedObjects
+from prophase.json_types import JsonObject
 
 _CONFLICT, _NOT_FOUND = 409, 404
 
@@ -30,11 +31,11 @@ class ApiServer:
         self.namespace = namespace
         self._given_client = api_client
 
-    def create_job(self, manifest: dict[str, Any]) -> None:
+    def create_job(self, manifest: JsonObject) -> None:
         """Create a Job, unless it is there."""
         self._create(self._batch.create_namespaced_job, manifest)
 
-    def create_config_map(self, manifest: dict[str, Any]) -> None:
+    def create_config_map(self, manifest: JsonObject) -> None:
         """Create a ConfigMap, unless it is there."""
         self._create(self._core.create_namespaced_config_map, manifest)
 
@@ -49,11 +50,11 @@ class ApiServer:
                 raise
             return None
 
-    def jobs(self, selector: str) -> list[dict[str, Any]]:
+    def jobs(self, selector: str) -> list[JsonObject]:
         """List Jobs as they are now."""
         return _items(self._batch.list_namespaced_job, self.namespace, selector)
 
-    def pods(self, selector: str) -> list[dict[str, Any]]:
+    def pods(self, selector: str) -> list[JsonObject]:
         """List pods as they are now."""
         return _items(self._core.list_namespaced_pod, self.namespace, selector)
 
@@ -73,7 +74,7 @@ class ApiServer:
         """Delete a pod, if it is there."""
         self._delete(self._core.delete_namespaced_pod, name)
 
-    def _create(self, create: Any, manifest: dict[str, Any]) -> None:
+    def _create(self, create: Any, manifest: JsonObject) -> None:
         """Create an object; that it is there already is what we wanted."""
         from kubernetes.client import ApiException
 
@@ -137,6 +138,6 @@ def api_server_message() -> Iterator[None]:
         raise ExecutorError(f"The API server says {cause.status}: {said}") from cause
 
 
-def _items(ask: Any, namespace: str, selector: str) -> list[dict[str, Any]]:
+def _items(ask: Any, namespace: str, selector: str) -> list[JsonObject]:
     with ask(namespace, label_selector=selector, _preload_content=False) as answer:
         return list(json.loads(answer.data)["items"])

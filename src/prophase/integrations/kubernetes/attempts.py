@@ -13,6 +13,7 @@ from prophase.integrations.kubernetes.manifests import (
     MEMORY_NOTE,
     TASK_NOTE,
 )
+from prophase.json_types import JsonObject
 
 #: what the kubelet says of a container that exceeded its limit
 _OOM_KILLED = "OOMKilled"
@@ -35,7 +36,7 @@ class JobAttempt:
         self._job = job
 
     @property
-    def result(self) -> dict[str, Any] | None:
+    def result(self) -> JsonObject | None:
         """How the container ended; None while it has not."""
         ended = self._terminated
         if ended is not None:
@@ -71,7 +72,7 @@ class JobAttempt:
         ended = self.result
         return ended is not None and self._terminated is None
 
-    def _ended(self, exit_code: int, oom: bool, because: str) -> dict[str, Any]:
+    def _ended(self, exit_code: int, oom: bool, because: str) -> JsonObject:
         limit = self.memory_gib
         return {"exit_code": exit_code, "oom": oom, "because": because, "limit_gib": limit}
 
@@ -105,7 +106,7 @@ _STEP_S = 15.0
 
 def attempt_row(
     attempt: JobAttempt, cpu_cores: float, prometheus: str | None, namespace: str
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the row of an attempt that has ended.
 
     Parameters

@@ -24,6 +24,7 @@ from prophase.integrations.kubernetes.manifests import (
     task_job,
 )
 from prophase.integrations.kubernetes.watch_stream import WatchedObjects
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
 from prophase.runs.next_attempt import NextAttempt, Tried, verdict
@@ -246,6 +247,6 @@ class KubernetesExecutor:
 
 
 def _per_task(
-    job: Assignment, jobs: list[dict[str, Any]], pods: list[dict[str, Any]]
+    job: Assignment, jobs: list[JsonObject], pods: list[JsonObject]
 ) -> dict[str, list[JobAttempt]]:
     return {task: [] for task in job.pipeline.tasks} | job_attempts(jobs, pods)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from typing import Any
 
 import yaml
 
 from prophase import units
+from prophase.json_types import JsonObject
 from prophase.runs.executor import Assignment
 from prophase.runs.pipeline import Task
 
@@ -56,7 +56,7 @@ def campaign_selector(campaign: str) -> str:
     return ",".join(f"{key}={value}" for key, value in labels.items())
 
 
-def scenario_map(job: Assignment) -> dict[str, Any]:
+def scenario_map(job: Assignment) -> JsonObject:
     """Return the ConfigMap of a deployment."""
     described = {"scenario": job.scenario, "version": job.version, **job.attributes}
     return {
@@ -97,7 +97,7 @@ def task_job(
         "task": task.name,
         "python": "python3",
     }
-    spec: dict[str, Any] = {
+    spec: JsonObject = {
         "backoffLimit": 0,
         "template": {
             "metadata": {"labels": labels, "annotations": notes},

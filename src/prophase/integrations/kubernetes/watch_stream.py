@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from prophase.json_types import JsonObject
+
 _log = logging.getLogger(__name__)
 _GONE, _FORBIDDEN = 410, 403
 #: the server ends a stream after this time, and the next one goes on
@@ -45,7 +47,7 @@ class WatchedObjects:
 
     def __init__(self, ask: Callable[..., Any], selector: str) -> None:
         self._ask, self._selector = ask, selector
-        self._objects: dict[str, dict[str, Any]] = {}
+        self._objects: dict[str, JsonObject] = {}
         self._version: str | None = None
         self._current = False
         self._lock = threading.Lock()
@@ -55,7 +57,7 @@ class WatchedObjects:
         self._thread = threading.Thread(target=self._follow, daemon=True, name="prophase-watch")
         self._thread.start()
 
-    def objects(self) -> list[dict[str, Any]] | None:
+    def objects(self) -> list[JsonObject] | None:
         """Return what there is; None while the view is not up to date."""
         with self._lock:
             return list(self._objects.values()) if self._current else None
@@ -132,7 +134,7 @@ class WatchedObjects:
             stream.close()
             stream.release_conn()
 
-    def _take(self, event: dict[str, Any]) -> None:
+    def _take(self, event: JsonObject) -> None:
         kind, one = event["type"], event["object"]
         if kind == "ERROR":
             raise WatchError(int(one.get("code", 0)), str(one.get("message", "")))

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from prophase.errors import ModelFileError
+from prophase.json_types import JsonObject
 from prophase.modelfile import load_model
 
 #: a table of jobs -> a table of answers
@@ -24,7 +25,7 @@ class BundleModel:
             raise ModelFileError(f"{path}: MLflow cannot serve a model of kind {kind!r}.")
         self._answer = ANSWERERS[kind](path)
 
-    def predict(self, jobs: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
+    def predict(self, jobs: Any, params: JsonObject | None = None) -> pd.DataFrame:
         """Return the answers; rows have the place of their job in the column ``job``."""
         table = pd.DataFrame(jobs).reset_index(drop=True)
         # MLflow hands over columns that a caller left out as missing throughout

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonObject
 
 #: a Prometheus server refuses more points than this per series and answer
 _MOST_POINTS = 11_000
@@ -130,7 +131,7 @@ class Prometheus:
                 _labels(one), tuple(float(at) for at, _ in pairs), tuple(float(v) for _, v in pairs)
             )
 
-    def _ask(self, what: str, query: str, asked: Mapping[str, str]) -> list[dict[str, Any]]:
+    def _ask(self, what: str, query: str, asked: Mapping[str, str]) -> list[JsonObject]:
         body = urllib.parse.urlencode({"query": query, **asked})
         request = urllib.request.Request(f"{self.url}/api/v1/{what}?{body}")
         if self._token:
@@ -165,7 +166,7 @@ class Prometheus:
             self._wait(early)
         self._next_s = max(self._next_s, self._now()) + self._between_s
 
-    def _read(self, content: bytes, query: str) -> list[dict[str, Any]]:
+    def _read(self, content: bytes, query: str) -> list[JsonObject]:
         try:
             found = json.loads(content)
         except ValueError as cause:

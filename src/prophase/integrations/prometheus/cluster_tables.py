@@ -23,6 +23,7 @@ from prophase.integrations.prometheus.kube_state_metrics import (
     spans,
 )
 from prophase.integrations.prometheus.label_names import LabelNames, Pod
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.trace.readers.prometheus import (
     JOBS,
@@ -209,7 +210,7 @@ def _write_usage(
     with (folder / USAGE_FILE).open("w", newline="", encoding="utf-8") as out:
         table = _table(out, ["series_id", "time_s", *METRICS])
         for begin, end in spans(begin_s, end_s, max(_SPAN_S, step_s)):
-            samples: dict[tuple[tuple[str, str], float], dict[str, Any]] = {}
+            samples: dict[tuple[tuple[str, str], float], JsonObject] = {}
             for metric, query in asked.items():
                 key_of = labels if not metric.startswith("gpu") else _gpu_labels(labels)
                 # the end of a part is the beginning of the next
@@ -254,7 +255,7 @@ def _of(uses: Mapping[tuple[str, str], _Use], key: tuple[str, str]) -> _Use:
     return uses.get(key) or _Use()
 
 
-def _write(path: Path, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+def _write(path: Path, columns: tuple[str, ...], rows: list[JsonObject]) -> None:
     with path.open("w", newline="", encoding="utf-8") as out:
         _table(out, columns).writerows(rows)
 
@@ -269,7 +270,7 @@ def _notes(
     pods: Mapping[tuple[str, str], Pod],
     wanted: Mapping[tuple[str, str], Pod],
     uses: Mapping[tuple[str, str], _Use],
-    nodes: list[dict[str, Any]],
+    nodes: list[JsonObject],
 ) -> list[str]:
     said = []
     services = len(pods) - len(wanted)

@@ -8,16 +8,17 @@ from typing import Any
 
 from prophase.integrations.prometheus.client import Prometheus
 from prophase.integrations.prometheus.label_names import LabelNames, Pod
+from prophase.json_types import JsonObject
 
 _GPU_PRODUCT = ("gpu_product", "gke_accelerator", "gpu_type", "accelerator")
 
 
 def gather_nodes(
     server: Prometheus, start_s: float, end_s: float, labels: LabelNames
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return one row of the node table per node that was seen in the span."""
     span = f"{max(1, math.ceil(end_s - start_s))}s"
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, JsonObject] = {}
     for held, value in server.instant(f"max_over_time(kube_node_status_capacity[{span}])", end_s):
         name, resource = held.get(labels.node), held.get("resource", "")
         if not name:
@@ -102,7 +103,7 @@ def job_row(
         status = "unknown"
     named = labels.columns(pod.labels)
     owner = pod.owner if pod.owner_kind not in ("", "<none>") else ""
-    row: dict[str, Any] = {
+    row: JsonObject = {
         "job_id": f"{pod.namespace}/{pod.name}",
         "parent_id": f"{pod.namespace}/{owner}" if owner else None,
         "name": owner or pod.name,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.errors import ModelFileError, storage_error
+from prophase.json_types import JsonObject
 
 #: larger files are refused
 _MOST_BYTES = 512 << 20
@@ -206,7 +207,7 @@ class _Machine:
                 self.memory[place] = new
 
 
-_VALUES: dict[str, Any] = {
+_VALUES: JsonObject = {
     "NONE": None,
     "NEWTRUE": True,
     "NEWFALSE": False,

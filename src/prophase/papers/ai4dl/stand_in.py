@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import pandas as pd
 from prophase.autoscale.fleet import fleet_of
 from prophase.autoscale.policy_comparison import compare, divided
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonObject
 from prophase.papers.stand_ins import beside
 from prophase.phase.detector import PhaseDetector
 from prophase.phase.labelling_scores import adjusted_rand_index
@@ -18,7 +18,7 @@ from prophase.phase.prototypes import prototypes_of
 from prophase.trace.synth.containers import make_containers
 from prophase.trace.trace_tables import Trace, open_trace
 
-Rows = list[dict[str, Any]]
+Rows = list[JsonObject]
 _FETCH = "its samples and models are in the authors' package; name their folder with --data"
 #: the README's headline: less allocation than reactive policies, at so much demand met
 _SAVED_PCT, _MET = 30.0, 0.95
@@ -121,7 +121,7 @@ def headline(usage: pd.DataFrame, metric: str, origin: str, random_state: int = 
     return rows
 
 
-def prototype_row(usage: pd.DataFrame, origin: str, random_state: int = 0) -> dict[str, Any]:
+def prototype_row(usage: pd.DataFrame, origin: str, random_state: int = 0) -> JsonObject:
     """Return how few executions stand for most, by their sequences of phases."""
     names = usage["series_id"].drop_duplicates().head(_MOST_SERIES)
     chosen = usage[usage["series_id"].isin(names)]
@@ -165,16 +165,14 @@ def _some(usage: pd.DataFrame, metric: str) -> pd.DataFrame:
     return part[part.groupby("series_id").cumcount() < _MOST_SAMPLES].reset_index(drop=True)
 
 
-def _row(
-    item: str, claim: str, published: str, ours: str, verdict: str, reason: str
-) -> dict[str, Any]:
+def _row(item: str, claim: str, published: str, ours: str, verdict: str, reason: str) -> JsonObject:
     return {
         "item": item, "claim": claim, "published": published, "ours": ours, "verdict": verdict,
         "reason": reason,
     }  # fmt: skip
 
 
-def _found_again(trace: Trace, random_state: int) -> dict[str, Any]:
+def _found_again(trace: Trace, random_state: int) -> JsonObject:
     """Compare the phases of AI4DL's network and of our default with the true ones."""
     usage, truth = trace.tables["usage"], trace.truth["truth_phases"]
     scores = {}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from prophase.errors import FormatError, MissingFileError
+from prophase.json_types import JsonObject
 from prophase.papers.ai4dl.model import AI4DL
 from prophase.phase.crbm import CRBM
 from prophase.plots.phase_series import plot_series_overlaid
@@ -26,7 +26,7 @@ _NAMES = ("CPU, standard score", "memory, standard score")
 
 def reproduce(
     data: Path, *, figures: Path | None = None, progress: Callable[[int, int], None] | None = None
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Label the published samples with the published model, and compare phase by phase.
 
     Parameters
@@ -42,7 +42,7 @@ def reproduce(
         A row per comparison: ``item``, ``published``, ``ours``, ``verdict``.
     """
     golden = _golden(data)
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     parity, corrected = _model(data, "parity"), _model(data, "corrected")
     total = len(golden["as_published"]) + len(golden["corrected"]) + 3
     for model, key, words in (
@@ -80,7 +80,7 @@ def reproduce(
     return rows
 
 
-def _golden(data: Path) -> dict[str, Any]:
+def _golden(data: Path) -> JsonObject:
     for name in (MODEL, GOLDEN):
         if not (data / name).is_file():
             raise MissingFileError(
@@ -108,7 +108,7 @@ def _labels(model: AI4DL, path: Path, *, expanded: bool = False) -> dict[str, In
     return dict(zip(model.transformed, found, strict=True))
 
 
-def _compared(item: str, found: dict[str, Ints], wanted: dict[str, Any]) -> dict[str, Any]:
+def _compared(item: str, found: dict[str, Ints], wanted: JsonObject) -> JsonObject:
     """Count labels that agree, of those that the published ones have."""
     agree = total = 0
     for name, labels in wanted.items():

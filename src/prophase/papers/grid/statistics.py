@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from prophase.errors import MissingColumnError
+from prophase.json_types import JsonObject
 from prophase.profile.clusters.transforms import ALIASES
 
 #: statistic of a cell -> decimals in the paper's Table IV
@@ -79,7 +80,7 @@ def compare_with_table_iv(grid: pd.DataFrame) -> pd.DataFrame:
     Our number agrees if it rounds to the printed one at the decimals of the paper.
     """
     ours = table_iv(grid)
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     for algorithm, published in PUBLISHED_TABLE_IV.items():
         if algorithm not in ours.index.get_level_values("algorithm"):
             continue

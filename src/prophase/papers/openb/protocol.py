@@ -10,12 +10,12 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.sim.cluster import Cluster
 from prophase.sim.kernels import published_simulators as scores
 from prophase.sim.kernels.published_simulators import measure_arrivals
@@ -61,7 +61,7 @@ class OpenbCurves:
     placed: int
     dropped: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as plain lists and numbers."""
         return {
             key: value.tolist() if isinstance(value, np.ndarray) else value

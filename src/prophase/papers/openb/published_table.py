@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingFileError, ParameterError, nearest
+from prophase.json_types import JsonObject
 from prophase.papers.openb.protocol import POLICIES, OpenbCurves, arrival_order, simulate_openb
 from prophase.sim.signatures import Floats, Ints
 from prophase.trace.trace_tables import open_trace
@@ -137,9 +138,9 @@ def _run(inputs: OpenbInputs, task: tuple[str, int, str]) -> OpenbCurves:
 
 def _row(
     name: str, place: str, ours: Mapping[int, OpenbCurves], published: pd.DataFrame | None
-) -> dict[str, Any]:
+) -> JsonObject:
     theirs = {seed: found for seed in ours if (found := _theirs(published, place, seed))}
-    row: dict[str, Any] = {"list": name, "place": place, "seeds": len(ours)}
+    row: JsonObject = {"list": name, "place": place, "seeds": len(ours)}
     for measure, at in PUBLISHED_MEANS:
         label = f"{measure.removesuffix('_pct')}_at_{at}_pct"
         row[label] = float(np.mean([getattr(curve, measure)[at] for curve in ours.values()]))

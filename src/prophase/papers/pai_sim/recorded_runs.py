@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import FormatError, MissingFileError
+from prophase.json_types import JsonObject
 from prophase.papers.pai_sim.simulator import simulate_pai
 from prophase.trace.trace_tables import open_trace
 from prophase.workers import run_all
@@ -53,7 +54,7 @@ def pai_table(
         raise FormatError(f"{folder / RESULTS}: is not a list of recorded runs.") from cause
     for run in runs:
         _input(folder, run["input"])
-    rows: dict[int, dict[str, Any]] = {}
+    rows: dict[int, JsonObject] = {}
     with closing(run_all(_repeat, (folder, runs), range(len(runs)), workers=workers)) as results:
         for number, row in results:
             rows[number] = row
@@ -62,7 +63,7 @@ def pai_table(
     return [rows[number] for number in sorted(rows)]
 
 
-def _repeat(shared: tuple[Path, list[dict[str, Any]]], number: int) -> dict[str, Any]:
+def _repeat(shared: tuple[Path, list[JsonObject]], number: int) -> JsonObject:
     folder, runs = shared
     run = runs[number]
     result = simulate_pai(
@@ -80,7 +81,7 @@ def _repeat(shared: tuple[Path, list[dict[str, Any]]], number: int) -> dict[str,
         "mean_wait_s": (result.mean_wait_s, run["avg_wait"]),
         "makespan_s": (result.makespan_s, run["makespan"]),
     }
-    row: dict[str, Any] = {"run": run["tag"], "jobs": len(result.jobs)}
+    row: JsonObject = {"run": run["tag"], "jobs": len(result.jobs)}
     for name, (ours, theirs) in pairs.items():
         row |= {name: float(ours), f"{name}_published": float(theirs)}
     differing = _differing_jobs(folder, run, result.jobs)

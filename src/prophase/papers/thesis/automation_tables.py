@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
+from prophase.json_types import JsonObject
 from prophase.runs.next_attempt import ladder
 from prophase.runs.states import BRANCHES, NEXT_STATE, RunState
 from prophase.runs.store.records import Run
@@ -55,7 +55,7 @@ def automation_rows() -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def _row(item: str, claim: str, published: str, ours: str, same: bool) -> dict[str, Any]:
+def _row(item: str, claim: str, published: str, ours: str, same: bool) -> JsonObject:
     return {
         "item": item,
         "claim": claim,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from prophase.json_types import JsonObject
 from prophase.papers.thesis.bin_predictor import BinPredictor, known_runs
 from prophase.papers.thesis.classifier_catalogue import PUBLISHED
 from prophase.papers.thesis.scores import (
@@ -57,7 +57,7 @@ class Experiment:
             self.time_optimal_pct, self.score.accuracy_pct, self.score.u_rate_pct
         )
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> JsonObject:
         """Return parameters and measures in one row, to compare models by."""
         return {
             "task": self.task,

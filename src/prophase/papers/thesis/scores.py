@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.sizing.bins.binning import Binning
 from prophase.trace.describe.column_arrays import Floats, Ints
 
@@ -54,7 +54,7 @@ class Score:
         """(O + U x penalty) / total x 100; 0 is perfect."""
         return 100 * (self.over + self.under * self.penalty) / self.total
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the counts and measures as JSON knows them."""
         return {
             "total": self.total,

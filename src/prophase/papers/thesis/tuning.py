@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.papers.thesis.scores import PENALTY, Score, score
 from prophase.plural import counted
 from prophase.sizing.bins.binning import Binning
@@ -165,7 +166,7 @@ def tune(
             seed=random_state, n_startup_trials=min(_AT_RANDOM, trials)
         )
     )
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     space = kind.searched(sampling)
     for number in range(trials):
         trial = study.ask()

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError, ProphaseError, not_among
+from prophase.json_types import JsonObject
 from prophase.profile.classify.classifier import labels_of
 from prophase.profile.classify.classifier_scores import ClassifierScores, score
 from prophase.profile.classify.metadata_words import choose_columns, words_of
@@ -37,7 +38,7 @@ class ClassifierComparison:
     size: EncodingSize
     notes: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what JSON holds."""
         return {
             "columns": list(self.columns),

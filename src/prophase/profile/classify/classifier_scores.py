@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.json_types import JsonObject
 from prophase.profile.classify.methods.method import Ints
 from prophase.profile.classify.profile_labels import Label
 
@@ -32,7 +33,7 @@ class ClassifierScores:
     #: profiles that jobs had and no job learned from
     never_learnt: tuple[Label, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what JSON holds."""
         return {
             "jobs": self.jobs,

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.classify.metadata_words import Words
 from prophase.profile.classify.methods.boosted_trees import OneHotBoosted
@@ -255,7 +256,7 @@ def tree_text(classifier: ProfileClassifier, profile: Label, tree: int = 0) -> s
     return "\n".join(_lines(root, method.encoding.names()))
 
 
-def _lines(node: dict[str, Any], names: list[tuple[str, str]]) -> Iterator[str]:
+def _lines(node: JsonObject, names: list[tuple[str, str]]) -> Iterator[str]:
     if "leaf" in node:
         yield f"{node['leaf']:+.4g}"
         return

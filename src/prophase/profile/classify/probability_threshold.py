@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonObject
 from prophase.profile.classify.metadata_words import Words
 from prophase.profile.classify.methods.method import Floats, Ints, Method
 from prophase.trace.split import Split, split_by_row, split_by_time
@@ -42,7 +43,7 @@ class Threshold:
     kept: float | None = None
     right: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return asdict(self)
 
     def sentence(self) -> str:

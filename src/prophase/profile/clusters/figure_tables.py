@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import MissingColumnError, ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes
 
 #: the row of all values that are not among the commonest
@@ -119,7 +120,7 @@ def silhouette_boxes(scores: Silhouettes) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["mean", "profile"], ignore_index=True)
 
 
-def _box(held: Any) -> dict[str, Any]:
+def _box(held: Any) -> JsonObject:
     """Whiskers end at the farthest value within 1.5 interquartile ranges, as Tukey has them."""
     q25, q50, q75 = (float(one) for one in np.quantile(held, [0.25, 0.5, 0.75]))
     room = 1.5 * (q75 - q25)

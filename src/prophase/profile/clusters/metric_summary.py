@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from prophase.json_types import JsonObject
 from prophase.profile.clusters.usage_metrics import Floats
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -74,7 +74,7 @@ class MetricSummary:
     #: the jobs farthest outside, at most ten
     anomalous_jobs: list[str]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return asdict(self)
 
 

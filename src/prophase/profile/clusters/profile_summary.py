@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.profiles import Profile
@@ -20,7 +20,7 @@ def profiles_as_json(
     profiles : sequence of Profile, optional
         The profiles as they are now, if jobs were counted in since they were learned.
     """
-    summary: dict[str, Any] = finite(
+    summary: JsonObject = finite(
         {
             "generator": profiler.generator_settings_,
             "transform": profiler.transform_.name,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prophase.json_types import JsonObject
 from prophase.modelfile import Model
 from prophase.profile.clusters.assigner import Assigner
 from prophase.profile.clusters.clustering import CondensedTree, Reachability
@@ -32,7 +33,7 @@ class FittedProfiles:
     reachability_: Reachability | None
     job_ids_: NDArray[np.str_]
     scores_: Silhouettes
-    statistics_: dict[str, Any]
+    statistics_: JsonObject
     generator_settings_: dict[str, object]
     profiles_: list[Profile]
     metadata_: list[str]
@@ -112,7 +113,7 @@ def restore(profiler: FittedProfiles, model: Model) -> None:
     profiler.data_hash_ = model.data_hash
 
 
-def _later_to_keep(assigner: Assigner) -> dict[str, Any]:
+def _later_to_keep(assigner: Assigner) -> JsonObject:
     """Return what was learned since the fit, numbered in the order it came."""
     arrays: dict[str, Any] = {}
     number = 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.metric_summary import MetricSummary, Season, Trend, summarise
@@ -69,7 +70,7 @@ class Profile:
         """Say whether this is the group of jobs that fit no profile."""
         return self.profile == OUTLIERS
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what JSON holds, and ``profile_from_dict`` reads."""
         return asdict(self)
 

@@ -7,12 +7,12 @@ try (``maxabs`` per column; ``l1``, ``l2``, ``max`` and ``softmax`` per row) are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.usage_metrics import Floats, UsageFeatures
 
@@ -91,7 +91,7 @@ def transform_histograms(
     for number, metric in enumerate(features.columns):
         for when, values in (("before", features.values), ("after", transform(features.values))):
             counts, edges = np.histogram(values[:, number], bins=bins)
-            rows: dict[str, Any] = {
+            rows: JsonObject = {
                 "metric": metric,
                 "when": when,
                 "low": edges[:-1],

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.quality import OUTLIERS
 from prophase.profile.drift.drift_signals import (
@@ -46,7 +47,7 @@ class Alarm:
     jobs: int
     meaning: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what JSON holds."""
         return asdict(self)
 
@@ -185,7 +186,7 @@ class DriftMonitor:
         for scope in self.scopes_.values():
             scope.rebase()
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[JsonObject]:
         """Return a row per scope: state, jobs watched, and how near each signal is to an alarm."""
         return [
             {

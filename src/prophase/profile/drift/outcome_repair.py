@@ -9,12 +9,12 @@ such factor, the old outcomes of these jobs are forgotten when that would have b
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.json_types import JsonObject
 from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.submit_columns import outcomes
@@ -44,7 +44,7 @@ class Repair:
     error_before: float
     error_after: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what JSON holds."""
         return asdict(self)
 

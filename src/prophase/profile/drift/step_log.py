@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from prophase.errors import WorkspaceError, storage_error
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.profile.drift.monitor import Alarm
 from prophase.profile.drift.repair_plan import RepairPlan
@@ -48,7 +48,7 @@ class WatchStep:
     change: int
     #: jobs watched before the change began
     since_jobs: int
-    alarms: list[dict[str, Any]]
+    alarms: list[JsonObject]
     culprit: str
     repair: dict[str, object]
     retired: list[int]
@@ -60,7 +60,7 @@ class WatchStep:
     #: of the history and all jobs watched so far
     data_hash: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what JSON holds."""
         return asdict(self)
 
@@ -79,7 +79,7 @@ class StepLog:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[JsonObject]:
         """Return every line of the log."""
         if not self.path.is_file():
             return []
@@ -114,7 +114,7 @@ class StepLog:
         """Remove the log."""
         self.path.unlink(missing_ok=True)
 
-    def _append(self, entries: Sequence[dict[str, Any]]) -> None:
+    def _append(self, entries: Sequence[JsonObject]) -> None:
         if not entries:
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")

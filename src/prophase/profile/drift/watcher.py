@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.quality import OUTLIERS
@@ -145,7 +146,7 @@ class Watcher:
         self.steps_: list[WatchStep] = []
         self.changes_: list[DriftChange] = []
         self.mends_: dict[int, RepairPlan] = {}
-        self.chart_: list[dict[str, Any]] = []
+        self.chart_: list[JsonObject] = []
         self.next_step_ = 1
         numbers = [one.profile for one in profiler.profiles_] if profiler else []
         self.next_profile_ = 1 + max([OUTLIERS, *numbers])
@@ -216,7 +217,7 @@ class Watcher:
         found.profiles_ = live.refreshed(profiles)
         return found
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[JsonObject]:
         """Return a row for all jobs and one per profile: how right predictions are, how new jobs.
 
         Quality is that of the last 1,000 jobs, levels say how near each signal is to an alarm.
@@ -228,7 +229,7 @@ class Watcher:
             for name in [row["scope"]]
         ]
 
-    def to_state(self) -> dict[str, Any]:
+    def to_state(self) -> JsonObject:
         """Return all that was learned, without the jobs and what follows from them."""
         state = {n: item for n, item in vars(self).items() if n != "usual_"}
         state["records_"] = copy.copy(self.records_)
@@ -409,7 +410,7 @@ class Watcher:
         self.usual_.add(jobs, labels)
         return expected
 
-    def _of_profiles(self, labels: Ints, expected: Ints) -> dict[str, Any]:
+    def _of_profiles(self, labels: Ints, expected: Ints) -> JsonObject:
         """Return what the monitor is given of profiles: the expected one, and whether it fits."""
         if self.profiler_ is None:
             return {}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from prophase.errors import MissingColumnError
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.profile.clusters.ended_jobs import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
@@ -61,10 +62,10 @@ def profiles_to_watch(workspace: Workspace) -> tuple[WorkloadProfiler | None, li
 
 def watch_as_json(
     watcher: Watcher, folder: WatchFolder, remarks: list[str] | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return how right predictions and profiles are, and what was done about it."""
     scopes, standing = watcher.table(), folder.log.standing()
-    status: dict[str, Any] = finite(
+    status: JsonObject = finite(
         {
             "target": watcher.target,
             "method": watcher.method_,

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from prophase import units
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.short_form import ShortForm
 from prophase.trace.schema import JOBS
@@ -94,9 +95,9 @@ class JobForecast(ShortForm):
     def __getitem__(self, target: str) -> TargetForecast:
         return next(one for one in self.targets if one.target == target)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what JSON holds; NaN and infinity become None."""
-        held: dict[str, Any] = finite(asdict(self))
+        held: JsonObject = finite(asdict(self))
         return held
 
     @property
@@ -104,7 +105,7 @@ class JobForecast(ShortForm):
         """A row per target: the prediction, both ends of its 90 % range, why."""
         return pd.DataFrame(self.rows())
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonObject]:
         """Return a row per target: the prediction, both ends of its 90 % range, why."""
         return [
             {

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.node_affinity import ENOUGH, NODE_TYPES
 from prophase.profile.clusters.profiler import WorkloadProfiler
@@ -31,7 +32,7 @@ def rank_node_types(
     column: str | None = None,
     metrics: Sequence[str] = METRICS,
     enough: int = ENOUGH,
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return one row per node type, the one on which jobs ran shortest first.
 
     Parameters
@@ -90,7 +91,7 @@ def rank_for_job(
     *,
     column: str | None = None,
     enough: int = ENOUGH,
-) -> tuple[list[dict[str, Any]], str]:
+) -> tuple[list[JsonObject], str]:
     """Return node types ranked by jobs like this one, and which jobs count as alike.
 
     The finest kind of job with 60 finished jobs or more is taken; the node type itself is left
@@ -160,11 +161,11 @@ def _row(
     usual: float,
     metrics: Sequence[str],
     enough: int,
-) -> dict[str, Any]:
+) -> JsonObject:
     timed = int(np.isfinite(duration).sum())
     is_enough = timed >= enough
     middle, low, high = median_interval(duration)
-    row: dict[str, Any] = {
+    row: JsonObject = {
         "rank": None,
         "node_type": name,
         "jobs": len(jobs),
@@ -182,7 +183,7 @@ def _row(
     return row
 
 
-def _give_ranks(rows: list[dict[str, Any]]) -> None:
+def _give_ranks(rows: list[JsonObject]) -> None:
     """Rank each type behind those whose whole interval is quicker than its own."""
     for row in rows:
         quicker = sum(other["duration_high_s"] < row["duration_low_s"] for other in rows)

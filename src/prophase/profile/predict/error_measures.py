@@ -7,12 +7,12 @@ for every job keeps each error at 100 % or less.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.json_types import JsonObject
 from prophase.profile.predict.memory import Floats
 from prophase.profile.predict.point_and_range import STRATA
 from prophase.profile.predict.yes_no_target import yes_no_measures
@@ -28,7 +28,7 @@ def measure(
     time_s: Floats | None = None,
     yes_no: bool = False,
     random_state: int = 0,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return all measures over all jobs, with intervals, and per stratum.
 
     Parameters
@@ -65,11 +65,11 @@ def measure(
     return whole
 
 
-def _yes_no(outcome: Floats, value: Floats, low: Floats, high: Floats) -> dict[str, Any]:
+def _yes_no(outcome: Floats, value: Floats, low: Floats, high: Floats) -> JsonObject:
     return yes_no_measures(outcome, value)
 
 
-def _measures(outcome: Floats, value: Floats, low: Floats, high: Floats) -> dict[str, Any]:
+def _measures(outcome: Floats, value: Floats, low: Floats, high: Floats) -> JsonObject:
     if len(outcome) == 0:
         return dict.fromkeys(_NAMES, float("nan"))
     miss = np.log(np.maximum(value, 1e-300)) - np.log(outcome)
@@ -105,7 +105,7 @@ _NAMES = (
 
 
 def _intervals(
-    take: Callable[[Ints], dict[str, Any]], time_s: Floats | None, random_state: int
+    take: Callable[[Ints], JsonObject], time_s: Floats | None, random_state: int
 ) -> dict[str, list[float]]:
     """Return 95 % intervals over days, as jobs of a day are alike; NaN where not known."""
     if time_s is None or not len(time_s) or not np.isfinite(time_s).all():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.profile.predict.error_measures import measure
 from prophase.profile.predict.job_sequence import in_sequence
 from prophase.profile.predict.methods import predictor_named
@@ -25,7 +25,7 @@ class Evaluation:
     test_jobs: int
     online: bool
     #: method -> measures, as :func:`~prophase.profile.predict.error_measures.measure` returns them
-    methods: dict[str, dict[str, Any]]
+    methods: dict[str, JsonObject]
     answers: dict[str, pd.DataFrame]
     #: what a reader of the measures should know
     notes: tuple[str, ...] = ()

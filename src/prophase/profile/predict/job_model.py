@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.predict.job_model_file import JobModelParts, load_job_model, save_job_model
 from prophase.profile.predict.methods import DEFAULT, predictor_named
@@ -105,7 +105,7 @@ class JobModel(ShortForm):
         said = f"JobModel ({self.method}) of {counted(self.jobs, 'job')}"
         return [said, f"predicts {', '.join(self.targets)}", *self.notes]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what was learnt and from what."""
         return {
             **self.origin,

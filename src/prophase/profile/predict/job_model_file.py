@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import ModelFileError
+from prophase.json_types import JsonObject
 from prophase.modelfile import Model, load_model, save_model
 from prophase.profile.predict.memory import Floats
 from prophase.profile.predict.missing_columns import Exemplars
@@ -43,7 +44,7 @@ def save_job_model(model: JobModelParts, path: Path | str, *, columns: Sequence[
     Answers to a few probes are kept with it, so that loading can prove itself right.
     """
     packer = Packer()
-    meta: dict[str, Any] = {
+    meta: JsonObject = {
         "layout": LAYOUT,
         "method": model.method,
         "jobs": model.jobs,

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.json_types import JsonObject
 from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.range_probability import put_together_each
 from prophase.profile.predict.submit_columns import CLOCKS, submitted
@@ -61,7 +62,7 @@ class Exemplars:
         """Return the columns that jobs usually have and this one does not say."""
         return [name for name in self.columns if job.get(name) is None]
 
-    def filled(self, job: Mapping[str, Any], *, most: int) -> list[dict[str, Any]]:
+    def filled(self, job: Mapping[str, Any], *, most: int) -> list[JsonObject]:
         """Return the job as often as there are jobs like it, with its gaps filled from each."""
         lacking = self.lacking(job)
         rows = len(next(iter(self.columns.values()), ()))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.errors import ModelFileError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.profile.predict.history import History
 from prophase.profile.predict.leaf_forest import xgboost
 from prophase.profile.predict.memory import Memory
@@ -88,7 +89,7 @@ class Unpacker:
     def __init__(self, arrays: Mapping[str, NDArray[Any]], blobs: Mapping[str, bytes]) -> None:
         self._arrays = arrays
         self._blobs = blobs
-        self._boosters: dict[str, Any] = {}
+        self._boosters: JsonObject = {}
         #: histories by the arrays their keys and ends came from
         self._histories: dict[tuple[str, ...], History] = {}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.submit_columns import Columns
@@ -30,7 +31,7 @@ def as_rows(found: pd.DataFrame) -> list[dict[str, object]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def described_columns(described: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+def described_columns(described: Sequence[Mapping[Any, Any]]) -> list[JsonObject]:
     """Return the columns that each described job says; jobs without an id are numbered.
 
     Examples

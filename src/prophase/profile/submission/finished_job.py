@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prophase.errors import InputError, nearest, not_among
+from prophase.json_types import JsonObject
 from prophase.profile.submission.submission import ALIASES, column_value
 from prophase.trace.schema import JOBS, STATUSES
 
@@ -38,7 +39,7 @@ def finished_from_fields(fields: Mapping[Any, Any], *, where: str = "the job") -
     Traceback (most recent call last):
     prophase.errors.InputError: the job 17: says nothing that was measured. Add for example ...
     """
-    columns: dict[str, Any] = {}
+    columns: JsonObject = {}
     notes = []
     for key, value in fields.items():
         name = str(key).strip()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import FormatError, InputError, MissingFileError, storage_error
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.submission.kubernetes_manifest import from_manifest, is_manifest
 from prophase.profile.submission.slurm_script import from_script, is_script
@@ -123,9 +124,9 @@ def _from_csv(text: str, where: str) -> list[Submission]:
     return found
 
 
-def _cells(names: list[str], row: list[str]) -> dict[str, Any]:
+def _cells(names: list[str], row: list[str]) -> JsonObject:
     """Return the row by column; numbers of attributes become numbers, as in a trace."""
-    cells: dict[str, Any] = {}
+    cells: JsonObject = {}
     for name, cell in zip(names, row, strict=True):
         value: Any = cell.strip()
         if value.lower() in ("", "nan", "na", "null", "none"):

@@ -11,6 +11,7 @@ from typing import Any
 
 from prophase import units
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.profile.submission.quantities import number_for
 from prophase.profile.submission.submission import Submission
 from prophase.trace.schema import JOBS
@@ -85,12 +86,12 @@ def _submission(
     outer = _mapping(document.get("metadata"), f"{where}: metadata")
     inner = _mapping(template.get("metadata"), f"{where}: template.metadata")
     pod = _mapping(template.get("spec"), f"{where}: pod spec")
-    labels: dict[str, Any] = {}
+    labels: JsonObject = {}
     for held in (inner, outer):
         for part in ("annotations", "labels"):
             labels |= _mapping(held.get(part), f"{where}: {part}")
     notes: list[str] = []
-    columns: dict[str, Any] = {
+    columns: JsonObject = {
         "name": outer.get("name") or str(outer.get("generateName") or "").rstrip("-") or None,
         **_owners(labels, notes),
     }
@@ -112,7 +113,7 @@ def _submission(
 def _owners(labels: Mapping[str, object], notes: list[str]) -> dict[str, object]:
     """Return who and what the labels name; the others are reported."""
     used: dict[str, str] = {}
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     for column, words in OWNER_WORDS.items():
         for word in words:
             key = next((k for k in labels if k.rsplit("/", 1)[-1].lower() == word), None)
@@ -125,14 +126,14 @@ def _owners(labels: Mapping[str, object], notes: list[str]) -> dict[str, object]
     return found
 
 
-def _requests(pod: Mapping[str, Any], where: str, notes: list[str]) -> dict[str, Any]:
+def _requests(pod: Mapping[str, Any], where: str, notes: list[str]) -> JsonObject:
     """Return what the pod asks for: its containers together, or its largest init container."""
     running = [_asked(one, where) for one in pod.get("containers") or []]
     starting = [_asked(one, where) for one in pod.get("initContainers") or []]
     if not running:
         raise InputError(f"{where}: the pod has no containers, so nothing says what it asks for.")
     names = dict.fromkeys(name for one in (*running, *starting) for name in one)
-    totals: dict[str, Any] = {}
+    totals: JsonObject = {}
     spare = []
     for name in names:
         total = sum(one.get(name, 0.0) for one in running)

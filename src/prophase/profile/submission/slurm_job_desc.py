@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.profile.submission.slurm_script import FORM, gpus_of
 from prophase.profile.submission.submission import Submission
 
@@ -42,7 +43,7 @@ def from_job_desc(fields: Mapping[str, object]) -> Submission:
     >>> dict(from_job_desc(job).columns)
     {'name': 'train', 'instances': 1.0, 'request_memory_gib': 64.0, 'time_limit_s': 7200.0}
     """
-    columns: dict[str, Any] = {}
+    columns: JsonObject = {}
     for field, column in _TEXTS.items():
         value = fields.get(field)
         if isinstance(value, str) and value.strip():

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from prophase.errors import InputError, nearest
+from prophase.json_types import JsonObject
 from prophase.profile.submission.quantities import number_for
 from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS, known_at_submit
 
@@ -71,7 +72,7 @@ def from_fields(fields: Mapping[Any, Any], *, form: str, where: str) -> Submissi
     >>> dict(found.columns), found.notes
     ({'request_memory_gib': 16.0}, ('colour is not a column of the job table and is not used.',))
     """
-    columns: dict[str, Any] = {}
+    columns: JsonObject = {}
     notes = []
     for key, value in fields.items():
         name = str(key).strip()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase import units
+from prophase.json_types import JsonObject
 from prophase.runs.local.attempts import (
     MARK,
     MEMORY_LATER,
@@ -121,7 +122,7 @@ def start_attempt(
         )
 
 
-def try_once(run: Path, task: str, allocation: Mapping[str, Any]) -> dict[str, Any]:
+def try_once(run: Path, task: str, allocation: Mapping[str, Any]) -> JsonObject:
     """Make one attempt at a task, unless it is done already; return how the last one ended.
 
     For schedulers that repeat a task by themselves: :class:`TryAgainError` asks for a repetition,

@@ -16,8 +16,8 @@ import signal
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from prophase.json_types import JsonObject
 from prophase.runs.usage.measurement_order import write_durably
 from prophase.runs.usage.process_tree import all_pids, environment_has
 
@@ -42,11 +42,11 @@ class Attempt:
     def task(self) -> str:
         return self.folder.parent.name
 
-    def order(self) -> dict[str, Any]:
+    def order(self) -> JsonObject:
         """Return what was ordered; empty if the order was not written to its end."""
         return read_json(self.folder / "order.json") or {}
 
-    def result(self) -> dict[str, Any] | None:
+    def result(self) -> JsonObject | None:
         """Return how it ended, or None if it has not."""
         return read_json(self.folder / "result.json")
 
@@ -115,7 +115,7 @@ def kill_marked(folder: str) -> int:
     return killed
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
+def read_json(path: Path) -> JsonObject | None:
     """Return what a JSON file holds; None if it is not there or not whole."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))

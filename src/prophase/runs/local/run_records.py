@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
-from typing import Any
 
+from prophase.json_types import JsonObject
 from prophase.runs.executor import Assignment
 from prophase.runs.local.attempts import MEMORY_LATER, PYTHON_LATER, Attempt, attempts_of, read_json
 
@@ -64,7 +64,7 @@ def run_spec(
     }
 
 
-def task_rows(run: Path) -> list[dict[str, Any]]:
+def task_rows(run: Path) -> list[JsonObject]:
     """Return what a finished run's tasks were given, what they used, and how they ended.
 
     An attempt that ended for lack of memory says ``at_least_gib``: the task needs more than that.
@@ -77,7 +77,7 @@ def task_rows(run: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _row(attempt: Attempt, task: dict[str, Any]) -> dict[str, Any]:
+def _row(attempt: Attempt, task: JsonObject) -> JsonObject:
     result, order = attempt.result() or {}, attempt.order()
     samples = attempt.folder / "samples.jsonl"
     status = "oom" if result["oom"] else "completed" if result["exit_code"] == 0 else "failed"

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Float, func, literal, select
 
 from prophase.errors import ParameterError, RefusedError
+from prophase.json_types import JsonObject
 from prophase.runs.states import RunState
 from prophase.runs.store.database import Database
 from prophase.runs.store.tables import CLAIMS, HISTORY, RUNS, TASK_ROWS
@@ -71,7 +72,7 @@ class LostClaimError(RefusedError):
     """The lease ended and somebody else may have the run now."""
 
 
-def as_row(run: NewRun) -> dict[str, Any]:
+def as_row(run: NewRun) -> JsonObject:
     """Return the row of a run that is registered."""
     return {
         "scenario": run.scenario,
@@ -82,7 +83,7 @@ def as_row(run: NewRun) -> dict[str, Any]:
     }
 
 
-def unclaimed_row(run_id: int, now: float) -> dict[str, Any]:
+def unclaimed_row(run_id: int, now: float) -> JsonObject:
     """Return the row of a claim that nobody has."""
     return {
         "run": run_id,
@@ -174,7 +175,7 @@ class RunQueries:
         rows = self.database.read(lambda connection: connection.execute(asked).all())
         return [move_of(row) for row in rows]
 
-    def task_rows(self, run_id: int | None = None) -> list[tuple[int, dict[str, Any]]]:
+    def task_rows(self, run_id: int | None = None) -> list[tuple[int, JsonObject]]:
         """Return (run, values) of every attempt at a task of finished runs, or of one run."""
         asked = select(TASK_ROWS).order_by(TASK_ROWS.c.run, TASK_ROWS.c.task, TASK_ROWS.c.attempt)
         if run_id is not None:

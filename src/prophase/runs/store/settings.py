@@ -15,6 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from prophase import units
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.runs.states import BRANCHES, STEPS
 from prophase.runs.store.database import Database
 from prophase.runs.store.tables import SETTINGS
@@ -102,9 +103,9 @@ class LiveSettings:
         self.database.write(save)
         return key, value
 
-    def allocations(self) -> dict[str, dict[str, Any]]:
+    def allocations(self) -> dict[str, JsonObject]:
         """Return what is set or recommended per task: task -> memory_gib, advised_gib, ..."""
-        found: dict[str, dict[str, Any]] = {
+        found: dict[str, JsonObject] = {
             task: {"advised_gib": ladder} for task, ladder in self.recommended()[1].items()
         }
         for task, values in allocations_of(self.read()).items():

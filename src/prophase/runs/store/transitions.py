@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.runs.states import RunState, next_state, reset_event
 from prophase.runs.store.records import Claim, LostClaimError, RunQueries
 from prophase.runs.store.tables import CLAIMS, HISTORY, RUNS, TASK_ROWS
@@ -72,7 +73,7 @@ class RunTransitions(RunQueries):
             values: dict[str, Any] = {"state": int(goal), "notes": None, "profiling_id": None}
             if goal is RunState.REGISTERED:
                 values |= {"dag_id": None, "run_id": None}
-            counts: dict[str, Any] = {"resets": CLAIMS.c.resets + 1, "token": CLAIMS.c.token + 1}
+            counts: JsonObject = {"resets": CLAIMS.c.resets + 1, "token": CLAIMS.c.token + 1}
             if goal is RunState.REGISTERED:
                 counts["beginnings"] = CLAIMS.c.beginnings + 1
             self._write_move(
@@ -89,7 +90,7 @@ class RunTransitions(RunQueries):
         def add(connection: Connection) -> None:
             state, _ = _locked(connection, run_id)
             now = self._now
-            line: dict[str, Any] = {"run": run_id, "time_s": now, "event": event, "actor": actor}
+            line: JsonObject = {"run": run_id, "time_s": now, "event": event, "actor": actor}
             line |= {"from_state": int(state), "to_state": int(state), "reason": reason}
             connection.execute(insert(HISTORY).values(**line))
             again = update(CLAIMS).where(CLAIMS.c.run == run_id).values(changed_at_s=now)
@@ -120,7 +121,7 @@ class RunTransitions(RunQueries):
                 worker=None, leased_until_s=0.0, looked_at_s=0.0, changed_at_s=now, **(counts or {})
             )
         )
-        line: dict[str, Any] = {"run": run_id, "time_s": now}
+        line: JsonObject = {"run": run_id, "time_s": now}
         line |= {"from_state": int(state), "to_state": int(moved)}
         line |= {"event": event, "actor": actor, "reason": reason, "token": token}
         connection.execute(insert(HISTORY).values(**line))

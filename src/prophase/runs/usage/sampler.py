@@ -11,8 +11,8 @@ import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from prophase.json_types import JsonObject
 from prophase.runs.usage.cgroup import ControlGroup
 from prophase.runs.usage.gpu import Gpus
 from prophase.runs.usage.process_tree import TreeUse, io_bytes, look
@@ -147,7 +147,7 @@ class DurableLines:
         #: what the file system last said no with
         self.refused: OSError | None = None
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: JsonObject) -> None:
         """Append a row; if the disk is full it waits here for the next one."""
         self._waiting.append(json.dumps(row).encode() + b"\n")
         self.flush()

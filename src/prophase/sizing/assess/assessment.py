@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.sizing.assess.cores import core_requests
@@ -46,7 +46,7 @@ class Assessment:
     #: what a reader has to know
     notes: Sequence[str] = field(default_factory=tuple)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the assessment as JSON knows it."""
         return {
             "utilisation": _records(self.utilisation),
@@ -254,5 +254,5 @@ def _recommended(tasks: pd.DataFrame, column: str) -> dict[str, float]:
     return dict(zip(known["task"], known[column].astype(np.float64), strict=True))
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _records(table: pd.DataFrame) -> list[JsonObject]:
     return [finite(dict(row)) for row in table.to_dict("records")]

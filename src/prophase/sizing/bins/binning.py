@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.sizing.resources import round_up
 from prophase.trace.describe.column_arrays import Floats, Ints
@@ -225,7 +225,7 @@ def best_binnings(peak_gib: Floats, duration_s: Floats, request_gib: float) -> p
     weights: dict[str, Floats | None] = {"runs": None}
     if (time_s > 0).any():
         weights["time"] = time_s
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     for bins in BINS:
         for by, weight in weights.items():
             try:

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ModelFileError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.sizing.assess.drivers import best_product
 from prophase.trace.describe.column_arrays import Floats
@@ -172,7 +173,7 @@ class Preprocessing:
             f"{name}={value}" for name, known in self.categories.items() for value in known
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what was learned, for a model file; lists keep the order of features."""
         return {
             "columns": list(self.columns),

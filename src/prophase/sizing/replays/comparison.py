@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.sizing.registry import make_online_sizer
 from prophase.sizing.replays.replay import PROTOCOLS, Replayed, replay
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, Track, task_runs
@@ -61,7 +62,7 @@ def compare(
     resource: str = "memory",
     seed: int = 0,
     show: Callable[[str, float], None] = lambda name, percent: None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Replay a trace through several sizers.
 
     Parameters

@@ -12,9 +12,10 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns
 from prophase.sizing.sizer import OnlineSizer
 
@@ -160,7 +161,7 @@ class _Keeper:
 
     def learn(self, run: TaskRun) -> None:
         """Report every attempt to the sizer: the killed ones first, then the one that held."""
-        features: dict[str, Any] = {**run.features, "post": run.post}
+        features: JsonObject = {**run.features, "post": run.post}
         killed = self.killed.pop(id(run))
         began = time.process_time()
         for request in killed:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.sizing.resources import RESOURCES, Resource
 
 Track = Literal["input", "strict"]
@@ -35,7 +36,7 @@ class TaskRun:
 
     task: str
     #: what a sizer may know before the run
-    features: dict[str, Any]
+    features: JsonObject
     #: what monitoring says after it
     post: dict[str, float]
     peak: float
@@ -125,13 +126,13 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
 
 def known_before(
     jobs: pd.DataFrame, track: Track, resource: Resource
-) -> tuple[list[str], list[dict[str, Any]]]:
+) -> tuple[list[str], list[JsonObject]]:
     """Return the task of every job, in the order of the table, and what is known before it runs."""
     submit, _, _ = _clock(jobs, _numbers(jobs, "duration_s") / 3600)
     return _task_names(jobs), _told(jobs, resource.requested(jobs), submit, track)
 
 
-def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> dict[str, Any]:
+def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> JsonObject:
     status = jobs["status"].astype("string").fillna("") if "status" in jobs else None
     never = np.zeros(len(jobs), bool)
     return {
@@ -173,7 +174,7 @@ def _clock(jobs: pd.DataFrame, runtime_h: Any) -> tuple[Any, Any, Any]:
     return submit, start, end
 
 
-def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[dict[str, Any]]:
+def _told(jobs: pd.DataFrame, request: Any, submit: Any, track: Track) -> list[JsonObject]:
     """Return per job what a sizer is given before the run."""
     columns: dict[str, list[Any]] = {
         "workflow": _texts(jobs, "workload"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from prophase import units
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.short_form import ShortForm
 from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
@@ -75,9 +75,9 @@ class Description(ShortForm):
             if isinstance(part, NotComputable)
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it; unknown numbers are None, never NaN."""
-        whole: dict[str, Any] = finite(vars(self))
+        whole: JsonObject = finite(vars(self))
         return whole
 
     @property
@@ -149,7 +149,7 @@ def describe(
     'no submit times'
     """
     silent = NotComputable("laws were not asked for")
-    parts: dict[str, Any] = {
+    parts: JsonObject = {
         "usage": NotComputable("the trace has no usage table"),
         "nodes": NotComputable("the trace has no node table"),
     }

@@ -9,9 +9,10 @@ from fnmatch import fnmatch
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
 
 #: who vouches for a checksum: the trace's owner, or copies of the same version
 Basis = Literal["owner", "copies"]
@@ -106,7 +107,7 @@ def parse_catalogue(text: str) -> dict[str, PublicTrace]:
     }
 
 
-def _expanded(raw: dict[str, Any]) -> Iterator[RemoteFile]:
+def _expanded(raw: JsonObject) -> Iterator[RemoteFile]:
     """Yield the file, or each numbered part of it."""
     first = raw.get("first", 0)
     for number in range(first, first + raw.get("parts", 1)):

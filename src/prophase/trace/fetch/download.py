@@ -20,6 +20,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from prophase.errors import FetchError, StorageError, storage_error
+from prophase.json_types import JsonObject
 from prophase.trace.source_files import file_hash
 from prophase.version import __version__
 
@@ -191,7 +192,7 @@ def _resumable(url: str, part: Path, sha256: str | None) -> tuple[int, str | Non
     if not have:
         return 0, None
     try:
-        known: dict[str, Any] = json.loads(_note_of(part).read_text(encoding="utf-8"))
+        known: JsonObject = json.loads(_note_of(part).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         known = {}
     version = known.get("version") if known.get("url") == url else None

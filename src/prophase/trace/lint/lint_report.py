@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from prophase import units
+from prophase.json_types import JsonObject
 
 #: error: results will be wrong. warning: look before you trust. info: good to know.
 Severity = Literal["error", "warning", "info"]
@@ -76,7 +77,7 @@ class LintReport:
         """True when nothing was found that makes results wrong."""
         return self.count("error") == 0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {
             "findings": [asdict(finding) for finding in self.findings],
             "checked": dict(self.checked),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingFileError, ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.trace import source_files as files
 from prophase.trace.lint.check_registry import LintSubject, all_checks
 from prophase.trace.lint.lint_report import SEVERITIES, LintReport
@@ -128,7 +128,7 @@ def _run(subject: LintSubject, data_hash: str) -> LintReport:
     with np.errstate(all="ignore"):
         findings = [finding for one in ran for finding in one.run(subject)]
     findings.sort(key=lambda f: (SEVERITIES.index(f.severity), -f.rows, f.check, f.place))
-    checked: dict[str, Any] = {
+    checked: JsonObject = {
         "source": subject.source,
         "tables": {name: len(frame) for name, frame in subject.tables.items()},
         "files": {file.name: file.rows for file in subject.files},

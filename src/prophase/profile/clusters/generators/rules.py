@@ -19,6 +19,7 @@ from prophase.errors import (
     not_among,
     storage_error,
 )
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.quality import OUTLIERS
@@ -153,7 +154,7 @@ def _meets(rule: Rule, jobs: pd.DataFrame) -> NDArray[np.bool_]:
     return meets
 
 
-def _plain(when: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _plain(when: Mapping[str, Mapping[str, Any]]) -> dict[str, JsonObject]:
     return {
         column: {test: list(w) if isinstance(w, tuple) else w for test, w in tests.items()}
         for column, tests in when.items()

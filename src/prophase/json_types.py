@@ -1,0 +1,8 @@
+"""The type of a JSON object as Python holds it: a document read, or rows to be written."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+#: values are checked where they are read, so their type is open
+JsonObject: TypeAlias = dict[str, Any]
