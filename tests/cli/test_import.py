@@ -130,8 +130,8 @@ def test_a_failed_import_leaves_an_existing_folder_as_it_was(prophase_here, tmp_
 
 KILLED_BEFORE_THE_SWITCH = """
 import os, signal, sys
-from prophase.trace import importing
-importing._commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from prophase.trace import import_pipeline
+import_pipeline._commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 sys.argv = ["prophase", "import", "philly", sys.argv[1], "--workspace", "ws"]
 from prophase.cli.main import run
 run()

@@ -15,7 +15,7 @@ def replay(
     pooled: bool = False,
     fill: bool = False,
 ) -> list[float]:
-    """Return the start of each job, which is a dictionary as in tests/sim/test_loop.py."""
+    """Return the start of each job, which is a dictionary as in tests/sim/test_static_loop.py."""
     for node in nodes:
         node["free"] = {"cpu": node["cpu"], "memory": node["memory"]}
         node["shares"] = [1000] * node["gpus"]

@@ -29,7 +29,7 @@ def memory_boxes(jobs: pd.DataFrame, tasks: pd.DataFrame) -> Figure:
     Parameters
     ----------
     tasks : DataFrame
-        What :func:`~prophase.sizing.assess.cluster_tasks` returns; the heaviest task is on top.
+        What ``sizing.assess.task_groups.cluster_tasks`` returns; the heaviest task is on top.
     """
     shown = tasks.tail(_MOST_TASKS)
     peaks = _peaks(jobs, shown["task"].tolist())

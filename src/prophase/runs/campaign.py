@@ -167,7 +167,7 @@ class Campaign:
         """Change a live setting; a task it names must be one of the pipeline.
 
         ``recommendations=FILE`` takes the requests over that a sizer recommends; see
-        :func:`prophase.runs.recommended_ladders.read_advice`.
+        :func:`prophase.runs.recommended_ladders.read_recommended_ladders`.
         """
         key, _, text = (part.strip() for part in assignment.partition("="))
         if key == "advice" and text:

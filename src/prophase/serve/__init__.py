@@ -26,8 +26,9 @@ Unsafe methods are refused when a browser says they come from another site, so f
 token; they are read with ``form_of(request)`` (``forms.py``).
 
 *Long work.* ``tasks: TasksNow``; ``tasks.start(kind, arguments, who)`` runs a function of
-``background/task_kinds.py`` in a process of its own and returns a ``Task`` at once; ``tasks.get(id)``
-has its state, step, percent and result; ``tasks.cancel(id)`` ends it. Over HTTP: ``/v1/tasks``.
+``background/task_kinds.py`` in a process of its own and returns a ``Task`` at once;
+``tasks.get(id)`` has its state, step, percent and result; ``tasks.cancel(id)`` ends it. Over
+HTTP: ``/v1/tasks``.
 """
 
 from typing import TYPE_CHECKING

@@ -83,7 +83,7 @@ def reproduce(
     Parameters
     ----------
     jobs : DataFrame
-        The job table of a synthetic pipeline (:func:`prophase.trace.synth.make_pipeline`).
+        The job table of a synthetic pipeline (:func:`prophase.trace.synth.pipeline.make_pipeline`).
     trials : int, default=12
         Settings tried for each of the 36 models.
     """

@@ -40,7 +40,7 @@ class SubmissionService:
 
     Parameters
     ----------
-    library : Library
+    library : WorkspaceCache
         What is known.
     registry : CollectorRegistry
         Where counters are kept.

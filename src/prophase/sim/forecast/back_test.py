@@ -40,7 +40,7 @@ class Coverage:
         Mean absolute error of the median.
     width_s, baseline_width_s : float
         Median length of the interval.
-    stretch : Stretch
+    stretch : IntervalWidening
         How much to widen intervals so that 80 % are covered, as these forecasts show.
     abstained : dict
         Forecasts that were not made, counted by reason.

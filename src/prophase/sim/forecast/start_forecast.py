@@ -166,7 +166,7 @@ def forecast_start(
         Futures to simulate.
     newcomers : bool, default=True
         Let jobs arrive after now, as they did on past days.
-    stretch : Stretch, optional
+    stretch : IntervalWidening, optional
         Widen the interval; ``measure_coverage`` finds how much is needed.
     **policy
         Settings of ``simulate``: ``order``, ``place``, ``queue`` ...

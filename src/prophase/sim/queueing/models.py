@@ -64,7 +64,7 @@ def answer(
     ----------
     model : str
         One of ``MODELS``: mmc, mmck, loss, mg1, mgc, mdc, ggc.
-    target : str or Target, optional
+    target : str or ServiceTarget, optional
         Such as ``"P(wait > 60 s) < 5%"``; ``servers`` is then found, not given.
     **parameters
         Those of the model's function, such as ``arrivals_per_s``.

@@ -72,9 +72,9 @@ def parse_service_target(text: str) -> ServiceTarget:
     Examples
     --------
     >>> parse_service_target("P(wait > 60 s) < 5%")
-    Target(kind='tail', limit=0.05, at=60.0)
+    ServiceTarget(kind='tail', limit=0.05, at=60.0)
     >>> parse_service_target("p95 wait < 15 min")
-    Target(kind='quantile', limit=900.0, at=0.95)
+    ServiceTarget(kind='quantile', limit=900.0, at=0.95)
     """
     plain = text.strip().lower()
     if match := _TAIL.fullmatch(plain):

@@ -24,7 +24,7 @@ def learning_curve(decisions: Iterable[SizedRun], *, steps: Sequence[int] = STEP
 
     Parameters
     ----------
-    decisions : iterable of Decision
+    decisions : iterable of SizedRun
         The decisions of a replay, in its order.
     steps : sequence of int
         Last run number of each step; what lies beyond is left out.

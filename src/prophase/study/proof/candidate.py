@@ -79,7 +79,7 @@ class Candidate:
     def made(
         cls, advice: ResourceRecommendations, name: str = "advice", kind: Sequence[str] = ()
     ) -> Self:
-        """Take what ``prophase.sizing.advise`` returned."""
+        """Take what ``prophase.sizing.recommend`` returned."""
         return cls(
             advice.resource,
             advice.unit,

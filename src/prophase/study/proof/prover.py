@@ -69,7 +69,7 @@ def prove(
     jobs : DataFrame
         The user's own jobs with requests, run times and measured peaks.
     advice : Candidate, optional
-        What is to be proven; without it the advice that ``sizing.advise`` makes of the history.
+        What is to be proven; without it what ``sizing.recommend`` makes of the history.
     cluster : Cluster, optional
         Where the jobs run. Without it hours, kills and cost are told, but no waits.
     limits : Limits, optional

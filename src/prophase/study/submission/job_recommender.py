@@ -161,10 +161,10 @@ class JobRecommender:
     Examples
     --------
     >>> import pandas as pd
-    >>> from prophase.sizing.recommendation_file import learn_requests
+    >>> from prophase.sizing.recommendation_file import learn_recommendations
     >>> jobs = pd.DataFrame({"task": ["align"] * 40, "memory_peak_gib": 2.0, "duration_s": 600.0})
     >>> jobs = jobs.assign(job_id=range(40), request_memory_gib=16.0)
-    >>> found = JobRecommender(requests=learn_requests(jobs)).counsel(
+    >>> found = JobRecommender(requests=learn_recommendations(jobs)).counsel(
     ...     {"task": "align", "memory": 16}
     ... )
     >>> found.of("memory").words()
@@ -250,7 +250,7 @@ class CachedJobRecommender:
 
     Parameters
     ----------
-    counsellor : Counsellor
+    counsellor : JobRecommender
         Who thinks.
     most : int, default=4096
         Answers that are remembered; the one not asked for longest is forgotten first.

@@ -1,0 +1,5 @@
+"""The jobs of the clustering tests."""
+
+from tests.profile.clusters.conftest import jobs
+
+__all__ = ["jobs"]
