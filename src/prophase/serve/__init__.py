@@ -27,13 +27,8 @@ token; they are read with ``form_of(request)`` (``forms.py``).
 
 *Long work.* ``tasks: TasksNow``; ``tasks.start(kind, arguments, who)`` runs a function of
 ``background/task_kinds.py`` in a process of its own and returns a ``Task`` at once;
-<<<<<<< HEAD
 ``tasks.get(id)`` has its state, step, percent and result; ``tasks.cancel(id)`` ends it. Over
 HTTP: ``/v1/tasks``.
-=======
-``tasks.get(id)`` has its state, step, percent and result; ``tasks.cancel(id)`` ends it. Over HTTP:
-``/v1/tasks``.
->>>>>>> 0e3289b (docs: the reference is that of today's modules)
 """
 
 from typing import TYPE_CHECKING
