@@ -29,11 +29,11 @@ def test_each_question_has_a_number_with_its_interval_or_a_reason() -> None:
     ]
     told = by_question({"describe": {"used": used}, "sizing": sized, "proof": proof()}, {})
     waste = told["Where is the waste?"]
-    assert waste == ("34.2 %", "of the memory asked for is used (peak use). CPU, mean use: 12.0 %.")
+    assert waste == ("34.2 %", "of the memory asked for is used (peak use). CPU, mean use: 12 %.")
     assert told["What should change?"][0] == "3 of 10 tasks"
-    assert told["What does it save?"][0] == "25.0 % (20.0 to 30.0)"
+    assert told["What does it save?"][0] == "25 % (20 to 30)"
     assert "3,000 instead of 4,000 GiB h" in told["What does it save?"][1]
-    assert told["What does it risk?"][0] == "0.0 % (0.0 to 1.0)"
+    assert told["What does it risk?"][0] == "0 % (0 to 1)"
     assert "that the advice was made of" in told["What does it risk?"][1]
     assert told["What does it do to waiting times?"] == (NOT_TOLD, "No nodes are known.")
     assert told["How sure is that?"][0] == NOT_TOLD
@@ -48,7 +48,7 @@ def test_waits_and_later_jobs_are_told_when_they_are_known() -> None:
     value, text = told["What does it do to waiting times?"]
     assert value == "2 h to 30 min"
     assert "-1.67 h to 10 min. It holds zero" in text
-    assert told["What does it risk?"][0] == "1.5 % (1.0 to 2.2)"
+    assert told["What does it risk?"][0] == "1.5 % (1 to 2.2)"
     assert told["How sure is that?"][0] == "3 of 4"
 
 
@@ -70,7 +70,7 @@ def test_what_the_trace_cannot_tell_is_said_once_with_the_reason() -> None:
 def test_time_limits_that_are_not_used_up_are_no_waste() -> None:
     told = by_question({"describe": {"used": [{"resource": "run time", "used_pct": 1.0}]}}, {})
     assert told["Where is the waste?"][0] == NOT_TOLD
-    assert "1.0 % of their time limits" in told["Where is the waste?"][1]
+    assert "1 % of their time limits" in told["Where is the waste?"][1]
 
 
 def test_an_order_whose_range_holds_zero_says_so() -> None:
