@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.errors import InputError, MissingFileError, ParameterError
 from prophase.sim.cluster import Cluster
 from prophase.sim.measures.job_classes import total_gpus
@@ -16,7 +16,6 @@ from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES
 from prophase.sim.workload import Workload
 from prophase.trace.trace_tables import Trace, open_trace
 
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 #: GPUs of a node that no trace describes, and the cores of one without GPUs
 _GPUS, _CORES = 8, 64
 
@@ -42,12 +41,12 @@ def machines(
     """
     if named is None:
         return Cluster.from_nodes(trace.nodes) if "nodes" in trace.tables else None
-    share = _SHARE.fullmatch(str(named).strip())
-    if share is not None:
+    if str(named).strip().endswith("%"):
+        share = units.parse_quantity(str(named), where="--cluster")
         # a plan is checked before its trace is there
         if replayed is None and "jobs" not in trace.tables:
             return None
-        return cluster_at(trace.jobs if replayed is None else replayed, float(share[1]) / 100)
+        return cluster_at(trace.jobs if replayed is None else replayed, share)
     path = Path(named)
     if path.exists():
         source = "sacct" if path.suffix == ".conf" else None

@@ -205,9 +205,7 @@ def plan_of(values: Mapping[str, Any], *, name: str = "plan", folder: Path = Pat
 def _value(key: str, value: Any, name: str, folder: Path) -> Any:
     where = f"{name}: {key}"
     if key in _SHARES:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise FormatError(f"{where} is {value!r}, but is a share such as 0.01 or '1%'.")
-        return _share(value, where)
+        return units.parse_share(value, where=where, error=FormatError)
     default = next(one for one in fields(StudyPlan) if one.name == key).default
     if key in ("trace", "prices", "cluster"):
         if not isinstance(value, str):
@@ -237,14 +235,6 @@ def _value(key: str, value: Any, name: str, folder: Path) -> Any:
     if not isinstance(value, str):
         raise FormatError(f"{where} is {value!r}, but is a text.")
     return value
-
-
-def _share(value: str | float, where: str) -> float:
-    if isinstance(value, str):
-        return units.parse_share(value, where=where)
-    if not 0 <= value <= 1:
-        raise FormatError(f"{where} is {value}, but lies between 0 and 1: write 0.01 or '1%'.")
-    return float(value)
 
 
 def check_plan(plan: StudyPlan) -> None:
