@@ -81,7 +81,8 @@ def test_a_killed_grid_goes_on_where_it_was(features: UsageFeatures, tmp_path: P
     import os, signal, numpy as np
     from pathlib import Path
     from prophase.profile.clusters.usage_metrics import UsageFeatures
-    from prophase.papers.grid import GridPlan, run_grid
+    from prophase.papers.grid.cell_runs import run_grid
+    from prophase.papers.grid.plan import GridPlan
     features = UsageFeatures({features.columns!r}, np.load({str(data)!r}), {{}}, ())
     plan = GridPlan(transforms=["standard", "power"], sizes=[20], min_samples=5)
     def die(done, total):
