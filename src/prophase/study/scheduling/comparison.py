@@ -181,12 +181,12 @@ def schedule_study(
     )
     counts = {_ALL: len(workload)}
     counts |= {name: len(rows) for name, rows in groups_of(workload, by).rows()}
-    results = [
+    judged = [
         judge(chosen, number, of, counts[of], cells, seeds, draw.blocks)
         for number, of in product(range(len(chosen)), counts)
     ]
     study = ScheduleStudy(
-        results, foretold.scores, foretold.learnt_jobs, len(workload), seeds, notes,
+        judged, foretold.scores, foretold.learnt_jobs, len(workload), seeds, notes,
         dict(workload.left_out),
         {
             one.name: {m: [cells[s, n][_ALL][m] for s in range(1, seeds + 1)] for m in MEASURES}
