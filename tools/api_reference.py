@@ -52,15 +52,19 @@ def api_pages() -> dict[str, str]:
 
 
 def front_door_page() -> str:
-    """Describe the names of ``import prophase as ph``, from their home modules."""
+    """Describe the names of ``import prophase as ph``: questions in their order, then classes."""
     front = importlib.import_module("prophase")
+    asked = importlib.import_module("prophase._front")
+    questions = [name for name in vars(asked) if name in front.__all__]
     parts = ["# Front door: `import prophase as ph`\n"]
     parts.append("What is promised of these names is on the page [Stability](stability.md).\n")
     parts.append("```{eval-rst}")
-    for name in front.__all__:
-        # the package prophase.study is callable, too; what it calls is described
-        home = importlib.import_module(f"prophase.{front._HOMES[name]}")
-        parts += _directive(home, name)
+    for name in questions:
+        # prophase.study is a package that can be called
+        home = "prophase._front" if name == "study" else "prophase"
+        parts.append(f".. autofunction:: {home}.{name}")
+    for name in sorted(set(front.__all__) - set(questions)):
+        parts += _directive(front, name)
     return "\n".join([*parts, "```\n"])
 
 
