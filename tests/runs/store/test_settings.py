@@ -36,7 +36,7 @@ def test_allocations_are_settings_of_tasks(settings):
         ("execute.paralel=4", "Did you mean 'execute.parallel'"),
         ("execute.parallel", "write KEY=VALUE"),
         ("execute.parallel=2.5", "a whole number of at least 0"),
-        ("lease_s=nan", "a number of at least 0.1"),
+        ("lease_s=nan", "is not a duration"),
         ("task.train.memory=4", "Did you mean 'memory_gib'"),
     ],
 )
