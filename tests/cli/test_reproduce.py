@@ -151,7 +151,6 @@ def test_data_are_found_through_the_environment(prophase_here, shared_data, monk
 @pytest.fixture
 def two_sources(monkeypatch):
     """Leave out all sources but one that is quick and one that fails; count the runs."""
-    from prophase.cli import reproductions as reproduce_sources
     from prophase.errors import InputError
 
     monkeypatch.delenv("PROPHASE_DATA", raising=False)
@@ -166,8 +165,7 @@ def two_sources(monkeypatch):
         claim = {"claim": "the policy that fills the most GPUs", "published": "fgd"}
         return [{"item": "ranking", **claim, "ours": "fgd", "verdict": "in kind", "reason": ""}]
 
-    monkeypatch.setattr(reproduce_sources, "RUNNERS", {})
-    for module in ("reproduce", "reproduce_all", "reproduced"):
+    for module in ("reproduce", "reproductions"):
         monkeypatch.setattr(
             f"prophase.cli.{module}.RUNNERS", {"polaris": (broken, ()), "openb": (quick, ())}
         )

@@ -55,7 +55,8 @@ def comparison_values(
     """Return scenarios ranked by a measure, and what to know about the numbers."""
     ranked = compared.ranked(measure).to_dict("records")
     rows = [{str(name): value for name, value in row.items()} for row in ranked]
-    base = ", ".join(f"{k} {v}" for k, v in scenarios[0].policy.items() if k != "estimate")
+    chosen = sorted(scenarios[0].policy.items())
+    base = ", ".join(f"{name} {value}" for name, value in chosen if name != "estimate")
     told = [
         f"Baseline: {base}. {measure}: mean over {seeds} resampled traces "
         f"({compared.blocks} blocks to draw from); _trace: the trace as recorded.",
