@@ -20,9 +20,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import pandas as pd
-from prophase.study.proof.given import GivenTask
 
-from prophase.study.proof import GivenAdvice, Limits, prove
+from prophase.study import Candidate, Limits, prove
+from prophase.study.proof.candidate import CandidateLadder
 from record import Measurement, record
 
 DAYS = (3, 5, 7, 14, 30)
@@ -101,10 +101,10 @@ def rates(rng: np.random.Generator, mean: float, sd: float, days: int) -> np.nda
 
 FIRST_GIB = {task: REQUEST_GIB * (1 - saving) for task, saving in SAVING.items()}
 #: a killed job asks for its whole request the second time
-ADVICE = GivenAdvice(
+ADVICE = Candidate(
     "memory",
     "GiB",
-    {task: GivenTask(task, (first, REQUEST_GIB)) for task, first in FIRST_GIB.items()},
+    {task: CandidateLadder(task, (first, REQUEST_GIB)) for task, first in FIRST_GIB.items()},
 )
 
 if __name__ == "__main__":
