@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import pandas as pd
 
-from prophase.study import Candidate, Limits, prove
-from prophase.study.proof.candidate import CandidateLadder
+from prophase.study.proof.candidate import Candidate, CandidateLadder
+from prophase.study.proof.prover import prove
+from prophase.study.proof.verdict import Limits
 from record import Measurement, record
 
 DAYS = (3, 5, 7, 14, 30)
@@ -48,7 +49,7 @@ def measure(days: int, points: int, kills: float, histories: int) -> None:
     wrong = {"saving": 0, "kills": 0}
     silent = 0
     for _ in range(histories):
-        proof = prove(history(rng, days, points / 100, kills), ADVICE, limits=limits, splits=0)
+        proof = prove(history(rng, days, points / 100, kills), CANDIDATE, limits=limits, splits=0)
         found = {"saving": (proof.saving, truth), "kills": (proof.oom, kills)}
         silent += any(np.isnan(estimate.low) for estimate, _ in found.values())
         for name, check in zip(found, proof.verdict.checks, strict=True):
@@ -101,7 +102,7 @@ def rates(rng: np.random.Generator, mean: float, sd: float, days: int) -> np.nda
 
 FIRST_GIB = {task: REQUEST_GIB * (1 - saving) for task, saving in SAVING.items()}
 #: a killed job asks for its whole request the second time
-ADVICE = Candidate(
+CANDIDATE = Candidate(
     "memory",
     "GiB",
     {task: CandidateLadder(task, (first, REQUEST_GIB)) for task, first in FIRST_GIB.items()},
