@@ -121,12 +121,11 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 def _remarks(found: ResourceRecommendations, path: Path) -> list[str]:
     kept = sum(one.keep for one in found.tasks)
     span_s = 3600 * found.span_h
-    # without a request today nothing is known to be saved
     known = [one.saved_per_month for one in found.tasks if not math.isnan(one.saved_per_month)]
-    saves = "have no request today"
-    if known:
-        saves = f"save {sum(known):,.0f} {found.unit} h a month (from {span_text(span_s)})"
-    if why_no_month(span_s):
+    saves = f"save {sum(known):,.0f} {found.unit} h a month (from {span_text(span_s)})"
+    if all(math.isnan(one.saving) for one in found.tasks if not one.keep):
+        saves = "have no request today"
+    elif why_no_month(span_s):
         saves = f"save an unknown amount a month ({why_no_month(span_s)})"
     said = [
         f"now and advice in {found.unit}; saved_per_month in {found.unit} h; oom_pct is the share "
