@@ -66,7 +66,7 @@ def sizing_step(work: StepContext) -> StepOutcome:
             "kind": list(kind),
             "resource": resource,
             "unit": found.unit,
-            "saved_h_per_month": saved,
+            "saved_h_per_month": None if why_no_month(span_s) else saved,
         },
         {ADVICE_FILE: json.dumps(document, indent=2) + "\n"},
     )
