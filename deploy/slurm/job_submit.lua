@@ -4,7 +4,7 @@ Slurm's job_submit plugin: asks Prophase what a job should ask for.
 Copy to /etc/slurm/job_submit.lua, set JobSubmitPlugins=lua in slurm.conf and restart slurmctld.
 slurmctld waits for every job_submit, so a question takes at most half a second here, and whatever
 goes wrong the job is submitted as it is. The token is read from a file that only the Slurm user
-may read: prophase serve token add slurm --days 0 > /etc/slurm/prophase.token
+may read: prophase serve token add slurm --valid-days 0 > /etc/slurm/prophase.token
 ]]
 
 PROPHASE_URL = PROPHASE_URL or "http://127.0.0.1:8765/v1/submit/slurm"

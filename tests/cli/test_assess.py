@@ -28,14 +28,14 @@ def test_the_table_says_what_to_ask_for_and_what_is_saved(prophase_here, table):
 
 
 def test_json_holds_utilisation_groups_and_drivers(prophase_here, table):
-    done = prophase_here("assess", table, "--task", "train", "-f", "json")
+    done = prophase_here("assess", table, "--drivers-of", "train", "-f", "json")
     document = json.loads(done.stdout)
     assert {"utilisation", "tasks", "clusters", "drivers", "sentences"} <= set(document)
     assert "train" in document["drivers"]
 
 
 def test_an_unknown_task_or_price_file_is_explained(prophase_here, table):
-    done = prophase_here("assess", table, "--task", "trane")
+    done = prophase_here("assess", table, "--drivers-of", "trane")
     assert done.returncode == 1
     assert "Did you mean 'train'" in done.stderr
     done = prophase_here("assess", table, "--prices", "none.toml")

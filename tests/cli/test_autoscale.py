@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-QUICK = ("--policies", "phase-relative", "--target", "95%")
+QUICK = ("--policies", "phase-relative", "--satisfy", "95%")
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def series(prophase_here, tmp_path: Path) -> Path:
 
 
 def test_a_table_has_a_row_per_policy_and_names_the_winner(prophase_here, series):
-    done = prophase_here("autoscale", series, "--metric", "cpu_cores", *QUICK)
+    done = prophase_here("autoscale", series, "--allocate", "cpu_cores", *QUICK)
     assert done.returncode == 0, done.stderr
     for policy in ("static", "vpa", "recent-max", "no-phase", "phase-relative", "oracle"):
         assert f"\n{policy} " in done.stdout
@@ -46,22 +46,22 @@ def test_json_lists_the_promised_columns_and_csv_the_same(prophase_here, series)
 
 
 def test_fit_and_test_are_kept_apart(prophase_here, series, tmp_path):
-    same = prophase_here("autoscale", "--fit", series, "--test", series, *QUICK)
+    same = prophase_here("autoscale", "--train", series, "--test", series, *QUICK)
     assert same.returncode == 1
     assert "in fit and in test" in same.stderr
-    alone = prophase_here("autoscale", "--fit", series)
+    alone = prophase_here("autoscale", "--train", series)
     assert alone.returncode == 2
     assert "go together" in alone.stderr
     neither = prophase_here("autoscale")
     assert neither.returncode == 2
-    assert "either SERIES or --fit and --test" in neither.stderr
+    assert "either SERIES or --train and --test" in neither.stderr
 
 
 def test_wrong_options_are_answered_before_the_work(prophase_here, series):
-    unknown = prophase_here("autoscale", series, "--metric", "memory")
+    unknown = prophase_here("autoscale", series, "--allocate", "memory")
     assert unknown.returncode == 1
     assert "no metric 'memory'" in unknown.stderr
-    target = prophase_here("autoscale", series, "--target", "100%")
+    target = prophase_here("autoscale", series, "--satisfy", "100%")
     assert target.returncode == 2
     assert "below 100%" in target.stderr
     policy = prophase_here("autoscale", series, "--policies", "magic")

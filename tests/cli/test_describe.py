@@ -69,7 +69,7 @@ def test_the_page_and_the_figures_are_written_and_said_on_stderr(
     prophase_here: Run, workspace: Path, tmp_path: Path
 ) -> None:
     done = prophase_here(
-        *("describe", workspace, "--html", "page.html", "--plots", "figures", "--no-laws"),
+        *("describe", workspace, "--page", "page.html", "--figures", "figures", "--no-laws"),
         *("--short-below", "30min"),
     )
     assert done.returncode == 0
@@ -85,9 +85,9 @@ def test_the_page_and_the_figures_are_written_and_said_on_stderr(
     ("arguments", "said"),
     [
         (("--short-below", "soon"), "--short-below: 'soon' is not a duration"),
-        (("--html", "."), "is a folder. Name a file"),
-        (("--html", "no/where.html"), "does not exist"),
-        (("--plots", "ws/prophase.toml"), "is a file. Name a folder"),
+        (("--page", "."), "is a folder. Name a file"),
+        (("--page", "no/where.html"), "does not exist"),
+        (("--figures", "ws/prophase.toml"), "is a file. Name a folder"),
         (("--low-gpus", "-1"), "low_gpus=-1"),
     ],
 )

@@ -109,7 +109,7 @@ def test_a_wrong_checksum_leaves_with_one_and_keeps_nothing(prophase_here, mirro
     ("arguments", "words"),
     [
         (("phily",), "Did you mean 'philly'?"),
-        (("philly", "--only", "*.parquet"), "no file of philly fits"),
+        (("philly", "--file", "*.parquet"), "no file of philly fits"),
     ],
 )
 def test_asking_for_what_is_not_there_leaves_with_two(prophase_here, arguments, words):

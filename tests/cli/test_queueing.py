@@ -43,19 +43,19 @@ def test_json_and_csv_hold_the_same_numbers(prophase_here):
 
 def test_a_target_finds_the_least_servers(prophase_here):
     target = "P(wait > 1 s) < 5%"
-    document = json.loads(prophase_here(*MMC, "--target", target, "-f", "json").stdout)
+    document = json.loads(prophase_here(*MMC, "--goal", target, "-f", "json").stdout)
     assert document["answers"][0]["servers"] == 48
     assert document["target"] == target
-    assert (
-        "least servers with P(wait > 1 s) < 5 %" in prophase_here(*MMC, "--target", target).stdout
-    )
+    assert "least servers with P(wait > 1 s) < 5 %" in prophase_here(*MMC, "--goal", target).stdout
 
 
 def test_all_approximations_are_shown_unless_one_is_asked_for(prophase_here):
     ask = ("queueing", "mgc", "--arrivals", "45/s", "--service", "1s", "--servers", "50")
     every = json.loads(prophase_here(*ask, "--service-scv", "10", "-f", "json").stdout)
     assert [one["method"] for one in every["answers"]] == ["whitt", "kimura", "allen-cunneen"]
-    one = prophase_here(*ask, "--service-scv", "10", "--method", "kimura", "-f", "json").stdout
+    one = prophase_here(
+        *ask, "--service-scv", "10", "--approximation", "kimura", "-f", "json"
+    ).stdout
     assert len(json.loads(one)["answers"]) == 1
 
 
@@ -63,12 +63,12 @@ def test_all_approximations_are_shown_unless_one_is_asked_for(prophase_here):
     ("arguments", "said"),
     [
         ((*MMC, "--servers", "40"), "At least 46 servers are needed"),
-        (MMC, "--servers, or a --target"),
+        (MMC, "--servers, or a --goal"),
         (("queueing", "mmc", "--servers", "5"), "needs --arrivals"),
         (("queueing", "mmcx", "--servers", "5"), "Did you mean 'mmc'"),
         (("queueing", "mmc", "--arrivals", "45", "--service", "1s", "--servers", "50"), "a rate"),
         ((*MMC, "--servers", "50", "--service-scv", "3"), "no parameter 'service_scv'"),
-        ((*MMC, "--target", "quick"), "is not understood"),
+        ((*MMC, "--goal", "quick"), "is not understood"),
         (("queueing", "trace", "--servers", "5"), "needs a path"),
         (("queueing", "gangs", "--servers", "5"), "give classes"),
     ],
@@ -95,10 +95,10 @@ def test_priorities_gangs_and_staffing_are_answered(prophase_here):
     )
     load = ("--arrivals", "1000/h", "--service", "1h")
     found = prophase_here(
-        "queueing", "staffing", *load, "--target", "P(wait > 0 s) < 20%", "-f", "json"
+        "queueing", "staffing", *load, "--goal", "P(wait > 0 s) < 20%", "-f", "json"
     )
     assert json.loads(found.stdout)["servers"] == 1034
-    refused = prophase_here("queueing", "staffing", *load, "--target", "mean wait < 1s")
+    refused = prophase_here("queueing", "staffing", *load, "--goal", "mean wait < 1s")
     assert refused.returncode == 2
 
 

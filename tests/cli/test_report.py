@@ -68,7 +68,7 @@ def test_a_folder_of_results_is_drawn_anew_by_one_command(prophase_here, tmp_pat
     page.unlink()
     done = prophase_here("report", tmp_path / "results", "--redraw")
     assert done.returncode == 0, done.stderr
-    assert "1 result written anew" in done.stdout
+    assert "1 result written again" in done.stdout
     assert page.exists()
     empty = prophase_here("report", tmp_path / "results" / "one" / "figures", "--redraw")
     assert empty.returncode != 0

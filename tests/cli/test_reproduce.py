@@ -128,7 +128,7 @@ def test_without_data_a_stand_in_is_used_and_the_report_says_so(
     prophase_here, tmp_path, monkeypatch
 ):
     monkeypatch.delenv("PROPHASE_DATA", raising=False)
-    done = prophase_here("reproduce", "openb", "--out", "reports", "-f", "json")
+    done = prophase_here("reproduce", "openb", "--report", "reports", "-f", "json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["data"] == "synthetic"
     text = (tmp_path / "reports" / "openb" / "report.md").read_text()
@@ -175,7 +175,7 @@ def two_sources(monkeypatch):
 def test_a_source_that_fails_is_named_and_does_not_stop_the_others(
     prophase_here, two_sources, tmp_path
 ):
-    done = prophase_here("reproduce", "all", "--out", "reports", "-f", "json")
+    done = prophase_here("reproduce", "all", "--report", "reports", "-f", "json")
     assert done.returncode == 1
     found = json.loads(done.stdout)
     assert found["failed"] == {"polaris": "the grid is torn."}
@@ -189,7 +189,7 @@ def test_a_second_run_of_all_does_only_what_is_missing_unless_told_otherwise(
     prophase_here, two_sources
 ):
     for options in ((), (), ("--again",)):
-        prophase_here("reproduce", "all", "--out", "reports", *options)
+        prophase_here("reproduce", "all", "--report", "reports", *options)
     assert two_sources == ["polaris", "openb", "polaris", "polaris", "openb"]
 
 

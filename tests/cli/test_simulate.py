@@ -43,9 +43,9 @@ def test_a_cluster_may_be_a_list_of_nodes(prophase_here, dump, tmp_path):
         (("--cluster", "many"), "not understood"),
         (("--cluster", "1x1", "--order", "shortst"), "Did you mean 'shortest'"),
         (("--cluster", "1x1", "--out", "s.xlsx"), ".csv.gz, .parquet"),
-        (("--semantics", "pie"), "Known: pai"),
-        (("--protocol", "openb"), "needs --nodes"),
-        (("--protocol", "openb", "--theory"), "nobody queues"),
+        (("--preset", "pie"), "Known: pai"),
+        (("--preset", "openb"), "needs --nodes"),
+        (("--preset", "openb", "--theory"), "nobody queues"),
     ],
 )
 def test_what_is_asked_wrongly_is_explained(prophase_here, dump, arguments, message):
@@ -58,7 +58,7 @@ def test_what_is_asked_wrongly_is_explained(prophase_here, dump, arguments, mess
 def test_the_pai_preset_answers_the_published_averages(prophase_here, shared_data):
     done = prophase_here(
         "simulate", shared_data / "pai_sim" / "philly20k.csv.gz", "--source", "pai-sim",
-        "--semantics", "pai", "--gpus", "600", "--order", "fifo", "--format", "json",
+        "--preset", "pai", "--pai-gpus", "600", "--order", "fifo", "--format", "json",
     )  # fmt: skip
     answer = json.loads(done.stdout)
     assert answer["mean_jct_s"] == pytest.approx(78795.7217, abs=1e-6)
@@ -71,8 +71,8 @@ def test_the_openb_protocol_answers_the_published_curve(prophase_here, shared_da
     folder = shared_data / "openb"
     done = prophase_here(
         "simulate", folder / "openb_pod_list_default.csv", "--source", "openb",
-        "--nodes", folder / "openb_node_list_gpu_node.csv", "--protocol", "openb",
-        "--arrivals", folder / "arrival_orders.npz", "--seed", "43", "--place", "best_fit",
+        "--nodes", folder / "openb_node_list_gpu_node.csv", "--preset", "openb",
+        "--openb-arrivals", folder / "arrival_orders.npz", "--seed", "43", "--place", "best_fit",
         "--format", "json",
     )  # fmt: skip
     answer = json.loads(done.stdout)
@@ -93,7 +93,7 @@ def test_theory_of_a_trace_too_short_for_a_rate_leaves_the_replay_standing(proph
 def test_theory_beside_the_pai_preset_names_the_bursts_of_philly(prophase_here, shared_data):
     arguments = (
         "simulate", shared_data / "pai_sim" / "philly20k.csv.gz", "--source", "pai-sim",
-        "--semantics", "pai", "--gpus", "600", "--theory",
+        "--preset", "pai", "--pai-gpus", "600", "--theory",
     )  # fmt: skip
     theory = json.loads(prophase_here(*arguments, "--format", "json").stdout)["theory"]
     means = next(row for row in theory["table"] if row["measure"] == "wait_mean_s")
@@ -108,6 +108,6 @@ def test_theory_beside_the_pai_preset_names_the_bursts_of_philly(prophase_here, 
 
 
 def test_the_pai_node_needs_a_gpu(prophase_here):
-    refused = prophase_here("simulate", ".", "--semantics", "pai", "--gpus", "0")
+    refused = prophase_here("simulate", ".", "--preset", "pai", "--pai-gpus", "0")
     assert refused.returncode == 2
     assert "'--pai-gpus'" in refused.stderr

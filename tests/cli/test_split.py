@@ -64,7 +64,7 @@ def test_the_sides_are_written_with_what_was_left_out_told(prophase_here, worksp
 
 def test_a_job_split_keeps_parents_together(prophase_here, workspace):
     out = workspace.parent / "parts"
-    done = prophase_here("split", workspace, "--by", "job", "--seed", "5", "--out", out)
+    done = prophase_here("split", workspace, "--split", "job", "--seed", "5", "--out", out)
     assert done.returncode == 0, done.stderr
     train, test = (Workspace(out / side).read("jobs") for side in ("train", "test"))
     assert not set(train["parent_id"]) & set(test["parent_id"])
@@ -80,7 +80,7 @@ def test_folds_are_counted_one_by_one(prophase_here, workspace):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--by", "job", "--cut", "5"), "go with --by time"),
+        (("--split", "job", "--cut", "5"), "go with --by time"),
         (("--folds", "3", "--cut", "5"), "neither --cut nor --out"),
         (("--cut", "tomorrow"), "a date such as"),
         (("--test-share", "20"), "is not a share"),

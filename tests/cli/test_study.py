@@ -86,4 +86,4 @@ def test_an_interrupted_study_says_that_it_goes_on(
     monkeypatch.setattr(pipeline, "run_study", interrupted)
     shown = prophase_here("study", trace)
     assert shown.returncode == 130
-    assert "the same command goes on from here" in shown.stderr
+    assert "Run the same command again to resume" in shown.stderr

@@ -80,7 +80,7 @@ def test_other_data_are_not_overwritten_without_being_asked(
 def test_options_reach_the_generator(prophase_here: Run, tmp_path: Path) -> None:
     done = prophase_here(
         "synth", "containers", "--csv", "out", "--series", "3", "--samples", "40",
-        "--kind", "levels", "--option", "metrics=gpu_util_pct", "-o", "irregular=yes",
+        "--behaviour", "levels", "--set", "metrics=gpu_util_pct", "-o", "irregular=yes",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     usage = pd.read_csv(tmp_path / "out" / "usage.csv")

@@ -24,7 +24,7 @@ def dump(tmp_path: Path) -> Path:
 def test_scenarios_and_a_target_are_answered_in_one_call(prophase_here, dump):
     arguments = (
         "whatif", dump, "--cluster", "3x8", "--add", "1x8", "--add", "16xA10", "--load", "1.3",
-        "--policy", "shortest,fifo:fgd", "--target", "p95 wait < 30 min", "--seeds", "3",
+        "--policy", "shortest,fifo:fgd", "--goal", "p95 wait < 30 min", "--seeds", "3",
         "--workers", "1",
     )  # fmt: skip
     done = prophase_here(*arguments, "--format", "json")
@@ -62,7 +62,7 @@ def test_advised_requests_are_compared(prophase_here, dump, tmp_path):
         (("--load", "more"), "not a number"),
         (("--load", "0"), "above 0"),
         (("--sharing", "perhaps"), "on or off"),
-        (("--target", "soon"), "not understood"),
+        (("--goal", "soon"), "not understood"),
         (("--add", "plenty"), "not understood"),
         (("--remove", "9x8"), "has 3 such nodes"),
         (("--requests", "none.csv"), "no such file"),

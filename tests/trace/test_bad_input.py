@@ -480,7 +480,7 @@ def test_ctrl_c_in_the_middle_of_a_query_stops_it_as_ctrl_c_does(
     )
     assert child.returncode == 130
     assert child.stderr == (
-        "Interrupted. The workspace is as it was; the same command goes on from here.\n"
+        "Interrupted. Nothing was changed. Run the same command again to resume.\n"
     )
     assert len(workspace.read("jobs")) == 1
 

@@ -226,7 +226,7 @@ def fleet_of(
     beside = _beside(usage, name)
     known = usage.loc[usage[name].notna(), ["series_id", "time_s", name, *beside]]
     if known.empty:
-        raise InputError(f"the metric {name} has no value. Choose another with --metric.")
+        raise InputError(f"the metric {name} has no value. Choose another with --allocate.")
     found = series_of(known, [name], min_samples=every + 1)
     return _laid_out(found, name, every, known[beside]), found.notes
 

@@ -70,7 +70,7 @@ def tune(
     if not 0.5 <= target < 1:
         raise ParameterError(f"target is {target}. Pass a share of samples such as 0.99.")
     if not fleet.samples:
-        raise InputError("there are no fit series to learn from. Pass some with --fit.")
+        raise InputError("there are no series to learn from. Pass some with --train.")
     some = _enough(fleet, random_state)
     best: TunedPolicy | None = None
     for variant in policy.variants():

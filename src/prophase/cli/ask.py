@@ -50,7 +50,7 @@ def command(
     if format is Format.table:
         for place, advice in enumerate(found):
             typer.echo("\n".join([*([""] if place else []), *advice.lines()]))
-        typer.echo(f"\nLearnt with {learnt.method} from {learnt.jobs:,} finished jobs.")
+        typer.echo(f"\nTrained with {learnt.method} on {learnt.jobs:,} finished jobs.")
         if classifier is None:
             folder = source.workspace
             where = as_typed(folder) if folder and folder.is_dir() else "WORKSPACE"

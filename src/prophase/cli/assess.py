@@ -53,8 +53,8 @@ def command(
 ) -> None:
     """Say how much of each request is used, which tasks are heavy and why, and what to ask for.
 
-    Light and moderate tasks get static advice; heavy ones differ too much from run to run and
-    are left to prophase size. Tasks with few runs, or that met their limit, keep their request.
+    Light and moderate tasks get static recommendations; heavy ones differ too much from run to
+    run and are left to prophase size. Tasks with few runs, or that met their limit, keep theirs.
 
     Examples:
 
@@ -62,7 +62,7 @@ def command(
 
     `prophase assess ws --prices prices.toml --figures assessed`
 
-    `prophase assess ws --task predict_demand --format json`
+    `prophase assess ws --drivers-of predict_demand --format json`
     """
     from prophase.cli.provenance import open_trace
     from prophase.sizing.assess.assessment import assess

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,9 @@ import typer
 from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
 from prophase.cli.phase.options import read_usage
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import FiguresOption, SeedOption
+from prophase.cli.split_options import TestOption, TestShareOption, TrainOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 
@@ -30,23 +34,32 @@ _SHOWN = (
 )
 
 
+@dataclass(frozen=True)
+class FleetSettings:
+    """Which series are learnt from and tested on, and what of them is allocated how often."""
+
+    train: TrainOption = None
+    test: TestOption = None
+    allocate: Annotated[
+        str | None,
+        typer.Option(help="Column to allocate. [default: memory, else CPU, else GPU]"),
+        Formerly("--metric"),
+    ] = None
+    decide_every: Annotated[
+        int, typer.Option(min=1, help="Samples between two decisions."), Formerly("--every")
+    ] = 5
+    test_share: TestShareOption = "50%"
+
+
 def command(
+    series: FleetSettings,
     path: Annotated[
         Path | None,
         typer.Argument(metavar="SERIES", help="A workspace, or a file or folder with series."),
     ] = None,
-    fit: Annotated[
-        Path | None, typer.Option(help="Learn and tune on these series instead of a part.")
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option(help="Judge on these series; goes with --fit.")
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(help="What to allocate: a column. [default: memory, else CPU, else GPU]"),
-    ] = None,
-    target: Annotated[str, typer.Option(help="Share of samples to satisfy.")] = "99%",
-    every: Annotated[int, typer.Option(min=1, help="Samples between two decisions.")] = 5,
+    satisfy: Annotated[
+        str, typer.Option(help="Share of samples to satisfy."), Formerly("--target")
+    ] = "99%",
     policies: Annotated[
         str,
         typer.Option(
@@ -56,44 +69,41 @@ def command(
     max_resizes: Annotated[
         float, typer.Option(min=0, help="Resizes per 1,000 samples that are allowed.")
     ] = 40.0,
-    test_share: Annotated[
-        str, typer.Option(help="Share of the series to be judged on, without --fit.")
-    ] = "50%",
     violation_penalty: Annotated[
         float, typer.Option(min=0, help="Cost of a sample above, in samples of mean use.")
     ] = 10.0,
     resize_penalty: Annotated[
         float, typer.Option(min=0, help="Cost of a resize, in samples of mean use.")
     ] = 1.0,
-    figures: Annotated[Path | None, typer.Option(help="Folder to draw figures into.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the split and of learning.")] = 0,
+    figures: FiguresOption = None,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Allocate a resource over time by every policy, and name the one that needs least.
 
-    Policies learn and are tuned on fit series, each left out of what it is tuned with, and are
+    Policies learn and are tuned on training series, each left out of what it is tuned with, and are
     judged on test series they have not seen. They decide every few samples from the past.
-    Without --fit and --test the series are divided at random; a single one by time.
+    Without --train and --test the series are divided at random; a single one by time.
 
     Examples:
 
-    `prophase autoscale series.csv --target 99%`
+    `prophase autoscale series.csv --satisfy 99%`
 
-    `prophase autoscale --source genai2026 --fit old --test new --metric gpu_memory_gib -f json`
+    `prophase autoscale --source genai2026 --train old --test new --allocate gpu_memory_gib -f json`
 
     `prophase autoscale ws --policies priced,phase-relative --max-resizes 20 --figures out`
     """
     from prophase.autoscale.allocation_measures import Penalties
     from prophase.autoscale.policy_comparison import compare
 
-    share = units.parse_share(target, where="--target")
+    share = units.parse_share(satisfy, where="--satisfy")
     if not 0.5 <= share < 1:
-        raise ParameterError(f"--target is {target}. Pass a share from 50% to below 100%.")
+        raise ParameterError(f"--satisfy is {satisfy}. Pass a share from 50% to below 100%.")
     names = _named(policies)
     with progress_bar() as show:
         show("reading the series", None)
-        learnt, judged, notes = _sides(path, fit, test, metric, every, test_share, seed, source)
+        learnt, judged, notes = _sides(path, series, seed, source)
         found = compare(
             learnt,
             judged,
@@ -121,23 +131,17 @@ def _named(text: str) -> list[str]:
 
 
 def _sides(
-    path: Path | None,
-    fit: Path | None,
-    test: Path | None,
-    metric: str | None,
-    every: int,
-    test_share: str,
-    seed: int,
-    source: str | None,
+    path: Path | None, asked: FleetSettings, seed: int, source: str | None
 ) -> tuple[Fleet, Fleet, list[str]]:
     """Return the series to learn from and to be judged on, and what was noted on the way."""
     from prophase.autoscale.fleet import fleet_of
     from prophase.autoscale.policy_comparison import divided
 
+    fit, test, metric, every = asked.train, asked.test, asked.allocate, asked.decide_every
     if (fit is None) != (test is None):
-        raise ParameterError("--fit and --test go together.")
+        raise ParameterError("--train and --test go together.")
     if (path is None) == (fit is None):
-        raise ParameterError("give either SERIES or --fit and --test, and not both.")
+        raise ParameterError("give either SERIES or --train and --test, and not both.")
     if fit is not None and test is not None:
         learnt, notes = fleet_of(read_usage(fit, source, None), metric, every=every)
         # the same metric on both sides, also when it was not named
@@ -146,9 +150,9 @@ def _sides(
         return learnt, judged, told
     assert path is not None
     whole, notes = fleet_of(read_usage(path, source, None), metric, every=every)
-    share = units.parse_share(test_share, where="--test-share")
+    share = units.parse_share(asked.test_share, where="--test-share")
     if not 0 < share < 1:
-        raise ParameterError(f"--test-share is {test_share}. Pass a share such as 50%.")
+        raise ParameterError(f"--test-share is {asked.test_share}. Pass a share such as 50%.")
     learnt, judged = divided(whole, test_share=share, random_state=seed)
     return learnt, judged, list(notes)
 

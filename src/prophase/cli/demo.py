@@ -1,4 +1,4 @@
-"""prophase demo: the main job on built-in data, from nothing to a proven advice."""
+"""prophase demo: the main job on built-in data, from nothing to a proven recommendation."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from prophase.cli.output import (
     say,
     typed_command,
 )
+from prophase.cli.shared_options import SeedOption
 from prophase.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -44,11 +45,11 @@ _SEED = 3
 
 def command(
     folder: Annotated[Path, typer.Argument(help="Workspace to make.")] = Path("demo"),
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller trace, in seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller, and done in seconds.")] = False,
     serve: Annotated[
         bool, typer.Option("--serve", help="Start the dashboard on it at the end.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the trace and of every step.")] = _SEED,
+    seed: SeedOption = _SEED,
     format: FormatOption = Format.table,
 ) -> None:
     """Show what Prophase does, offline and on data it makes itself.
@@ -90,7 +91,7 @@ def command(
 def make_demo(
     folder: Path, size: DemoSize, seed: int, show: Callable[[str, float | None], None]
 ) -> tuple[StudyResult, Report]:
-    """Fill a workspace with all that the demo shows: tables, models, advice and reports."""
+    """Fill a workspace with all that the demo shows: tables, models, requests and reports."""
     from prophase.cli.demo_data import make_tables, refuse_other_tables
     from prophase.cli.demo_report import demo_report
     from prophase.plots.report.writing import write_report

@@ -34,7 +34,7 @@ def demo_report(found: StudyResult, phases: Finding | None, folder: Path, comman
     assert report.reproduce is not None
     return replace(
         report,
-        title="A cluster, its waste, and an advice put to the proof",
+        title="A cluster, its waste, and a recommendation put to the proof",
         question="Can this cluster ask for less and make its jobs wait less, and how sure is that? "
         "A synthetic GPU cluster like Alibaba's PAI; the same commands answer for your own jobs.",
         answer=_answer(found) or report.answer,
@@ -55,7 +55,7 @@ def demo_report(found: StudyResult, phases: Finding | None, folder: Path, comman
 
 
 def _answer(found: StudyResult) -> str:
-    """Say in a few sentences what the advice would do, and whether it may be applied."""
+    """Say in a few sentences what the recommendation would do, and whether it may be applied."""
     from prophase.study.study_answers import from_to, mean_wait, second_tries, with_range
 
     proof = found.results.get("proof")
@@ -77,10 +77,10 @@ def _answer(found: StudyResult) -> str:
 
 
 def limits_held(found: StudyResult) -> str:
-    """Say whether the advice keeps to the limits of the demo."""
+    """Say whether the recommendation keeps to the limits of the demo."""
     proof = found.results.get("proof")
     if not proof:
-        return "No advice was put to the proof."
+        return "No recommendation was put to the proof."
     limits = (
         f"at least {units.percent(proof['limits']['min_saving'])} saved, at most "
         f"{units.percent(proof['limits']['max_oom'])} second tries"
@@ -92,7 +92,7 @@ def limits_held(found: StudyResult) -> str:
 
 
 def _steps(found: StudyResult, folder: Path) -> list[Step]:
-    """Return what to type next: own data, the dashboard, the advice."""
+    """Return what to type next: own data, the dashboard, the recommendation."""
     from prophase.study.report.parts import Step
 
     place = as_typed(folder)
@@ -102,9 +102,9 @@ def _steps(found: StudyResult, folder: Path) -> list[Step]:
         Step("Study your own history: CSV, Slurm, Kubernetes, Nextflow and many public traces.",
              "prophase import list\nprophase study my-trace.csv --cluster nodes.csv"),
         Step("Look at this workspace in a browser.", f"prophase serve {place}"),
-        Step("See the history, the distribution and the ladder behind one advice.",
+        Step("See the history, the distribution and the ladder behind one recommendation.",
              f"prophase size {place} --resource gpu --explain {quote(task)}"),
-        Step("Write the advice in the form your system reads.",
+        Step("Write the recommendations in the form your system reads.",
              f"prophase size {place} --resource gpu --export kubernetes"),
     ]  # fmt: skip
 

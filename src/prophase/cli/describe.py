@@ -18,6 +18,7 @@ from prophase.cli.output import (
     text_table,
     typed_command,
 )
+from prophase.cli.shared_options import FiguresOption, PageOption, SeedOption, ShortBelowOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.plural import counted
 
@@ -29,20 +30,14 @@ if TYPE_CHECKING:
 def command(
     path: TraceArgument,
     source: SourceOption = None,
-    short_below: Annotated[
-        str, typer.Option(help=f"Jobs that ran for less are short, {units.DURATION_HELP}.")
-    ] = "1h",
+    short_below: ShortBelowOption = "1h",
     low_gpus: Annotated[
         float, typer.Option(help="Jobs that ask for at most this many GPUs in total are low.")
     ] = 1.0,
     laws: Annotated[bool, typer.Option(help="Fit arrival and service laws.")] = True,
-    seed: Annotated[int, typer.Option(help="Seed of samples and tests.")] = 0,
-    html: Annotated[
-        Path | None, typer.Option(help="Write everything as one self-contained page.")
-    ] = None,
-    plots: Annotated[
-        Path | None, typer.Option(help="Write every figure into this folder, as PNG and SVG.")
-    ] = None,
+    seed: SeedOption = 0,
+    page: PageOption = None,
+    figures: FiguresOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Describe a trace: counts, arrivals, run times, waits, classes, requests against use,
@@ -55,7 +50,7 @@ def command(
 
     `prophase describe ws`
 
-    `prophase describe philly.csv.gz --source philly --html philly.html`
+    `prophase describe philly.csv.gz --source philly --page philly.html`
 
     `prophase describe ws --format json | jq .service_laws.fits[0]`
     """
@@ -63,8 +58,8 @@ def command(
     from prophase.trace.describe.description import describe
 
     short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")
-    for target in (html, plots):
-        _refuse_bad_target(target, is_folder=target is plots)
+    for target in (page, figures):
+        _refuse_bad_target(target, is_folder=target is figures)
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
@@ -77,12 +72,12 @@ def command(
             random_state=seed,
         )
         written = []
-        if html is not None:
+        if page is not None:
             progress("drawing the page", None)
-            written.append(_write_page(found, html))
-        if plots is not None:
+            written.append(_write_page(found, page))
+        if figures is not None:
             progress("drawing the figures", None)
-            written += _write_figures(found, plots)
+            written += _write_figures(found, figures)
     _print(found, format, path)
     for line in written:
         say(line)
@@ -116,7 +111,7 @@ def _print(found: Description, format: Format, path: Path) -> None:
     typer.echo("")
     for line in silent:
         typer.echo(line)
-    typer.echo(f"Next: prophase describe {shlex.quote(str(path))} --html report.html")
+    typer.echo(f"Next: prophase describe {shlex.quote(str(path))} --page report.html")
 
 
 def _refuse_bad_target(target: Path | None, *, is_folder: bool) -> None:
@@ -126,11 +121,11 @@ def _refuse_bad_target(target: Path | None, *, is_folder: bool) -> None:
     if target is None:
         return
     if is_folder and target.exists() and not target.is_dir():
-        raise ParameterError(f"--plots {target}: is a file. Name a folder.")
+        raise ParameterError(f"--figures {target}: is a file. Name a folder.")
     if not is_folder and target.is_dir():
-        raise ParameterError(f"--html {target}: is a folder. Name a file, such as report.html.")
+        raise ParameterError(f"--page {target}: is a folder. Name a file, such as report.html.")
     if not is_folder and not target.resolve().parent.is_dir():
-        raise ParameterError(f"--html {target}: the folder {target.parent} does not exist.")
+        raise ParameterError(f"--page {target}: the folder {target.parent} does not exist.")
 
 
 def _page(found: Description) -> Page:

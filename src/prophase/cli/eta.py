@@ -89,9 +89,9 @@ def command(
     seed: SeedOption = 0,
     format: FormatOption = Format.table,
 ) -> None:
-    """Say when a waiting job will start, with an interval that past forecasts have earned.
+    """Say when a waiting job will start, with an interval that is back-tested.
 
-    Running jobs go on for as long as finished jobs of their kin did; waiting jobs get run times
+    Running jobs run for as long as finished jobs like them did; waiting jobs get run times
     the same way and newcomers arrive as on past days. The same forecasts are first made for past
     instants, and the interval is widened until it would have held 80 % of the true starts.
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prophase import units
+from prophase.cli.model_options import TargetOption
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, typed_command
-from prophase.cli.split import By
+from prophase.cli.shared_options import FiguresOption, MethodsOption, MlflowOption, SeedOption
+from prophase.cli.split_options import (
+    CutOption,
+    SplitBy,
+    SplitOption,
+    TestOption,
+    TestShareOption,
+    TrainOption,
+    moment,
+)
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import MissingColumnError, ParameterError, not_among
 
@@ -32,49 +43,40 @@ _SHOWN = (
 _SHOWN_YES_NO = ("yes_pct", "roc_auc", "balanced_accuracy_pct", "brier")
 
 
+@dataclass(frozen=True)
+class SideSettings:
+    """What is learnt from, and what is tested on."""
+
+    train: TrainOption = None
+    test: TestOption = None
+    split: SplitOption = SplitBy.time
+    test_share: TestShareOption = "25%"
+    cut: CutOption = None
+
+
 def command(
+    asked: SideSettings,
     path: Annotated[
         Path | None, typer.Argument(help="A workspace, or a file or folder of a trace.")
     ] = None,
-    train: Annotated[
-        Path | None, typer.Option(help="Learn from this trace instead of a part of PATH.")
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option(help="Judge on this trace; goes with --train.")
-    ] = None,
-    by: Annotated[By, typer.Option(help="What keeps train and test apart.")] = By.time,
-    test_share: Annotated[str, typer.Option(help="Share of rows to be judged on.")] = "25%",
-    cut: Annotated[
-        float | None, typer.Option(help="By time: first moment of the test side, in seconds.")
-    ] = None,
-    target: Annotated[
-        str, typer.Option(help="Column to predict, or true-or-false: status=oom.")
-    ] = "duration_s",
-    methods: Annotated[
-        str, typer.Option(help="Names joined by commas, or 'all' or 'baselines'.")
-    ] = "default,baselines",
+    target: TargetOption = "duration_s",
+    methods: MethodsOption = "default,baselines",
     online: Annotated[
         bool,
         typer.Option("--online", help="Let every job that ended before a submission count."),
     ] = False,
     strata: Annotated[bool, typer.Option("--strata", help="One row per stratum.")] = False,
-    figures: Annotated[
-        Path | None,
-        typer.Option(help="Write error figures of the methods, and the worst groups, here."),
-    ] = None,
+    figures: FiguresOption = None,
     per: Annotated[
         str | None,
         typer.Option(help="Figures: column that groups jobs. [default: profile, else stratum]"),
     ] = None,
-    mlflow: Annotated[
-        str | None,
-        typer.Option(help="Also log it to MLflow: http://HOST:5000 or sqlite:///FILE."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of splits and methods.")] = 0,
+    mlflow: MlflowOption = None,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Judge methods on jobs they have not learnt from, beside baselines that learn nothing.
+    """Compare methods, on jobs they were not trained on, with baselines that learn nothing.
 
     No measure tells the whole: within_x2_pct and r2_log are to be read together, and
     median_ape_pct rewards guessing short. Intervals in JSON are 95 % bootstrap intervals.
@@ -92,7 +94,7 @@ def command(
     from prophase.profile.predict.evaluation import evaluate
 
     names = _methods(methods, target)
-    learnt, judged, rule, notes = _sides(path, train, test, by, test_share, cut, seed, source)
+    learnt, judged, rule, notes = _sides(path, asked, seed, source)
     grouped = _group_column(judged, per)
     with progress_bar() as show:
         found = evaluate(
@@ -139,19 +141,13 @@ def _methods(text: str, target: str) -> list[str]:
 
 
 def _sides(
-    path: Path | None,
-    train: Path | None,
-    test: Path | None,
-    by: By,
-    test_share: str,
-    cut: float | None,
-    seed: int,
-    source: str | None,
+    path: Path | None, asked: SideSettings, seed: int, source: str | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, str, list[str]]:
     """Return the jobs to learn from and to be judged on, and how they were told apart."""
     from prophase.cli.provenance import open_trace
     from prophase.trace.split import SEEDED_SPLITS, split_by_time
 
+    train, test, by, test_share = asked.train, asked.test, asked.split, asked.test_share
     if (train is None) != (test is None):
         raise ParameterError("--train and --test go together.")
     if (path is None) == (train is None):
@@ -161,11 +157,11 @@ def _sides(
         return sides[0], sides[1], "separate files", []
     assert path is not None
     jobs = open_trace(path, source=source, tables=["jobs"]).jobs
-    if cut is not None:
-        if by is not By.time:
-            raise ParameterError(f"--cut goes with --by time, not with --by {by}.")
-        split = split_by_time(jobs, cut)
-    elif by is By.time:
+    if asked.cut is not None:
+        if by is not SplitBy.time:
+            raise ParameterError(f"--cut goes with --split time, not with --split {by}.")
+        split = split_by_time(jobs, moment(asked.cut))
+    elif by is SplitBy.time:
         split = split_by_time(jobs, test_share=units.parse_share(test_share, where="--test-share"))
     else:
         share = units.parse_share(test_share, where="--test-share")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, say
+from prophase.cli.settings import Formerly
 from prophase.plural import counted
 
 if TYPE_CHECKING:
@@ -22,17 +23,18 @@ def command(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Fetch only files whose name fits this pattern; may be repeated."),
+        typer.Option("--file", help="Only files whose name fits this pattern; repeatable."),
+        Formerly("--only"),
     ] = None,
     mirror: Annotated[
         str | None, typer.Option(help="Address of a folder with the same files, used instead.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be fetched, and stop.")
+        bool, typer.Option("--dry-run", help="Say what would be done, and stop.")
     ] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Fetch a public trace from its owner, check every file, and go on after interruptions.
+    """Fetch a public trace from its owner, check every file, and resume after interruptions.
 
     A file with a wrong checksum is not kept. Where no checksum is published, the first
     fetch records one in SHA256SUMS, and later ones are held against it.
@@ -45,7 +47,7 @@ def command(
 
     `prophase fetch philly --out traces/philly`
 
-    `prophase fetch google2011 --only 'task_events/part-0000?-of-00500.csv.gz'`
+    `prophase fetch google2011 --file 'task_events/part-0000?-of-00500.csv.gz'`
     """
     from prophase.trace.fetch import catalogue
     from prophase.trace.fetch.fetched_trace import fetch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,43 +23,55 @@ from prophase.cli.output import (
     say,
     typed_command,
 )
-from prophase.cli.trace_options import ReaderOption, ReplaceOption, named_values
+from prophase.cli.trace_options import (
+    MAX_BAD,
+    LastOption,
+    MappingOption,
+    ReaderOption,
+    ReplaceOption,
+    StepOption,
+    UrlOption,
+    named_values,
+)
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
     from prophase.trace.staged_tables import ImportReport
 
 
+@dataclass(frozen=True)
+class ReaderSettings:
+    """Settings of single readers."""
+
+    option: ReaderOption = None
+    mapping: MappingOption = None
+    guess: Annotated[
+        bool, typer.Option("--guess", help="csv: print a proposed mapping and stop.")
+    ] = False
+    columns: Annotated[
+        str | None, typer.Option(help="sacct: column names of a dump without a header.")
+    ] = None
+    url: UrlOption = None
+    last: LastOption = "14d"
+    step: StepOption = "1m"
+
+    def options(self) -> dict[str, str]:
+        """Return the options of the reader, by name."""
+        named = {"map": self.mapping, "columns": self.columns}
+        given = {name: str(value) for name, value in named.items() if value is not None}
+        return given | named_values(self.option)
+
+
 def command(
     source: Annotated[str, typer.Argument(help="Name of the source; `list` shows them all.")],
+    reader: ReaderSettings,
     path: Annotated[Path | None, typer.Argument(help="File or folder of the dump.")] = None,
     workspace: WorkspaceOption = Path(),
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Keep only jobs that meet a rule, e.g. finished; may be repeated."),
     ] = None,
-    max_bad: Annotated[
-        str, typer.Option(help="Share of damaged rows that may be left out before it is an error.")
-    ] = "1%",
-    option: ReaderOption = None,
-    mapping: Annotated[
-        Path | None, typer.Option("--map", help="csv only: TOML file that maps columns and units.")
-    ] = None,
-    guess: Annotated[
-        bool, typer.Option("--guess", help="csv only: print a proposed mapping and stop.")
-    ] = False,
-    columns: Annotated[
-        str | None, typer.Option(help="sacct only: column names of a dump without a header.")
-    ] = None,
-    url: Annotated[
-        str | None, typer.Option(help="prometheus only: address of the server to ask.")
-    ] = None,
-    last: Annotated[
-        str, typer.Option(help="prometheus only: how far back to ask, such as 12h or 14d.")
-    ] = "14d",
-    step: Annotated[
-        str, typer.Option(help="prometheus only: time between samples of usage.")
-    ] = "1m",
+    max_bad: Annotated[str, MAX_BAD] = "1%",
     engine: Annotated[str | None, typer.Option(help="duckdb, or spark with its extra.")] = None,
     replace: ReplaceOption = False,
     append: Annotated[
@@ -91,12 +104,13 @@ def command(
     if source == "list":
         emit(_known_sources(), format)
         return
+    url = reader.url
     if url is not None and source != "prometheus":
         raise ParameterError(f"--url goes with the source prometheus, not with {source}.")
     if path is None and url is None:
         ask = " Or name a server: --url http://HOST:9090" if source == "prometheus" else ""
         raise ParameterError(f"import needs a PATH: the file or folder of the dump.{ask}")
-    if guess and path is not None:
+    if reader.guess and path is not None:
         _print_guess(source, path)
         return
     if replace and append:
@@ -106,14 +120,12 @@ def command(
         assert path is not None
         files_below(path)
     new = not Workspace.is_at(workspace)
-    named = {"map": mapping, "columns": columns}
-    options = {name: str(value) for name, value in named.items() if value is not None}
-    options |= named_values(option)
+    options = reader.options()
     notes: list[str] = []
     with _said_when_interrupted(), ExitStack() as rooms, progress_bar() as progress:
         if url is not None:
             folder = path or Path(rooms.enter_context(TemporaryDirectory(prefix="prophase-")))
-            notes += _gathered(url, folder, last, step, options, progress)
+            notes += _gathered(url, folder, reader.last, reader.step, options, progress)
             path, options = folder, {}
         assert path is not None
         report = import_trace(
@@ -179,7 +191,7 @@ def _said_when_interrupted() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say("Interrupted. The workspace is as it was; the same command goes on from here.")
+        say("Interrupted. Nothing was changed. Run the same command again to resume.")
         raise typer.Exit(130) from None
 
 

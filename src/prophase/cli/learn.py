@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from prophase.cli.model_options import MethodOption, target_names
+from prophase.cli.model_options import MethodOption, TargetOption, target_names
 from prophase.cli.output import (
     Format,
     FormatOption,
@@ -17,28 +17,24 @@ from prophase.cli.output import (
     progress_bar,
     typed_command,
 )
+from prophase.cli.shared_options import MlflowOption, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
 
 def command(
     path: TraceArgument,
-    target: Annotated[
-        str, typer.Option(help="Columns to predict, joined by commas, or 'all' that have values.")
-    ] = "all",
+    target: TargetOption = "all",
     out: Annotated[
         Path | None,
         typer.Option(help="File for the model. [default: models/predictions.model of a workspace]"),
     ] = None,
     method: MethodOption = "default",
-    mlflow: Annotated[
-        str | None,
-        typer.Option(help="Also register it in MLflow: http://HOST:5000 or sqlite:///FILE."),
-    ] = None,
+    mlflow: MlflowOption = None,
     register: Annotated[
         str, typer.Option(help="With --mlflow: name of the registered model.")
     ] = "prophase-predictions",
-    seed: Annotated[int, typer.Option(help="Seed of the method.")] = 0,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -78,11 +74,15 @@ def command(
             trace = open_trace(path, source=source, tables=["jobs"])
             found = learn_predictions(trace, out, target_names(target), **how, show=show)
     model = found.model
-    where = f"--history {as_typed(path)}" if out is None else f"--model {as_typed(out)}"
+    where = f"--workspace {as_typed(path)}" if out is None else f"--model {as_typed(out)}"
     remarks = [
         *model.notes,
         f"Learnt with {model.method} from {model.jobs:,} jobs. Wrote {found.path}.",
-        *(["Jobs can be told what to ask for when they are submitted."] if found.requests else []),
+        *(
+            ["Jobs can get a recommended request when they are submitted."]
+            if found.requests
+            else []
+        ),
         *(["Answers will name the profile of a job, too."] if found.profiles else []),
         f"Next: prophase ask job.yaml {where}",
     ]

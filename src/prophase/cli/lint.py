@@ -11,6 +11,7 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
+from prophase.cli.split_options import TestOption
 from prophase.cli.trace_options import (
     ReaderOption,
     SourceOption,
@@ -31,9 +32,7 @@ _EXAMPLES = 3
 def command(
     path: TraceArgument,
     source: SourceOption = None,
-    test: Annotated[
-        Path | None, typer.Option(help="Other side of a split; finds what leaks between the two.")
-    ] = None,
+    test: TestOption = None,
     inputs: Annotated[
         str | None, typer.Option(help="Columns a prediction will use, separated by commas.")
     ] = None,

@@ -21,16 +21,13 @@ if TYPE_CHECKING:
     from prophase.profile.classify.classifier import ProfileClassifier
     from prophase.profile.predict.job_model import JobModel
 
-MethodOption = Annotated[
-    str, typer.Option(help="How to predict; prophase evaluate compares the methods.")
-]
-TargetOption = Annotated[
-    str,
-    typer.Option(
-        help="Column to predict, such as duration_s or true-or-false status=oom; where several "
-        "are possible joined by commas, or 'all' that can be learnt."
-    ),
-]
+METHOD = typer.Option(help="How to predict; prophase evaluate compares the methods.")
+MethodOption = Annotated[str, METHOD]
+TARGET = typer.Option(
+    help="Column to predict, such as duration_s or true-or-false status=oom; where several "
+    "are possible joined by commas, or 'all' that can be learnt."
+)
+TargetOption = Annotated[str, TARGET]
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,11 @@ def command(
 
     Examples:
 
-    `prophase nodes ws --job job.yaml`
+    `prophase nodes ws --job-file job.yaml`
 
-    `prophase nodes ws --profile 8 --column after_gpu_type`
+    `prophase nodes ws --profile 8 --node-type after_gpu_type`
 
-    `prophase nodes ws --profiles`
+    `prophase nodes ws --per-profile`
     """
     from prophase.cli.provenance import open_trace
     from prophase.profile.job_forecast.node_type_ranking import (
@@ -63,7 +63,7 @@ def command(
 
     if (job is not None) + (profile is not None) + profiles > 1:
         raise ParameterError(
-            "--job, --profile and --profiles are different questions. Ask one of them."
+            "--job-file, --profile and --per-profile are different questions. Ask one of them."
         )
     history = open_trace(path, source=source, tables=["jobs"]).jobs
     if profiles:

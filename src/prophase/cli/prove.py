@@ -1,4 +1,4 @@
-"""prophase prove: is an advice safe to apply?"""
+"""prophase prove: is a recommendation safe to apply?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from prophase.cli.output import (
 )
 from prophase.cli.replay_options import ByOption, ClusterOption, PolicySettings
 from prophase.cli.shared_options import PricesOption, ReportOption, ResampleSettings
-from prophase.cli.sizing_options import GateSettings, KindOption, ResourceOption, RiskOption
+from prophase.cli.sizing_options import (
+    MAX_OOM,
+    MIN_SAVING,
+    GateSettings,
+    KindOption,
+    ResourceOption,
+    RiskOption,
+)
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError
 from prophase.plain import finite
@@ -39,12 +46,8 @@ if TYPE_CHECKING:
 class LimitSettings:
     """What a recommendation has to keep to pass."""
 
-    max_oom: Annotated[
-        str, typer.Option(help="Share of runs that may be killed at their first request.")
-    ] = "1%"
-    min_saving: Annotated[
-        str, typer.Option(help="Share of what is reserved today that must be saved.")
-    ] = "20%"
+    max_oom: Annotated[str, MAX_OOM] = "1%"
+    min_saving: Annotated[str, MIN_SAVING] = "20%"
     max_longer_wait: Annotated[
         str | None, typer.Option(help="Share by which the mean wait may grow; else not judged.")
     ] = None
@@ -106,11 +109,11 @@ def command(
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Prove an advice on your own history before you apply it.
+    """Prove a recommendation on your own history before you apply it.
 
-    Replays the history with today's requests and with the advised ladder: hours, kills and
-    retries, waits per class, utilisation, cost. At ten points of the past an advice is made and
-    its promise held against what came later. The verdict is about the limits you set; the exit
+    Replays the history with today's requests and with the recommended ladder: hours, kills and
+    retries, waits per class, utilisation, cost. At ten cut-off dates of the past a recommendation is
+    made and its promise compared with what came later. The verdict is about the limits you set; the exit
     code is 0 for a pass, else 1.
 
     Examples:
@@ -168,7 +171,7 @@ def command(
 def _subject(
     advice: Path, history: Path | None, source: str | None
 ) -> tuple[Candidate | None, Trace, Path]:
-    """Return the advice, if it is one, and the history it is proven on."""
+    """Return the recommendation, if it is one, and the history it is proven on."""
     from prophase.cli.provenance import open_trace
     from prophase.study.proof.candidate import read_candidate
     from prophase.trace.workspace import Workspace
@@ -180,7 +183,7 @@ def _subject(
         given, where = read_candidate(advice), Path()
         if not Workspace.is_at(where):
             raise InputError(
-                f"{advice} is an advice; name the jobs to prove it on: --workspace WORKSPACE "
+                f"{advice} is a recommendation; name the jobs to prove it on: --workspace WORKSPACE "
                 "(or a file of a trace)."
             )
     return given, open_trace(where, source=source, tables=["jobs", "nodes"]), where
@@ -202,7 +205,7 @@ def _remarks(proof: Proof, cluster: str | None) -> list[str]:
     from prophase.study.proof.prover import NO_CLUSTER
 
     said = [
-        f"{proof.advised_jobs:,} of {proof.jobs:,} jobs follow the advice; "
+        f"{proof.advised_jobs:,} of {proof.jobs:,} jobs follow the recommendation; "
         f"{proof.saving.value:.1%} of the {proof.totals[0].name} saved, "
         f"{finite(100 * proof.predicted) or 0:.1f} % were predicted; {proof.retries:,} retries.",
     ]
@@ -216,17 +219,17 @@ def _remarks(proof: Proof, cluster: str | None) -> list[str]:
     if proof.losers:
         named = ", ".join(f"{one.task} ({one.saved_h:,.2f})" for one in proof.losers[:5])
         more = f" and {len(proof.losers) - 5} more" if len(proof.losers) > 5 else ""
-        said.append(f"Advice that loses, in {proof.unit} h: {named}{more}.")
+        said.append(f"Recommendations that lose, in {proof.unit} h: {named}{more}.")
     if proof.unknown_tasks:
         some = proof.unknown_tasks
         more = f" and {len(some) - 5} more" if len(some) > 5 else ""
-        said.append(f"Advised, but not in this history: {', '.join(some[:5])}{more}.")
+        said.append(f"Recommended, but not in this history: {', '.join(some[:5])}{more}.")
     if not proof.advised_jobs:
         kept = [f"{task} ({why.removeprefix('keep: ')})" for task, why in proof.kept_tasks.items()]
         more = f"; and {len(kept) - 3} more" if len(kept) > 3 else ""
-        said.append(f"Nothing is advised for this history: {'; '.join(kept[:3])}{more}.")
+        said.append(f"Nothing is recommended for this history: {'; '.join(kept[:3])}{more}.")
     said += [
-        f"Follow no advice, {why}: {counted(count, 'job')}."
+        f"Follow no recommendation, {why}: {counted(count, 'job')}."
         for why, count in proof.left_out.items()
     ]
     return [*said, "", proof.verdict.sentence()]

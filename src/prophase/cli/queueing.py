@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -10,6 +11,9 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import GoalOption, SeedOption
+from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError, not_among
 from prophase.plural import counted
 
@@ -23,9 +27,37 @@ T = TypeVar("T")
 _MORE = {
     "priorities": "classes that go before others: wait per class (--class, --preemptive)",
     "gangs": "jobs that take several servers at once: how much load fits (--class)",
-    "staffing": "the square-root rule: load plus a safety of beta square roots (--target)",
+    "staffing": "the square-root rule: load plus a safety of beta square roots (--goal)",
     "trace": "a trace on one pool: the exact waits, the formulas beside them, what fails",
 }
+
+
+@dataclass(frozen=True)
+class QueueSettings:
+    """One queue: what arrives, how long it takes, how many serve it."""
+
+    arrivals: Annotated[
+        str | None, typer.Option(help="Arrival rate, e.g. 45/s, 100/h, 2/10min.")
+    ] = None
+    service: Annotated[
+        str | None, typer.Option(help=f"Mean service time, {units.DURATION_HELP}.")
+    ] = None
+    servers: Annotated[int | None, typer.Option(help="Servers, such as GPUs.")] = None
+    arrival_scv: Annotated[
+        float | None, typer.Option(help="Variance over squared mean of gaps between arrivals.")
+    ] = None
+    service_scv: Annotated[
+        float | None, typer.Option(help="Variance over squared mean of service times.")
+    ] = None
+    approximation: Annotated[
+        str | None,
+        typer.Option(help="One approximation; without it all are shown."),
+        Formerly("--method"),
+    ] = None
+    capacity: Annotated[
+        int | None, typer.Option(help="mmck: most jobs inside, waiting and in service.")
+    ] = None
+    goal: GoalOption = None
 
 
 def command(
@@ -36,31 +68,9 @@ def command(
             "`list` explains them."
         ),
     ],
+    queue: QueueSettings,
     path: Annotated[
         Path | None, typer.Argument(help="trace: a workspace, or a file or folder of a trace.")
-    ] = None,
-    arrivals: Annotated[
-        str | None, typer.Option(help="Arrival rate, e.g. 45/s, 100/h, 2/10min.")
-    ] = None,
-    service: Annotated[
-        str | None, typer.Option(help=f"Mean service time, {units.DURATION_HELP}.")
-    ] = None,
-    servers: Annotated[int | None, typer.Option(help="Servers, such as GPUs.")] = None,
-    arrival_scv: Annotated[
-        float | None, typer.Option(help="Variance over squared mean of gaps between arrivals.")
-    ] = None,
-    service_scv: Annotated[
-        float | None, typer.Option(help="Variance over squared mean of service times.")
-    ] = None,
-    method: Annotated[
-        str | None, typer.Option(help="One approximation; without it all are shown.")
-    ] = None,
-    capacity: Annotated[
-        int | None, typer.Option(help="mmck: most jobs inside, waiting and in service.")
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(help='Find the least servers, e.g. "P(wait > 60 s) < 5%", "p95 wait < 1h".'),
     ] = None,
     over: Annotated[
         list[str] | None,
@@ -76,14 +86,13 @@ def command(
     preemptive: Annotated[
         bool, typer.Option("--preemptive", help="priorities: urgent jobs interrupt lesser ones.")
     ] = False,
-    source: Annotated[
-        str | None,
-        typer.Option(help="trace: reader to use; without it files are recognised by columns."),
-    ] = None,
+    source: SourceOption = None,
     resource: Annotated[
-        str, typer.Option(help="trace: what a server is: gpus, cores or jobs (one each).")
+        str,
+        typer.Option("--server-is", help="trace: a server is one of gpus, cores, jobs."),
+        Formerly("--resource"),
     ] = "gpus",
-    seed: Annotated[int, typer.Option(help="Seed of simulations.")] = 0,
+    seed: SeedOption = 0,
     format: FormatOption = Format.table,
 ) -> None:
     """Ask queueing theory: waits, queue lengths, utilisation, servers for a target.
@@ -96,7 +105,7 @@ def command(
 
     `prophase queueing mmc --arrivals 45/s --service 1s --servers 50`
 
-    `prophase queueing mgc --arrivals 100/h --service 2h --service-scv 10 --target "p95 wait < 1h"`
+    `prophase queueing mgc --arrivals 100/h --service 2h --service-scv 10 --goal "p95 wait < 1h"`
 
     `prophase queueing priorities --servers 8 --class name=urgent,arrivals=2/h,service=1h
     --class name=batch,arrivals=5/h,service=1h`
@@ -105,13 +114,15 @@ def command(
     """
     from prophase.sim.queueing.models import MODELS
 
+    arrivals, service, servers = queue.arrivals, queue.service, queue.servers
+    method, goal = queue.approximation, queue.goal
     if model == "list":
         titles = {name: one.title for name, one in MODELS.items()} | _MORE
         emit([{"model": name, "what": title} for name, title in titles.items()], format)
     elif model == "trace":
         _trace(path, source, _given(servers, "--servers"), resource, seed, format)
     elif model == "staffing":
-        _staffing(arrivals, service, target, format)
+        _staffing(arrivals, service, goal, format)
     elif model in ("priorities", "gangs"):
         pool = _given(servers, "--servers")
         classes = _classes(job_class)
@@ -124,13 +135,13 @@ def command(
             "arrivals_per_s": _rate(arrivals),
             "service_s" if model == "mdc" else "service_mean_s": _seconds(service),
             "servers": servers,
-            "arrival_scv": arrival_scv,
-            "service_scv": service_scv,
-            "capacity": capacity,
+            "arrival_scv": queue.arrival_scv,
+            "service_scv": queue.service_scv,
+            "capacity": queue.capacity,
         }
-        if servers is None and target is None and model != "mg1":
-            raise ParameterError("give --servers, or a --target to find them.")
-        _one_queue(model, wanted, method, target, over or [], format)
+        if servers is None and goal is None and model != "mg1":
+            raise ParameterError("give --servers, or a --goal to find them.")
+        _one_queue(model, wanted, method, goal, over or [], format)
     else:
         known = [*MODELS, *_MORE]
         raise ParameterError(not_among(f"model {model!r} is unknown.", model, known))
@@ -247,11 +258,11 @@ def _staffing(
     from prophase.sim.queueing.parsing import parse_service_target
     from prophase.sim.queueing.staffing import square_root_staffing
 
-    wanted = parse_service_target(_given(target, '--target "P(wait > 0 s) < 20%"'))
+    wanted = parse_service_target(_given(target, '--goal "P(wait > 0 s) < 20%"'))
     if wanted.kind != "tail" or wanted.at != 0:
         raise ParameterError(
             "the square-root rule aims at the share of jobs that wait at all: "
-            '--target "P(wait > 0 s) < 20%". For other targets use the model mmc.'
+            '--goal "P(wait > 0 s) < 20%". For other targets use the model mmc.'
         )
     plan = square_root_staffing(_rate(arrivals) * _seconds(service), wait_probability=wanted.limit)
     document = finite(plan.to_dict())

@@ -39,7 +39,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Any other setting of simulate(), several times if need be.",
+        help="Any other setting, by name; repeatable.",
     ),
 ]
 SlurmOption = Annotated[

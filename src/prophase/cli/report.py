@@ -23,18 +23,18 @@ def command(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write page, Markdown, JSON and figures anew into this folder."),
+        typer.Option(help="Write page, Markdown, JSON and figures into this folder."),
     ] = None,
     redraw: Annotated[
         bool,
         typer.Option(
             "--redraw",
-            help="Write all pages, tables and figures below the folder anew: reports and sweeps.",
+            help="Write all pages, tables and figures below the folder again: reports and sweeps.",
         ),
     ] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """List the reports of a workspace, show one of them, or draw a folder of results anew.
+    """List the reports of a workspace, show one of them, or draw a folder of results again.
 
     A report is kept as data, so that it can be shown and drawn again in every format; a sweep
     is ranked and drawn from its cells. Neither needs the trace.
@@ -89,7 +89,7 @@ def _redraw(folder: Path, format: Format) -> None:
         )
     rows = [one.to_dict() for one in found]
     damaged = sum(bool(one.problem) for one in found)
-    said = [f"{counted(len(found) - damaged, 'result')} written anew."]
+    said = [f"{counted(len(found) - damaged, 'result')} written again."]
     if damaged:
         said.append(f"{counted(damaged, 'result')} could not be read and stayed as they are.")
     emit(rows, format, remarks=said)

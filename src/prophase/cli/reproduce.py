@@ -10,6 +10,8 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, say, typed_command
 from prophase.cli.reproductions import COLUMNS, REMARKS, RUNNERS, Reproduced, Rows
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import FiguresOption, ReportOption, WorkersOption
 from prophase.errors import ParameterError, ProphaseError, nearest
 
 
@@ -27,32 +29,25 @@ def command(
             "below PROPHASE_DATA; without that, synthetic data."
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write a report per source into this folder: HTML, Markdown, JSON."),
-    ] = None,
+    report: Annotated[ReportOption, Formerly("--out")] = None,
     lists: Annotated[
         str | None, typer.Option(help="openb: pod lists, e.g. default,gpuspec20; or all.")
     ] = None,
     seeds: Annotated[
         str | None,
         typer.Option(
+            "--trial-seeds",
             help="openb: seeds of the arrival orders [default: 42,43,44]; thesis: seed of the "
-            "synthetic pipeline [default: 112]."
+            "synthetic pipeline [default: 112].",
         ),
+        Formerly("--seeds"),
     ] = None,
     trials: Annotated[
         int | None,
         typer.Option(help="thesis: settings tried for each of its 36 models. [default: 12]"),
     ] = None,
-    workers: Annotated[
-        str,
-        typer.Option("--workers", "--dask", help="Processes (0: all cores), or dask://HOST:PORT."),
-    ] = "0",
-    figures: Annotated[
-        Path | None,
-        typer.Option(help="ai4dl, thesis: folder for figures; thesis: tables and models, too."),
-    ] = None,
+    workers: WorkersOption = "0",
+    figures: FiguresOption = None,
     again: Annotated[
         bool, typer.Option(help="all: run sources that have not changed since as well.")
     ] = False,
@@ -67,9 +62,9 @@ def command(
 
     Examples:
 
-    `prophase reproduce all --out reproduced`
+    `prophase reproduce all --report reproduced`
 
-    `prophase reproduce openb --data openb --lists default,gpuspec20 --seeds 42,43`
+    `prophase reproduce openb --data openb --lists default,gpuspec20 --trial-seeds 42,43`
 
     `prophase reproduce pai-sim --data pai_sim`
 
@@ -94,13 +89,13 @@ def command(
     if name == "all":
         if data is not None:
             raise ParameterError("--data names one source's folder; for all, set PROPHASE_DATA.")
-        reproduce_all(out or Path("reproduced"), parse_workers(workers), format, again=again)
+        reproduce_all(report or Path("reproduced"), parse_workers(workers), format, again=again)
         return
     if again:
         raise ParameterError("--again has no meaning for one source: it is always run.")
     found = Reproduced.run(name, data, options, parse_workers(workers))
-    if out is not None:
-        say(f"Wrote {found.write(out)}.")
+    if report is not None:
+        say(f"Wrote {found.write(report)}.")
     columns = COLUMNS.get(name, ())
     shown = [{key: row[key] for key in row if not columns or key in columns} for row in found.rows]
     emit(
@@ -145,7 +140,7 @@ def reproduce_all(out: Path, workers: int | str, format: Format, *, again: bool)
             failures[name] = f"{cause}" if isinstance(cause, ProphaseError) else repr(cause)
             say(f"{name}: cannot be run. {failures[name]}")
             continue
-        say(f"{name}: {page}" if fresh else f"{name}: {page}, as before; --again runs it anew")
+        say(f"{name}: {page}" if fresh else f"{name}: {page}, as before; --again runs it again")
         differing += found.differing
         counts = {word.replace(" ", "_"): found.counts.get(word, 0) for word in _VERDICTS}
         rows.append({"source": name, "data": found.kind, **counts, "report": str(page)})

@@ -29,7 +29,7 @@ def command(
     advised: Annotated[
         str | None,
         typer.Option("--request", help="Requests of the 1st, 2nd, 3rd attempt, joined by commas."),
-        Formerly("--advised"),
+        Formerly("--request"),
     ] = None,
     advice: Annotated[
         Path | None,
@@ -51,22 +51,22 @@ def command(
 ) -> None:
     """Run a command under a memory limit; after an OOM run it again with more.
 
-    The next limit is the next advised one, else the next bin, else twice the last. The command
+    The next limit is the next recommended one, else the next bin, else twice the last. The command
     finds its limit in PROPHASE_MEMORY_GIB. The exit code is that of the last attempt.
 
     Examples:
 
     `prophase retry --memory 2GiB --most 16GiB -- python train.py`
 
-    `prophase retry --advice advice.json --task convert --log tries.jsonl -- ./convert big.csv`
+    `prophase retry --recommendation advice.json --task convert -- ./convert big.csv`
     """
     from prophase.runs.next_attempt import ladder
     from prophase.runs.recommended_ladders import of_task, read_recommended_ladders
     from prophase.runs.retried_command import retry
 
-    rungs = [_gib(part, "--advised") for part in advised.split(",")] if advised else []
+    rungs = [_gib(part, "--request") for part in advised.split(",")] if advised else []
     if advice is not None and advised:
-        raise ParameterError("Pass --advised or --advice, not both.")
+        raise ParameterError("Pass --request or --recommendation, not both.")
     if advice is not None:
         rungs = of_task(read_recommended_ladders(advice), task, str(advice))
     most_gib = _gib(most, "--most") if most else _machine_gib()

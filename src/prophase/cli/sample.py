@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, typed_command
+from prophase.cli.replay_options import ByOption
+from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgument
 from prophase.plural import counted
 
@@ -19,11 +21,11 @@ if TYPE_CHECKING:
 
 def command(
     path: TraceArgument,
-    by: Annotated[str, typer.Option(help="Column whose values keep their shares.")] = "workload",
+    by: ByOption = "workload",
     size: Annotated[
         int | None, typer.Option(help="Rows wanted; without it, Cochran's size (95 %, 5 points).")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same rows.")] = 0,
+    seed: SeedOption = 0,
     out: Annotated[
         Path | None, typer.Option(help="Workspace to write the sample to; else only counts.")
     ] = None,

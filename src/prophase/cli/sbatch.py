@@ -1,4 +1,4 @@
-"""prophase sbatch: what a batch script should ask for."""
+"""prophase sbatch: what a batch script should request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def command(
     script: Annotated[Path, typer.Argument(help="Slurm batch script.")],
     workspace: WorkspaceOption,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write a copy of the script with the advised lines.")
+        bool, typer.Option("--apply", help="Write a copy of the script with the recommended lines.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="The copy. [default: SCRIPT with .advised in its name]")
@@ -36,9 +36,9 @@ def command(
     ] = 1,
     format: FormatOption = Format.table,
 ) -> None:
-    """Say what a Slurm script should ask for, and why.
+    """Recommend what a Slurm script should request, and say why.
 
-    Memory, CPUs and time are advised where the past of such jobs proves it; every other request
+    Memory, CPUs and time are recommended where the past of such jobs proves it; every other request
     stays, with the reason. The script itself is never changed.
 
     Examples:
@@ -61,7 +61,7 @@ def command(
     if apply or out is not None:
         copy = _write(script, out, rewritten(text, advised)) if advised else None
         if copy is None:
-            say("Nothing is advised, so no copy was written.")
+            say("Nothing is recommended, so no copy was written.")
     rows: list[dict[str, Any]] = [
         {"advised": one.line, "if_killed": ", ".join(one.later) or "-", "why": one.why}
         for one in advised

@@ -10,7 +10,8 @@ import typer
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, typed_command
 from prophase.cli.replay_options import ByOption, ClusterOption, QueueSettings
-from prophase.cli.shared_options import ReportOption, ResampleSettings
+from prophase.cli.shared_options import MOST_JOBS, MethodsOption, ReportOption, ResampleSettings
+from prophase.cli.split_options import TestShareOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import MissingColumnError, ParameterError, not_among
 
@@ -24,17 +25,11 @@ def command(
     replay: QueueSettings,
     runs: ResampleSettings,
     cluster: ClusterOption = None,
-    methods: Annotated[
-        str, typer.Option(help="Predictors joined by commas, or 'all' or 'baselines'.")
-    ] = "default,baselines",
-    test_share: Annotated[
-        str, typer.Option(help="Share of the jobs, the latest, that are predicted and replayed.")
-    ] = "50%",
+    methods: MethodsOption = "default,baselines",
+    test_share: TestShareOption = "50%",
     by: ByOption = "class",
     classes: Annotated[bool, typer.Option("--classes", help="Show every class of jobs.")] = False,
-    most_jobs: Annotated[
-        int, typer.Option(min=100, help="Of a longer trace only the latest so many jobs.")
-    ] = 100_000,
+    most_jobs: Annotated[int, MOST_JOBS] = 100_000,
     report: ReportOption = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,

@@ -11,14 +11,14 @@ import typer
 from prophase import units
 from prophase.cli.settings import Formerly
 
-SeedOption = Annotated[int, typer.Option(help="Seed of everything random.")]
-SeedsOption = Annotated[int, typer.Option(min=0, help="Resampled traces behind the intervals.")]
+SEED = typer.Option(help="Seed of everything random.")
+SeedOption = Annotated[int, SEED]
+SEEDS = typer.Option(min=0, help="Resampled traces behind the intervals.")
+SeedsOption = Annotated[int, SEEDS]
 BLOCK = typer.Option(help="Time kept together in resampling, such as 12h; a bare number is hours.")
-WorkersOption = Annotated[
-    str,
-    typer.Option(help="Processes (0: all cores), or dask://HOST:PORT."),
-    Formerly("--dask"),
-]
+WORKERS = typer.Option(help="Processes (0: all cores), or dask://HOST:PORT.")
+WorkersOption = Annotated[str, WORKERS, Formerly("--dask")]
+MOST_JOBS = typer.Option(min=1, help="Of a longer trace only the latest so many jobs.")
 
 
 @dataclass(frozen=True)
@@ -59,3 +59,20 @@ SizingOption = Annotated[
 ]
 MEMORY = typer.Option(help=f"Memory the job asks for, per instance, {units.SIZE_HELP}.")
 MemoryOption = Annotated[str, MEMORY]
+ShortBelowOption = Annotated[
+    str, typer.Option(help=f"Jobs that run for less are short, {units.DURATION_HELP}.")
+]
+MlflowOption = Annotated[
+    str | None, typer.Option(help="Also log it to MLflow: http://HOST:5000 or sqlite:///FILE.")
+]
+MethodsOption = Annotated[
+    str, typer.Option(help="Names joined by commas, or 'all' or 'baselines'.")
+]
+GoalOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Find the least servers, or nodes, that keep a promise such as 'p95 wait < 15 min' "
+        "or 'P(wait > 60 s) < 5%'."
+    ),
+    Formerly("--target"),
+]

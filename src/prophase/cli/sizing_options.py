@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 RISK = typer.Option(help="Share of runs that may be killed at their first request.")
 RiskOption = Annotated[str | None, RISK]
+MAX_OOM = typer.Option(help="Share of runs that may be killed before the verdict is no.")
+MaxOomOption = Annotated[str | None, MAX_OOM]
+MIN_SAVING = typer.Option(help="Share of what is reserved today that must be saved.")
+MinSavingOption = Annotated[str | None, MIN_SAVING]
 ResourceOption = Annotated[
     str,
     typer.Option(help="What is sized: memory, cpu, gpu; size and size replay: gpu-memory, time."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,8 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, typed_command
+from prophase.cli.shared_options import SeedOption
+from prophase.cli.split_options import CutOption, SplitBy, SplitOption, TestShareOption, moment
 from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
@@ -18,27 +19,15 @@ if TYPE_CHECKING:
     from prophase.trace.trace_tables import Trace
 
 
-class By(StrEnum):
-    """What keeps the two sides apart."""
-
-    time = "time"
-    job = "job"
-    user = "user"
-    row = "row"
-
-
 def command(
     path: TraceArgument,
-    by: Annotated[By, typer.Option(help="What keeps the two sides apart.")] = By.time,
-    test_share: Annotated[str, typer.Option(help="Share of rows to be judged on.")] = "20%",
-    cut: Annotated[
-        str | None,
-        typer.Option(help="By time: first moment of the test side, in seconds or as a date."),
-    ] = None,
+    split: SplitOption = SplitBy.time,
+    test_share: TestShareOption = "20%",
+    cut: CutOption = None,
     folds: Annotated[
         int | None, typer.Option(help="By time: this many cuts, moving forward; only counts.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="By job, user or row: seed of the draw.")] = 0,
+    seed: SeedOption = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the workspaces OUT/train and OUT/test.")
     ] = None,
@@ -57,62 +46,47 @@ def command(
 
     `prophase split ws --cut 2017-11-01`
 
-    `prophase split ws --by job --seed 7`
+    `prophase split ws --split job --seed 7`
 
     `prophase split ws --folds 5`
     """
     from prophase.cli.provenance import open_trace
 
-    _refuse_contradictions(by, cut, folds, out)
+    _refuse_contradictions(split, cut, folds, out)
     trace = open_trace(path, source=source)
-    splits = _divide(trace, by, test_share, cut, folds, seed)
-    remarks = list(dict.fromkeys(note for split in splits for note in split.notes))
+    splits = _divide(trace, split, test_share, cut, folds, seed)
+    remarks = list(dict.fromkeys(note for one in splits for note in one.notes))
     if out is not None:
         _store(trace, splits[0], out, seed, replace)
         remarks.append(f"Wrote the workspaces {out / 'train'} and {out / 'test'}.")
     elif folds is None:
         remarks.append("Nothing was written. Add --out FOLDER to keep the two sides.")
-    rows = [_row(split) for split in splits]
-    emit(rows, format, document={"by": by, "splits": rows, "notes": remarks}, remarks=remarks)
+    rows = [_row(one) for one in splits]
+    emit(rows, format, document={"by": split, "splits": rows, "notes": remarks}, remarks=remarks)
 
 
-def _refuse_contradictions(by: By, cut: str | None, folds: int | None, out: Path | None) -> None:
-    if by is not By.time and (cut is not None or folds is not None):
-        raise ParameterError(f"--cut and --folds go with --by time, not with --by {by}.")
+def _refuse_contradictions(
+    by: SplitBy, cut: str | None, folds: int | None, out: Path | None
+) -> None:
+    if by is not SplitBy.time and (cut is not None or folds is not None):
+        raise ParameterError(f"--cut and --folds go with --split time, not with --split {by}.")
     if folds is not None and (cut is not None or out is not None):
         raise ParameterError("--folds only counts; it goes with neither --cut nor --out.")
 
 
 def _divide(
-    trace: Trace, by: By, share: str, cut: str | None, folds: int | None, seed: int
+    trace: Trace, by: SplitBy, share: str, cut: str | None, folds: int | None, seed: int
 ) -> list[Split]:
     from prophase.trace.split import SEEDED_SPLITS, split_by_time, time_folds
 
     if folds is not None:
         return time_folds(trace.jobs, folds)
     if cut is not None:
-        return [split_by_time(trace.jobs, _moment(cut))]
+        return [split_by_time(trace.jobs, moment(cut))]
     wanted = units.parse_share(share, where="--test-share")
-    if by is By.time:
+    if by is SplitBy.time:
         return [split_by_time(trace.jobs, test_share=wanted)]
     return [SEEDED_SPLITS[by](trace.jobs, wanted, random_state=seed)]
-
-
-def _moment(text: str) -> float:
-    """Read seconds, or a date, which counts as the trace writes it: without a time zone."""
-    from datetime import UTC, datetime
-
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as cause:
-        raise ParameterError(
-            f"--cut {text!r}: pass seconds on the trace's clock, or a date such as 2017-11-01."
-        ) from cause
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _store(trace: Trace, split: Split, out: Path, seed: int, replace: bool) -> None:

@@ -1,8 +1,9 @@
-"""prophase study: the whole loop, from a trace to a proven advice and its report."""
+"""prophase study: the whole loop, from a trace to a proven recommendation and its report."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,10 @@ from prophase.cli.output import (
     say,
     typed_command,
 )
-from prophase.cli.trace_options import SourceOption
+from prophase.cli.replay_options import ClusterOption
+from prophase.cli.shared_options import MOST_JOBS, SEED, SEEDS, WORKERS, PricesOption
+from prophase.cli.sizing_options import MaxOomOption, MinSavingOption, RiskOption
+from prophase.cli.trace_options import MAX_BAD, MappingOption, SourceOption
 from prophase.errors import InputError, StorageError
 
 if TYPE_CHECKING:
@@ -27,35 +31,56 @@ if TYPE_CHECKING:
     from prophase.study.steps.registry import StudyStep
 
 
+@dataclass(frozen=True)
+class PlanSettings:
+    """What a plan says, too; what is left out is the plan's, or as usual."""
+
+    cluster: ClusterOption = None
+    prices: PricesOption = None
+    max_oom: MaxOomOption = None
+    min_saving: MinSavingOption = None
+    risk: RiskOption = None
+    seeds: Annotated[int | None, SEEDS] = None
+    steps: Annotated[
+        str | None, typer.Option(help="Only these steps, joined by commas, and what they need.")
+    ] = None
+    most_jobs: Annotated[int | None, MOST_JOBS] = None
+    workers: Annotated[str | None, WORKERS] = None
+    seed: Annotated[int | None, SEED] = None
+    mapping: MappingOption = None
+    max_bad: Annotated[str | None, MAX_BAD] = None
+    source: SourceOption = None
+
+    def changed(self, plan: StudyPlan) -> StudyPlan:
+        """Return the plan with what is given here."""
+
+        def share(text: str | None, option: str) -> float | None:
+            return None if text is None else units.parse_share(text, where=option)
+
+        return plan.changed(
+            source=self.source,
+            options=None if self.mapping is None else {"map": str(self.mapping)},
+            max_bad=share(self.max_bad, "--max-bad"),
+            cluster=self.cluster,
+            prices=None if self.prices is None else str(self.prices),
+            max_oom=share(self.max_oom, "--max-oom"),
+            min_saving=share(self.min_saving, "--min-saving"),
+            risk=share(self.risk, "--risk"),
+            seeds=self.seeds,
+            steps=None
+            if self.steps is None
+            else tuple(one.strip() for one in self.steps.split(",")),
+            most_jobs=self.most_jobs,
+            workers=self.workers,
+            seed=self.seed,
+        )
+
+
 def command(
+    asked: PlanSettings,
     path: Annotated[
         Path | None,
         typer.Argument(help="A plan (.toml), a workspace, or a file or folder of a trace."),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Node list, or in short such as '20x8 V100'. [default: the trace's]"),
-    ] = None,
-    prices: Annotated[Path | None, typer.Option(help="Price file: .toml or .csv.")] = None,
-    max_oom: Annotated[
-        str | None, typer.Option(help="Share of runs that may be killed. [default: 1%]")
-    ] = None,
-    min_saving: Annotated[
-        str | None, typer.Option(help="Share that must be saved. [default: 20%]")
-    ] = None,
-    risk: Annotated[str | None, typer.Option(help="Risk of the advice. [default: 1%]")] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=0, help="Resampled traces behind intervals. [default: 10]")
-    ] = None,
-    steps: Annotated[
-        str | None, typer.Option(help="Only these steps, joined by commas, and what they need.")
-    ] = None,
-    most_jobs: Annotated[
-        int | None,
-        typer.Option(help="Learn from and replay the latest so many jobs. [default: 50,000]"),
-    ] = None,
-    workers: Annotated[
-        str | None, typer.Option(help="Processes for replays, or a Dask address. [default: 1]")
     ] = None,
     out: Annotated[
         Path | None,
@@ -64,15 +89,6 @@ def command(
             "[default: NAME-study, here; a workspace keeps its own]"
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of every step. [default: 0]")] = None,
-    mapping: Annotated[
-        Path | None,
-        typer.Option("--map", help="What the columns of a CSV mean. [default: guessed]"),
-    ] = None,
-    max_bad: Annotated[
-        str | None, typer.Option(help="Share of damaged rows to leave out. [default: 1%]")
-    ] = None,
-    source: SourceOption = None,
     write_plan: Annotated[
         Path | None, typer.Option(help="Write the plan with every setting there, and stop.")
     ] = None,
@@ -81,8 +97,8 @@ def command(
     """Run the whole loop: import, lint, describe, profiles, predictions, sizing, proof, report.
 
     Every step is kept by what went into it: a second run does only what has changed, and after
-    a failure the same command goes on where it stopped. What the trace lacks columns for is
-    named. The report, the advice and what to measure next are in reports/study of the workspace.
+    a failure the same command resumes. What the trace lacks columns for is
+    named. The report, the recommendation and what to measure next are in reports/study of the workspace.
 
     Examples:
 
@@ -100,23 +116,7 @@ def command(
     from prophase.plots.report.writing import write_report
     from prophase.study.pipeline import StepFailedError, Watching, run_study
 
-    plan = _plan(path).changed(
-        source=source,
-        options=None if mapping is None else {"map": str(mapping)},
-        max_bad=None if max_bad is None else units.parse_share(max_bad, where="--max-bad"),
-        cluster=cluster,
-        prices=None if prices is None else str(prices),
-        max_oom=None if max_oom is None else units.parse_share(max_oom, where="--max-oom"),
-        min_saving=None
-        if min_saving is None
-        else units.parse_share(min_saving, where="--min-saving"),
-        risk=None if risk is None else units.parse_share(risk, where="--risk"),
-        seeds=seeds,
-        steps=None if steps is None else tuple(one.strip() for one in steps.split(",")),
-        most_jobs=most_jobs,
-        workers=workers,
-        seed=seed,
-    )
+    plan = asked.changed(_plan(path))
     if write_plan is not None:
         _write_plan(plan, write_plan)
         return
@@ -126,7 +126,7 @@ def command(
                 plan, out=out, command=typed_command(), watching=Watching(_begin, _end, show)
             )
         except KeyboardInterrupt:
-            say("Interrupted. Finished steps are kept; the same command goes on from here.")
+            say("Interrupted. Finished steps are kept. Run the same command again to resume.")
             raise typer.Exit(130) from None
         show("writing the report", None)
         try:

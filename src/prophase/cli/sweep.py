@@ -21,7 +21,7 @@ from prophase.cli.output import (
     typed_command,
 )
 from prophase.cli.settings import Formerly
-from prophase.cli.shared_options import BLOCK, LoadOption, SizingOption, WorkersOption
+from prophase.cli.shared_options import BLOCK, SEEDS, LoadOption, SizingOption, WorkersOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
@@ -84,9 +84,7 @@ def command(
     path: TraceArgument,
     axes: Axes,
     source: SourceOption = None,
-    seeds: Annotated[
-        int | None, typer.Option(help="Resampled traces per combination. [default: 10]")
-    ] = None,
+    seeds: Annotated[int | None, SEEDS] = None,
     block: Annotated[str | None, BLOCK, Formerly("--block-h")] = None,
     plan: Annotated[
         Path | None, typer.Option(help="TOML file with the same settings; options go first.")

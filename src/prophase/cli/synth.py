@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,8 @@ from prophase.cli.output import (
     say,
     typed_command,
 )
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import SEED
 from prophase.cli.trace_options import ReplaceOption, named_values
 from prophase.errors import ParameterError
 
@@ -24,43 +27,70 @@ if TYPE_CHECKING:
     from prophase.trace.trace_tables import Trace
 
 
+GeneratorOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, by name; repeatable."),
+    Formerly("--option", "-o"),
+]
+
+
+@dataclass(frozen=True)
+class GeneratorSettings:
+    """Settings of single generators."""
+
+    jobs: Annotated[int | None, typer.Option(help="pai: number of jobs.")] = None
+    days: Annotated[float | None, typer.Option(help="pai: length of the trace.")] = None
+    series: Annotated[int | None, typer.Option(help="containers: number of series.")] = None
+    samples: Annotated[int | None, typer.Option(help="containers: samples per series.")] = None
+    behaviour: Annotated[
+        str | None,
+        typer.Option(help="containers: levels, dynamics or both."),
+        Formerly("--kind"),
+    ] = None
+    like: Annotated[str | None, typer.Option(help="cluster: pai, openb or small.")] = None
+    scale: Annotated[
+        float | None, typer.Option(help="cluster: multiplies the number of nodes.")
+    ] = None
+
+    def options(self) -> dict[str, str]:
+        """Return those that were given, by the names of the generators."""
+        named = {
+            ("kind" if key == "behaviour" else key): value for key, value in vars(self).items()
+        }
+        return {key: str(value) for key, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class RawSettings:
+    """The seven tables as PAI publishes them, and its published figures."""
+
+    raw: Annotated[
+        Path | None,
+        typer.Option("--raw", help="pai: folder for the seven raw tables, as PAI publishes them."),
+    ] = None
+    compress: Annotated[
+        bool, typer.Option("--compress", help="pai: write the raw tables as .tar.gz.")
+    ] = False
+    compare: Annotated[
+        bool, typer.Option("--compare", help="pai: show the published figures beside this trace.")
+    ] = False
+
+
 def command(
     name: Annotated[
         str, typer.Argument(help="pai, pipeline, containers or cluster; `list` explains them.")
     ],
+    wanted: GeneratorSettings,
+    published: RawSettings,
     out: Annotated[
         Path | None, typer.Option("--out", help="Workspace to store the tables in.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="pai: number of jobs.")] = None,
-    days: Annotated[float | None, typer.Option(help="pai: length of the trace.")] = None,
-    series: Annotated[int | None, typer.Option(help="containers: number of series.")] = None,
-    samples: Annotated[int | None, typer.Option(help="containers: samples per series.")] = None,
-    kind: Annotated[str | None, typer.Option(help="containers: levels, dynamics or both.")] = None,
-    like: Annotated[str | None, typer.Option(help="cluster: pai, openb or small.")] = None,
-    scale: Annotated[
-        float | None, typer.Option(help="cluster: multiplies the number of nodes.")
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", help="Any other parameter as NAME=VALUE; repeatable."),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed; the workspace's own, or 0, if not given.")
-    ] = None,
+    option: GeneratorOption = None,
+    seed: Annotated[int | None, SEED] = None,
     replace: ReplaceOption = False,
     csv: Annotated[
         Path | None, typer.Option("--csv", help="Folder to write the tables to as CSV.")
     ] = None,
-    raw: Annotated[
-        Path | None,
-        typer.Option("--raw", help="pai: folder for the seven raw tables, as PAI publishes them."),
-    ] = None,
-    compress: Annotated[
-        bool, typer.Option("--compress", help="pai: write the raw tables as .tar.gz.")
-    ] = False,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="pai: show the published figures beside this trace.")
-    ] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Make a synthetic trace: seeded, and with the truth that real traces never tell.
@@ -72,9 +102,9 @@ def command(
 
     `prophase synth pai --out demo --jobs 20000`
 
-    `prophase synth pipeline --out thesis --option logic_change_task=predict_demand`
+    `prophase synth pipeline --out thesis --set logic_change_task=predict_demand`
 
-    `prophase synth containers --out series --kind dynamics --option gaps=yes`
+    `prophase synth containers --out series --behaviour dynamics --set gaps=yes`
 
     `prophase synth pai --jobs 100000 --raw dump --compress`
     """
@@ -83,6 +113,7 @@ def command(
     if name == "list":
         emit(_known_generators(), format)
         return
+    raw, compress, compare = published.raw, published.compress, published.compare
     generator = generator_named(name)
     if name != "pai" and (raw or compare or compress):
         raise ParameterError(f"--raw, --compress and --compare are for pai, not for {name}.")
@@ -93,10 +124,8 @@ def command(
             f"synth {name}: nowhere to put it. Add --out WORKSPACE, --csv DIR"
             + (", --raw DIR or --compare." if name == "pai" else ".")
         )
-    named = {"jobs": jobs, "days": days, "series": series, "samples": samples, "kind": kind,
-             "like": like, "scale": scale}  # fmt: skip
-    options = {key: str(value) for key, value in named.items() if value is not None}
-    options |= named_values(option)
+    options = wanted.options()
+    options |= named_values(option, "--set")
     used_seed = _seed(seed, out)
     trace = generator.make_from_text(options, random_state=used_seed)
     files = _export(trace, csv, raw, compress=compress, seed=used_seed)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from prophase import units
+from prophase.cli.settings import Formerly
 from prophase.errors import ParameterError
 
 TraceArgument = Annotated[Path, typer.Argument(help="A workspace, or a file or folder of a trace.")]
@@ -26,6 +28,26 @@ ColumnsOption = Annotated[
         help="Say or correct a column of the job, such as user=ann; repeatable.",
     ),
 ]
+MappingOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--map",
+        help="csv: TOML file that says what columns and units mean. [default: guessed]",
+    ),
+]
+MAX_BAD = typer.Option(help="Share of damaged rows that may be left out before it is an error.")
+UrlOption = Annotated[
+    str | None,
+    typer.Option(help="Address of the Prometheus server to ask."),
+    Formerly("--prometheus"),
+]
+LastOption = Annotated[
+    str,
+    typer.Option(help=f"Prometheus: how far back to ask, {units.DURATION_HELP}."),
+    Formerly("--since"),
+]
+STEP = typer.Option(help=f"Time between two samples, {units.DURATION_HELP}.")
+StepOption = Annotated[str, STEP]
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace tables of that name.")]
 
 

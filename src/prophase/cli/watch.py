@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase.cli.model_options import METHOD, TARGET
 from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar
+from prophase.cli.shared_options import SEED, FiguresOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 
@@ -30,14 +32,8 @@ def command(
         int | None,
         typer.Option(help="Go back to what was before this step of the list."),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(help="At the first call: column that is watched.", show_default="duration_s"),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(help="At the first call: how to predict.", show_default="default"),
-    ] = None,
+    target: Annotated[str | None, TARGET] = None,
+    method: Annotated[str | None, METHOD] = None,
     no_profiles: Annotated[
         bool, typer.Option("--no-profiles", help="At the first call: watch predictions alone.")
     ] = False,
@@ -46,23 +42,19 @@ def command(
         typer.Option(help="At the first call: alarms per job to allow.", show_default="1e-5"),
     ] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Forget what was watched and begin anew.")
+        bool, typer.Option("--restart", help="Forget what was watched and start again.")
     ] = False,
-    figures: Annotated[
-        Path | None, typer.Option(help="Write the monitors' charts to this folder.")
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="At the first call: seed of everything random.", show_default="0"),
-    ] = None,
+    figures: FiguresOption = None,
+    seed: Annotated[int | None, SEED] = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Watch finished jobs against their predictions; notice changes and mend what broke.
+    """Watch finished jobs against their predictions; detect drift and retrain what broke.
 
     The first call learns from the workspace what is usual. Each further one takes finished jobs,
-    in any number, and each job once. After an alarm only what broke is learnt anew, and every step
-    can be undone. A run that was killed goes on where it stopped.
+    in any number, and each job once. After an alarm only what broke is retrained, and every step
+    can be undone. --target, --method and --seed are of the first call. A run that was
+    killed is resumed.
 
     Examples:
 
@@ -122,7 +114,7 @@ def _refuse_other_settings(watcher: Watcher, settings: dict[str, Any]) -> None:
             option = "seed" if name == "random_state" else name.replace("_", "-")
             raise ParameterError(
                 f"--{option} is {value}, but these jobs are watched with {held} since the first "
-                "call. Leave the option out, or begin anew with --restart."
+                "call. Leave the option out, or start again with --restart."
             )
 
 

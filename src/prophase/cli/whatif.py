@@ -13,7 +13,14 @@ from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
 from prophase.cli.replay_options import ClusterSettings, ReplaySettings
 from prophase.cli.settings import Formerly
-from prophase.cli.shared_options import BLOCK, LoadOption, SeedsOption, SizingOption, WorkersOption
+from prophase.cli.shared_options import (
+    BLOCK,
+    GoalOption,
+    LoadOption,
+    SeedsOption,
+    SizingOption,
+    WorkersOption,
+)
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
@@ -58,11 +65,7 @@ def command(
     replay: ReplaySettings,
     changes: Changes,
     source: SourceOption = None,
-    goal: Annotated[
-        str | None,
-        typer.Option(help="Least that keeps a promise, e.g. 'p95 wait < 15 min'."),
-        Formerly("--target"),
-    ] = None,
+    goal: GoalOption = None,
     measure: Annotated[str, typer.Option(help="Measure that ranks.")] = "mean_wait_s",
     seeds: SeedsOption = 10,
     block: Annotated[str, BLOCK, Formerly("--block-h")] = "24h",

@@ -20,7 +20,7 @@ from prophase.cli.output import (
     typed_command,
 )
 from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings
-from prophase.cli.shared_options import PageOption, SeedOption
+from prophase.cli.shared_options import PageOption, SeedOption, ShortBelowOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, storage_error
 
@@ -39,9 +39,7 @@ def command(
         str | None,
         typer.Option(help="Sum up who holds others up by this. [default: user, else gpus]"),
     ] = None,
-    short_below: Annotated[
-        str, typer.Option(help=f"Jobs that run for less are short, {units.DURATION_HELP}.")
-    ] = "1h",
+    short_below: ShortBelowOption = "1h",
     only_shares: Annotated[
         bool, typer.Option("--only-shares", help="Do not replay without each cause: quicker.")
     ] = False,

@@ -55,7 +55,7 @@ OBJECTIVES = {
     "Model construction: discrete-event simulation": "prophase simulate WS",
     "Validation on trace data": "prophase validate WS",
     "Bottlenecks: where waiting comes from": "prophase why WS --page why.html",
-    "Job classes, arrivals, run times": "prophase describe WS --html trace.html",
+    "Job classes, arrivals, run times": "prophase describe WS --page trace.html",
     "Underutilisation, CPU-GPU imbalance": "prophase why WS --only-shares",
     "GPU sharing, packing, autoscaling": "prophase sweep plan.toml",
     "Predictive scheduling": "prophase schedule-study WS",

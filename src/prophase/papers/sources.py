@@ -180,7 +180,7 @@ CONTENTS: dict[str, tuple[Piece, ...]] = {
     phases | notebook 1, labels of the samples | reproduce ai4dl --figures drawn
     walk-through | notebooks 1 and 2 | reproduce ai4dl --figures drawn
     reconstruction error | what training reaches | phase fit WS
-    README | the abstract's sentences | scale SERIES --target 95%
+    README | the abstract's sentences | autoscale SERIES --satisfy 95%
     """),
     "thesis": _pieces("""
     [Figure 1] | modules of a machine learning system, after others | -
@@ -239,7 +239,7 @@ CONTENTS: dict[str, tuple[Piece, ...]] = {
     other lists | sharing, multi-GPU, typed and CPU-only mixes | reproduce openb --lists all
     """),
     "pai-sim": _pieces("""
-    README | five orders on 20,000 jobs | simulate LIST.csv --source pai-sim --semantics pai
+    README | five orders on 20,000 jobs | simulate LIST.csv --source pai-sim --preset pai
     recorded runs | the simulator itself on jobs of Philly | reproduce pai-sim --data pai_sim
     """),
 }  # fmt: skip

@@ -193,7 +193,7 @@ def readme_rows(data: Path | None) -> Rows:
             "ours": "",
             "verdict": "needs data",
             "reason": "published for 20,000 jobs of a list of 100,000: prophase simulate "
-            f"LIST.csv --source pai-sim --semantics pai --arrival-rate 1000 --order {order}",
+            f"LIST.csv --source pai-sim --preset pai --pai-arrival-rate 1000 --order {order}",
         }
         for order, (completion, wait) in PAI_README.items()
     ]

@@ -154,7 +154,7 @@ def _steps(reports: Mapping[str, Any], work: StepContext) -> list[Step]:
     if sized.get("advised"):
         steps.append(
             Step("Keep it, so that it can be settled against what happens:",
-                 f"prophase ledger add {place}/{ADVICE_FILE} --history {work.workspace}")
+                 f"prophase ledger add {place}/{ADVICE_FILE} --workspace {work.workspace}")
         )  # fmt: skip
     if "next" in reports:
         steps.append(

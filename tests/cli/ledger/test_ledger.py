@@ -55,7 +55,7 @@ def test_an_advice_that_lost_money_is_named_with_what_it_lost(
     prophase_here("ledger", "add", advice, "--workspace", history, "--ledger", book)
     shown = prophase_here("ledger", "settle", after, "--ledger", book, "--prices", prices)
     said = " ".join(shown.stdout.split())
-    assert "Advice 1 lost more than it saved: advice.json (-14.00 GiB h, -7.00 EUR)" in said
+    assert "Recommendation 1 lost more than it saved: advice.json (-14.00 GiB h, -7.00 EUR)" in said
     assert "Advice 1 lost with: align (-14.00 GiB h, -7.00 EUR)" in said
 
 

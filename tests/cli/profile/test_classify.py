@@ -35,7 +35,7 @@ def table(tmp_path: Path) -> Path:
 
 def test_classifiers_are_compared_saved_and_explained(prophase_here, table: Path) -> None:
     done = prophase_here(
-        "profile", "classify", table, "--methods", "xgboost,most-frequent", "--by", "job",
+        "profile", "classify", table, "--classifiers", "xgboost,most-frequent", "--split", "job",
         "--save", "kind.model", "--figures", "figures", "--format", "json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -51,7 +51,7 @@ def test_classifiers_are_compared_saved_and_explained(prophase_here, table: Path
     }
 
     done = prophase_here(
-        "profile", "explain", "kind.model", "--jobs", table, "--figures", "figures",
+        "profile", "explain", "kind.model", "--trace", table, "--figures", "figures",
         "--format", "json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -61,7 +61,7 @@ def test_classifiers_are_compared_saved_and_explained(prophase_here, table: Path
     assert (folder / "shap-summary.png").stat().st_size > 5_000
 
     done = prophase_here(
-        "profile", "explain", "kind.model", "--jobs", table, "--job", "j7", "--figures", "figures"
+        "profile", "explain", "kind.model", "--trace", table, "--job", "j7", "--figures", "figures"
     )
     assert done.returncode == 0, done.stderr
     assert "pushes towards profile" in done.stdout
@@ -77,7 +77,7 @@ def test_the_table_holds_every_split_the_report_and_what_was_left_out(
     prophase_here, table: Path
 ) -> None:
     done = prophase_here(
-        "profile", "classify", table, "--methods", "rules,most-frequent", "--label", "workload",
+        "profile", "classify", table, "--classifiers", "rules,most-frequent", "--label", "workload",
         "--metadata", "user",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -92,19 +92,19 @@ def test_the_table_holds_every_split_the_report_and_what_was_left_out(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["classify", "jobs.csv", "--methods", "xgbost"], "Did you mean 'xgboost'"),
-        (["classify", "jobs.csv", "--methods", "rules", "--by", "tme"], "--by is 'tme'"),
+        (["classify", "jobs.csv", "--classifiers", "xgbost"], "Did you mean 'xgboost'"),
+        (["classify", "jobs.csv", "--classifiers", "rules", "--split", "tme"], "'tme'"),
         (["classify", "jobs.csv", "--label", "kind"], "no column 'kind'"),
         (["classify", "jobs.csv", "--label", "user", "--profiles", "x"], "exclude each other"),
-        (["classify", "jobs.csv", "--methods", ","], "--methods names none"),
+        (["classify", "jobs.csv", "--classifiers", ","], "--methods names none"),
         (
-            ["classify", "jobs.csv", "--methods", "rules", "--label", "user", "--save", "m.model",
+            ["classify", "jobs.csv", "--classifiers", "rules", "--label", "user", "--save", "m.model",
              "--unknown-below", "often"],
             "--unknown-below is 'often'",
         ),
         (["explain", "none.model"], "there is no model file at this path"),
         (["explain", "jobs.csv", "--tree", "0"], "--tree needs --profile"),
-        (["explain", "jobs.csv", "--jobs", "jobs.csv"], "--jobs goes with a file of --save"),
+        (["explain", "jobs.csv", "--trace", "jobs.csv"], "--trace goes with a file of --save"),
         (["explain", "jobs.csv", "--label", "user", "--job", "j7000"], "there is no job 'j7000'"),
     ],
 )  # fmt: skip

@@ -69,7 +69,7 @@ def test_asking_wrongly_says_what_to_do(prophase_here, trace, model, tmp_path):
         (("show", model, "999"), "There are: -1, 0"),
         (("show", "damaged.model"), "damaged.model"),
         (("show", tmp_path), "prophase profile fit"),
-        (("plot", model, "--out", "f"), "--jobs TRACE"),
+        (("plot", model, "--out", "f"), "--trace TRACE"),
         (("grid", trace, "--sizes", "a"), "whole numbers"),
         (("grid", trace, "--sizes", "5000"), "over half"),
         (("grid", trace, "--workers", "many"), "such as dask://"),
@@ -105,7 +105,7 @@ def test_plot_writes_a_page_also_for_jobs_it_was_not_learnt_from(
     some = tmp_path / "some.csv"
     some.write_text("\n".join(trace.read_text().splitlines()[:120]) + "\n")
     done = prophase_here(
-        "profile", "plot", model, "--jobs", some, "--out", "figures", "-f", "json", "--top", "3"
+        "profile", "plot", model, "--trace", some, "--out", "figures", "-f", "json", "--top", "3"
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

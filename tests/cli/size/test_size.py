@@ -51,19 +51,19 @@ def test_size_is_short_for_size_advise(prophase_here, trace: Path) -> None:
 
 def test_the_table_says_what_is_saved_and_what_comes_next(prophase_here, trace: Path) -> None:
     said = prophase_here("size", trace).stdout
-    assert "2 of 2 tasks are advised" in said
+    assert "2 of 2 tasks have a recommendation" in said
     assert "Next: prophase size" in said
 
 
 def test_an_export_is_all_that_goes_to_stdout(prophase_here, trace: Path) -> None:
     done = prophase_here("size", trace, "--export", "nextflow")
     assert done.stdout.startswith("process {")
-    assert "2 tasks advised" in done.stderr
+    assert "2 tasks have a recommendation" in done.stderr
 
 
 def test_explain_shows_the_ladder_and_draws_it(prophase_here, trace: Path, tmp_path: Path) -> None:
     done = prophase_here("size", trace, "--explain", "ALIGN", "--figure", "align.png")
-    assert "Peak foretold" in done.stdout
+    assert "Predicted peak" in done.stdout
     assert (tmp_path / "align.png").stat().st_size > 5000
     unknown = prophase_here("size", trace, "--explain", "ALIGNN")
     assert unknown.returncode == 2
@@ -101,7 +101,7 @@ def test_watch_answers_line_by_line_and_survives_nonsense(
         '{"task": "ALIGN", "features": {"request_gib": 32}, "last_gib": 5.0}',
     ]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
-    done = prophase_here("size", "watch", trace, "--log", "outcomes.jsonl")
+    done = prophase_here("size", "watch", trace, "--outcomes", "outcomes.jsonl")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert answers[0]["request_gib"] < 5
     assert "error" in answers[1]
@@ -114,5 +114,5 @@ def test_a_history_without_requests_gets_sizes_but_no_savings(prophase_here, tra
     pd.read_csv(trace).drop(columns=["memory"]).to_csv(trace, index=False)
     done = prophase_here("size", trace)
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 tasks are advised and have no request today" in done.stdout
+    assert "2 of 2 tasks have a recommendation and have no request today" in done.stdout
     assert "nan" not in done.stdout

@@ -27,7 +27,7 @@ PAGES = {
     "/phases": "What follows what",
     "/runs": "Registered",
     "/runs/1": "The scenario",
-    "/reports": "an advice put to the proof",
+    "/reports": "a recommendation put to the proof",
 }
 
 
@@ -123,7 +123,7 @@ def test_a_newcomer_understands_the_overview_asks_about_a_job_and_sees_why(
     page.get_by_role("link", name="Reports").click()
     # the demo's page lies in two places and is listed once
     expect(page.get_by_role("region", name="Reports").locator("tbody tr")).to_have_count(2)
-    page.get_by_role("link", name="an advice put to the proof").click()
+    page.get_by_role("link", name="a recommendation put to the proof").click()
     expect(page.get_by_role("link", name="Where is the waste?")).to_be_visible()
     expect(page.locator("figure svg").first).to_be_visible()
 

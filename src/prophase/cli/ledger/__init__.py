@@ -1,4 +1,4 @@
-"""prophase ledger: was the advice worth it?"""
+"""prophase ledger: was the recommendation worth it?"""
 
 from prophase.cli.command_group import command_group
 

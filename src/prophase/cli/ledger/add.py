@@ -1,4 +1,4 @@
-"""prophase ledger add: keep an advice with its promise."""
+"""prophase ledger add: keep a recommendation with its promise."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def command(
         "tasks": rows,
     }  # fmt: skip
     remarks = [
-        f"Advice {kept.id} of {len(rows):,} tasks is in {book.path}; requests in {kept.unit}.",
+        f"Recommendation {kept.id} of {len(rows):,} tasks is in {book.path}; requests in "
+        f"{kept.unit}.",
         f"Next: prophase ledger settle LATER_JOBS --ledger {as_typed(book.path)}",
     ]
     emit(rows, format, document=document, remarks=remarks)

@@ -1,4 +1,4 @@
-"""prophase ledger settle: hold advices against what happened."""
+"""prophase ledger settle: compare recommendations with what happened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def command(
 ) -> None:
     """Settle every recommendation against jobs that came after it, and say what each was worth.
 
-    A job belongs to the last advice on its task that was in force when it was submitted. The
+    A job belongs to the last recommendation for its task that was in force when it was submitted. The
     same jobs may be settled again: nothing is counted twice. Of a workspace, jobs that were
     reported to its service or taken by `prophase watch` are settled with those imported.
 
@@ -54,5 +54,5 @@ def command(
         said = [f"{imported:,} jobs were imported, {len(fed_back):,} fed back."]
     jobs = one_row_per_job(parts)
     count = book.settle(jobs)
-    said.append(f"{count:,} of {len(jobs):,} jobs were under an advice.")
+    said.append(f"{count:,} of {len(jobs):,} jobs were under a recommendation.")
     present(book, prices, None, format, said)

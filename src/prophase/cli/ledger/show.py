@@ -1,4 +1,4 @@
-"""prophase ledger show: what advices promised and what they were worth."""
+"""prophase ledger show: what recommendations promised and what they were worth."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def command(
 
     `prophase ledger show ws`
 
-    `prophase ledger show ws --advice 2 --prices prices.toml`
+    `prophase ledger show ws --entry 2 --prices prices.toml`
     """
     from prophase.study.ledger.ledger import Ledger
 
@@ -55,7 +55,7 @@ def present(
     if not book.path.is_file():
         raise MissingFileError(
             f"{book.path}: there is no ledger. Begin one: prophase ledger add advice.json "
-            "--history WORKSPACE"
+            "--workspace WORKSPACE"
         )
     found = balance_of(book, prices=None if prices is None else Prices.read(prices), advice=advice)
     rows = found.rows() if advice is None else found.task_rows()
@@ -70,7 +70,7 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
 
 def _remarks(found: Balance) -> list[str]:
     said = [
-        "saved = reserved at the request of before the advice - really reserved; killed attempts "
+        "saved = reserved at the request of before the recommendation - really reserved; killed attempts "
         "count as lost; kept_pct is saved over predicted."
     ]
     for one in found.advices:
@@ -82,12 +82,14 @@ def _remarks(found: Balance) -> list[str]:
             return f"{account.name} ({row['saved_h']:,.2f} {unit} h{money})"
 
         if one.total.saved < 0:
-            said.append(f"Advice {one.advice.id} lost more than it saved: {told(one.total)}.")
+            said.append(
+                f"Recommendation {one.advice.id} lost more than it saved: {told(one.total)}."
+            )
         named = ", ".join(told(task) for task in one.losers[:5])
         if named:
             more = f" and {len(one.losers) - 5} more" if len(one.losers) > 5 else ""
-            said.append(f"Advice {one.advice.id} lost with: {named}{more}.")
+            said.append(f"Recommendation {one.advice.id} lost with: {named}{more}.")
     if not any(one.total.jobs for one in found.advices):
         said.append("Nothing is settled yet: prophase ledger settle LATER_JOBS")
     right = "add up exactly" if found.reconciles() else "DO NOT ADD UP: the ledger is damaged"
-    return [*said, f"Sums over jobs, tasks and advices {right}."]
+    return [*said, f"Sums over jobs, tasks and recommendations {right}."]

@@ -75,9 +75,9 @@ def command(
 
 def _range(found: dict[str, Any]) -> str:
     if found["peak"] is None:
-        return f"What it will use cannot be foretold: {found['why']}"
+        return f"What it will use cannot be predicted: {found['why']}"
     said = (
-        f"Foretold peak {units.amount(found['peak'], found['unit'])} "
+        f"Predicted peak {units.amount(found['peak'], found['unit'])} "
         f"({units.amount(found['peak_low'], found['unit'])} to "
         f"{units.amount(found['peak_high'], found['unit'])} in 90 % of cases)"
     )

@@ -25,7 +25,7 @@ def command(
         Path | None, typer.Option(help="File for the phases. [default: the one that was read]")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say which phase would be split.")
+        bool, typer.Option("--dry-run", help="Say what would be done, and stop.")
     ] = False,
     source: SourceOption = None,
     option: ReaderOption = None,

@@ -2,50 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
 from prophase.cli.phase.options import (
-    FiguresOption,
     MetricOption,
     StepOption,
     model_target,
     read_usage,
+    step_seconds,
 )
+from prophase.cli.shared_options import FiguresOption, SeedOption
 from prophase.cli.trace_options import ReaderOption, SourceOption, TraceArgument
 
 if TYPE_CHECKING:
     from prophase.phase.detector import PhaseDetector
 
 
+@dataclass(frozen=True)
+class LabellerSettings:
+    """What finds the phases, and in which samples."""
+
+    labeller: Annotated[
+        str,
+        typer.Option(help="What finds them: hmm, crbm, samples, windows or change-points."),
+    ] = "hmm"
+    phases: Annotated[
+        int | None, typer.Option(help="Number of phases. [default: what explains most]")
+    ] = None
+    window: Annotated[
+        int | None, typer.Option(help="Samples looked back at. [default: what explains most]")
+    ] = None
+    hidden: Annotated[int, typer.Option(min=1, help="crbm: number of hidden features.")] = 10
+    metric: MetricOption = None
+    step: StepOption = None
+
+
 def command(
     path: TraceArgument,
+    made: LabellerSettings,
     out: Annotated[
         Path | None,
         typer.Option(help="File for the phases. [default: models/phases.model of a workspace]"),
     ] = None,
-    labeller: Annotated[
-        str,
-        typer.Option(help="What finds them: hmm, crbm, samples, windows or change-points."),
-    ] = "hmm",
-    phases: Annotated[
-        int | None, typer.Option(help="Number of phases. [default: what explains most]")
-    ] = None,
-    window: Annotated[
-        int | None, typer.Option(help="Samples looked back at. [default: what explains most]")
-    ] = None,
-    hidden: Annotated[int, typer.Option(min=1, help="crbm: number of hidden features.")] = 10,
-    metric: MetricOption = None,
-    step: StepOption = None,
     gap: Annotated[
-        float | None,
-        typer.Option(help="A longer pause, in s, begins a history anew. [default: 5 steps]"),
+        str | None,
+        typer.Option(
+            help=f"A longer pause begins a new history, {units.DURATION_HELP}. [default: 5 steps]"
+        ),
     ] = None,
     figures: FiguresOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     option: ReaderOption = None,
     format: FormatOption = Format.table,
@@ -67,13 +79,15 @@ def command(
         progress("reading the series", None)
         usage = read_usage(path, source, option)
         detector = PhaseDetector(
-            labeller,
-            n_phases=phases,
-            window=window,
-            hidden=hidden,
-            metrics=metric or None,
-            step_s=step,
-            gap_s=gap,
+            made.labeller,
+            n_phases=made.phases,
+            window=made.window,
+            hidden=made.hidden,
+            metrics=made.metric or None,
+            step_s=step_seconds(made.step),
+            gap_s=None
+            if gap is None
+            else units.parse_duration(gap, bare="s", where="--gap", positive=True),
             random_state=seed,
         ).fit(usage, progress=progress)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,17 @@ import typer
 
 from prophase import units
 from prophase.cli.output import Format, FormatOption, emit, finite, say
-from prophase.cli.phase.options import FiguresOption, ModelArgument, open_phases, read_usage
-from prophase.cli.trace_options import ReaderOption, SourceOption, named_values
+from prophase.cli.phase.options import ModelArgument, open_phases, read_usage
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import FiguresOption
+from prophase.cli.trace_options import (
+    LastOption,
+    ReaderOption,
+    SourceOption,
+    StepOption,
+    UrlOption,
+    named_values,
+)
 from prophase.errors import ParameterError, storage_error
 
 if TYPE_CHECKING:
@@ -22,8 +32,25 @@ if TYPE_CHECKING:
     from prophase.phase.phase_changes import PhaseChange
 
 
+@dataclass(frozen=True)
+class PrometheusSettings:
+    """Which samples a Prometheus server is asked for."""
+
+    url: UrlOption = None
+    query: Annotated[
+        list[str] | None,
+        typer.Option("--query", help="Prometheus: METRIC=EXPRESSION; repeatable."),
+    ] = None
+    series_label: Annotated[
+        str, typer.Option(help="Prometheus: label that names a series."), Formerly("--by")
+    ] = "pod"
+    step: StepOption = "30s"
+    last: LastOption = "1h"
+
+
 def command(
     path: ModelArgument,
+    server: PrometheusSettings,
     series: Annotated[
         Path | None, typer.Argument(help="Series to label: a workspace, file or folder.")
     ] = None,
@@ -37,18 +64,6 @@ def command(
     changes: Annotated[
         bool, typer.Option("--changes", help="Print changes of phase up to now, and stop.")
     ] = False,
-    prometheus: Annotated[
-        str | None, typer.Option(help="Take samples from the Prometheus server at this address.")
-    ] = None,
-    query: Annotated[
-        list[str] | None,
-        typer.Option("--query", help="Prometheus: METRIC=EXPRESSION; repeatable."),
-    ] = None,
-    by: Annotated[str, typer.Option(help="Prometheus: label that names a series.")] = "pod",
-    step: Annotated[str, typer.Option(help="Prometheus: time between samples.")] = "30s",
-    since: Annotated[
-        str, typer.Option(help=f"Prometheus: begin so long ago, {units.DURATION_HELP}.")
-    ] = "1h",
     figures: FiguresOption = None,
     source: SourceOption = None,
     option: ReaderOption = None,
@@ -65,19 +80,16 @@ def command(
 
     `prophase phase label phases.model live.csv --follow`
 
-    `prophase phase label phases.model --prometheus http://localhost:9090 --query
+    `prophase phase label phases.model --url http://localhost:9090 --query
     'cpu_cores=sum by (pod) (rate(container_cpu_usage_seconds_total[1m]))' --follow`
     """
     detector = open_phases(path)
-    if prometheus is None and series is None:
-        raise ParameterError("say what to label: a file or folder, or --prometheus ADDRESS.")
-    if prometheus is not None and (series is not None or out is not None):
-        raise ParameterError("--prometheus goes without a file of series and without --out.")
-    if prometheus is not None:
-        step_s = units.parse_duration(step, bare="s", where="--step", positive=True)
-        since_s = units.parse_duration(since, bare="s", where="--since")
-        found = _from_prometheus(detector, prometheus, query, by, step_s, since_s, follow)
-        _tell(found, format)
+    if server.url is None and series is None:
+        raise ParameterError("say what to label: a file or folder, or --url of Prometheus.")
+    if server.url is not None:
+        if series is not None or out is not None:
+            raise ParameterError("--url goes without a file of series and without --out.")
+        _tell(_from_prometheus(detector, server.url, server, follow), format)
         return
     assert series is not None
     if follow or changes:
@@ -127,20 +139,14 @@ def _from_file(detector: PhaseDetector, path: Path, follow: bool) -> Iterable[Ph
 
 
 def _from_prometheus(
-    detector: PhaseDetector,
-    url: str,
-    query: list[str] | None,
-    by: str,
-    step_s: float,
-    since_s: float,
-    follow: bool,
+    detector: PhaseDetector, url: str, server: PrometheusSettings, follow: bool
 ) -> Iterable[PhaseChange]:
     import time
 
     from prophase.integrations.prometheus.usage import follow_prometheus
     from prophase.phase.phase_changes import PhaseWatch
 
-    queries = named_values(query, "--query")
+    queries = named_values(server.query, "--query")
     lacking = [metric for metric in detector.metrics_ if metric not in queries]
     if lacking:
         raise ParameterError(
@@ -149,9 +155,10 @@ def _from_prometheus(
         )
     watch = PhaseWatch(detector)
     asked = {metric: queries[metric] for metric in detector.metrics_}
-    begin = time.time() - since_s
+    step_s = units.parse_duration(server.step, bare="s", where="--step", positive=True)
+    begin = time.time() - units.parse_duration(server.last, bare="s", where="--last")
     for sample in follow_prometheus(
-        url, asked, step_s=step_s, label=by, since_s=begin, go_on=lambda: follow
+        url, asked, step_s=step_s, label=server.series_label, since_s=begin, go_on=lambda: follow
     ):
         change = watch.push(*sample)
         if change is not None:
@@ -162,7 +169,7 @@ def _tell(changes: Iterable[PhaseChange], format: Format) -> None:
     """Print changes as they come; end quietly when the user has seen enough."""
     if format not in (Format.table, Format.csv, Format.json):
         raise ParameterError(
-            f"--format {format.value}: changes are told as they come. Choose table, csv or json."
+            f"--format {format.value}: changes are written as they come. Choose table, csv or json."
         )
     if format is Format.csv:
         typer.echo("series_id,time_s,phase,before,new,next_phase,remaining_samples")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prophase import units
 from prophase.cli.output import as_typed, say
 from prophase.cli.provenance import note_model
-from prophase.cli.trace_options import named_values
+from prophase.cli.trace_options import STEP, named_values
 from prophase.errors import InputError, MissingFileError, ParameterError
 from prophase.plural import counted
 from prophase.trace.workspace_paths import PHASES
@@ -26,11 +27,16 @@ MetricOption = Annotated[
     list[str] | None,
     typer.Option("--metric", "-m", help="Column to use; repeatable. [default: all that vary]"),
 ]
-StepOption = Annotated[
-    float | None,
-    typer.Option(help="Bring samples to this step, in s. [default: as they are]"),
-]
-FiguresOption = Annotated[Path | None, typer.Option(help="Folder to draw figures into.")]
+StepOption = Annotated[str | None, STEP]
+
+
+def step_seconds(step: str | None) -> float | None:
+    """Return what ``--step`` says; without it samples stay as they are."""
+    return (
+        None
+        if step is None
+        else units.parse_duration(step, bare="s", where="--step", positive=True)
+    )
 
 
 def model_target(path: Path, out: Path | None) -> Path:

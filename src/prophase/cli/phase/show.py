@@ -9,7 +9,8 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, say
 from prophase.cli.phase.fit import overview
-from prophase.cli.phase.options import FiguresOption, ModelArgument, open_phases
+from prophase.cli.phase.options import ModelArgument, open_phases
+from prophase.cli.shared_options import FiguresOption
 from prophase.errors import ParameterError
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
-from prophase.cli.phase.options import MetricOption, StepOption, read_usage
+from prophase.cli.phase.options import MetricOption, StepOption, read_usage, step_seconds
+from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import ReaderOption, SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
@@ -31,7 +32,7 @@ def command(
     ] = True,
     metric: MetricOption = None,
     step: StepOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     option: ReaderOption = None,
     format: FormatOption = Format.table,
@@ -54,7 +55,7 @@ def command(
         progress("reading the series", None)
         usage = read_usage(path, source, option)
         trials = sweep(
-            scaled_stretches(usage, metric or None, step_s=step),
+            scaled_stretches(usage, metric or None, step_s=step_seconds(step)),
             names,
             n_phases=numbers,
             windows=looked,

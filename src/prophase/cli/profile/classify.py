@@ -18,12 +18,10 @@ from prophase.cli.output import (
     say,
     text_table,
 )
-from prophase.cli.profile.options import (
-    LabelOption,
-    MetadataOption,
-    ProfilesOption,
-    labelled_jobs,
-)
+from prophase.cli.profile.options import LabelSettings, labelled_jobs
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import FiguresOption, SeedOption
+from prophase.cli.split_options import SplitBy, SplitOption, TestShareOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 from prophase.plural import counted
@@ -38,30 +36,28 @@ _MOST_SHOWN = 30
 
 def command(
     path: TraceArgument,
+    told: LabelSettings,
     methods: Annotated[
-        str, typer.Option(help="Classifiers joined by commas, or 'all'. The first is reported.")
+        str,
+        typer.Option(
+            "--classifiers", help="Classifiers joined by commas, or 'all'. The first is reported."
+        ),
+        Formerly("--methods"),
     ] = "all",
-    metadata: MetadataOption = "paper",
-    label: LabelOption = None,
-    profiles: ProfilesOption = None,
-    by: Annotated[
-        str, typer.Option(help="Split of the report per profile: row, job or time.")
-    ] = "time",
-    test_share: Annotated[str, typer.Option(help="Share of jobs to be judged on.")] = "20%",
+    split: SplitOption = SplitBy.time,
+    test_share: TestShareOption = "20%",
     save: Annotated[
         Path | None, typer.Option(help="Train the first classifier on all jobs and keep it here.")
     ] = None,
     unknown_below: Annotated[
         str, typer.Option(help="With --save: probability below which a job is unknown, or auto.")
     ] = "auto",
-    figures: Annotated[
-        Path | None, typer.Option(help="Folder for the confusion matrix and its numbers.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of splits and classifiers.")] = 0,
+    figures: FiguresOption = None,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Judge how well the profile of a job is told from what is known at its submission.
+    """Test how well the profile of a job is predicted from what is known at its submission.
 
     Every classifier is trained and judged on the same jobs: by row as in papers, by job, and
     by time, which is what happens in service. most-frequent learns nothing. The profiles
@@ -71,7 +67,7 @@ def command(
 
     `prophase profile classify ws`
 
-    `prophase profile classify ws --metadata all --methods xgboost,rules --by job`
+    `prophase profile classify ws --metadata all --classifiers xgboost,rules --split job`
 
     `prophase profile classify ws --label workload --metadata user,group --save kind.model`
     """
@@ -80,33 +76,33 @@ def command(
     names = _methods(methods)
     share = units.parse_share(test_share, where="--test-share")
     line = _line(unknown_below)
-    if by not in SPLITS:
-        raise ParameterError(f"--by is {by!r}; choose {', '.join(SPLITS)}.")
+    if split not in SPLITS:
+        raise ParameterError(f"--split is {split.value!r}; choose {', '.join(SPLITS)}.")
     with progress_bar() as show:
         show("reading the jobs", None)
-        held = labelled_jobs(path, source, label, profiles, seed)
+        held = labelled_jobs(path, source, told.label, told.profiles, seed)
         found = compare_classifiers(
             held.jobs,
             held.labels,
             names,
-            metadata=metadata,
+            metadata=told.metadata,
             test_share=share,
             random_state=seed,
             progress=lambda step: show(step, None),
         )
     # the last one there is if the wanted one is impossible; the notes say why
-    split = by if by in found.sides else list(found.sides)[-1]
-    report = found.reports[names[0], split]
+    shown = split.value if split.value in found.sides else list(found.sides)[-1]
+    report = found.reports[names[0], shown]
     notes = [*held.notes, *found.notes]
-    document: dict[str, Any] = {**found.to_dict(), "notes": notes, "reported_split": split}
-    remarks = [*_report(report, names[0], split), *_remarks(found, notes)]
+    document: dict[str, Any] = {**found.to_dict(), "notes": notes, "reported_split": shown}
+    remarks = [*_report(report, names[0], shown), *_remarks(found, notes)]
     if figures is not None:
         from prophase.plots.profiles.classifier import write_confusion
 
-        write_confusion(report, figures, f"{names[0]}, split by {split}")
+        write_confusion(report, figures, f"{names[0]}, split by {shown}")
         remarks.append(f"Wrote confusion.png, .svg and .csv to {figures}.")
     if save is not None:
-        remarks += _save(save, held, names[0], metadata, line, seed, document)
+        remarks += _save(save, held, names[0], told.metadata, line, seed, document)
     rows = [_row(one) for one in found.table.to_dict("records")]
     emit(rows, format, document=finite(document), remarks=remarks)
 

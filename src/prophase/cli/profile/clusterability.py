@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, text_table
+from prophase.cli.profile.options import SAMPLE, TransformOption
+from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 
@@ -16,12 +18,10 @@ def command(
         str,
         typer.Option(help="Metadata columns to judge as if they were profiles; also as a pair."),
     ] = "workload,task",
-    transform: Annotated[
-        str, typer.Option(help="Transform under which labels and leaking metrics are judged.")
-    ] = "power",
+    transform: TransformOption = "power",
     repeats: Annotated[int, typer.Option(help="Repeats of the Hopkins statistic.")] = 10,
-    sample: Annotated[int, typer.Option(help="Look at so many jobs at most.")] = 20_000,
-    seed: Annotated[int, typer.Option(help="Seed of samples.")] = 0,
+    sample: Annotated[int, SAMPLE] = 20_000,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:

@@ -7,6 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.profile.options import (
+    LABEL,
+    SAMPLE,
+    ClustersOption,
+    LeakingOption,
+    MinClusterSizeOption,
+    TransformOption,
+)
+from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 
@@ -15,25 +24,16 @@ def command(
     generators: Annotated[
         str, typer.Option(help="Comma-separated names.")
     ] = "hdbscan,optics,k-means,rules,semi-supervised,autoencoder",
-    label: Annotated[
-        str, typer.Option(help="Column for rules and semi-supervised profiles.")
-    ] = "workload",
+    label: Annotated[str, LABEL] = "workload",
     labelled: Annotated[
         int, typer.Option(min=1, help="Jobs of each label that semi-supervised profiles may see.")
     ] = 5,
-    clusters: Annotated[
-        int | None, typer.Option(help="k-means: profiles. [default: as many as hdbscan finds]")
-    ] = None,
-    min_cluster_size: Annotated[
-        int | None,
-        typer.Option(help="Fewest jobs of a profile. [default: 0.3 % of the jobs, at least 15]"),
-    ] = None,
-    transform: Annotated[str, typer.Option(help="Scale of the metrics.")] = "power",
-    leaking: Annotated[
-        bool, typer.Option("--leaking", help="Let start, end and duration take part, as the paper.")
-    ] = False,
-    sample: Annotated[int, typer.Option(help="Look at so many jobs at most.")] = 20_000,
-    seed: Annotated[int, typer.Option(help="Seed of samples.")] = 0,
+    clusters: ClustersOption = None,
+    min_cluster_size: MinClusterSizeOption = None,
+    transform: TransformOption = "power",
+    leaking: LeakingOption = False,
+    sample: Annotated[int, SAMPLE] = 20_000,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:

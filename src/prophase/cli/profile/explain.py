@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, text_table
-from prophase.cli.profile.options import (
-    LabelOption,
-    MetadataOption,
-    ProfilesOption,
-    labelled_jobs,
-)
+from prophase.cli.profile.options import JobsOption, LabelSettings, TopOption, labelled_jobs
+from prophase.cli.shared_options import FiguresOption, SeedOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError, ParameterError, not_among
 
@@ -24,33 +20,26 @@ if TYPE_CHECKING:
 
 
 def command(
+    told: LabelSettings,
     path: Annotated[
         Path,
         typer.Argument(
             help="A workspace or trace to learn from, or a file that profile classify --save wrote."
         ),
     ],
-    jobs: Annotated[
-        Path | None,
-        typer.Option(help="With a file: workspace or trace with the jobs to look at."),
-    ] = None,
-    job: Annotated[str | None, typer.Option(help="Explain this job alone, by its job_id.")] = None,
+    jobs: JobsOption = None,
+    job: Annotated[str | None, typer.Option(help="Id of a job.")] = None,
     profile: Annotated[
         str | None,
-        typer.Option(help="With --job: what pushed it towards this profile. [default: its own]"),
+        typer.Option(help="Number of a profile. [default: that of the job]"),
     ] = None,
     tree: Annotated[
         int | None,
         typer.Option(help="With --profile: show the tree of this round of training, from 0 on."),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Values that are listed.")] = 20,
-    metadata: MetadataOption = "paper",
-    label: LabelOption = None,
-    profiles: ProfilesOption = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Folder for figures of importance and SHAP values.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the classifier and of samples.")] = 0,
+    top: TopOption = 20,
+    figures: FiguresOption = None,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -63,7 +52,7 @@ def command(
 
     `prophase profile explain ws`
 
-    `prophase profile explain kind.model --jobs ws --job 17`
+    `prophase profile explain kind.model --trace ws --job 17`
 
     `prophase profile explain ws --profile 8 --tree 0`
     """
@@ -71,7 +60,9 @@ def command(
         raise ParameterError("--tree needs --profile: each profile has its own trees.")
     with progress_bar() as show:
         show("learning", None)
-        made, table, notes = _classifier(path, jobs, metadata, label, profiles, seed, source)
+        made, table, notes = _classifier(
+            path, jobs, told.metadata, told.label, told.profiles, seed, source
+        )
         if tree is not None and profile is not None:
             _tree(made, profile, tree, format)
         elif job is not None:
@@ -101,7 +92,7 @@ def _classifier(
             table = open_trace(jobs, source=source, tables=["jobs"]).jobs
         return made, table, list(made.notes_)
     if jobs is not None:
-        raise ParameterError("--jobs goes with a file of --save; a trace has its own jobs.")
+        raise ParameterError("--trace goes with a file of --save; a trace has its own jobs.")
     held = labelled_jobs(path, source, label, profiles, seed)
     made = ProfileClassifier(metadata=metadata, unknown_below=0.0, random_state=seed)
     made.fit(held.jobs, held.labels)
@@ -149,7 +140,7 @@ def _all(
         remarks += [*text_table(_plain(summary.columns)), ""]
         remarks += [*text_table(_plain(summary.words)), ""]
     else:
-        remarks.append("For SHAP values add the jobs: --jobs WORKSPACE")
+        remarks.append("For SHAP values add the jobs: --trace WORKSPACE")
     if figures is not None:
         from prophase.plots.profiles.classifier import write_explanation
 
@@ -170,7 +161,7 @@ def _one(
     from prophase.profile.classify.explanation import shap_of_job
 
     if table is None:
-        raise ParameterError("--job needs the jobs themselves. Add --jobs WORKSPACE.")
+        raise ParameterError("--job needs the jobs themselves. Add --trace WORKSPACE.")
     ids = table["job_id"].astype(str)
     chosen = table[(ids == job).to_numpy()]
     if chosen.empty:

@@ -2,71 +2,83 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
-from prophase.cli.profile.options import model_target
+from prophase.cli.profile.options import (
+    ClustersOption,
+    LabelOption,
+    LeakingOption,
+    MinClusterSizeOption,
+    MinSamplesOption,
+    TransformOption,
+    model_target,
+)
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 
 if TYPE_CHECKING:
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
 
-def command(
-    path: TraceArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the profiles. [default: models/profiles.model of a workspace]"),
-    ] = None,
+@dataclass(frozen=True)
+class GroupingSettings:
+    """What makes the groups, and of which numbers."""
+
     generator: Annotated[
         str,
         typer.Option(
             help="What makes the groups: hdbscan, optics, k-means, rules, semi-supervised or "
             "autoencoder."
         ),
-    ] = "hdbscan",
-    min_cluster_size: Annotated[
-        int | None,
-        typer.Option(help="Fewest jobs of a profile. [default: 0.3 % of the jobs, at least 15]"),
-    ] = None,
-    min_samples: Annotated[
-        int | None,
-        typer.Option(help="hdbscan: neighbours that make a place dense. [default: 10]"),
-    ] = None,
-    clusters: Annotated[
-        int | None, typer.Option(help="k-means: number of profiles. [default: 26]")
-    ] = None,
+    ] = "hdbscan"
+    min_cluster_size: MinClusterSizeOption = None
+    min_samples: MinSamplesOption = None
+    clusters: ClustersOption = None
     rules: Annotated[
         Path | None, typer.Option(help="rules: TOML file with one [[rule]] per profile.")
-    ] = None,
-    label: Annotated[
+    ] = None
+    label: LabelOption = None
+    distance: Annotated[
         str | None,
-        typer.Option(
-            help="semi-supervised: column with the labels of some jobs; rules without a file: "
-            "column whose values are the profiles. [default: workload]"
-        ),
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="Distance: euclidean or manhattan. [default: euclidean]")
-    ] = None,
-    transform: Annotated[
-        str,
-        typer.Option(help="Scale of the metrics: power, standard, minmax, robust, maxabs, ..."),
-    ] = "power",
-    leaking: Annotated[
-        bool, typer.Option("--leaking", help="Let start, end and duration take part, as the paper.")
-    ] = False,
+        typer.Option(help="Distance: euclidean or manhattan. [default: euclidean]"),
+        Formerly("--metric"),
+    ] = None
+    transform: TransformOption = "power"
+    leaking: LeakingOption = False
     reject_below: Annotated[
         float, typer.Option(help="Jobs of less strength than this, 0 to 1, become outliers.")
-    ] = 0.0,
+    ] = 0.0
+
+    def of_generator(self) -> dict[str, Any]:
+        """Return what the generator is made with."""
+        return {
+            "min_cluster_size": self.min_cluster_size,
+            "min_samples": self.min_samples,
+            "clusters": self.clusters,
+            "rules": self.rules,
+            "label": self.label,
+            "metric": self.distance,
+        }
+
+
+def command(
+    path: TraceArgument,
+    groups: GroupingSettings,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File for the profiles. [default: models/profiles.model of a workspace]"),
+    ] = None,
     status: Annotated[
         list[str] | None,
         typer.Option(help="Only jobs that ended so, e.g. completed; repeatable."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of samples.")] = 0,
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -86,24 +98,18 @@ def command(
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
     target = model_target(path, out)
-    settings = {
-        "min_cluster_size": min_cluster_size,
-        "min_samples": min_samples,
-        "clusters": clusters,
-        "rules": rules,
-        "label": label,
-        "metric": metric,
-    }
     with progress_bar() as progress:
         progress("reading the trace", None)
         kept = ended_jobs(open_trace(path, source=source, tables=["jobs"]).jobs, status or ())
-        chosen = generator_named(generator, kept.jobs, random_state=seed, **settings)
+        chosen = generator_named(
+            groups.generator, kept.jobs, random_state=seed, **groups.of_generator()
+        )
         progress(f"grouping {len(kept.jobs):,} jobs", None)
         profiler = WorkloadProfiler(
             chosen,
-            transform=transform,
-            leaking=leaking,
-            reject_below=reject_below,
+            transform=groups.transform,
+            leaking=groups.leaking,
+            reject_below=groups.reject_below,
             random_state=seed,
         ).fit(kept.jobs)
     profiler.notes_ = (*kept.notes, *profiler.notes_)
@@ -113,8 +119,8 @@ def command(
     document = {
         "model": str(target),
         "generator": profiler.generator_settings_,
-        "transform": transform,
-        "leaking": leaking,
+        "transform": groups.transform,
+        "leaking": groups.leaking,
         "columns": list(profiler.columns_),
         "statistics": profiler.statistics_,
         "notes": list(profiler.notes_),

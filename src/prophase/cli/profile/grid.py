@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, say
+from prophase.cli.profile.options import SAMPLE, LeakingOption, MinSamplesOption
+from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import SeedOption, WorkersOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 from prophase.plural import counted
@@ -18,6 +22,36 @@ if TYPE_CHECKING:
     from prophase.papers.grid.saved_cells import FoundGrid
 
 
+@dataclass(frozen=True)
+class GridSettings:
+    """What is combined."""
+
+    algorithms: Annotated[str, typer.Option(help="Algorithms, joined by commas.")] = (
+        "hdbscan,optics"
+    )
+    transforms: Annotated[str, typer.Option(help="Transforms, joined by commas.")] = (
+        "standard,minmax,robust,power"
+    )
+    distances: Annotated[
+        str, typer.Option(help="Distances, joined by commas."), Formerly("--metrics")
+    ] = "euclidean,manhattan"
+    sizes: Annotated[str, typer.Option(help="Least sizes of a profile, joined by commas.")] = (
+        "50,100,200,300,400,600,1000"
+    )
+    min_samples: MinSamplesOption = None
+
+    def plan(self, seed: int) -> dict[str, Any]:
+        """Return the plan by its names."""
+        return {
+            "algorithms": _words(self.algorithms),
+            "transforms": _words(self.transforms),
+            "metrics": _words(self.distances),
+            "sizes": _numbers(self.sizes),
+            "min_samples": self.min_samples,
+            "random_state": seed,
+        }
+
+
 def command(
     path: Annotated[
         Path,
@@ -25,41 +59,24 @@ def command(
             help="A workspace or trace to cluster; or a CSV file or folder with finished cells."
         ),
     ],
+    grid: GridSettings,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for cells, tables and figures; a second call goes on there."),
-    ] = None,
-    algorithms: Annotated[str, typer.Option(help="Comma-separated.")] = "hdbscan,optics",
-    transforms: Annotated[
-        str, typer.Option(help="Comma-separated.")
-    ] = "standard,minmax,robust,power",
-    metrics: Annotated[str, typer.Option(help="Distances.")] = "euclidean,manhattan",
-    sizes: Annotated[
-        str, typer.Option(help="Least sizes of a profile.")
-    ] = "50,100,200,300,400,600,1000",
-    min_samples: Annotated[
-        int | None,
-        typer.Option(help="hdbscan: neighbours that make a place dense. [default: the least size]"),
+        typer.Option(help="Folder for cells, tables and figures; a second call resumes there."),
     ] = None,
     ideal: Annotated[
         float, typer.Option(help="Number of profiles you want; two of the scores ask for it.")
     ] = 26,
-    sample: Annotated[
-        int | None, typer.Option(help="Cluster so many jobs, drawn at random.")
-    ] = None,
-    leaking: Annotated[
-        bool, typer.Option("--leaking", help="Let start, end and duration take part, as the paper.")
-    ] = False,
-    workers: Annotated[
-        str, typer.Option(help="Processes (0: all cores), or dask://HOST:PORT.")
-    ] = "1",
-    seed: Annotated[int, typer.Option(help="Seed of samples.")] = 0,
+    sample: Annotated[int | None, SAMPLE] = None,
+    leaking: LeakingOption = False,
+    workers: WorkersOption = "1",
+    seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Cluster in every combination and choose one: Tables III and IV of the paper, and its scores.
 
-    Each finished cell is kept at once in --out, so that a killed grid goes on where it was. Two
+    Each finished cell is kept at once in --out, so that a killed grid can be resumed. Two
     of the scores contain the number of profiles one wants; the remarks say what other numbers
     would have chosen. Finished cells, ours or the authors', can be read in place of a trace.
 
@@ -77,14 +94,7 @@ def command(
     found = read_grid(path) if source is None else None
     notes: list[str] = []
     if found is None:
-        plan: dict[str, Any] = {
-            "algorithms": _words(algorithms),
-            "transforms": _words(transforms),
-            "metrics": _words(metrics),
-            "sizes": _numbers(sizes),
-            "min_samples": min_samples,
-            "random_state": seed,
-        }
+        plan = grid.plan(seed)
         GridPlan(**plan)
         cells, notes = _run(path, source, plan, out, sample, leaking, workers)
         found = FoundGrid(cells, published=False)
@@ -126,7 +136,7 @@ def _run(
             raise ParameterError(f"--sizes: all are over half of {len(jobs):,} jobs.")
         features = usage_features(jobs, leaking=leaking)
         if out is None:
-            say("Without --out FOLDER a grid that is killed starts anew.")
+            say("Without --out FOLDER a grid that is killed starts from the beginning.")
         cells = run_grid(
             features,
             GridPlan(**plan),

@@ -10,6 +10,7 @@ import typer
 
 from prophase.cli.output import as_typed
 from prophase.cli.provenance import note_model
+from prophase.cli.settings import Formerly
 from prophase.errors import MissingFileError, ParameterError
 from prophase.trace.workspace_paths import PROFILES
 
@@ -19,6 +20,29 @@ if TYPE_CHECKING:
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
 
+MinClusterSizeOption = Annotated[
+    int | None,
+    typer.Option(help="Fewest jobs of a profile. [default: 0.3 % of the jobs, at least 15]"),
+]
+MinSamplesOption = Annotated[
+    int | None, typer.Option(help="hdbscan: neighbours that make a place dense.")
+]
+ClustersOption = Annotated[int | None, typer.Option(help="k-means: number of profiles.")]
+TransformOption = Annotated[
+    str, typer.Option(help="Scale of the metrics: power, standard, minmax, robust, maxabs, ...")
+]
+LeakingOption = Annotated[
+    bool, typer.Option("--leaking", help="Let start, end and duration take part, as the paper.")
+]
+SAMPLE = typer.Option(help="Look at so many jobs at most, drawn at random.")
+TopOption = Annotated[int, typer.Option(min=1, help="Values that are listed.")]
+JobsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace", help="The jobs to look at: a workspace, or a file or folder of a trace."
+    ),
+    Formerly("--jobs"),
+]
 ModelArgument = Annotated[
     Path, typer.Argument(help="A file of profiles, or the workspace they were learnt from.")
 ]
@@ -59,7 +83,7 @@ def trace_of(path: Path, jobs: Path | None) -> Path:
         if Workspace.is_at(folder):
             return folder
     raise ParameterError(
-        f"{path}: holds the profiles and not the jobs. Say where those are: --jobs TRACE"
+        f"{path}: holds the profiles and not the jobs. Say where those are: --trace TRACE"
     )
 
 
@@ -74,18 +98,25 @@ def _model_of(path: Path) -> Path:
     return held
 
 
-LabelOption = Annotated[
-    str | None,
-    typer.Option(help="Column with the labels. [default: the profiles of the jobs' use]"),
-]
+LABEL = typer.Option(help="Column with a label of every job, or of some.")
+LabelOption = Annotated[str | None, LABEL]
 ProfilesOption = Annotated[
     Path | None,
-    typer.Option(help="File of profiles. [default: those of the workspace, else learnt anew]"),
+    typer.Option(help="File of profiles. [default: those of the workspace, else new ones]"),
 ]
 MetadataOption = Annotated[
     str,
     typer.Option(help="Columns to tell profiles by: paper, all, or names joined by commas."),
 ]
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """Whose profiles are told, and from which columns."""
+
+    metadata: MetadataOption = "paper"
+    label: LabelOption = None
+    profiles: ProfilesOption = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, emit, progress_bar, typed_command
-from prophase.cli.profile.options import ModelArgument, open_profiles, trace_of
+from prophase.cli.profile.options import (
+    JobsOption,
+    ModelArgument,
+    TopOption,
+    open_profiles,
+    trace_of,
+)
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 from prophase.plural import counted
@@ -17,13 +23,8 @@ from prophase.plural import counted
 def command(
     path: ModelArgument,
     out: Annotated[Path, typer.Option(help="Folder for the figures, their numbers and the page.")],
-    jobs: Annotated[
-        Path | None,
-        typer.Option(help="Workspace or trace with the jobs. [default: that of the profiles]"),
-    ] = None,
-    top: Annotated[
-        int, typer.Option(min=1, help="Values of a metadata column with a row of their own.")
-    ] = 10,
+    jobs: JobsOption = None,
+    top: TopOption = 10,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -36,7 +37,7 @@ def command(
 
     `prophase profile plot ws --out figures`
 
-    `prophase profile plot profiles.model --jobs later.csv --out figures`
+    `prophase profile plot profiles.model --trace later.csv --out figures`
     """
     if out.exists() and not out.is_dir():
         raise ParameterError(f"--out {out}: is a file. Name a folder.")

@@ -65,7 +65,10 @@ def register_command(
     scenarios: Annotated[Path, typer.Argument(help="YAML file with the scenarios.")],
     dates: Annotated[
         list[str] | None,
-        typer.Option(help="A date, several with commas, or a range: 2024-01-01..2024-03-31/7."),
+        typer.Option(
+            help="Dates of the runs: one, several joined by commas, or a range such as "
+            "2024-01-01..2024-03-31/7."
+        ),
     ] = None,
     campaign: CampaignOption = DEFAULT_CAMPAIGN,
     format: FormatOption = Format.table,
@@ -93,7 +96,7 @@ def register_command(
         )
 
 
-_ADVICE = "requests of the 1st, 2nd, 3rd try that a sizer advises; advice=default forgets them"
+_ADVICE = "requests of the 1st, 2nd, 3rd try that a sizer recommends; advice=default forgets them"
 
 
 def set_command(
@@ -134,9 +137,7 @@ def set_command(
 
 def demo_command(
     folder: Annotated[Path, typer.Argument(help="Folder for the example.")] = Path("runs-demo"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Only the heavy scenario, at one date.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller, and done in seconds.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Run the built-in pipeline: 27 small tasks, two scenarios, two dates, in about a minute.

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, typed_command
+from prophase.cli.output import Format, FormatOption, WorkspaceOption, as_typed, emit, typed_command
 from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened
+from prophase.cli.trace_options import ReplaceOption
 
 
 def profile_command(
@@ -33,12 +34,8 @@ def profile_command(
 
 
 def export_command(
-    workspace: Annotated[
-        Path, typer.Option("--workspace", "-w", help="Folder that gets the tables.")
-    ] = Path("ws"),
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Put the new tables in place of older ones.")
-    ] = False,
+    workspace: WorkspaceOption = Path("ws"),
+    replace: ReplaceOption = False,
     campaign: CampaignOption = DEFAULT_CAMPAIGN,
     format: FormatOption = Format.table,
 ) -> None:

@@ -121,7 +121,7 @@ def reset_command(
 ) -> None:
     """Set runs back, so that workers pick them up again.
 
-    Back to 0, everything is done anew. Back to 17, only tasks that have not succeeded run again,
+    Back to 0, everything is done again. Back to 17, only tasks that have not succeeded run again,
     with the memory that is set now.
 
     Example:

@@ -52,7 +52,9 @@ def work_command(
             counts = worker.work(forever=forever)
         except KeyboardInterrupt:
             held.workers.leave(worker.name)
-            typer.echo("Stopped. What runs goes on; the same command takes over.", err=True)
+            typer.echo(
+                "Stopped. What runs keeps running. Run the same command again to resume.", err=True
+            )
             raise typer.Exit(130) from None
         failed = sum(number for state, number in counts.items() if state.failed)
         remarks = [f"{counted(counts.get(RunState.FINISHED, 0), 'run')} finished."]
@@ -72,7 +74,7 @@ def tick_command(
 ) -> None:
     """Go once round the six branches, and through the maintainer if it is due.
 
-    Repeat it from cron or another scheduler; executions go on in between.
+    Repeat it from cron or another scheduler; executions continue in between.
 
     Example:
 

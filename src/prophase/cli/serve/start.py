@@ -13,6 +13,7 @@ import typer
 
 from prophase import units
 from prophase.cli.output import as_typed, say
+from prophase.cli.settings import Formerly
 from prophase.errors import ParameterError
 from prophase.lazy_imports import optional
 
@@ -34,7 +35,11 @@ def command(
     tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
     campaign: Annotated[
         Path | None,
-        typer.Option(help="Folder of a campaign of runs. [default: campaign in the workspace]"),
+        typer.Option(
+            "--campaign",
+            "-c",
+            help="Folder of the campaign. [default: campaign in the workspace]",
+        ),
     ] = None,
     max_body_mib: Annotated[float, typer.Option(min=0.01, help="Largest request, in MiB.")] = 16,
     timeout: Annotated[
@@ -47,7 +52,11 @@ def command(
         bool,
         typer.Option("--open-to-all", help="Listen beyond this machine although no token exists."),
     ] = False,
-    log: Annotated[bool, typer.Option("--log", help="Write a line per request to stderr.")] = False,
+    log: Annotated[
+        bool,
+        typer.Option("--access-log", help="Write a line per request to stderr."),
+        Formerly("--log"),
+    ] = False,
 ) -> None:
     """Start the service and the dashboard of a workspace; Ctrl-C stops it.
 
@@ -122,7 +131,7 @@ def _refuse_open(settings: Settings, path: Path, *, has_tokens: bool) -> None:
 
 
 def _listen(settings: Settings) -> socket.socket:
-    """Open the port now, so that a port in use is told in our words."""
+    """Open the port now, so that a port in use is reported in our words."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # said to be TCP, or asyncio would let small answers wait for each other (Nagle)
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

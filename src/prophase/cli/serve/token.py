@@ -10,6 +10,7 @@ import typer
 
 from prophase.cli.command_group import command_group
 from prophase.cli.output import Format, FormatOption, WorkspaceOption, emit, say
+from prophase.cli.settings import Formerly
 from prophase.errors import ParameterError, not_among
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ app = command_group(
 
     Examples:
 
-    `prophase serve token add ci --role feedback --days 90 --workspace ws`
+    `prophase serve token add ci --role feedback --valid-days 90 --workspace ws`
     """,
 )
 NameArgument = Annotated[str, typer.Argument(help="What the token is called, such as ci.")]
@@ -34,7 +35,11 @@ def add(
     role: Annotated[
         str, typer.Option(help="read: ask; feedback: also report finished jobs; admin: all.")
     ] = "read",
-    days: Annotated[float, typer.Option(help="Days until it expires; 0 for never.")] = 365,
+    days: Annotated[
+        float,
+        typer.Option("--valid-days", help="Days until it expires; 0 for never."),
+        Formerly("--days"),
+    ] = 365,
     workspace: WorkspaceOption = _HERE,
     format: FormatOption = Format.table,
 ) -> None:

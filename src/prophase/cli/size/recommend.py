@@ -58,7 +58,7 @@ def command(
 ) -> None:
     """Say what each task should ask for from now on.
 
-    The first request is exceeded with the chosen risk. Every advice is tried out on the task's
+    The first request is exceeded with the chosen risk. Every recommendation is tested on the task's
     own past: made from what had ended, held against what came after. Where the saving is not
     worth it, runs are too few or kills too many, a task keeps its request, and the table says why.
 
@@ -81,7 +81,7 @@ def command(
         trace = open_trace(path, source=source, tables=["jobs"])
         found = recommend(
             trace.jobs, risk=chosen, gate=gate, resource=resource, data_hash=trace.data_hash,
-            show=lambda percent: show("trying advice on the past", percent),
+            show=lambda percent: show("back-testing recommendations", percent),
         )  # fmt: skip
     if explain is not None:
         _explained(found, explain, figure, format)
@@ -91,7 +91,9 @@ def command(
     if export is not None:
         typer.echo(exported(found, export), nl=False)
         kept = sum(one.keep for one in found.tasks)
-        say(f"{len(found.tasks) - kept:,} tasks advised, {kept:,} keep their request.")
+        say(
+            f"{len(found.tasks) - kept:,} tasks have a recommendation, {kept:,} keep their request."
+        )
         return
     document = found.to_dict()
     rows = document["tasks"]
@@ -128,9 +130,9 @@ def _remarks(found: ResourceRecommendations, path: Path) -> list[str]:
     elif why_no_month(span_s):
         saves = f"save an unknown amount a month ({why_no_month(span_s)})"
     said = [
-        f"now and advice in {found.unit}; saved_per_month in {found.unit} h; oom_pct is the share "
+        f"now and advice (the recommended request) in {found.unit}; saved_per_month in {found.unit} h; oom_pct is the share "
         "killed in the trial, with its 95 % interval over days.",
-        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks are advised and {saves}; "
+        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and {saves}; "
         f"{kept:,} keep their request.",
     ]
     if len(found.tasks) > _MOST_SHOWN:
@@ -139,7 +141,7 @@ def _remarks(found: ResourceRecommendations, path: Path) -> list[str]:
     memory = found.resource == "memory"
     what = "" if memory else f" --resource {found.resource}"
     form = "nextflow" if memory else "json"
-    then = "--min-saving 20%" if kept == len(found.tasks) else f"--export {form}"
+    then = "--task-min-saving 20%" if kept == len(found.tasks) else f"--export {form}"
     return [*said, f"Next: prophase size {as_typed(path)}{what} {then}"]
 
 
@@ -164,7 +166,7 @@ def _explained(
     )  # fmt: skip
     remarks = [
         f"{one.task}: {one.runs:,} runs, request today {one.now:.4g} {found.unit}.",
-        "Peak foretold: "
+        "Predicted peak: "
         + ", ".join(f"{share} below {value:.4g}" for share, value in _quantiles(one).items())
         + f" {found.unit}.",
         f"Trial on {one.tried:,} runs: {one.oom:.2%} killed"

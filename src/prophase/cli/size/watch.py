@@ -39,7 +39,7 @@ def command(
 
     Examples:
 
-    `prophase size watch ws --log outcomes.jsonl < questions.jsonl`
+    `prophase size watch ws --outcomes outcomes.jsonl < questions.jsonl`
     """
     from prophase.sizing.line_protocol import Conversation
     from prophase.sizing.registry import make_online_sizer

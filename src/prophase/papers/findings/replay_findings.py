@@ -45,7 +45,7 @@ def pai_simulator(trace: Trace) -> PublishedFinding:
         ("group_dur", "shortest first, by group", 6071.0, 1032.0),
         ("user_dur", "shortest first, by user", 6278.0, 1240.0),
     )
-    command = "needs: prophase simulate PATH --semantics pai --arrival-rate 1000 --order"
+    command = "needs: prophase simulate PATH --preset pai --pai-arrival-rate 1000 --order"
     figures = [
         published_only(f"mean {what}, {words}", "s", (number,), f"{command} {order}")
         for order, words, completion, wait in orders

@@ -179,7 +179,7 @@ def _checked(found: list[Submission], where: str) -> list[Submission]:
     if len(found) > MOST_JOBS:
         raise InputError(
             f"{where}: describes {counted(len(found), 'job')}. For more than {MOST_JOBS} use: "
-            "prophase predict FILE --history WORKSPACE"
+            "prophase predict FILE --workspace WORKSPACE"
         )
     for one in found:
         if not set(one.columns) - {"job_id", "parent_id", "source"}:

@@ -217,7 +217,7 @@ def broken_up(rows: Iterable[Mapping[str, Any]], measure: str, block_h: float) -
     return (
         f"{measure} of the trace as recorded lies outside the interval in {outside} of "
         f"{len(known)} rows: its queues last longer than blocks of {block_h:g} h, which drawing "
-        "breaks up. Do not rely on these intervals; try longer blocks, e.g. --block-h 168."
+        "breaks up. Do not rely on these intervals; try longer blocks, e.g. --block 7d."
     )
 
 
@@ -228,5 +228,5 @@ def require_blocks(draw: Resampler, seeds: int) -> None:
     if draw.blocks < 2:
         raise ParameterError(
             f"the trace is shorter than two blocks of {draw.block_h:g} h, so seeds have nothing "
-            "to draw from. Shorten the blocks, e.g. --block-h 1."
+            "to draw from. Shorten the blocks, e.g. --block 1h."
         )

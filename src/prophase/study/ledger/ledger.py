@@ -145,7 +145,7 @@ class Ledger:
         if not advices:
             raise InputError(
                 f"{self.path}: holds no advice yet. Add one: prophase ledger add advice.json "
-                "--history WORKSPACE"
+                "--workspace WORKSPACE"
             )
         seen: dict[str, set[str]] = {}
         with self._open() as book:

@@ -255,7 +255,7 @@ def _steps(proof: Proof, advice_file: str) -> list[Step]:
     return [
         Step("Write it in the form your system reads:", "prophase size HISTORY --export nextflow"),
         Step("Keep it, so that it can be settled against what happens:",
-             f"prophase ledger add {advice_file or 'advice.json'} --history HISTORY"),
+             f"prophase ledger add {advice_file or 'advice.json'} --workspace HISTORY"),
     ]  # fmt: skip
 
 

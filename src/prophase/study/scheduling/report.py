@@ -44,7 +44,7 @@ def schedule_report(study: ScheduleStudy, *, data: DataUsed, command: str = "") 
         ],
         apply=[
             Step("Try other loads and clusters:", "prophase sweep HISTORY --load 0.8,1,1.2"),
-            Step("Ask for a prediction of a job:", "prophase ask job.yaml --history HISTORY"),
+            Step("Ask for a prediction of a job:", "prophase ask job.yaml --workspace HISTORY"),
         ],
         reproduce=Reproduction(command, {"replays and predictors": study.settings["seed"]},
                                study.settings) if command else None,
