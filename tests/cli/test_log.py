@@ -47,11 +47,11 @@ def test_retry_takes_its_requests_from_the_advice_for_the_task(prophase_here, tm
     rows = [{"task": "grow", "advice": 0.1, "2nd": 0.3}, {"task": "other", "advice": 1.0}]
     (tmp_path / "advice.json").write_text(json.dumps({"resource": "memory", "tasks": rows}))
     command = [sys.executable, "-S", "-c", "x = bytearray(180 * 2**20)"]
-    advice = ["retry", "--advice", "advice.json"]
+    advice = ["retry", "--recommendation", "advice.json"]
     said = prophase_here(*advice, "--task", "grow", "--", *command)
     assert said.returncode == 0, said.stderr
     assert "attempt 1 at 102 MiB: out of memory" in said.stderr
     assert "next 307 MiB" in said.stderr
     assert "say which with --task" in prophase_here(*advice, "--", *command).stderr
-    both = prophase_here(*advice, "--advised", "1GiB", "--", *command)
+    both = prophase_here(*advice, "--request", "1GiB", "--", *command)
     assert (both.returncode, "not both" in both.stderr) == (2, True)

@@ -80,7 +80,7 @@ def test_folds_are_counted_one_by_one(prophase_here, workspace):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--split", "job", "--cut", "5"), "go with --by time"),
+        (("--split", "job", "--cut", "5"), "go with --split time"),
         (("--folds", "3", "--cut", "5"), "neither --cut nor --out"),
         (("--cut", "tomorrow"), "a date such as"),
         (("--test-share", "20"), "is not a share"),

@@ -73,7 +73,7 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(prophase_here, ws: Path)
     for arguments, words in (
         (("--undo", "77"), "there is no step 77 to undo. Steps that stand: 1"),
         (("--undo", "1", "--restart"), "--undo stands alone"),
-        (("--target", "wait_s"), "begin anew with --restart"),
+        (("--target", "wait_s"), "start again with --restart"),
         (("--with", ws.parent / "nowhere.csv"), "nowhere.csv"),
     ):
         done = prophase_here("watch", ws, *arguments)

@@ -112,9 +112,9 @@ def command(
     """Prove a recommendation on your own history before you apply it.
 
     Replays the history with today's requests and with the recommended ladder: hours, kills and
-    retries, waits per class, utilisation, cost. At ten cut-off dates of the past a recommendation is
-    made and its promise compared with what came later. The verdict is about the limits you set; the exit
-    code is 0 for a pass, else 1.
+    retries, waits per class, utilisation, cost. At ten cut-off dates of the past a recommendation
+    is made and its promise compared with what came later. The verdict is about the limits you
+    set; the exit code is 0 for a pass, else 1.
 
     Examples:
 
@@ -183,8 +183,8 @@ def _subject(
         given, where = read_candidate(advice), Path()
         if not Workspace.is_at(where):
             raise InputError(
-                f"{advice} is a recommendation; name the jobs to prove it on: --workspace WORKSPACE "
-                "(or a file of a trace)."
+                f"{advice} is a recommendation; name the jobs to prove it on: --workspace "
+                "WORKSPACE (or a file of a trace)."
             )
     return given, open_trace(where, source=source, tables=["jobs", "nodes"]), where
 

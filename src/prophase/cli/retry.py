@@ -29,7 +29,7 @@ def command(
     advised: Annotated[
         str | None,
         typer.Option("--request", help="Requests of the 1st, 2nd, 3rd attempt, joined by commas."),
-        Formerly("--request"),
+        Formerly("--advised"),
     ] = None,
     advice: Annotated[
         Path | None,

@@ -97,8 +97,8 @@ def command(
     """Run the whole loop: import, lint, describe, profiles, predictions, sizing, proof, report.
 
     Every step is kept by what went into it: a second run does only what has changed, and after
-    a failure the same command resumes. What the trace lacks columns for is
-    named. The report, the recommendation and what to measure next are in reports/study of the workspace.
+    a failure the same command resumes. What the trace lacks columns for is named. The report,
+    the recommendation and what to measure next are in reports/study of the workspace.
 
     Examples:
 

@@ -96,10 +96,10 @@ def test_the_table_holds_every_split_the_report_and_what_was_left_out(
         (["classify", "jobs.csv", "--classifiers", "rules", "--split", "tme"], "'tme'"),
         (["classify", "jobs.csv", "--label", "kind"], "no column 'kind'"),
         (["classify", "jobs.csv", "--label", "user", "--profiles", "x"], "exclude each other"),
-        (["classify", "jobs.csv", "--classifiers", ","], "--methods names none"),
+        (["classify", "jobs.csv", "--classifiers", ","], "--classifiers names none"),
         (
-            ["classify", "jobs.csv", "--classifiers", "rules", "--label", "user", "--save", "m.model",
-             "--unknown-below", "often"],
+            ["classify", "jobs.csv", "--classifiers", "rules", "--label", "user",
+             "--save", "m.model", "--unknown-below", "often"],
             "--unknown-below is 'often'",
         ),
         (["explain", "none.model"], "there is no model file at this path"),

@@ -25,7 +25,7 @@ def command(
 ) -> None:
     """Settle every recommendation against jobs that came after it, and say what each was worth.
 
-    A job belongs to the last recommendation for its task that was in force when it was submitted. The
+    A job belongs to the last recommendation for its task that was in force at its submission. The
     same jobs may be settled again: nothing is counted twice. Of a workspace, jobs that were
     reported to its service or taken by `prophase watch` are settled with those imported.
 

@@ -70,8 +70,8 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
 
 def _remarks(found: Balance) -> list[str]:
     said = [
-        "saved = reserved at the request of before the recommendation - really reserved; killed attempts "
-        "count as lost; kept_pct is saved over predicted."
+        "saved = reserved at the request of before the recommendation - really reserved; killed "
+        "attempts count as lost; kept_pct is saved over predicted."
     ]
     for one in found.advices:
         price = found.price.get(one.advice.resource, 0.0)

@@ -115,7 +115,9 @@ def _methods(text: str) -> list[str]:
     for name in names:
         method_named(name)
     if not names:
-        raise ParameterError("--methods names none. Write for example: --methods xgboost,rules")
+        raise ParameterError(
+            "--classifiers names none. Write for example: --classifiers xgboost,rules"
+        )
     return list(dict.fromkeys(names))
 
 

@@ -130,10 +130,11 @@ def _remarks(found: ResourceRecommendations, path: Path) -> list[str]:
     elif why_no_month(span_s):
         saves = f"save an unknown amount a month ({why_no_month(span_s)})"
     said = [
-        f"now and advice (the recommended request) in {found.unit}; saved_per_month in {found.unit} h; oom_pct is the share "
-        "killed in the trial, with its 95 % interval over days.",
-        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and {saves}; "
-        f"{kept:,} keep their request.",
+        f"now and advice (the recommended request) in {found.unit}; saved_per_month in "
+        f"{found.unit} h; oom_pct is the share killed in the trial, with its 95 % interval over "
+        "days.",
+        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and "
+        f"{saves}; {kept:,} keep their request.",
     ]
     if len(found.tasks) > _MOST_SHOWN:
         said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")

@@ -100,8 +100,8 @@ def _samples(
         if label not in series.labels:
             raise InputError(
                 f"Prometheus: a series of {query!r} has no label {label!r}, but "
-                f"{', '.join(series.labels) or 'none'}. Name one with --series-label, or keep it in the "
-                "query."
+                f"{', '.join(series.labels) or 'none'}. Name one with --series-label, or "
+                "keep it in the query."
             )
         for at, value in zip(series.times_s, series.values, strict=True):
             yield series.labels[label], at, value
