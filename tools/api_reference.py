@@ -35,7 +35,7 @@ _MODULES = {
     "sim": ["theory_comparison"],
     "runs": ["measured_rows", "recommended_ladders", "retried_command"],
     "papers": ["claims", "sources"],
-    "plots": ["schedule_page", "schedule_figures"],
+    "plots": ["result_files", "schedule_figures"],
     "integrations": ["airflow_sizing", "spark"],
 }  # fmt: skip
 

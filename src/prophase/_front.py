@@ -452,7 +452,7 @@ def study(history: History, out: str | Path | None = None, **settings: Any) -> S
     >>> found.table["step"].tolist()[:2], (found.folder / "report.html").is_file()
     (['import', 'describe'], True)
     """
-    from prophase.plots.report.writing import write_report
+    from prophase.plots.result_files import write_report
     from prophase.study.pipeline import run_study
     from prophase.study.plan import StudyPlan, read_plan
 

@@ -10,8 +10,8 @@ from tests.made_demo import SMALL
 from prophase import __version__
 from prophase.cli import demo_data
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.study.report.document import read_report
-from prophase.study.report.stored import stored_reports
+from prophase.result.json_form import read_result
+from prophase.result.stored import stored_reports
 from prophase.trace.workspace_paths import PROFILES
 
 
@@ -41,9 +41,9 @@ def test_the_demo_ends_with_a_report_that_stands_alone_and_a_workspace_to_serve(
     told = {one["profile"]: one["jobs"] for one in answer["results"]["profiles"]["profiles"]}
     assert told == {one.profile: one.n for one in kinds if not one.outliers}, "as on the dashboard"
     (held,) = stored_reports(tmp_path / "d")
-    report = read_report(held.json)
-    assert report.reproduce is not None
-    assert report.reproduce.command.startswith("prophase demo d --quick")
+    report = read_result(held.json)
+    assert report.provenance is not None
+    assert report.provenance.command.startswith("prophase demo d --quick")
     assert all(data.kind == "synthetic" for data in report.data)
     # a second run replaces the first, keeps what has not changed, and may be looked at
     asked = []

@@ -41,7 +41,7 @@ def test_a_workspace_is_described_in_words_and_tables(prophase: Run, workspace: 
     assert done.returncode == 0
     assert "test: jobs 300 rows; data abababababab" in done.stdout
     assert "Laws of the run time" in done.stdout
-    assert "not computable: no submit and start times" in done.stdout
+    assert "Waits: no submit and start times" in done.stdout
     assert "--page report.html" in done.stdout
     assert "nan" not in done.stdout
     assert done.stderr == ""

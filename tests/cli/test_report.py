@@ -4,19 +4,20 @@ import json
 
 import pytest
 
-from prophase.plots.report.writing import write_report
-from prophase.study.report.parts import Measure, Reproduction
-from prophase.study.report.report import Report
+from prophase.plots.result_files import write_report
+from prophase.result import Fact, Provenance, Result
+from prophase.stats import Estimate
 
 
 @pytest.fixture
 def workspace(tmp_path):
-    report = Report(
+    report = Result(
+        "order",
         "Which order?",
         question="Does another order shorten waits?",
         answer="Yes.",
-        facts=[Measure("saved", 61.0, "%", 48.0, 70.0)],
-        reproduce=Reproduction("prophase simulate ws"),
+        facts=[Fact("saved", "saved", Estimate(61.0, 48.0, 70.0), "%")],
+        provenance=Provenance("prophase simulate ws"),
     )
     write_report(report, tmp_path / "ws" / "reports" / "order")
     return tmp_path / "ws"
@@ -61,10 +62,11 @@ def test_a_workspace_without_reports_says_what_to_do(prophase_here, tmp_path):
 
 
 def test_a_folder_of_results_is_drawn_anew_by_one_command(prophase_here, tmp_path):
-    from prophase.plots.report.writing import write_report
-    from prophase.study.report.report import Report
+    from prophase.plots.result_files import write_report
 
-    page = write_report(Report("Sizing", question="How much?"), tmp_path / "results" / "one")
+    page = write_report(
+        Result("sizing", "Sizing", question="How much?"), tmp_path / "results" / "one"
+    )
     page.unlink()
     done = prophase_here("report", tmp_path / "results", "--redraw")
     assert done.returncode == 0, done.stderr

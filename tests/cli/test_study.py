@@ -63,12 +63,12 @@ def test_study_writes_a_plan_with_every_setting_that_runs(
 def test_a_report_that_finds_no_space_says_that_the_steps_are_kept(
     prophase_here: Run, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prophase.plots.report import writing
+    from prophase.plots import result_files
 
     def full(*_: object) -> None:
         raise StorageError("report.html: no space left on the device. Free some space.")
 
-    monkeypatch.setattr(writing, "write_report", full)
+    monkeypatch.setattr(result_files, "write_report", full)
     shown = prophase_here("study", trace, "--steps", "lint", "--out", tmp_path / "ws")
     assert shown.returncode == 1
     assert "step report (the last) failed: report.html: no space left" in shown.stderr

@@ -4,7 +4,7 @@ import pytest
 
 from prophase.papers.claims import VERDICTS, PublishedClaim, claims_of, counts_of
 from prophase.papers.mlaas import mlaas_rows
-from prophase.papers.report import reproduction_report
+from prophase.papers.report import reproduction_result
 from prophase.papers.sources import (
     CONTENTS,
     DRAWING,
@@ -15,7 +15,7 @@ from prophase.papers.sources import (
     pieces_of,
 )
 from prophase.papers.stand_ins import also, openb_stand_in, pai_sim_stand_in
-from prophase.study.report.document import to_dict
+from prophase.result.json_form import to_dict
 
 
 def test_real_data_are_looked_for_where_the_variable_points(
@@ -39,10 +39,10 @@ def test_without_data_every_statement_has_a_verdict_and_none_claims_to_be_reprod
 ) -> None:
     claims = claims_of(name, rows())
     assert {claim.verdict for claim in claims} <= set(VERDICTS) - {"reproduced", "contradicted"}
-    report = reproduction_report(name, claims, data=[], real=False, command="prophase reproduce")
+    report = reproduction_result(name, claims, data=[], real=False, command="prophase reproduce")
     assert sum(counts_of(claims).values()) == len(claims)
     assert report.not_valid_for
-    assert to_dict(report)["findings"]
+    assert to_dict(report)["sections"]
     assert all(pieces_of(name, claim) for claim in claims)
     assert "-" not in [row["verdict"] for row in contents_of(name, claims)]
 

@@ -8,21 +8,21 @@ import pandas as pd
 import pytest
 
 from prophase.errors import MissingFileError
-from prophase.plots.report.writing import write_report
+from prophase.plots.result_files import write_report
 from prophase.plots.result_folder import redraw
 from prophase.plots.sweep import write_sweep
+from prophase.result import Result
+from prophase.result.json_form import read_result
 from prophase.sim import Workload
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.results import SavedSweep, read_sweep, save_sweep
 from prophase.sim.sweep.runner import run_sweep
-from prophase.study.report.document import read_report
-from prophase.study.report.report import Report
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """A folder with a report and a sweep, at other depths."""
-    write_report(Report("Sizing", question="How much?"), tmp_path / "one")
+    write_report(Result("sizing", "Sizing", question="How much?"), tmp_path / "one")
     jobs = pd.DataFrame({"submit_s": np.arange(300) * 600.0, "duration_s": 4500.0})
     jobs["job_id"], jobs["request_gpus"] = jobs.index.astype(str), 1.0
     plan = SweepPlan(["1x6", "1x8"], {"order": ["fifo", "shortest"]}, seeds=2, block_h=6.0)
@@ -47,12 +47,12 @@ def test_everything_below_a_folder_is_written_anew_without_the_trace(results: Pa
 
 
 def test_the_report_of_a_sweep_names_the_best_and_the_front(results: Path) -> None:
-    report = read_report(results / "deep" / "sweep" / "report.json")
+    report = read_result(results / "deep" / "sweep" / "report.json")
     assert "1x8" in report.answer
-    assert any("Pareto front" in text for text in report.findings[0].text)
+    assert any("Pareto front" in text for text in report.section("ranked").texts)
     assert "A remark." in report.limits
-    assert report.reproduce is not None
-    assert report.reproduce.command == "sweep it"
+    assert report.provenance is not None
+    assert report.provenance.command == "sweep it"
 
 
 def test_a_damaged_result_is_named_and_stops_no_other(results: Path) -> None:

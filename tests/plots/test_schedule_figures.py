@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 from matplotlib import _pylab_helpers
 
-from prophase.plots.page import render
-from prophase.plots.schedule_figures import schedule_figures, write_schedule_figures
+from prophase.plots.illustrations import with_schedule_figures
+from prophase.plots.result_files import page_html, write_figures
+from prophase.plots.schedule_figures import schedule_figures
 from prophase.plots.schedule_gantt import gantt
-from prophase.plots.schedule_page import schedule_page
+from prophase.result import Result
 from prophase.sim import Cluster, Schedule, Workload, simulate
+from prophase.sim.schedule_result import schedule_result
 
 
 def busy(cluster: str | Cluster, count: int = 150, **columns: object) -> Schedule:
@@ -32,8 +34,12 @@ def busy(cluster: str | Cluster, count: int = 150, **columns: object) -> Schedul
     return simulate(Workload.from_jobs(jobs), machines)
 
 
+def told(schedule: Schedule, clock: str = "") -> Result:
+    return with_schedule_figures(schedule_result(schedule), schedule, clock=clock)
+
+
 def test_a_busy_cluster_of_several_types_has_every_figure() -> None:
-    figures = {one.name: one.figure for one in schedule_figures(busy("2x4 V100, 2x2 T4"))}
+    figures = {one.key: one.figure for one in schedule_figures(busy("2x4 V100, 2x2 T4"))}
     assert list(figures) == ["states", "states-by-type", "queue", "waits", "nodes"]
     for name, figure in figures.items():
         assert figure.axes[0].get_title(loc="left"), name
@@ -66,7 +72,7 @@ def test_a_large_cluster_becomes_a_heat_map_of_groups_of_nodes() -> None:
 def test_a_log_without_gpus_is_drawn_by_cores() -> None:
     cores = Cluster.uniform(10, 0, cpu_cores=4.0)
     schedule = busy(cores, request_gpus=0.0, request_cpu_cores=2.0)
-    figures = {one.name: one.figure for one in schedule_figures(schedule, clock="unix")}
+    figures = {one.key: one.figure for one in schedule_figures(schedule, clock="unix")}
     assert figures["states"].axes[0].get_ylabel() == "cores"
     assert "nodes" in figures
 
@@ -74,34 +80,33 @@ def test_a_log_without_gpus_is_drawn_by_cores() -> None:
 def test_what_nodes_do_not_state_is_not_drawn() -> None:
     schedule = busy(Cluster.uniform(2, 0), request_gpus=0.0, request_cpu_cores=2.0)
     assert list(schedule_figures(schedule)) == []
-    assert "No job waited." in render(schedule_page(schedule))
+    assert "No job waited." in page_html(told(schedule))
 
 
 def test_the_page_tells_numbers_classes_and_command() -> None:
     schedule = busy("2x4")
     found = schedule.metrics(by="user", prices={"gpu_hour": 2.0, "currency": "EUR"})
-    text = render(schedule_page(schedule, found, clock="unix", about={"command": "prophase <x>"}))
+    text = page_html(with_schedule_figures(schedule_result(schedule, found), schedule, by="user"))
     assert "&lt;bob&gt; &amp; co" in text
     assert "By user" in text
     assert "jain_slowdown" in text
     assert "EUR" in text
-    assert "prophase &lt;x&gt;" in text
     assert text.count("<figure>") == 4
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_tiny_schedules_draw_without_a_warning(count: int) -> None:
-    render(schedule_page(busy("1x2", count, duration_s=0.0)))
-    render(schedule_page(busy("1x2", count)))
+    page_html(told(busy("1x2", count, duration_s=0.0)))
+    page_html(told(busy("1x2", count)))
 
 
 def test_a_page_stays_small_whatever_the_number_of_jobs() -> None:
-    sizes = [len(render(schedule_page(busy("20x8", count)))) for count in (500, 5000)]
+    sizes = [len(page_html(told(busy("20x8", count)))) for count in (500, 5000)]
     assert sizes[1] < 1.5 * sizes[0] + 100_000
 
 
 def test_figures_are_written_as_png_and_svg(tmp_path: Path) -> None:
-    names = write_schedule_figures(busy("2x4"), tmp_path / "figures")
+    names = write_figures(told(busy("2x4")), tmp_path / "figures")
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
         f"{name}.{ending}" for name in names for ending in ("png", "svg")
     }

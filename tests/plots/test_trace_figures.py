@@ -11,12 +11,18 @@ import pytest
 from matplotlib import _pylab_helpers
 
 from prophase.errors import StorageError
-from prophase.plots.page import render
+from prophase.plots.illustrations import with_trace_figures
+from prophase.plots.result_files import page_html, write_figures
 from prophase.plots.style import save
-from prophase.plots.trace_figures import trace_figures, write_figures
-from prophase.plots.trace_page import trace_page
+from prophase.plots.trace_figures import trace_figures
+from prophase.result import Result
 from prophase.trace import Trace
 from prophase.trace.describe.description import Description, describe
+from prophase.trace.describe.description_result import description_result
+
+
+def told(found: Description, command: str = "") -> Result:
+    return with_trace_figures(description_result(found, command=command), found)
 
 
 def jobs(count: int = 600) -> pd.DataFrame:
@@ -57,7 +63,7 @@ def found() -> Description:
 
 def test_every_part_of_a_full_description_has_its_figures(found: Description) -> None:
     before = dict(mpl.rcParams)
-    figures = {item.name: item.figure for item in trace_figures(found)}
+    figures = {item.key: item.figure for item in trace_figures(found)}
     assert list(figures) == [
         "arrivals-over-time",
         "arrivals-by-hour",
@@ -91,7 +97,7 @@ def test_every_part_of_a_full_description_has_its_figures(found: Description) ->
 
 
 def test_the_page_of_a_trace_tells_numbers_hash_version_and_command(found: Description) -> None:
-    text = render(trace_page(found, command="prophase describe <here>"))
+    text = page_html(told(found, command="prophase describe <here>"))
     assert "&lt;ctr&gt; &amp; co" in text
     assert found.data_hash in text
     assert "prophase describe &lt;here&gt;" in text
@@ -102,7 +108,7 @@ def test_the_page_of_a_trace_tells_numbers_hash_version_and_command(found: Descr
 
 def test_the_page_of_a_poor_trace_says_what_is_missing_and_why() -> None:
     poor = describe(Trace({"jobs": pd.DataFrame({"job_id": ["a"]})}, "test", "0" * 64))
-    text = render(trace_page(poor))
+    text = page_html(told(poor))
     assert "What could not be computed" in text
     assert "no submit times" in text
 
@@ -110,13 +116,13 @@ def test_the_page_of_a_poor_trace_says_what_is_missing_and_why() -> None:
 @pytest.mark.parametrize("count", [1, 2, 25])
 def test_small_traces_draw_without_a_warning(count: int) -> None:
     small = describe(Trace({"jobs": jobs(30).tail(count)}, "test", "0" * 64))
-    render(trace_page(small))
+    page_html(told(small))
 
 
 def test_figures_are_written_as_png_and_svg(tmp_path: Path) -> None:
     few = jobs(40)[["job_id", "duration_s"]]
     small = describe(Trace({"jobs": few}, "test", "0" * 64), laws=False)
-    names = write_figures(small, tmp_path / "figures")
+    names = write_figures(told(small), tmp_path / "figures")
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
         f"{name}.{ending}" for name in names for ending in ("png", "svg")
     }
@@ -125,7 +131,7 @@ def test_figures_are_written_as_png_and_svg(tmp_path: Path) -> None:
 def test_a_figure_is_the_same_bytes_every_time(found: Description, tmp_path: Path) -> None:
     for folder in ("one", "two"):
         item = next(trace_figures(found))
-        save(item.figure, tmp_path / folder, item.name, formats=["svg"])
+        save(item.figure, tmp_path / folder, item.key, formats=["svg"])
     one, two = (tmp_path / folder / "arrivals-over-time.svg" for folder in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
 
@@ -134,4 +140,4 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     small = describe(Trace({"jobs": jobs(40)}, "test", "0" * 64), laws=False)
     with pytest.raises(StorageError, match="file"):
-        write_figures(small, tmp_path / "file" / "below")
+        write_figures(told(small), tmp_path / "file" / "below")

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.plots.page import render
-from prophase.plots.validation import validation_figures, validation_page
+from prophase.plots.result_files import page_html
+from prophase.plots.validation import validation_figures
 from prophase.sim import Cluster, Workload, simulate
+from prophase.sim.validation.result import validation_result
 from prophase.sim.validation.wait_validation import Validation, validate, without_outcomes
 
 
@@ -23,7 +24,7 @@ def found() -> Validation:
 
 
 def test_the_figures_show_both_sides(found: Validation) -> None:
-    drawn = {name: figure for name, _, figure in validation_figures(found)}
+    drawn = {one.key: one.figure for one in validation_figures(found)}
     assert list(drawn) == ["wait-distributions", "wait-quantiles"]
     labels = [line.get_label() for line in drawn["wait-distributions"].axes[0].lines]
     assert labels == ["observed", "simulated"]
@@ -33,11 +34,12 @@ def test_the_figures_show_both_sides(found: Validation) -> None:
 
 
 def test_the_page_says_what_the_simulation_is_valid_for(found: Validation) -> None:
-    text = render(validation_page(found, command="prophase validate ws"))
+    result = validation_result(found).illustrated(lambda: validation_figures(found))
+    text = page_html(result)
     assert "Not valid." in text
     assert "not valid for the mean wait" in text.replace("&#x27;", "'")
     assert "Limits: mean off by 15" in text
-    assert "prophase validate ws" in text
+    assert text.count("<figure>") == 2
 
 
 def test_nobody_waiting_is_drawn_too(found: Validation) -> None:

@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from prophase.plots.page import render
-from prophase.plots.why import figures, why_page
+from prophase.plots.illustrations import with_why_figures
+from prophase.plots.result_files import page_html
+from prophase.plots.why import why_figures
 from prophase.sim import Cluster, Workload
 from prophase.sim.why.explanation import why
+from prophase.sim.why.result import why_result
 
 
 def answer(queue: str = "strict", cluster: str = "2x4 V100, 1x4"):
@@ -18,25 +20,26 @@ def answer(queue: str = "strict", cluster: str = "2x4 V100, 1x4"):
 
 
 def test_every_part_of_an_answer_has_its_figure():
-    drawn = figures(answer())
+    drawn = {one.key: one.figure for one in why_figures(answer())}
     assert list(drawn) == ["causes", "classes", "blockers", "idle_0", "idle_1"]
-    labels = [tick.get_text() for tick in drawn["causes"][0].axes[0].get_yticklabels()]
+    labels = [tick.get_text() for tick in drawn["causes"].axes[0].get_yticklabels()]
     assert "order\nwhoever fits may start" in labels
-    assert drawn["idle_1"][0].axes[0].get_title(loc="left") == "Idle GPUs"
+    assert drawn["idle_1"].axes[0].get_title(loc="left") == "Idle GPUs"
 
 
 def test_without_waits_only_idle_gpus_are_drawn_and_the_page_still_stands():
     idle = answer("skip", "300x4")
-    assert list(figures(idle)) == ["idle_0"]
-    assert "Nobody waits" in render(why_page(idle, {}))
+    assert [one.key for one in why_figures(idle)] == ["idle_0"]
+    assert "Nobody waits" in page_html(with_why_figures(why_result(idle), idle))
 
 
 def test_the_page_shows_shares_beside_effects_and_says_what_causes_mean():
-    text = render(why_page(answer(), {"source": "<mine>"}))
+    found = answer()
+    text = page_html(with_why_figures(why_result(found), found))
     for words in (
         "Causes and effects",
         "at_root_pct",
         "What the jobs in the way lacked",
-        "&lt;mine",
+        "Idle GPUs",
     ):
         assert words in text

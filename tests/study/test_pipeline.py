@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from prophase.errors import StorageError
+from prophase.result.json_form import to_dict
 from prophase.study import pipeline as running
 from prophase.study.pipeline import StepFailedError, StudyResult, Watching, run_study
 from prophase.study.plan import StudyPlan
-from prophase.study.report.document import to_dict
 from prophase.study.steps import registry as steps
 from prophase.study.steps.cache import held_alone
 from prophase.study.steps.context import StepContext, StepOutcome
@@ -50,9 +50,9 @@ def test_a_study_goes_from_a_file_to_a_proven_advice(plan: StudyPlan, tmp_path: 
     assert found.results["proof"]["verdict"]["outcome"] == "pass"
     assert (found.folder / "advice.json").is_file()
     document = to_dict(found.report)
-    assert document["reproduce"]["settings"]["seeds"] == 2
-    assert document["reproduce"]["seeds"] == {"all steps": 0}
-    assert document["verdict"] == "good"
+    assert document["provenance"]["settings"]["seeds"] == 2
+    assert document["provenance"]["seeds"] == {"all steps": 0}
+    assert document["tone"] == "good"
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -148,7 +148,7 @@ def test_what_the_trace_lacks_is_named_and_the_rest_goes_on(
     assert "memory_peak_gib" in found.cannot["sizing"]
     assert "memory_peak_gib" in found.cannot["proof"]
     assert "list of nodes" in found.cannot["schedules"]
-    assert "What could not be done" in [one.title for one in found.report.findings]
+    assert "What could not be done" in [one.title for one in found.report.all_sections()]
 
 
 def test_a_full_disk_while_a_result_is_kept_names_the_step(
@@ -180,7 +180,7 @@ def test_a_defect_in_the_report_leaves_all_steps_kept(
     def broken(*_: object, **__: object) -> None:
         raise KeyError("jobs")
 
-    monkeypatch.setattr(running, "study_report", broken)
+    monkeypatch.setattr(running, "study_result", broken)
     with pytest.raises(StepFailedError, match=r"step report \(the last\).* kept: import, lint"):
         run(replace(plan, steps=("lint",)), tmp_path / "ws")
 
@@ -229,7 +229,7 @@ def test_nothing_passes_on_data_that_look_wrong(
         jobs[column] *= 1024
     jobs.to_csv(trace, index=False)
     found = run(replace(plan, cluster=None), tmp_path / "ws")
-    assert found.report.verdict != "good"
+    assert found.report.tone != "good"
     assert "data look wrong" in found.report.answer
     assert any("memory-unit" in said for said in found.report.limits)
 

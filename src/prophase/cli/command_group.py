@@ -26,7 +26,9 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        forget_provenance(seed=ctx.params.get("seed"))
+        forget_provenance(
+            seed=ctx.params.get("seed"), command=ctx.command_path, help=self.help or ""
+        )
         return super().invoke(ctx)
 
 

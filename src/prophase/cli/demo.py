@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,22 +14,22 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
-    emit,
     finite,
     progress_bar,
     say,
+    show_result,
     typed_command,
 )
 from prophase.cli.shared_options import SeedOption
 from prophase.errors import MissingExtraError
+from prophase.result import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prophase.cli.demo_data import DemoSize
+    from prophase.result import Answer, Result, Section
     from prophase.study.pipeline import StepDone, StudyResult
-    from prophase.study.report.parts import Answer
-    from prophase.study.report.report import Finding, Report
     from prophase.study.steps.registry import StudyStep
 
 #: the report, where a newcomer finds it
@@ -66,35 +66,34 @@ def command(
     `prophase demo --serve`, and open the address it prints.
     """
     from prophase.cli.demo_data import FULL, QUICK
-    from prophase.plots.report.page import report_page
 
     with progress_bar() as show:
         found, report = make_demo(folder, QUICK if quick else FULL, seed, show)
     page = folder / PAGE
-    emit(
-        [{"question": one.question, "answer": _in_short(one)} for one in report.answers],
-        format,
-        document=finite(
-            {
-                "report": str(page),
-                "answers": [asdict(one) for one in report.answers],
-                **found.to_dict(),
-            }
-        ),
-        remarks=_closing(found, page, folder),
-        page=lambda: report_page(report),
+    rows = [{"question": one.question, "answer": _in_short(one)} for one in report.answers]
+    values = {
+        "report": str(page),
+        "answers": [asdict(one) for one in report.answers],
+        **found.to_dict(),
+    }
+    told = replace(
+        report,
+        tables=[Table("answers", rows)],
+        notes=_closing(found, page, folder),
+        values=finite(values),
     )
+    show_result(told, format)
     if serve:
         _serve(folder)
 
 
 def make_demo(
     folder: Path, size: DemoSize, seed: int, show: Callable[[str, float | None], None]
-) -> tuple[StudyResult, Report]:
+) -> tuple[StudyResult, Result]:
     """Fill a workspace with all that the demo shows: tables, models, requests and reports."""
     from prophase.cli.demo_data import make_tables, refuse_other_tables
-    from prophase.cli.demo_report import demo_report
-    from prophase.plots.report.writing import write_report
+    from prophase.cli.demo_report import demo_result
+    from prophase.plots.result_files import write_report
 
     refuse_other_tables(folder)
     total = _FIRST + len(size.plan["steps"]) + _LAST
@@ -109,17 +108,17 @@ def make_demo(
         _learn_profiles(folder, seed, show)
     found = _study(folder, size, seed, total, show)
     say(f"{total - 2}/{total}  phases: what containers do now tells what they do next")
-    phases: Finding | None = None
+    phases: Section | None = None
     try:
-        from prophase.cli.demo_report import phase_finding
+        from prophase.cli.demo_report import phase_section
 
-        phases = phase_finding(usage, folder, seed)
+        phases = phase_section(usage, folder, seed)
     except MissingExtraError as cause:
         say(f"     left out: {cause}")
     say(f"{total - 1}/{total}  models: what new jobs are answered from")
     _learn(folder, seed, show)
     say(f"{total}/{total}  report: what to attach to a decision")
-    report = demo_report(found, phases, folder, typed_command())
+    report = demo_result(found, phases, folder, typed_command())
     page = write_report(report, folder / "reports" / "demo")
     shutil.copyfile(page, folder / PAGE)
     return found, report

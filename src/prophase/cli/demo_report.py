@@ -10,28 +10,26 @@ from typing import TYPE_CHECKING, Any
 from prophase import units
 from prophase.cli.output import as_typed
 from prophase.plural import counted
+from prophase.result import NextStep, Picture, Result, Section, Table
 from prophase.trace.workspace_paths import PHASES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from prophase.study.pipeline import StudyResult
-    from prophase.study.report.parts import Step
-    from prophase.study.report.report import Finding, Report
 
 
-#: findings that are left to the study's own report: a newcomer asks for them last
-_LEFT_OUT = ("Task by task", "Beside the NSDI 2022 study of PAI", "How good the predictions are",
-             "What to measure next")  # fmt: skip
+#: sections that are left to the study's own report: a newcomer asks for them last
+_LEFT_OUT = ("tasks", "published", "scores", "next")
 
 
-def demo_report(found: StudyResult, phases: Finding | None, folder: Path, command: str) -> Report:
+def demo_result(found: StudyResult, phases: Section | None, folder: Path, command: str) -> Result:
     """Return the study's report as a story, with steps to the user's own data."""
     from prophase.study.study_findings import in_order
 
     report = found.report
-    known = [*report.findings, *([phases] if phases is not None else [])]
-    assert report.reproduce is not None
+    known = [*report.all_sections(), *([phases] if phases is not None else [])]
+    assert report.provenance is not None
     return replace(
         report,
         title="A cluster, its waste, and a recommendation put to the proof",
@@ -39,7 +37,7 @@ def demo_report(found: StudyResult, phases: Finding | None, folder: Path, comman
         "A synthetic GPU cluster like Alibaba's PAI; the same commands answer for your own jobs.",
         answer=_answer(found) or report.answer,
         data=[replace(one, kind="synthetic") for one in report.data],
-        findings=[one for one in in_order(known) if one.title not in _LEFT_OUT],
+        sections=[one for one in in_order(known) if one.key not in _LEFT_OUT],
         limits=[
             "The jobs are synthetic: their shape follows published figures of Alibaba's PAI, but "
             "no number here is about a real cluster.",
@@ -49,8 +47,8 @@ def demo_report(found: StudyResult, phases: Finding | None, folder: Path, comman
             "down beside others although its mean fits.",
             *report.limits,
         ],
-        apply=_steps(found, folder),
-        reproduce=replace(report.reproduce, command=command),
+        next_steps=_steps(found, folder),
+        provenance=replace(report.provenance, command=command),
     )
 
 
@@ -91,20 +89,18 @@ def limits_held(found: StudyResult) -> str:
     return f"The limits hold: {limits}. Ranges are 95 % intervals."
 
 
-def _steps(found: StudyResult, folder: Path) -> list[Step]:
+def _steps(found: StudyResult, folder: Path) -> list[NextStep]:
     """Return what to type next: own data, the dashboard, the recommendation."""
-    from prophase.study.report.parts import Step
-
     place = as_typed(folder)
     proof: dict[str, Any] = found.results.get("proof", {})
     task = next((one["task"] for one in proof.get("tasks", ())), "TASK")
     return [
-        Step("Study your own history: CSV, Slurm, Kubernetes, Nextflow and many public traces.",
+        NextStep("Study your own history: CSV, Slurm, Kubernetes, Nextflow and many public traces.",
              "prophase import list\nprophase study my-trace.csv --cluster nodes.csv"),
-        Step("Look at this workspace in a browser.", f"prophase serve {place}"),
-        Step("See the history, the distribution and the ladder behind one recommendation.",
+        NextStep("Look at this workspace in a browser.", f"prophase serve {place}"),
+        NextStep("See the history, the distribution and the ladder behind one recommendation.",
              f"prophase size {place} --resource gpu --explain {quote(task)}"),
-        Step("Write the recommendations in the form your system reads.",
+        NextStep("Write the recommendations in the form your system reads.",
              f"prophase size {place} --resource gpu --export kubernetes"),
     ]  # fmt: skip
 
@@ -113,13 +109,11 @@ def _steps(found: StudyResult, folder: Path) -> list[Step]:
 _PHASES, _WINDOW = 6, 5
 
 
-def phase_finding(usage: pd.DataFrame, folder: Path, seed: int) -> Finding:
+def phase_section(usage: pd.DataFrame, folder: Path, seed: int) -> Section:
     """Find the phases of the containers, keep the model, and tell of one container."""
     from prophase.phase.detector import PhaseDetector
     from prophase.plain import finite
     from prophase.plots.phase_series import plot_series_with_phases
-    from prophase.study.report.parts import ResultTable
-    from prophase.study.report.report import Finding
 
     detector = PhaseDetector(n_phases=_PHASES, window=_WINDOW, random_state=seed).fit(usage)
     target = folder / PHASES
@@ -135,13 +129,14 @@ def phase_finding(usage: pd.DataFrame, folder: Path, seed: int) -> Finding:
     told = ["phase", "metric", "share_pct", "mean", "q05", "q95"]
     rows = finite(detector.statistics_[told].to_dict("records"))
     containers = usage["series_id"].nunique()
-    return Finding(
+    return Section.told(
+        "phases",
         "What jobs do while they run",
         [
             f"{counted(containers, 'container')} go through {detector.n_phases_} phases that come "
             "back. A phase tells what is used now and what comes next, so that an allocation can "
             "change before the use does.",
         ],
-        [ResultTable(rows, "What is used in each phase", folded=True)],
-        figures=[("phases", f"Container {first}: its phases above what it uses.", figure)],
+        [Table("phases", rows, "What is used in each phase", folded=True)],
+        [Picture("phases", figure, f"Container {first}: its phases above what it uses.")],
     )

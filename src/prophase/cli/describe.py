@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,19 +11,15 @@ from prophase import units
 from prophase.cli.output import (
     Format,
     FormatOption,
-    emit,
+    as_typed,
     progress_bar,
-    say,
-    text_table,
+    show_result,
     typed_command,
+    write_figures,
+    write_page,
 )
 from prophase.cli.shared_options import FiguresOption, PageOption, SeedOption, ShortBelowOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
-from prophase.plural import counted
-
-if TYPE_CHECKING:
-    from prophase.plots.page import Page
-    from prophase.trace.describe.description import Description
 
 
 def command(
@@ -55,7 +50,9 @@ def command(
     `prophase describe ws --format json | jq .service_laws.fits[0]`
     """
     from prophase.cli.provenance import open_trace
+    from prophase.plots.illustrations import with_trace_figures
     from prophase.trace.describe.description import describe
+    from prophase.trace.describe.description_result import description_result
 
     short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")
     for target in (page, figures):
@@ -71,47 +68,13 @@ def command(
             laws=laws,
             random_state=seed,
         )
-        written = []
-        if page is not None:
-            progress("drawing the page", None)
-            written.append(_write_page(found, page))
-        if figures is not None:
-            progress("drawing the figures", None)
-            written += _write_figures(found, figures)
-    _print(found, format, path)
-    for line in written:
-        say(line)
-
-
-def _print(found: Description, format: Format, path: Path) -> None:
-    if format not in (Format.table, Format.csv):
-        emit([], format, document=found.to_dict(), page=lambda: _page(found))
-        return
-    if format is Format.csv:
-        from prophase.trace.describe.description import flat_rows
-
-        emit(list(flat_rows(found.to_dict())), format)
-        return
-    from prophase.trace.describe.chapters import chapters_of
-
-    tables = ", ".join(f"{name} {rows:,}" for name, rows in found.tables.items())
-    typer.echo(f"{found.source}: {tables} rows; data {found.data_hash[:12]}")
-    silent = []
-    for chapter in chapters_of(found):
-        if chapter.silent:
-            silent.append(f"{chapter.title}: not computable: {chapter.silent}.")
-            continue
-        typer.echo(f"\n{chapter.title}")
-        for sentence in chapter.sentences:
-            typer.echo(f"  {sentence}")
-        for table in chapter.tables:
-            typer.echo(f"\n  {table.caption}")
-            for line in text_table(table.rows):
-                typer.echo(f"  {line}")
-    typer.echo("")
-    for line in silent:
-        typer.echo(line)
-    typer.echo(f"Next: prophase describe {shlex.quote(str(path))} --page report.html")
+        result = with_trace_figures(description_result(found, command=typed_command()), found)
+    more = f"Next: prophase describe {as_typed(path)} --page report.html"
+    show_result(result.noted(more), format)
+    if page is not None:
+        write_page(result, page)
+    if figures is not None:
+        write_figures(result, figures)
 
 
 def _refuse_bad_target(target: Path | None, *, is_folder: bool) -> None:
@@ -126,23 +89,3 @@ def _refuse_bad_target(target: Path | None, *, is_folder: bool) -> None:
         raise ParameterError(f"--page {target}: is a folder. Name a file, such as report.html.")
     if not is_folder and not target.resolve().parent.is_dir():
         raise ParameterError(f"--page {target}: the folder {target.parent} does not exist.")
-
-
-def _page(found: Description) -> Page:
-    from prophase.plots.trace_page import trace_page
-
-    return trace_page(found, command=typed_command())
-
-
-def _write_page(found: Description, target: Path) -> str:
-    from prophase.plots.page import write_page
-
-    write_page(_page(found), target)
-    return f"Wrote {target}."
-
-
-def _write_figures(found: Description, folder: Path) -> list[str]:
-    from prophase.plots.trace_figures import write_figures
-
-    names = write_figures(found, folder)
-    return [f"Wrote {counted(len(names), 'figure')} to {folder}: {', '.join(names)}."]

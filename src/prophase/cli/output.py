@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from prophase import units
-from prophase.cli.provenance import with_recorded_provenance
+from prophase.cli.provenance import command_asked, with_recorded_provenance
 from prophase.cli.settings import Formerly
 from prophase.plain import finite as finite
-
-if TYPE_CHECKING:
-    from prophase.plots.page import Page
+from prophase.plural import counted
+from prophase.result import Provenance, Result, Row, Table
 
 
 class Format(StrEnum):
@@ -45,65 +43,103 @@ _WORKSPACE = typer.Option(
 )
 WorkspaceOption = Annotated[Path, _WORKSPACE, Formerly("--history")]
 OptionalWorkspace = Annotated[Path | None, _WORKSPACE, Formerly("--history")]
-Row = Mapping[str, Any]
+
+
+def show_result(result: Result, format: Format) -> None:
+    """Write a result: as tables with notes, as data, or as a self-contained page.
+
+    JSON and YAML have its values, told with data hash, seed and version; a result without
+    values is a list of rows there.
+    """
+    if format in (Format.json, Format.yaml):
+        bare = result.values is None
+        whole = list(result.rows) if bare else with_recorded_provenance(result.values or {})
+        text = json.dumps(finite(whole), indent=2, allow_nan=False)
+        typer.echo(text if format is Format.json else _yaml(text))
+    elif format is Format.html:
+        from prophase.plots.result_files import page_html
+
+        typer.echo(page_html(completed(result)), nl=False)
+    elif format is Format.markdown:
+        from prophase.result import markdown
+
+        typer.echo(markdown.render(completed(result)), nl=False)
+    elif format is Format.csv:
+        from prophase.result import csv_form
+
+        typer.echo(csv_form.render(result), nl=False)
+    else:
+        from prophase.result.terminal import lines
+
+        for line in lines(result):
+            typer.echo(line)
+
+
+def write_page(result: Result, target: Path) -> None:
+    """Write the page of a result and say so."""
+    from prophase.plots import result_files
+
+    result_files.write_page(completed(result), target)
+    say(f"Wrote {target}.")
+
+
+def write_figures(result: Result, folder: Path) -> None:
+    """Write the figures of a result and say so."""
+    from prophase.plots import result_files
+
+    names = result_files.write_figures(result, folder)
+    say(f"Wrote {counted(len(names), 'figure')} to {folder}: {', '.join(names)}.")
+
+
+def write_report(result: Result, folder: Path) -> None:
+    """Write the report of a result, as page, Markdown and JSON, and say so."""
+    from prophase.plots import result_files
+
+    say(f"Wrote {result_files.write_report(completed(result), folder)}.")
+
+
+def completed(result: Result) -> Result:
+    """Return a result for a page: with the command that made it, its data and its seed.
+
+    One without a title gets those of the command's help.
+    """
+    title, question = (result.title, result.question) if result.title else command_asked()
+    origin = with_recorded_provenance({})
+    about = {"seed": origin.get("seed"), "data hash": origin.get("data_hash")}
+    told = {name: str(value) for name, value in about.items() if value not in (None, "")}
+    values = result.values
+    if values is not None:
+        values = finite(values)
+    return replace(
+        result,
+        title=title,
+        question=question,
+        values=values,
+        provenance=result.provenance or Provenance(typed_command(), about=told),
+    )
 
 
 def emit(
     rows: Sequence[Row],
     format: Format,
     *,
-    document: Mapping[str, Any] | None = None,
+    document: Mapping[str, object] | None = None,
     remarks: Sequence[str] = (),
-    page: Callable[[], Page] | None = None,
 ) -> None:
-    """Write a result: as a table with remarks, as data, or as a self-contained page.
+    """Write rows, the whole answer and remarks as a result."""
+    show_result(Result("", tables=[Table("rows", rows)], notes=remarks, values=document), format)
 
-    ``document`` is the whole result for JSON and YAML, told with data hash, seed and version;
-    without it they list the rows. ``page``
-    makes the page of a result that has one of its own; any other gets a plain one.
-    """
-    if format in (Format.json, Format.yaml):
-        whole: Any = with_recorded_provenance(document) if document is not None else list(rows)
-        text = json.dumps(finite(whole), indent=2, allow_nan=False)
-        typer.echo(text if format is Format.json else _yaml(text))
-    elif format in (Format.html, Format.markdown):
-        from prophase.cli.result_page import page_text, plain_page
 
-        whole = None if document is None else with_recorded_provenance(document)
-        shown = page() if page is not None else plain_page(rows, whole, remarks, typed_command())
-        typer.echo(page_text(shown, markdown=format is Format.markdown), nl=False)
-    elif format is Format.csv:
-        writer = csv.DictWriter(sys.stdout, _columns(rows), lineterminator="\n", restval="")
-        writer.writeheader()
-        writer.writerows(rows)
-    else:
-        for line in text_table(rows):
-            typer.echo(line)
-        if remarks:
-            typer.echo("\n" + "\n".join(remarks) if rows else "\n".join(remarks))
+def text_table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    from prophase.result.terminal import table_lines
+
+    return table_lines(Table("rows", rows))
 
 
 def say(text: str) -> None:
     """Tell the user something that is not the result."""
     typer.echo(text, err=True)
-
-
-def text_table(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield lines of aligned columns: numbers to the right, text to the left."""
-    if not rows:
-        return
-    columns = _columns(rows)
-    cells = [[units.cell(row.get(column)) for column in columns] for row in rows]
-    numeric = [all(_is_number(row.get(c)) for row in rows) for c in columns]
-    widths = [
-        max(len(column), *(len(line[i]) for line in cells)) for i, column in enumerate(columns)
-    ]
-    for line in [columns, *cells]:
-        aligned = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, numeric, strict=True)
-        ]
-        yield "  ".join(aligned).rstrip()
 
 
 @contextmanager
@@ -154,11 +190,3 @@ def _yaml(text: str) -> str:
     import yaml
 
     return str(yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True)).rstrip()
-
-
-def _columns(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(column for row in rows for column in row))
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

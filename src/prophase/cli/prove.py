@@ -13,10 +13,10 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     OptionalWorkspace,
-    emit,
     progress_bar,
-    say,
+    show_result,
     typed_command,
+    write_report,
 )
 from prophase.cli.replay_options import ByOption, ClusterOption, PolicySettings
 from prophase.cli.shared_options import PricesOption, ReportOption, ResampleSettings
@@ -30,15 +30,11 @@ from prophase.cli.sizing_options import (
 )
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError
-from prophase.plain import finite
-from prophase.plural import counted
 
 if TYPE_CHECKING:
     from prophase.sizing.recommender import Gate
     from prophase.study.proof.candidate import Candidate
-    from prophase.study.proof.proof import Proof
     from prophase.study.proof.verdict import Limits
-    from prophase.study.report.report import Report
     from prophase.trace.trace_tables import Trace
 
 
@@ -122,10 +118,10 @@ def command(
 
     `prophase prove ws --risk 0.5% --cluster '20x0 64c 512g' --prices prices.toml --report proof`
     """
-    from prophase.plots.report.page import report_page
-    from prophase.plots.report.writing import write_report
+    from prophase.result import DataUsed
     from prophase.study.cluster import machines
     from prophase.study.proof.prover import prove
+    from prophase.study.proof.report import proof_result
     from prophase.workers import parse_workers
 
     limits, gate, seed = wanted.limits(), kept.gate(), runs.seed
@@ -155,16 +151,11 @@ def command(
             workers=parse_workers(runs.workers),
             show=show,
         )
-    document = {"history": str(where), "data_hash": trace.data_hash, **proof.to_dict()}
-    emit(
-        proof.rows(),
-        format,
-        document=document,
-        remarks=_remarks(proof, cluster),
-        page=lambda: report_page(_told(proof, trace, where, advice)),
-    )
+    data = DataUsed(str(where), len(trace.jobs), trace.data_hash, dropped=proof.left_out)
+    result = proof_result(proof, data=data, command=typed_command(), advice_file=str(advice))
+    show_result(result, format)
     if report is not None:
-        say(f"Wrote {write_report(_told(proof, trace, where, advice), report)}.")
+        write_report(result, report)
     raise typer.Exit(0 if proof.verdict.outcome == "pass" else 1)
 
 
@@ -199,45 +190,3 @@ def _kind(
     if text == "auto":
         return choose_kinds(trace.jobs, resource=resource, gate=gate)
     return tuple(one.strip() for one in text.split(","))
-
-
-def _remarks(proof: Proof, cluster: str | None) -> list[str]:
-    from prophase.study.proof.prover import NO_CLUSTER
-
-    said = [
-        f"{proof.advised_jobs:,} of {proof.jobs:,} jobs follow the recommendation; "
-        f"{proof.saving.value:.1%} of the {proof.totals[0].name} saved, "
-        f"{finite(100 * proof.predicted) or 0:.1f} % were predicted; {proof.retries:,} retries.",
-    ]
-    if proof.splits is not None:
-        said.append(proof.splits.sentence())
-    if proof.replays is None:
-        can = cluster is None and proof.why_no_replay == NO_CLUSTER
-        said.append(f"No waits: {proof.why_no_replay}." + (" Use --cluster." if can else ""))
-    else:
-        said += proof.replays.notes
-    if proof.losers:
-        named = ", ".join(f"{one.task} ({one.saved_h:,.2f})" for one in proof.losers[:5])
-        more = f" and {len(proof.losers) - 5} more" if len(proof.losers) > 5 else ""
-        said.append(f"Recommendations that lose, in {proof.unit} h: {named}{more}.")
-    if proof.unknown_tasks:
-        some = proof.unknown_tasks
-        more = f" and {len(some) - 5} more" if len(some) > 5 else ""
-        said.append(f"Recommended, but not in this history: {', '.join(some[:5])}{more}.")
-    if not proof.advised_jobs:
-        kept = [f"{task} ({why.removeprefix('keep: ')})" for task, why in proof.kept_tasks.items()]
-        more = f"; and {len(kept) - 3} more" if len(kept) > 3 else ""
-        said.append(f"Nothing is recommended for this history: {'; '.join(kept[:3])}{more}.")
-    said += [
-        f"Follow no recommendation, {why}: {counted(count, 'job')}."
-        for why, count in proof.left_out.items()
-    ]
-    return [*said, "", proof.verdict.sentence()]
-
-
-def _told(proof: Proof, trace: Trace, where: Path, advice: Path) -> Report:
-    from prophase.study.proof.report import proof_report
-    from prophase.study.report.parts import DataUsed
-
-    data = DataUsed(str(where), len(trace.jobs), trace.data_hash, dropped=proof.left_out)
-    return proof_report(proof, data=data, command=typed_command(), advice_file=str(advice))

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 _hashes: ContextVar[tuple[str, ...]] = ContextVar("hashes", default=())
 _model_hash: ContextVar[str] = ContextVar("model_hash", default="")
 _seed: ContextVar[int | None] = ContextVar("seed", default=None)
+#: the command that runs, and the first sentence of its help
+_asked: ContextVar[tuple[str, str]] = ContextVar("asked", default=("prophase", ""))
 
 
-def forget_provenance(*, seed: int | None) -> None:
+def forget_provenance(*, seed: int | None, command: str = "", help: str = "") -> None:
     """Begin a command: nothing has been read, and this is its seed."""
+    _asked.set((command, " ".join(help.split("\n\n")[0].split())))
     _hashes.set(())
     _model_hash.set("")
     _seed.set(seed)
@@ -53,6 +56,11 @@ def note_data(data_hash: str) -> None:
 def note_model(data_hash: str) -> None:
     """Note the data that a model was learnt from; it counts if the command reads no other."""
     _model_hash.set(data_hash)
+
+
+def command_asked() -> tuple[str, str]:
+    """Return the command that runs, and the first sentence of its help."""
+    return _asked.get()
 
 
 def with_recorded_provenance(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, say
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    as_typed,
+    emit,
+    progress_bar,
+    show_result,
+    write_report,
+)
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.plural import counted
+from prophase.result import Table
 
 if TYPE_CHECKING:
-    from prophase.study.report.report import Report
+    from prophase.result import Result
 
 
 def command(
@@ -59,22 +69,15 @@ def command(
             raise ParameterError("--out writes one report: name it.")
         _list(path, format)
         return
-    from prophase.study.report.document import read_report, to_dict
+    from prophase.result.json_form import read_result, to_dict
 
-    report = read_report(path if name is None else _found(path, name))
+    report = read_result(path if name is None else _found(path, name))
     if out is not None:
-        from prophase.plots.report.writing import write_report
-
-        say(f"Wrote {write_report(report, out)}.")
-    from prophase.plots.report.page import report_page
-
-    emit(
-        [{"what": fact.name, "found": fact.text()} for fact in report.facts],
-        format,
-        document=to_dict(report),
-        remarks=_remarks(report),
-        page=lambda: report_page(report),
-    )
+        write_report(report, out)
+    rows = [{"what": fact.label, "found": fact.text()} for fact in report.facts]
+    table = Table("facts", rows)
+    told = replace(report, tables=[table], notes=_notes(report), values=to_dict(report))
+    show_result(told, format)
 
 
 def _redraw(folder: Path, format: Format) -> None:
@@ -98,7 +101,7 @@ def _redraw(folder: Path, format: Format) -> None:
 
 
 def _list(workspace: Path, format: Format) -> None:
-    from prophase.study.report.stored import stored_reports
+    from prophase.result.stored import stored_reports
 
     rows = [
         {
@@ -116,7 +119,7 @@ def _list(workspace: Path, format: Format) -> None:
 
 
 def _found(workspace: Path, name: str) -> Path:
-    from prophase.study.report.stored import stored_reports
+    from prophase.result.stored import stored_reports
 
     if not workspace.is_dir():
         raise InputError(f"{workspace}: is no workspace. Name a folder, or a report.json alone.")
@@ -127,10 +130,10 @@ def _found(workspace: Path, name: str) -> Path:
     return held[name]
 
 
-def _remarks(report: Report) -> list[str]:
+def _notes(report: Result) -> list[str]:
     lines = [report.question, report.answer]
-    lines += [f"{finding.title}: {' '.join(finding.text)}" for finding in report.findings]
+    lines += [f"{one.title}: {' '.join(one.texts)}" for one in report.all_sections()]
     lines += [f"Limit: {limit}" for limit in report.limits]
-    if report.reproduce is not None:
-        lines.append(f"Made by: {report.reproduce.command}")
+    if report.provenance is not None:
+        lines.append(f"Made by: {report.provenance.command}")
     return [line for line in lines if line]

@@ -8,8 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, say, typed_command
-from prophase.cli.reproductions import COLUMNS, REMARKS, RUNNERS, Reproduced, Rows
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    completed,
+    emit,
+    finite,
+    say,
+    show_result,
+)
+from prophase.cli.reproductions import RUNNERS, Reproduced
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import FiguresOption, ReportOption, WorkersOption
 from prophase.errors import ParameterError, ProphaseError, nearest
@@ -96,30 +104,9 @@ def command(
     found = Reproduced.run(name, data, options, parse_workers(workers))
     if report is not None:
         say(f"Wrote {found.write(report)}.")
-    columns = COLUMNS.get(name, ())
-    shown = [{key: row[key] for key in row if not columns or key in columns} for row in found.rows]
-    emit(
-        shown if format is Format.table else found.rows,
-        format,
-        document=finite(
-            {
-                "reproduced": name,
-                "data": found.kind,
-                "differing": found.differing,
-                "verdicts": found.counts,
-                "rows": found.rows,
-                "tables_and_figures": found.contents(),
-            }
-        ),
-        remarks=[*REMARKS.get(name, ()), *_reasons(found.rows), found.closing()],
-        page=found.page,
-    )
+    show_result(found.result(), format)
     if found.differing:
         raise typer.Exit(1)
-
-
-def _reasons(rows: Rows) -> list[str]:
-    return [f"{row['item']}: {row['reason']}." for row in rows if row.get("reason")]
 
 
 _CACHE = ".cache"
@@ -191,8 +178,8 @@ def _fingerprint(name: str, data: Path | None) -> list[tuple[str, int, int]]:
 def _index(out: Path, rows: list[dict[str, Any]], failures: dict[str, str]) -> Path:
     """Write the page that leads to the others."""
     from prophase.papers.sources import SOURCES
-    from prophase.plots.page import Callout, Links, Page, Paragraph, Section, Table, write_page
-    from prophase.version import __version__
+    from prophase.plots.result_files import write_page
+    from prophase.result import Links, Note, Result, Section, Table, Text
 
     lines = [
         {"source": SOURCES[row["source"]].title, "data": row["data"],
@@ -200,22 +187,22 @@ def _index(out: Path, rows: list[dict[str, Any]], failures: dict[str, str]) -> P
         for row in rows
     ]  # fmt: skip
     links = [(SOURCES[row["source"]].title, f"{row['source']}/report.html") for row in rows]
-    lost = [Callout(words, "bad", f"{name} could not be run") for name, words in failures.items()]
+    lost = [Note(words, "bad", f"{name} could not be run") for name, words in failures.items()]
     total = sum(sum(int(row[word.replace(" ", "_")]) for word in _VERDICTS) for row in rows)
-    page = Page(
+    words = Text(
+        f"{total} statements of {len(rows)} sources. Reproduced and contradicted are said "
+        "of a source's own inputs only; in kind, of other data than the printed numbers "
+        "were made from. Each page lists every table and figure with its command."
+    )
+    index = Result(
+        "reproduce",
         "Published results, run again",
-        [Section("Sources", [Table(lines), Links(links)])],
-        subtitle="Do the numbers of the papers and programs behind Prophase come out again?",
-        lead=[
-            *lost,
-            Paragraph(
-                f"{total} statements of {len(rows)} sources. Reproduced and contradicted are said "
-                "of a source's own inputs only; in kind, of other data than the printed numbers "
-                "were made from. Each page lists every table and figure with its command."
-            ),
+        "Do the numbers of the papers and programs behind Prophase come out again?",
+        sections=[
+            Section("lead", "", [*lost, words]),
+            Section("sources", "Sources", [Table("sources", lines), Links(links)]),
         ],
-        about={"command": typed_command(), "version": f"prophase {__version__}"},
     )
     target = out / "index.html"
-    write_page(page, target)
+    write_page(completed(index), target)
     return target

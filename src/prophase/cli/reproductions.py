@@ -5,15 +5,16 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prophase.cli.output import progress_bar
 from prophase.errors import ParameterError
+from prophase.plain import finite
 
 if TYPE_CHECKING:
-    from prophase.plots.page import Page
-    from prophase.study.report.report import Report
+    from prophase.result import Result
 
 
 Rows = list[dict[str, Any]]
@@ -181,12 +182,12 @@ class Reproduced:
 
         return contents_of(self.name, self.claims)
 
-    def report(self) -> Report:
-        from prophase.papers.report import reproduction_report
+    def result(self) -> Result:
+        from prophase.papers.report import reproduction_result
         from prophase.papers.sources import data_used
-        from prophase.study.report.parts import DataUsed
+        from prophase.result import DataUsed, Table
 
-        return reproduction_report(
+        report = reproduction_result(
             self.name,
             self.claims,
             data=[DataUsed(words, kind=kind) for words, kind in data_used(self.name, self.data)],
@@ -194,16 +195,29 @@ class Reproduced:
             command=self._command(),
             remarks=REMARKS.get(self.name, ()),
         )
-
-    def page(self) -> Page:
-        from prophase.plots.report.page import report_page
-
-        return report_page(self.report())
+        columns = COLUMNS.get(self.name, ())
+        shown = [{k: row[k] for k in row if not columns or k in columns} for row in self.rows]
+        reasons = [f"{row['item']}: {row['reason']}." for row in self.rows if row.get("reason")]
+        values = {
+            "reproduced": self.name,
+            "data": self.kind,
+            "differing": self.differing,
+            "verdicts": self.counts,
+            "rows": self.rows,
+            "tables_and_figures": self.contents(),
+        }
+        return replace(
+            report,
+            tables=[Table("rows", shown)],
+            notes=[*REMARKS.get(self.name, ()), *reasons, self.closing()],
+            records=self.rows,
+            values=finite(values),
+        )
 
     def write(self, folder: Path) -> Path:
-        from prophase.plots.report.writing import write_report
+        from prophase.plots.result_files import write_report
 
-        return write_report(self.report(), folder / self.name)
+        return write_report(self.result(), folder / self.name)
 
     def closing(self) -> str:
         if self.differing:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, progress_bar, say, typed_command
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    progress_bar,
+    show_result,
+    typed_command,
+    write_report,
+)
 from prophase.cli.replay_options import ByOption, ClusterOption, QueueSettings
 from prophase.cli.shared_options import MOST_JOBS, MethodsOption, ReportOption, ResampleSettings
 from prophase.cli.split_options import TestShareOption
@@ -16,8 +22,7 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import MissingColumnError, ParameterError, not_among
 
 if TYPE_CHECKING:
-    from prophase.study.scheduling.comparison import ScheduleStudy
-    from prophase.study.scheduling.policies import PolicyResult
+    pass
 
 
 def command(
@@ -48,12 +53,10 @@ def command(
     `prophase schedule-study ws --methods all --queue strict --seeds 20 --report schedules`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.plots.report.page import report_page
-    from prophase.plots.report.writing import write_report
+    from prophase.result import DataUsed
     from prophase.study.cluster import machines
-    from prophase.study.report.parts import DataUsed
     from prophase.study.scheduling.comparison import require_cluster, schedule_study
-    from prophase.study.scheduling.report import schedule_report
+    from prophase.study.scheduling.report import schedule_study_result
     from prophase.workers import parse_workers
 
     names = _names(methods)
@@ -83,22 +86,13 @@ def command(
             seed=runs.seed,
             show=show,
         )
-    shown = study.results if classes else study.overall
-    rows = [_row(one, classes) for one in shown] if format is Format.table else [
-        one.to_dict() for one in shown
-    ]  # fmt: skip
-    document = {"data_hash": trace.data_hash, **study.to_dict()}
     data = DataUsed(str(path), len(jobs), trace.data_hash, dropped=study.left_out)
-    told = schedule_report(study, data=data, command=typed_command())
-    emit(
-        rows,
-        format,
-        document=document,
-        remarks=_remarks(study, left),
-        page=lambda: report_page(told),
+    result = schedule_study_result(
+        study, data=data, command=typed_command(), classes=classes, earlier_jobs=left
     )
+    show_result(result, format)
     if report is not None:
-        say(f"Wrote {write_report(told, report)}.")
+        write_report(result, report)
 
 
 def _names(text: str) -> list[str]:
@@ -112,54 +106,3 @@ def _names(text: str) -> list[str]:
         named = {"all": METHODS, "baselines": BASELINES}.get(name, (name,))
         found += [one for one in named if one not in found]
     return found
-
-
-def _row(one: PolicyResult, classes: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {"policy": one.policy}
-    if classes:
-        row["of"] = one.of
-    return row | {
-        "jobs": one.jobs,
-        "mean_jct_s": one.mean_jct_s,
-        "mean_wait_s": one.mean_wait_s,
-        "p99_wait_s": one.p99_wait_s,
-        "change_pct": _ranged(one.change_pct, one.change_pct_low, one.change_pct_high),
-        "gain_kept_pct": _ranged(one.kept_pct, one.kept_pct_low, one.kept_pct_high),
-        "p99_change_pct": _ranged(
-            one.p99_change_pct, one.p99_change_pct_low, one.p99_change_pct_high
-        ),
-    }
-
-
-def _ranged(value: float, low: float, high: float) -> str:
-    return units.estimate(value, low, high)
-
-
-def _here(row: dict[str, Any]) -> str:
-    value, low, high = (
-        math.nan if row[key] is None else row[key]
-        for key in ("ours_pct", "ours_pct_low", "ours_pct_high")
-    )
-    return _ranged(value, low, high) + (" %" if math.isfinite(value) else "")
-
-
-def _remarks(study: ScheduleStudy, left: int) -> list[str]:
-    from prophase.study.scheduling.comparison import published_beside
-    from prophase.study.scheduling.report import sentence
-
-    said = [
-        sentence(study),
-        f"Learnt from {study.learnt_jobs:,} jobs, replayed {study.jobs:,} later ones, "
-        f"{study.seeds} resampled traces; changes against fifo, 95 % intervals.",
-        "",
-        "NSDI 2022 (PAI):",
-        *(
-            f"  {row['finding']}: published {row['published']}, here {_here(row)}: {row['says']}"
-            for row in published_beside(study)
-        ),
-        "",
-        *study.notes,
-    ]
-    if left:
-        said.append(f"The {left:,} earliest jobs are left out (--most-jobs).")
-    return said + [f"Left out, {why}: {count:,} jobs." for why, count in study.left_out.items()]

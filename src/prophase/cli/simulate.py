@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, progress_bar, show_result
 from prophase.cli.replay_options import (
     ClusterSettings,
     ReplayRules,
@@ -19,22 +18,14 @@ from prophase.cli.replay_options import (
 )
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SeedOption
-from prophase.cli.simulate_output import (
-    SimulateOutputs,
-    class_rows,
-    measure_rows,
-    page_of,
-    print_classes,
-    write_table,
-)
+from prophase.cli.simulate_output import SimulateOutputs, write_table
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError
-from prophase.plural import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from prophase.plots.page import Page
+    from prophase.result import Result
     from prophase.sim import Cluster
     from prophase.sim.theory_comparison import TheoryComparison
     from prophase.trace.trace_tables import Trace
@@ -159,19 +150,18 @@ def command(
     if theory and preset == "openb":
         raise ParameterError("--theory: pods of --preset openb never leave, so nobody queues.")
     out, shown = wanted.out, format in (Format.html, Format.markdown)
-    schedule_page: Callable[[], Page] | None = None
     wanted.check(preset=preset)
     with progress_bar() as progress:
         progress("reading the trace", None)
         table: pd.DataFrame | None
         if preset == "pai":
-            document, table = _pai(path, source, theory=theory, **published.pai(replay.order))
+            result, table = _pai(path, source, theory=theory, **published.pai(replay.order))
         elif preset == "openb":
             nodes, arrivals = cluster.nodes, published.openb_arrivals
-            document, table = _openb(path, source, nodes, arrivals, seed, replay.place), None
+            result, table = _openb(path, source, nodes, arrivals, seed, replay.place), None
         else:
             trace = open_trace(path, source=source)
-            document, table, schedule_page = _replay(
+            result, table = _replay(
                 trace,
                 cluster.of(trace, path, source),
                 wanted,
@@ -184,19 +174,7 @@ def command(
         raise ParameterError("--out writes one row per job; this protocol has curves only.")
     if out is not None and table is not None:
         write_table(table, out, "job")
-    notes = document.pop("notes", [])
-    beside, classes = document.get("theory"), document.get("classes")
-    single = {n: value for n, value in document.items() if n not in ("theory", "classes", "by")}
-    rows = _rows(single, format)
-    if classes and format is Format.csv:
-        rows += class_rows(classes, document["by"])
-    if beside is not None and format is Format.csv:
-        rows += _theory_rows(beside)
-    emit(rows, format, document=finite(document), remarks=notes, page=schedule_page)
-    if classes and format is Format.table:
-        print_classes(classes, document["by"])
-    if beside is not None and format is Format.table:
-        _print_theory(beside)
+    show_result(result, format)
 
 
 def _replay(
@@ -208,9 +186,11 @@ def _replay(
     theory: bool,
     shown: bool,
     policies: dict[str, Any],
-) -> tuple[dict[str, Any], pd.DataFrame, Callable[[], Page]]:
+) -> tuple[Result, pd.DataFrame]:
+    from prophase.plots.illustrations import with_schedule_figures
     from prophase.sim import Workload, simulate
     from prophase.sim.results import schedule_values
+    from prophase.sim.schedule_result import schedule_result
 
     workload = Workload.from_jobs(trace.jobs, run_time=run_time)
     wanted.check_measures(workload, machines)
@@ -222,21 +202,18 @@ def _replay(
 
         document["theory"] = _theory(lambda: schedule_beside_theory(schedule))
 
-    def page() -> Page:
-        return page_of(
-            schedule, metrics, clock=trace.clock, data=trace.data_hash, seed=policies["seed"],
-            theory=document.get("theory"),
-        )  # fmt: skip
-
-    wanted.write(schedule, trace.clock, page)
-    return document, schedule.table, page
+    result = schedule_result(schedule, metrics, values=document)
+    result = with_schedule_figures(result, schedule, by=wanted.by, clock=trace.clock)
+    wanted.write(schedule, result)
+    return result, schedule.table
 
 
 def _pai(
     path: Path, source: str | None, *, theory: bool, **settings: Any
-) -> tuple[dict[str, Any], pd.DataFrame]:
+) -> tuple[Result, pd.DataFrame]:
     from prophase.cli.provenance import open_trace
     from prophase.papers.pai_sim.simulator import HETERO, simulate_pai
+    from prophase.sim.schedule_result import replay_result
 
     trace = open_trace(path, source=source)
     result = simulate_pai(trace.jobs, **settings)
@@ -263,7 +240,7 @@ def _pai(
                 pool or settings["gpus"],
             )
         )
-    return document, result.jobs
+    return replay_result(document), result.jobs
 
 
 def _theory(compare: Callable[[], TheoryComparison]) -> dict[str, Any]:
@@ -275,40 +252,6 @@ def _theory(compare: Callable[[], TheoryComparison]) -> dict[str, Any]:
     return {"table": found.rows(), **found.to_dict()}
 
 
-def _theory_rows(beside: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"measure": f"{row['measure']} by {view}", "value": value}
-        for row in beside.get("table", [])
-        for view, value in row.items()
-        if view != "measure"
-    ]
-
-
-def _print_theory(beside: dict[str, Any]) -> None:
-    if "not_computable" in beside:
-        typer.echo(f"\nTheory: not computable: {beside['not_computable']}")
-        return
-    typer.echo(
-        f"\nTheory: {counted(beside['jobs'], 'job')} on one pool of {beside['servers']:,} "
-        f"{beside['resource']}\n"
-    )
-    remarks = [
-        f"{one['view']}: mean wait, 95 % interval over days: "
-        f"{units.cell(one['wait_mean_low_s'])} to {units.cell(one['wait_mean_high_s'])} s."
-        for one in beside["columns"]
-        if one["wait_mean_high_s"] is not None
-    ]
-    remarks.append(
-        "Queue and utilisation: from the first submission to the last end; formulas: steady state."
-    )
-    remarks += [f"{one['view']}: {one['note']}." for one in beside["columns"] if one["note"]]
-    remarks += [
-        f"Left out: {counted(count, 'job')} {why}." for why, count in beside["left_out"].items()
-    ]
-    remarks += [f"Verdict: {line}" for line in beside["verdict"]]
-    emit(beside["table"], Format.table, remarks=remarks)
-
-
 def _openb(
     path: Path,
     source: str | None,
@@ -316,9 +259,10 @@ def _openb(
     arrivals: Path | None,
     seed: int,
     place: str,
-) -> dict[str, Any]:
+) -> Result:
     from prophase.cli.provenance import open_trace
     from prophase.papers.openb.protocol import arrival_order, simulate_openb
+    from prophase.sim.schedule_result import replay_result
 
     if nodes is None or arrivals is None:
         raise ParameterError(
@@ -330,15 +274,5 @@ def _openb(
     result = simulate_openb(
         trace.jobs, machines, arrivals=order, node_rank=rank, place=place, seed=seed
     )
-    return {"protocol": "openb", **result.to_dict(), "data_hash": trace.data_hash}
-
-
-def _rows(document: dict[str, Any], format: Format) -> list[dict[str, Any]]:
-    """One line per number; of a curve, what it is at each tenth."""
-    curves = {name: value for name, value in document.items() if isinstance(value, list)}
-    rest = {name: value for name, value in document.items() if name not in curves}
-    return measure_rows(rest, format) + [
-        {"measure": f"{name} at {percent} % arrival", "value": value[percent]}
-        for name, value in curves.items()
-        for percent in range(10, len(value), 10)
-    ]
+    values = {"protocol": "openb", **result.to_dict(), "data_hash": trace.data_hash}
+    return replay_result(values)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, emit, say, typed_command
+from prophase.cli.output import say, write_figures, write_page
 from prophase.cli.shared_options import FiguresOption, PageOption, PricesOption
 from prophase.errors import ParameterError, storage_error
 from prophase.plural import counted
@@ -17,17 +16,10 @@ from prophase.plural import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from prophase.plots.page import Page
+    from prophase.result import Result
     from prophase.sim import Cluster, Schedule, Workload
 
 _ENDINGS = (".csv", ".csv.gz", ".parquet", ".json")
-_CLASS_COLUMNS = (
-    "jobs", "mean_wait_s", "p50_wait_s", "p90_wait_s", "p99_wait_s", "mean_jct_s",
-    "mean_bounded_slowdown", "gpu_hours_allocated", "cost",
-)  # fmt: skip
-_MOST_CLASSES = 20
-#: what the printed table leaves to JSON, CSV and the page
-_DETAILS = ("p50_bounded", "p90_bounded", "p99_bounded", "waited_over_1m", "waited_over_10m")
 
 
 @dataclass(frozen=True)
@@ -85,36 +77,14 @@ class SimulateOutputs:
         by = self.by or ("class" if self.page is not None or shown else None)
         return schedule.metrics(by=by, prices=self.prices)
 
-    def write(self, schedule: Schedule, clock: str, page: Callable[[], Page]) -> None:
+    def write(self, schedule: Schedule, result: Result) -> None:
         """Write figures, page and the table of attempts."""
         if self.attempts_out is not None:
             write_table(schedule.attempt_table, self.attempts_out, "attempt row")
         if self.figures is not None:
-            from prophase.plots.schedule_figures import write_schedule_figures
-
-            names = write_schedule_figures(schedule, self.figures, by=self.by, clock=clock)
-            say(f"Wrote {len(names)} figures to {self.figures}: {', '.join(names)}.")
+            write_figures(result, self.figures)
         if self.page is not None:
-            from prophase.plots.page import write_page
-
-            write_page(page(), self.page)
-            say(f"Wrote {self.page}.")
-
-
-def page_of(
-    schedule: Schedule,
-    metrics: Mapping[str, Any],
-    *,
-    clock: str,
-    data: str,
-    seed: int,
-    theory: Mapping[str, Any] | None = None,
-) -> Page:
-    """Return the page of a schedule, with what tells it from another."""
-    from prophase.plots.schedule_page import schedule_page
-
-    about = {"command": typed_command(), "seed": str(seed), "data hash": data}
-    return schedule_page(schedule, metrics, clock=clock, about=about, theory=theory)
+            write_page(result, self.page)
 
 
 def write_table(table: pd.DataFrame, target: Path, what: str) -> None:
@@ -129,43 +99,6 @@ def write_table(table: pd.DataFrame, target: Path, what: str) -> None:
     except OSError as cause:
         raise storage_error(cause, target) from cause
     say(f"Wrote {counted(len(table), what)} to {target}.")
-
-
-def measure_rows(metrics: Mapping[str, Any], format: Format) -> list[dict[str, Any]]:
-    """One line per number; the printed table leaves out details and what is not there."""
-    short, rows = format is Format.table, []
-    for name, value in metrics.items():
-        if isinstance(value, Mapping):
-            rows += [
-                {"measure": f"{name}.{part}", "value": number}
-                for part, number in value.items()
-                if number or not short
-            ]
-        elif not (short and (value is None or name.startswith(_DETAILS))):
-            rows.append({"measure": name, "value": value})
-    return rows
-
-
-def class_rows(classes: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-    """One line per class and number, for CSV."""
-    return [
-        {"measure": f"{name} of {by} {row[by]}", "value": value}
-        for row in classes
-        for name, value in row.items()
-        if name != by
-    ]
-
-
-def print_classes(classes: list[dict[str, Any]], by: str) -> None:
-    """Print the classes below the table of all jobs."""
-    typer.echo(f"\nBy {by}\n")
-    shown = [
-        {by: row[by], **{name: row[name] for name in _CLASS_COLUMNS if name in row}}
-        for row in classes[:_MOST_CLASSES]
-    ]
-    left_out = len(classes) - len(shown)
-    more = [f"{left_out:,} smaller classes are not shown; --format json has them."]
-    emit(shown, Format.table, remarks=more if left_out else [])
 
 
 def _check_table(option: str, target: Path) -> None:

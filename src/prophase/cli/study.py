@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +14,9 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
-    emit,
     progress_bar,
     say,
+    show_result,
     typed_command,
 )
 from prophase.cli.replay_options import ClusterOption
@@ -24,6 +24,7 @@ from prophase.cli.shared_options import MOST_JOBS, SEED, SEEDS, WORKERS, PricesO
 from prophase.cli.sizing_options import MaxOomOption, MinSavingOption, RiskOption
 from prophase.cli.trace_options import MAX_BAD, MappingOption, SourceOption
 from prophase.errors import InputError, StorageError
+from prophase.result import Table
 
 if TYPE_CHECKING:
     from prophase.study.pipeline import StepDone, StudyResult
@@ -112,8 +113,7 @@ def command(
 
     `prophase study plan.toml`
     """
-    from prophase.plots.report.page import report_page
-    from prophase.plots.report.writing import write_report
+    from prophase.plots.result_files import write_report
     from prophase.study.pipeline import StepFailedError, Watching, run_study
 
     plan = asked.changed(_plan(path))
@@ -134,13 +134,13 @@ def command(
         except StorageError as cause:
             finished = [one.name for one in found.steps if one.state != "cannot"]
             raise StepFailedError("report", "the last", cause, finished) from cause
-    emit(
-        found.rows(),
-        format,
-        document=found.to_dict(),
-        remarks=_remarks(found, page),
-        page=lambda: report_page(found.report),
+    result = replace(
+        found.report,
+        tables=[Table("steps", found.rows())],
+        notes=_remarks(found, page),
+        values=found.to_dict(),
     )
+    show_result(result, format)
 
 
 def _plan(path: Path | None) -> StudyPlan:
@@ -189,7 +189,7 @@ def _end(done: StepDone) -> None:
 
 
 def _remarks(found: StudyResult, page: Path) -> list[str]:
-    facts = [f"{one.name}: {one.text()}" for one in found.report.facts]
+    facts = [f"{one.label}: {one.text()}" for one in found.report.facts]
     return [
         *facts,
         "",
@@ -197,6 +197,6 @@ def _remarks(found: StudyResult, page: Path) -> list[str]:
         *(f"Note: {said}" for said in found.report.limits),
         "",
         f"Report: {page}",
-        *(f"Next: {step.command}" for step in found.report.apply[:1]),
+        *(f"Next: {step.command}" for step in found.report.next_steps[:1]),
         f"      prophase serve {as_typed(found.workspace)}",
     ]

@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, say
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    progress_bar,
+    say,
+    show_result,
+    write_figures,
+    write_page,
+)
 from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings, SlurmOption
 from prophase.cli.shared_options import FiguresOption, PageOption, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError, storage_error
 
 if TYPE_CHECKING:
-    from prophase.plots.page import Page
-    from prophase.sim.validation.wait_validation import Validation
-
-_COLUMNS = (
-    "class jobs observed_mean_s simulated_mean_s error_pct p50_observed_s p50_simulated_s "
-    "p90_observed_s p90_simulated_s ks rank_correlation valid"
-).split()
+    pass
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,10 @@ def command(
     `prophase validate run/ --nodes slurm.conf --slurm slurm.conf --clocks 10 --page report.html`
     """
     from prophase.cli.provenance import open_trace
+    from prophase.plots.illustrations import with_validation_figures
     from prophase.sim import Workload
     from prophase.sim.measures.job_classes import groups_of
+    from prophase.sim.validation.result import validation_result
     from prophase.sim.validation.scheduler_clocks import replay_clocks
     from prophase.sim.validation.verdict import Thresholds
     from prophase.sim.validation.wait_validation import validate, without_outcomes
@@ -121,112 +125,20 @@ def command(
             thresholds=limits,
             random_state=seed,
         )
-        written = _write(found, outputs)
-    document = {
-        "nodes": len(machines),
-        "gpus": machines.gpus,
-        "policy": policy,
-        **found.to_dict(),
-        "data_hash": trace.data_hash,
-    }
-    rows = found.rows()
-    if format is Format.table:
-        rows = [{name: row[name] for name in _COLUMNS if name in row} for row in rows]
-    emit(rows, format, document=finite(document), page=lambda: _page(found))
-    if format is Format.table:
-        _print_rest(found)
-    for line in written:
-        say(line)
-
-
-def _print_rest(found: Validation) -> None:
-    total = next(iter(found.scores.values()), None)
-    if total is not None:
-        typer.echo("\nGuesses that learn nothing, on all jobs\n")
-        guesses = [
-            ("simulation", total.mae_s, total.ks.value),
-            ("nobody waits", total.mae_zero_s, total.ks_zero),
-            ("observed median", total.mae_median_s, total.ks_median),
-        ]
-        emit(
-            [{"guess": name, "mean_absolute_error_s": mae, "ks": ks} for name, mae, ks in guesses],
-            Format.table,
-        )
-        typer.echo("\n" + "\n".join(_intervals(found)))
-    if found.theory is not None:
-        typer.echo(
-            f"\nTrace, simulation and formulas: {found.theory.jobs:,} jobs on one pool of "
-            f"{found.theory.servers:,} {found.theory.resource}\n"
-        )
-        told = [f"{one.view}: {one.note}." for one in found.theory.columns if one.note]
-        emit(found.theory.rows(), Format.table, remarks=[*told, *found.theory.verdict])
-    else:
-        typer.echo(f"\nFormulas: not computable: {found.theory_missing}")
-    for reason, count in found.left_out.items():
-        typer.echo(f"Not scored: {count:,} jobs, {reason}.")
-    for note in found.notes:
-        typer.echo(note)
-    typer.echo("")
-    for verdict in found.verdicts:
-        typer.echo(f"{verdict.name}: {verdict.words}.")
-
-
-def _intervals(found: Validation) -> list[str]:
-    """Say how sure the numbers of all jobs are."""
-    total = next(iter(found.scores.values()))
-    lines = []
-    bias = total.bias_s
-    if bias.known:
-        lines.append(
-            f"95 % intervals over {total.days} days: bias {units.cell(bias.low)} to "
-            f"{units.cell(bias.high)} s, KS {total.ks.low:.2f} to {total.ks.high:.2f}"
-            + (
-                f", rank correlation {total.rank_correlation.low:.2f} to "
-                f"{total.rank_correlation.high:.2f}."
-                if total.rank_correlation
-                else "."
-            )
-        )
-    else:
-        lines.append(f"No intervals: {bias.reason}.")
-    lines += [
-        f"Busy {name}: {observed:.1%} observed, {simulated:.1%} simulated."
-        for name, (observed, simulated) in found.utilisation.items()
-    ]
-    return lines
-
-
-def _page(found: Validation) -> Page:
-    from prophase.cli.output import typed_command
-    from prophase.plots.validation import validation_page
-
-    return validation_page(found, command=typed_command())
-
-
-def _write(found: Validation, outputs: ValidationOutputs) -> list[str]:
-    jobs_out, page, figures = outputs.jobs_out, outputs.page, outputs.figures
-    written = []
-    if jobs_out is not None:
+        origin = {"nodes": len(machines), "gpus": machines.gpus, "policy": policy}
+        result = validation_result(found, **origin, data_hash=trace.data_hash)
+        result = with_validation_figures(result, found)
+    show_result(result, format)
+    if outputs.jobs_out is not None:
         try:
-            found.jobs.to_csv(jobs_out, index=False)
+            found.jobs.to_csv(outputs.jobs_out, index=False)
         except OSError as cause:
-            raise storage_error(cause, jobs_out) from cause
-        written.append(f"Wrote {len(found.jobs):,} jobs to {jobs_out}.")
-    if page is not None:
-        from prophase.plots.page import write_page
-
-        write_page(_page(found), page)
-        written.append(f"Wrote {page}.")
-    if figures is not None:
-        from prophase.plots.style import save
-        from prophase.plots.validation import validation_figures
-
-        names = []
-        for name, _, figure in validation_figures(found):
-            save(figure, figures, name)
-            names.append(name)
-        written.append(f"Wrote {len(names)} figures to {figures}: {', '.join(names)}.")
-    return written
+            raise storage_error(cause, outputs.jobs_out) from cause
+        say(f"Wrote {len(found.jobs):,} jobs to {outputs.jobs_out}.")
+    if outputs.page is not None:
+        write_page(result, outputs.page)
+    if outputs.figures is not None:
+        write_figures(result, outputs.figures)
 
 
 def _pairs(texts: list[str] | None) -> dict[str, str]:

@@ -9,9 +9,7 @@ from prophase.papers.claims import VERDICTS, PublishedClaim, counts_of
 from prophase.papers.mlaas import objectives
 from prophase.papers.sources import SOURCES, Source, contents_of
 from prophase.plural import counted
-from prophase.study.report.charts import Chart
-from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
-from prophase.study.report.report import Finding, Report
+from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
 
 _MEANING = {
     "reproduced": "comes out again from the source's own inputs or arithmetic",
@@ -33,7 +31,7 @@ _TITLE = {
 _NUMBER = re.compile(r"^-?[\d,]*\.?\d+(?= ?%?$)")
 
 
-def reproduction_report(
+def reproduction_result(
     name: str,
     claims: Sequence[PublishedClaim],
     *,
@@ -42,7 +40,7 @@ def reproduction_report(
     command: str,
     remarks: Sequence[str] = (),
     seeds: dict[str, int] | None = None,
-) -> Report:
+) -> Result:
     """Return the report on a source.
 
     Parameters
@@ -59,39 +57,38 @@ def reproduction_report(
     Examples
     --------
     >>> claim = PublishedClaim("Table 11", "estimate, %", "85.7", "85.7", "reproduced")
-    >>> report = reproduction_report("thesis", [claim], data=[], real=False, command="...")
+    >>> report = reproduction_result("thesis", [claim], data=[], real=False, command="...")
     >>> report.answer
     'Of 1 statement, 1 is reproduced.'
     """
     source = SOURCES[name]
     counts = counts_of(claims)
     shown = [
-        Finding(
+        Section.told(
+            verdict,
             title,
             [f"{counted(len(chosen), 'statement')}: {_MEANING[verdict]}."],
-            [ResultTable([_row(claim) for claim in chosen])],
+            [Table(verdict, [_row(claim) for claim in chosen])],
             # what nobody can judge yet is not put side by side
             [] if verdict == "needs data" else _charts(verdict, chosen),
         )
         for verdict, title in _TITLE.items()
         if (chosen := [claim for claim in claims if claim.verdict == verdict])
     ]
-    shown.append(
-        Finding(
-            "Every table and figure",
-            ["What came of each, and the command for your own data (WS: a workspace)."],
-            [ResultTable(contents_of(name, claims))],
-        )
-    )
+    words = "What came of each, and the command for your own data (WS: a workspace)."
+    contents = Table("contents", contents_of(name, claims))
+    shown.append(Section.told("contents", "Every table and figure", [words], [contents]))
     if name == "mlaas":
-        rows = objectives()
         words = "The seed is a README of intentions without numbers. Each has its command."
-        shown.append(Finding("What the seed project set out to do", [words], [ResultTable(rows)]))
-    return Report(
+        table = Table("objectives", objectives())
+        title = "What the seed project set out to do"
+        shown.append(Section.told("objectives", title, [words], [table]))
+    return Result(
+        "reproduce",
         title=f"Reproduced: {source.title}",
         question=f"Do the published numbers come out again? {source.citation}.",
         answer=_answer(counts),
-        facts=[Measure(verdict, count) for verdict, count in counts.items()],
+        facts=[Fact(verdict, verdict, count) for verdict, count in counts.items()],
         data=data,
         method=[
             "Every table, figure and main sentence that can be checked is computed by the commands "
@@ -99,7 +96,7 @@ def reproduction_report(
             *(f"{verdict}: {_MEANING[verdict]}." for verdict in VERDICTS if verdict in counts),
             *remarks,
         ],
-        findings=shown,
+        sections=shown,
         valid_for=["the source's own data, as far as they are public"]
         if real
         else [f"{source.stand_in}: statements in kind, and arithmetic of printed tables"],
@@ -108,8 +105,8 @@ def reproduction_report(
             "A number that comes out again is not thereby right: the reasons name where a method "
             "leaks or a unit is off.",
         ],
-        apply=[_get(source)] if source.fetch and counts.get("needs data") else [],
-        reproduce=Reproduction(command, seeds or {}),
+        next_steps=[_get(source)] if source.fetch and counts.get("needs data") else [],
+        provenance=Provenance(command, seeds or {}),
     )
 
 
@@ -118,11 +115,11 @@ def _own_data(source: Source) -> str:
     return f"the source's own data: {how}"
 
 
-def _get(source: Source) -> Step:
+def _get(source: Source) -> NextStep:
     """Say how to get what is missing: a command, or in words what to look for."""
     if source.fetch.startswith("prophase "):
-        return Step("Get the data that are missing.", source.fetch)
-    return Step(f"Get the data that are missing: {source.fetch}.")
+        return NextStep("Get the data that are missing.", source.fetch)
+    return NextStep(f"Get the data that are missing: {source.fetch}.")
 
 
 def _answer(counts: dict[str, int]) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import ProphaseError, storage_error
-from prophase.plots.report.writing import write_report
+from prophase.plots.result_files import write_report
 from prophase.plots.sweep import write_sweep
+from prophase.result.json_form import FORMAT, read_result
 from prophase.sim.sweep.results import TOLD, is_sweep, read_sweep
-from prophase.study.report.document import FORMAT, read_report
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ def redraw(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from prophase.study.report.report import Report
+    >>> from prophase.result import Result
     >>> with TemporaryDirectory() as results:
-    ...     page = write_report(Report("Sizing", question="How much?"), Path(results, "one"))
+    ...     page = write_report(Result("sizing", "Sizing"), Path(results, "one"))
     ...     page.unlink()
     ...     found = redraw(results)
     ...     found[0].kind, page.exists()
@@ -55,7 +55,7 @@ def redraw(
             if kind == "sweep":
                 write_sweep(read_sweep(path.parent), path.parent)
             else:
-                write_report(read_report(path), path.parent, name=path.stem)
+                write_report(read_result(path), path.parent, name=path.stem)
             found.append(Redrawn(where, kind, str(page)))
         except ProphaseError as cause:
             found.append(Redrawn(where, kind, "", str(cause)))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,7 +10,7 @@ from matplotlib.figure import Figure
 from prophase.plots.distributions import curves
 from prophase.plots.schedule_gantt import gantt
 from prophase.plots.schedule_over_time import queue_over_time, states_by_type, states_over_time
-from prophase.plots.style import save
+from prophase.result import Picture
 from prophase.sim import Schedule
 from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.measures.state_curves import queue_curves, state_curves
@@ -24,18 +22,9 @@ _MOST_CURVES = 7
 _FEW = 100
 
 
-@dataclass(frozen=True)
-class ScheduleFigure:
-    """A figure, its name, and what it shows."""
-
-    name: str
-    caption: str
-    figure: Figure
-
-
 def schedule_figures(
     schedule: Schedule, *, by: str | None = None, clock: str = ""
-) -> Iterator[ScheduleFigure]:
+) -> Iterator[Picture]:
     """Yield the figures that the schedule has numbers for, one at a time.
 
     Parameters
@@ -47,45 +36,36 @@ def schedule_figures(
     """
     states = state_curves(schedule)
     if states:
-        yield ScheduleFigure(
+        yield _picture(
             "states",
+            states_over_time(states[0], clock),
             f"{states[0].unit} in use and idle, averaged over {len(states[0].used):,} bins of "
             "time.",
-            states_over_time(states[0], clock),
         )
     if len(states) > 2:
-        yield ScheduleFigure(
+        yield _picture(
             "states-by-type",
-            "The same by GPU type, most GPUs first; every type has a scale of its own.",
             states_by_type(states[1:], clock),
+            "The same by GPU type, most GPUs first; every type has a scale of its own.",
         )
     if np.nanmax(schedule.wait_s, initial=0.0) > 0:
         jobs, gpus = queue_curves(schedule)
-        yield ScheduleFigure(
+        yield _picture(
             "queue",
-            "Jobs that wait, between attempts too, and the GPUs they ask for.",
             queue_over_time(jobs, gpus, schedule.edges, clock),
+            "Jobs that wait, between attempts too, and the GPUs they ask for.",
         )
         yield _waits(schedule, by or "class")
     drawn = gantt(schedule, clock, by=by or "class")
     if drawn is not None:
-        yield ScheduleFigure(
-            "nodes", "When each node was busy: dark is full, light is idle.", drawn
-        )
+        yield _picture("nodes", drawn, "When each node was busy: dark is full, light is idle.")
 
 
-def write_schedule_figures(
-    schedule: Schedule, folder: Path, *, by: str | None = None, clock: str = ""
-) -> list[str]:
-    """Write every figure as PNG and SVG and return their names."""
-    names = []
-    for item in schedule_figures(schedule, by=by, clock=clock):
-        save(item.figure, folder, item.name)
-        names.append(item.name)
-    return names
+def _picture(key: str, figure: Figure, caption: str) -> Picture:
+    return Picture(key, figure, caption, section="over_time")
 
 
-def _waits(schedule: Schedule, by: str) -> ScheduleFigure:
+def _waits(schedule: Schedule, by: str) -> Picture:
     """Draw the distribution of waits, of all jobs and of the largest classes."""
     rows = {"all jobs": np.arange(len(schedule.workload))}
     classes = sorted(groups_of(schedule.workload, by).rows(), key=lambda pair: -len(pair[1]))
@@ -93,11 +73,11 @@ def _waits(schedule: Schedule, by: str) -> ScheduleFigure:
         rows |= dict(classes[:_MOST_CURVES])
     longest = float(np.nanmax(schedule.wait_s))
     found = {name: _cdf(schedule.wait_s[some], longest) for name, some in rows.items()}
-    return ScheduleFigure(
+    return _picture(
         "waits",
+        curves(found, what="wait", title=f"Waits by {by}" if len(found) > 1 else "Waits"),
         "Share of jobs that waited at most so long; where a line comes in on the left is the "
         "share that did not wait at all. Jobs per class in brackets.",
-        curves(found, what="wait", title=f"Waits by {by}" if len(found) > 1 else "Waits"),
     )
 
 

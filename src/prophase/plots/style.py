@@ -17,26 +17,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from prophase.errors import storage_error
+from prophase.result.colours import COLOURS as COLOURS
+from prophase.result.colours import DARK as DARK
+from prophase.result.colours import GRID as GRID
+from prophase.result.colours import INK as INK
+from prophase.result.colours import MUTED as MUTED
+from prophase.result.colours import PAPER as PAPER
+from prophase.result.colours import css_name
 
-INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d8dee4", "#ffffff"
-#: Okabe and Ito's colours, told apart by people with any kind of colour blindness; black and
-#: yellow are left out because they vanish on dark or light paper
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f6bb3", "#8c6d31")
-#: what each colour becomes on dark paper
-DARK = {
-    INK: "#e6edf3",
-    MUTED: "#9198a1",
-    GRID: "#3d444d",
-    PAPER: "#151b23",
-    "#0072b2": "#4ea3dd",
-    "#d55e00": "#f2823a",
-    "#009e73": "#33c69a",
-    "#cc79a7": "#e09ac2",
-    "#e69f00": "#f0b429",
-    "#56b4e9": "#8fd0f5",
-    "#7f6bb3": "#a896d6",
-    "#8c6d31": "#bf9f5f",
-}
 #: dashes tell lines apart where colour cannot: in print
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 2, 1.5, 2)), (0, (1, 1)))
 
@@ -204,11 +192,6 @@ def _for_a_page(text: str, name: str) -> str:
     for colour in DARK:
         svg = svg.replace(colour, f"var({css_name(colour)})")
     return svg
-
-
-def css_name(colour: str) -> str:
-    """Return the CSS variable that stands for a colour of ours."""
-    return f"--c{colour.removeprefix('#')}"
 
 
 def save(

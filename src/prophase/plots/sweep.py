@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from prophase.errors import ParameterError, storage_error
-from prophase.plots.report.writing import write_report
+from prophase.plots.result_files import write_report
 from prophase.plots.style import (
     COLOURS,
     HEIGHT_IN,
@@ -24,8 +24,9 @@ from prophase.plots.style import (
     save,
     styled,
 )
+from prophase.result import Picture
 from prophase.sim.sweep.results import SavedSweep
-from prophase.study.sweep_report import sweep_report
+from prophase.study.sweep_report import sweep_result
 
 #: panels side by side, names that fit into a corner, and groups that colours tell apart
 _ACROSS, _LABELS, _TOLD = 2, 6, len(COLOURS)
@@ -180,9 +181,12 @@ def write_sweep(kept: SavedSweep, folder: Path) -> pd.DataFrame:
         ranked.to_parquet(folder / "results.parquet", index=False)
     except OSError as cause:
         raise storage_error(cause, folder) from cause
-    figure = None
+    report = sweep_result(kept, ranked)
     if len(kept.measures) > 1:
-        save(pareto_figure(ranked, kept.result.axes, kept.measures), folder, "pareto")
         figure = pareto_figure(ranked, kept.result.axes, kept.measures)
-    write_report(sweep_report(kept, ranked, figure), folder)
+        save(figure, folder, "pareto")
+        caption = "Bars are 95 % intervals; the front is joined."
+        pareto = Picture("pareto", figure, caption, section="ranked")
+        report = report.illustrated(lambda: [pareto])
+    write_report(report, folder)
     return ranked

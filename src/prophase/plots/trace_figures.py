@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-
-from matplotlib.figure import Figure
 
 from prophase.plots import arrivals, distributions, trace_contents
-from prophase.plots.style import save
+from prophase.result import Picture
 from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.description import Description
 
 _MOST_METRICS = 8
 
 
-@dataclass(frozen=True)
-class TraceFigure:
-    """A figure, the chapter it belongs to, and what it shows."""
-
-    name: str
-    chapter: str
-    caption: str
-    figure: Figure
-
-
-def trace_figures(found: Description) -> Iterator[TraceFigure]:
+def trace_figures(found: Description) -> Iterator[Picture]:
     """Yield the figures that the description has numbers for, one at a time."""
     yield from _arrivals(found)
     yield from _times(found)
@@ -36,49 +22,40 @@ def trace_figures(found: Description) -> Iterator[TraceFigure]:
     yield from _contents(found)
 
 
-def write_figures(found: Description, folder: Path) -> list[str]:
-    """Write every figure as PNG and SVG and return their names."""
-    names = []
-    for item in trace_figures(found):
-        save(item.figure, folder, item.name)
-        names.append(item.name)
-    return names
-
-
-def _arrivals(found: Description) -> Iterator[TraceFigure]:
+def _arrivals(found: Description) -> Iterator[Picture]:
     part = found.arrivals
     if isinstance(part, NotComputable):
         return
     what = "Arrivals" if part.basis == "submit_s" else "Starts (there are no submit times)"
     chapter = "arrivals"
-    yield TraceFigure(
+    yield Picture(
         "arrivals-over-time",
-        chapter,
-        f"{what} over the whole trace.",
         arrivals.arrivals_over_time(part),
+        f"{what} over the whole trace.",
+        section=chapter,
     )
-    yield TraceFigure(
+    yield Picture(
         "arrivals-by-hour",
-        chapter,
-        f"{what} per hour by hour of the day, mean over all days.",
         arrivals.arrivals_by_hour(part),
+        f"{what} per hour by hour of the day, mean over all days.",
+        section=chapter,
     )
-    yield TraceFigure(
+    yield Picture(
         "arrivals-by-weekday",
-        chapter,
-        f"{what} per day by day of the week.",
         arrivals.arrivals_by_weekday(part),
+        f"{what} per day by day of the week.",
+        section=chapter,
     )
     if len(part.dispersion) > 1:
-        yield TraceFigure(
+        yield Picture(
             "burstiness",
-            chapter,
-            "Variance over mean of counts in windows of growing width; Poisson arrivals stay at 1.",
             arrivals.burstiness(part),
+            "Variance over mean of counts in windows of growing width; Poisson arrivals stay at 1.",
+            section=chapter,
         )
 
 
-def _times(found: Description) -> Iterator[TraceFigure]:
+def _times(found: Description) -> Iterator[Picture]:
     for part, chapter, what in (
         (found.durations, "durations", "run time"),
         (found.waits, "waits", "wait"),
@@ -86,21 +63,21 @@ def _times(found: Description) -> Iterator[TraceFigure]:
         if isinstance(part, NotComputable) or not part.histogram.counts:
             continue
         name = what.replace(" ", "-")
-        yield TraceFigure(
+        yield Picture(
             f"{name}-histogram",
-            chapter,
-            f"How many jobs had which {what}; bins of equal width on the log scale.",
             distributions.time_histogram(part, what=what),
+            f"How many jobs had which {what}; bins of equal width on the log scale.",
+            section=chapter,
         )
-        yield TraceFigure(
+        yield Picture(
             f"{name}-cdf",
-            chapter,
-            f"Share of all jobs with at most this {what}.",
             distributions.time_cdf(part, what=what),
+            f"Share of all jobs with at most this {what}.",
+            section=chapter,
         )
 
 
-def _classes(found: Description) -> Iterator[TraceFigure]:
+def _classes(found: Description) -> Iterator[Picture]:
     part = found.classes
     if isinstance(part, NotComputable):
         return
@@ -114,79 +91,79 @@ def _classes(found: Description) -> Iterator[TraceFigure]:
         if len(found_curves) > 1 and positive:
             caption = f"{title}; the number of jobs is in brackets."
             figure = distributions.curves(found_curves, what=what, title=title)
-            yield TraceFigure(name, "classes", caption, figure)
+            yield Picture(name, figure, caption, section="classes")
 
 
-def _use(found: Description) -> Iterator[TraceFigure]:
+def _use(found: Description) -> Iterator[Picture]:
     part = found.utilisation
     if not isinstance(part, NotComputable):
-        yield TraceFigure(
+        yield Picture(
             "use-over-request",
-            "utilisation",
-            "Share of jobs that used at most this part of their request.",
             trace_contents.use_over_request(part),
+            "Share of jobs that used at most this part of their request.",
+            section="utilisation",
         )
         for column in ("task", "workload"):
             if any(len(getattr(r, f"by_{column}")) > 1 for r in part.resources):
                 caption = f"Utilisation by {column}, the largest allocations."
                 figure = trace_contents.utilisation_by(part, column)
-                yield TraceFigure(f"utilisation-by-{column}", "utilisation", caption, figure)
+                yield Picture(f"utilisation-by-{column}", figure, caption, section="utilisation")
     recurrence = found.recurrence
     if not isinstance(recurrence, NotComputable) and len(recurrence.starts) > 1:
-        yield TraceFigure(
+        yield Picture(
             "recurrence",
-            "recurrence",
-            f"Share of jobs per {recurrence.period} whose {recurrence.key} was seen before.",
             trace_contents.recurrence_over_time(recurrence, found.clock),
+            f"Share of jobs per {recurrence.period} whose {recurrence.key} was seen before.",
+            section="recurrence",
         )
 
 
-def _laws(found: Description) -> Iterator[TraceFigure]:
+def _laws(found: Description) -> Iterator[Picture]:
     arriving = found.arrival_laws
     if not isinstance(arriving, NotComputable):
-        yield TraceFigure(
+        yield Picture(
             "arrival-laws",
-            "arrival_laws",
+            distributions.arrival_law_distances(arriving),
             "How far each arrival law is from the gaps seen; dashed: limits of good and rough. "
             "Unexplained bursts can make a close law bad.",
-            distributions.arrival_law_distances(arriving),
+            section="arrival_laws",
         )
     serving = found.service_laws
     if not isinstance(serving, NotComputable):
-        yield TraceFigure(
+        yield Picture(
             "run-time-laws",
-            "service_laws",
-            "Distribution of the run times above zero, and the laws fitted to it.",
             distributions.law_curves(serving),
+            "Distribution of the run times above zero, and the laws fitted to it.",
+            section="service_laws",
         )
-        yield TraceFigure(
+        yield Picture(
             "run-time-qq",
-            "service_laws",
-            "Run times seen against those a law expects: a right law lies on the diagonal.",
             distributions.law_qq(serving),
+            "Run times seen against those a law expects: a right law lies on the diagonal.",
+            section="service_laws",
         )
 
 
-def _contents(found: Description) -> Iterator[TraceFigure]:
+def _contents(found: Description) -> Iterator[Picture]:
     if not isinstance(found.usage, NotComputable):
         for metric in found.usage.metrics[:_MOST_METRICS]:
-            yield TraceFigure(
+            yield Picture(
                 f"usage-{metric.name.replace('_', '-')}",
-                "usage",
-                f"Distribution of {metric.name} over all samples of all series.",
                 trace_contents.metric_curve(metric),
+                f"Distribution of {metric.name} over all samples of all series.",
+                section="usage",
             )
     if not isinstance(found.nodes, NotComputable) and found.nodes.types:
-        yield TraceFigure(
+        yield Picture(
             "nodes",
-            "nodes",
-            "Number of nodes of each kind.",
             trace_contents.nodes_by_type(found.nodes),
+            "Number of nodes of each kind.",
+            section="nodes",
         )
     if any(column.missing for column in found.missing):
-        yield TraceFigure(
+        yield Picture(
             "missing-values",
-            "missing",
-            "Share of rows without a value, per column that lacks some.",
             trace_contents.missing_values(found.missing),
+            "Share of rows without a value, per column that lacks some.",
+            section="missing",
         )

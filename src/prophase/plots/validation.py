@@ -1,4 +1,4 @@
-"""Figures and page of a validation: observed against simulated waits."""
+"""Figures of a validation: observed against simulated waits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from prophase.plots.page import Block, Bullets, Callout, Page, Picture, Section, Table
 from prophase.plots.style import (
     COLOURS,
     MUTED,
@@ -20,6 +19,7 @@ from prophase.plots.style import (
     short,
     time_axis,
 )
+from prophase.result import Picture
 from prophase.sim.validation.wait_validation import ALL, Validation
 
 #: waits below a second are drawn at one: a log scale has no zero
@@ -28,17 +28,19 @@ _SHARES = np.r_[np.linspace(0.01, 0.99, 99), 0.995, 0.999]
 _MOST_CLASSES = 6
 
 
-def validation_figures(found: Validation) -> Iterator[tuple[str, str, Figure]]:
-    """Yield each figure with its name and caption."""
-    yield (
+def validation_figures(found: Validation) -> Iterator[Picture]:
+    """Yield each figure."""
+    yield Picture(
         "wait-distributions",
-        "Share of all jobs that waited at most this long; waits under a second are drawn there.",
         wait_distributions(found.jobs),
+        "Share of all jobs that waited at most this long; waits under a second are drawn there.",
+        section="waits",
     )
-    yield (
+    yield Picture(
         "wait-quantiles",
-        "Quantiles of simulated against observed waits: a right simulation lies on the line.",
         wait_quantiles(found),
+        "Quantiles of simulated against observed waits: a right simulation lies on the line.",
+        section="waits",
     )
 
 
@@ -96,41 +98,3 @@ def wait_quantiles(found: Validation) -> Figure:
         legend(axes, loc="upper left")
 
     return draw(paint, title="Simulated against observed quantiles", height_in=4.4)
-
-
-def validation_page(found: Validation, *, command: str = "") -> Page:
-    """Return the page that shows a validation."""
-    total = found.verdict
-    kind = {True: "good", False: "bad", None: "warning"}[total.valid]
-    title = {True: "Valid.", False: "Not valid.", None: "Cannot tell."}[total.valid]
-    pictures = [Picture(figure, caption) for _, caption, figure in validation_figures(found)]
-    limits = found.thresholds
-    told: list[Block] = [
-        Bullets([f"{verdict.name}: {verdict.words}." for verdict in found.verdicts]),
-        Bullets(
-            [
-                f"Limits: mean off by {limits.mean_error:.0%}, quantiles by "
-                f"{limits.quantile_error:.0%}, KS {limits.ks:g}, rank correlation "
-                f"{limits.rank_correlation:g}, at least {limits.least_jobs:,} jobs; waits up to "
-                f"{limits.negligible_s:g} s count as none."
-            ]
-        ),
-    ]
-    sections = [
-        Section("Verdict by class", told),
-        Section("Waits", [*pictures, Table(found.rows(), "Observed beside simulated waits.")]),
-    ]
-    if found.theory is not None:
-        table = Table(found.theory.rows(), "Trace, simulation and queueing formulas.")
-        sections.append(Section("Formulas", [Bullets(found.theory.verdict), table]))
-    notes = [f"{count:,} jobs not scored: {why}." for why, count in found.left_out.items()]
-    notes += found.notes
-    if notes:
-        sections.append(Section("Left out", [Bullets(notes)]))
-    return Page(
-        title="Validation of a simulation",
-        subtitle=f"{len(found.jobs):,} jobs scored",
-        lead=[Callout(f"{total.words}.", kind, title)],  # type: ignore[arg-type]
-        sections=sections,
-        about={"command": command} if command else {},
-    )

@@ -1,8 +1,8 @@
-"""Figures and page of ``prophase why``: causes beside effects, classes, who blocks, idle hours."""
+"""Figures of ``prophase why``: causes beside effects, classes, who blocks, idle hours."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from prophase.plots.page import Block, Bullets, Facts, Page, Paragraph, Picture, Section, Table
 from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, legend_below, short
-from prophase.sim.why.causes import NAMES, WORDS
+from prophase.result import Picture
+from prophase.sim.why.causes import LABELS, NAMES
 from prophase.sim.why.explanation import Why
 from prophase.trace.describe.trace_clock import WEEKDAYS, knows_weekdays
 
-_LABELS = {name: name.replace("_", " ") for name in NAMES} | {
-    "gpu_type": "GPU type",
-    "cpu_memory": "CPU, memory",
-}
 _COLOUR = dict(zip(NAMES, (*COLOURS[6:7], *COLOURS[:6]), strict=True))
 _MOST_CLASSES, _MOST_TYPES = 12, 6
 #: percent below which a bar cannot be seen
@@ -80,7 +76,7 @@ def classes_figure(why: Why) -> Figure:
                 left += share
         for name in NAMES:
             if any(row[f"{name}_pct"] for row in waiting):
-                axes.bar(0, 0, color=_COLOUR[name], label=_LABELS[name])
+                axes.bar(0, 0, color=_COLOUR[name], label=LABELS[name])
         labels = [
             f"{short(str(next(iter(row.values()))))}\n{row['wait_h']:,.0f} h" for row in waiting
         ]
@@ -140,86 +136,36 @@ def idle_figure(why: Why, gpu_type: str) -> Figure:
     return draw(paint, title=f"Idle {_gpus(gpu_type)}", height_in=3.0)
 
 
-def figures(why: Why) -> dict[str, tuple[Figure, str]]:
-    """Return every figure that has something to show, with its caption, by name."""
-    found: dict[str, tuple[Figure, str]] = {}
+def why_figures(why: Why) -> Iterator[Picture]:
+    """Yield every figure that has something to show."""
     if any(row["wait_h"] for row in why.causes):
-        found["causes"] = (
+        yield Picture(
+            "causes",
             causes_figure(why),
             "Bars: share of all waiting; pale: jobs held up by the queue count for what the job "
             "in the way lacks. Dots: how much less is waited in a replay without the cause; left "
             "of zero more is waited.",
+            section="causes",
         )
-        found["classes"] = (classes_figure(why), "Causes within the waiting of each class.")
+        caption = "Causes within the waiting of each class."
+        yield Picture("classes", classes_figure(why), caption, section="classes")
     if why.held_up_by:
-        found["blockers"] = (
+        yield Picture(
+            "blockers",
             blockers_figure(why),
             "Waiting of jobs that would have fitted, booked on the first job in the queue that "
             "did not.",
+            section="held_up",
         )
     largest = sorted(why.idle, key=lambda row: -row["gpus"])[:_MOST_TYPES]
     for number, row in enumerate(largest):
         name = row["gpu_type"]
-        found[f"idle_{number}"] = (
+        yield Picture(
+            f"idle_{number}",
             idle_figure(why, name),
             f"Mean idle {_gpus(name)} at each hour of the week, until the last submission.",
+            section="idle",
         )
-    return found
-
-
-def why_page(why: Why, about: Mapping[str, str]) -> Page:
-    """Return the page that shows an answer."""
-    drawn = {name: Picture(*pair) for name, pair in figures(why).items()}
-    schedule = why.split.schedule
-    total = float(why.split.fine_s.sum())
-    facts = [
-        ("jobs", f"{len(schedule.workload):,}"),
-        ("waiting", f"{total / 3600:,.0f} h"),
-        ("mean wait", f"{total / len(schedule.workload):,.0f} s"),
-        ("GPUs", f"{schedule.cluster.gpus:,}"),
-    ]
-    meanings = [f"{_LABELS[name]}: {words}." for name, words in WORDS.items()]
-    causes: list[Block] = [drawn["causes"]] if "causes" in drawn else []
-    causes += [
-        Table(why.side_by_side(), "Share of waiting, and the change without the cause"),
-        Paragraph(
-            "Shares add up to 100 %. Changes do not: a replay without one cause runs into the "
-            "others, and jobs that start earlier leave room earlier."
-        ),
-        Bullets(meanings),
-    ]
-    held: list[Block] = [drawn["blockers"]] if "blockers" in drawn else []
-    held.append(Table(why.held_up, "Lost while a job would have fitted"))
-    if why.held_up_by:
-        held.append(Table(why.held_up_by, "Whose jobs were in the way"))
-        held.append(Table(why.held_up_for, "What the jobs in the way lacked themselves"))
-    classes: list[Block] = [drawn["classes"]] if "classes" in drawn else []
-    sections = [
-        Section("Causes and effects", causes),
-        Section("By class", [*classes, Table(why.classes, "Causes in percent of the waiting")]),
-        Section("Held up by the queue", held),
-    ]
-    if why.idle:
-        maps: list[Block] = [picture for name, picture in drawn.items() if name.startswith("idle")]
-        sections.append(Section("Idle GPUs", [*maps, Table(why.idle, "Until the last submission")]))
-    if why.stranded:
-        sections.append(Section("Stranded GPUs", [_stranded_words(), Table(why.stranded)]))
-    if why.notes:
-        sections.append(Section("Notes", [Bullets(why.notes)]))
-    return Page(
-        title="Why do jobs wait?",
-        subtitle=f"{schedule.order} order, {schedule.queue} queue, {schedule.place} placement",
-        lead=[Facts(facts)],
-        sections=sections,
-        about=about,
-    )
-
-
-def _stranded_words() -> Paragraph:
-    return Paragraph(
-        "GPU-hours free on nodes that have less free CPU or memory than the smallest GPU job "
-        "(nobody could use them) or the typical one asks for."
-    )
 
 
 def _gpus(gpu_type: str) -> str:
@@ -234,5 +180,5 @@ def _named(by: str, value: str) -> str:
 
 
 def _row_label(row: dict[str, Any]) -> str:
-    label = _LABELS[row["cause"]]
+    label = LABELS[row["cause"]]
     return f"{label}\n{short(row['without_it'], 34)}" if row.get("without_it") else label

@@ -14,15 +14,15 @@ import pandas as pd
 from prophase.atomic_files import write_whole
 from prophase.errors import InputError, MissingExtraError, ProphaseError, storage_error
 from prophase.plain import finite
+from prophase.result.document import Result
+from prophase.result.json_form import from_dict, to_dict
 from prophase.short_form import ShortForm
 from prophase.study.plan import StudyPlan, check_columns, check_plan
-from prophase.study.report.document import from_dict, to_dict
-from prophase.study.report.report import Report
 from prophase.study.steps.cache import StepCache, held_alone, key_of
 from prophase.study.steps.context import StepContext
 from prophase.study.steps.import_trace import imported, place_of
 from prophase.study.steps.registry import STEPS, StudyStep, steps_named
-from prophase.study.study_report import study_report
+from prophase.study.study_report import study_result
 from prophase.trace.prices import Prices
 from prophase.trace.source_files import file_hash
 from prophase.trace.workspace import Workspace
@@ -78,7 +78,7 @@ class StepDone:
 class StudyResult(ShortForm):
     """A finished study: its report, every step, and all numbers."""
 
-    report: Report
+    report: Result
     steps: list[StepDone]
     #: step -> its numbers
     results: dict[str, dict[str, Any]]
@@ -107,7 +107,7 @@ class StudyResult(ShortForm):
 
     def summary(self) -> list[str]:
         """Return the answer of the report and its first numbers."""
-        facts = [f"{one.name}: {one.text()}" for one in self.report.facts]
+        facts = [f"{one.label}: {one.text()}" for one in self.report.facts]
         return [self.report.answer, *facts[:4], f"report in {self.folder}"]
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def run_study(
         steps, reports = _all_steps(chosen, work, cache, extra, [first], watch)
         finished = [one.name for one in steps if one.state != "cannot"]
         with _named("report", "the last", finished):
-            report = study_report(plan, reports, work, command=command)
+            report = study_result(plan, reports, work, command=command)
         return StudyResult(
             report, steps, work.found, work.workspace, work.folder, plan, work.trace.data_hash
         )
@@ -192,10 +192,10 @@ def _all_steps(
     extra: Mapping[str, str],
     steps: list[StepDone],
     watch: Watching,
-) -> tuple[list[StepDone], dict[str, Report]]:
+) -> tuple[list[StepDone], dict[str, Result]]:
     """Run what is not kept; return how each step went, and its part of the report."""
     tables = {name: one.table_hash for name, one in Workspace(work.workspace).tables.items()}
-    reports: dict[str, Report] = {}
+    reports: dict[str, Result] = {}
     total = len(chosen) + 1
     for number, step in enumerate(chosen, start=2):
         watch.begin(number, total, step)
@@ -236,7 +236,7 @@ def _run(step: StudyStep, work: StepContext) -> dict[str, Any]:
         done = step.run(work)
     except (InputError, MissingExtraError) as cause:
         return {"cannot": str(cause)}
-    found = {"report": to_dict(done.report), "result": finite(done.result)}
+    found = {"report": to_dict(done.part), "result": finite(done.result)}
     return {**found, "files": dict(done.files)}
 
 

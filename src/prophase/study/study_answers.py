@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from prophase import units
-from prophase.study.report.parts import Answer
+from prophase.result import Answer
 
 Results = Mapping[str, Mapping[str, Any]]
 #: what stands for an answer that the trace cannot give
@@ -42,7 +42,7 @@ def answers(results: Results, cannot: Mapping[str, str]) -> list[Answer]:
         if step in results:
             found += answer(results[step], results)
         elif step in cannot and not (step == "proof" and "sizing" in cannot):
-            found.append(Answer(question, NOT_TOLD, _why(cannot[step]), "What could not be done"))
+            found.append(Answer(question, NOT_TOLD, _why(cannot[step]), "cannot"))
     return found
 
 
@@ -53,7 +53,7 @@ def _why(reason: str) -> str:
 
 
 def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
-    question, section = "Where is the waste?", "Where the waste is"
+    question, section = "Where is the waste?", "waste"
     used = {row["resource"]: row["used_pct"] / 100 for row in described.get("used", ())}
     # what is left of a time limit is idle on no machine
     limits = used.pop("run time", None)
@@ -76,7 +76,7 @@ def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
 
 
 def _change(sized: Mapping[str, Any], results: Results) -> list[Answer]:
-    question, section = "What should change?", "What to change"
+    question, section = "What should change?", "change"
     if not sized["advised"]:
         text = f"All {sized['tasks']:,} tasks keep their request: too few runs, or too little gain."
         return [Answer(question, "nothing", text, section)]
@@ -91,7 +91,7 @@ def _proof(proof: Mapping[str, Any], results: Results) -> list[Answer]:
     saved = Answer(
         "What does it save?", with_range(total["saved"]),
         f"of {total['name']}: {total['advised']:,.0f} instead of {total['today']:,.0f} "
-        f"{total['unit']}, retries included.", "What is saved",
+        f"{total['unit']}, retries included.", "saved",
     )  # fmt: skip
     return [saved, _risk(proof), _waits(proof), _sure(proof)]
 
@@ -111,11 +111,11 @@ def _risk(proof: Mapping[str, Any]) -> Answer:
     short, of = second_tries(proof)
     allowed = units.percent((proof.get("limits") or {}).get("max_oom"))
     text = f"of {of} need a second try. Allowed: {allowed}."
-    return Answer("What does it risk?", with_range(short), text, "Were predictions kept?")
+    return Answer("What does it risk?", with_range(short), text, "kept")
 
 
 def _waits(proof: Mapping[str, Any]) -> Answer:
-    question, section = "What does it do to waiting times?", "What it does to waiting times"
+    question, section = "What does it do to waiting times?", "waits"
     wait = mean_wait(proof)
     if wait is None:
         why = proof.get("why_no_replay") or "nothing was replayed"
@@ -155,7 +155,7 @@ def mean_wait(proof: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _sure(proof: Mapping[str, Any]) -> Answer:
-    question, section = "How sure is that?", "Were predictions kept?"
+    question, section = "How sure is that?", "kept"
     splits = proof.get("splits") or {}
     if not splits.get("told"):
         why = "No later job followed an advice made before it, so nothing is held out."
@@ -169,7 +169,7 @@ def _sure(proof: Mapping[str, Any]) -> Answer:
 
 
 def _order(study: Mapping[str, Any], results: Results) -> list[Answer]:
-    question, section = "Would another queue order help?", "Every policy on the same jobs"
+    question, section = "Would another queue order help?", "policies"
     rows = [row for row in study["policies"] if row["of"] == _ALL and row["kind"] == "order"]
     fifo = next((row for row in rows if row["policy"] == "fifo"), None)
     if fifo is not None and fifo["mean_wait_s"] < 1:
@@ -198,7 +198,7 @@ def _known(predicted: Mapping[str, Any], results: Results) -> list[Answer]:
     if row.get("coverage_90_pct") is not None:
         text += f" Ranges meant to hold 90 % of outcomes held {row['coverage_90_pct']:.1f} %."
     value = f"{row['within_x2_pct']:.1f} %"
-    question, section = "What is known before a job runs?", "What will a job need?"
+    question, section = "What is known before a job runs?", "predictions"
     return [Answer(question, value, text, section)]
 
 

@@ -7,27 +7,25 @@ from dataclasses import replace
 from typing import Any
 
 from prophase import units
-from prophase.study.report.charts import Chart
-from prophase.study.report.parts import ResultTable
-from prophase.study.report.report import Finding
+from prophase.result import Chart, Section, Table
 
 #: the order in which a reader asks: waste, change, saving, certainty, waits, then what else
 _ORDER = (
-    "Where the waste is",
-    "What to change",
-    "What is saved",
-    "Were predictions kept?",
-    "What it does to waiting times",
-    "Every policy on the same jobs",
-    "What will a job need?",
-    "What jobs do while they run",
-    "Which kinds of job there are",
-    "What to measure next",
-    "What could not be done",
-    "Task by task",
-    "Beside the NSDI 2022 study of PAI",
-    "How good the predictions are",
-    "Is the trace sound?",
+    "waste",
+    "change",
+    "saved",
+    "kept",
+    "waits",
+    "policies",
+    "predictions",
+    "phases",
+    "profiles",
+    "next",
+    "cannot",
+    "tasks",
+    "published",
+    "scores",
+    "lint",
 )
 #: tasks in the figure and in the table of an advice
 _SHOWN, _LISTED = 10, 30
@@ -43,71 +41,91 @@ _METHODS = (
 Results = Mapping[str, Mapping[str, Any]]
 
 
-def in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings in the order of a reader's questions."""
-    place = {title: number for number, title in enumerate(_ORDER)}
-    return sorted(findings, key=lambda one: place.get(one.title, len(_ORDER)))
+def in_order(sections: Sequence[Section]) -> list[Section]:
+    """Return sections in the order of a reader's questions."""
+    place = {key: number for number, key in enumerate(_ORDER)}
+    return sorted(sections, key=lambda one: place.get(one.key, len(_ORDER)))
 
 
-def retold(findings: Sequence[Finding], results: Results) -> list[Finding]:
-    """Return the findings of steps in a reader's order, with figures and folded tables."""
-    tell: dict[str, Callable[[Finding, Results], Finding]] = {
-        "Where the waste is": _waste,
-        "What to change": _change,
-        "What is saved": _saved,
-        "What it does to waiting times": _waits,
-        "Every policy on the same jobs": _policies,
-        "What will a job need?": _predictions,
-        "Which kinds of job there are": _kinds,
+def for_first_reader(sections: Sequence[Section], results: Results) -> list[Section]:
+    """Return the sections of steps in a reader's order, with figures and folded tables."""
+    tell: dict[str, Callable[[Section, Results], Section]] = {
+        "waste": _waste,
+        "change": _change,
+        "saved": _saved,
+        "waits": _waits,
+        "policies": _policies,
+        "predictions": _predictions,
+        "profiles": _profiles,
     }
-    known = [
-        _folded(tell[one.title](one, results) if one.title in tell else one) for one in findings
-    ]
+    known = [_folded(tell[one.key](one, results) if one.key in tell else one) for one in sections]
     return in_order(known)
 
 
-def _folded(finding: Finding) -> Finding:
-    if finding.title == "What could not be done":
-        return finding
-    told = bool(finding.charts or finding.figures)
-    if finding.title == "Is the trace sound?":
-        told = all(row["severity"] != "error" for row in _rows(finding))
-    tables = [
-        replace(table, folded=told or len(table.rows) > _OPEN_ROWS) for table in finding.tables
-    ]
-    return replace(finding, tables=tables)
+def _retold(
+    section: Section,
+    *,
+    texts: Sequence[str] | None = None,
+    tables: Sequence[Table] | None = None,
+    charts: Sequence[Chart] | None = None,
+) -> Section:
+    """Return a section with other sentences, tables or charts."""
+    return Section.told(
+        section.key,
+        section.title,
+        section.texts if texts is None else texts,
+        section.tables if tables is None else tables,
+        section.charts if charts is None else charts,
+    )
 
 
-def _waste(finding: Finding, results: Results) -> Finding:
+def _folded(section: Section) -> Section:
+    if section.key == "cannot":
+        return section
+    told = bool(section.figures)
+    if section.key == "lint":
+        told = all(row["severity"] != "error" for row in _rows(section))
+    return replace(
+        section,
+        blocks=[
+            replace(block, folded=told or len(block.rows) > _OPEN_ROWS)
+            if isinstance(block, Table)
+            else block
+            for block in section.blocks
+        ],
+    )
+
+
+def _waste(section: Section, results: Results) -> Section:
     charts = [
         replace(
             chart,
-            rows=sorted(chart.rows, key=lambda row: row["used_pct"]),
+            rows=sorted(chart.rows, key=lambda row: _number(row["used_pct"])),
             unit="% of what was asked for",
             caption="Up to the dashed line it was asked for; right of the bar it stayed idle.",
         )
-        for chart in finding.charts
+        for chart in section.charts
     ]
-    text = list(finding.text)
+    text = list(section.texts)
     if any(row["resource"] == "run time" for chart in charts for row in chart.rows):
         text.append("Run time is held against the time limit: what is left of it costs nothing, "
                     "but no scheduler can plan with it.")  # fmt: skip
-    return replace(finding, text=text, charts=charts)
+    return _retold(section, texts=text, charts=charts)
 
 
-def _change(finding: Finding, results: Results) -> Finding:
+def _change(section: Section, results: Results) -> Section:
     sized, proof = results.get("sizing", {}), results.get("proof", {})
     saved = {one["task"]: one["saved_h"] for one in proof.get("tasks", ())}
     # what a task saves on the history counts all instances of its jobs
-    rows = sorted(_rows(finding), key=lambda row: -saved.get(row["task"], 0.0))
+    rows = sorted(_rows(section), key=lambda row: -saved.get(row["task"], 0.0))
     changed = [
         row for row in rows if row.get("now") and row.get("advice") not in (None, row["now"])
     ]
     shown = [{key: row[key] for key in _ADVISED if key in row} for row in rows[:_LISTED]]
-    table = replace(finding.tables[0], rows=shown, caption="Runs and reasons, task by task")
-    tables = [table, *finding.tables[1:]]
+    table = replace(section.tables[0], rows=shown, caption="Runs and reasons, task by task")
+    tables = [table, *section.tables[1:]]
     if not changed:
-        return replace(finding, tables=tables)
+        return _retold(section, tables=tables)
     names = _short_names([str(row["task"]) for row in changed[:_SHOWN]])
     drawn = [
         {"task": name, "asks now": row["now"], "should ask": row["advice"]}
@@ -119,7 +137,7 @@ def _change(finding: Finding, results: Results) -> Finding:
         caption=f"The {len(drawn)} tasks that save most are shown, the first on top. A run that "
         "needs more gets a second, larger try.",
     )  # fmt: skip
-    text = list(finding.text)
+    text = list(section.texts)
     if saved:
         total = proof["totals"][0]
         text[0] = (
@@ -127,7 +145,7 @@ def _change(finding: Finding, results: Results) -> Finding:
             f"this history that is {-total['difference']:,.0f} {total['unit']} less, retries "
             "included. The others run too seldom to judge, or ask for about what they use."
         )
-    return replace(finding, text=text, tables=tables, charts=[chart])
+    return _retold(section, texts=text, tables=tables, charts=[chart])
 
 
 def _short_names(names: list[str]) -> list[str]:
@@ -140,41 +158,41 @@ def _short_names(names: list[str]) -> list[str]:
     return names
 
 
-def _saved(finding: Finding, results: Results) -> Finding:
-    rows = _rows(finding)
+def _saved(section: Section, results: Results) -> Section:
+    rows = _rows(section)
     # the resource that was sized is in the first row; its usual name would say it twice
     kept = [row for row in rows[1:] if str(row["what"]).lower() != str(rows[0]["what"]).lower()]
-    table = replace(finding.tables[0], rows=[*rows[:1], *kept])
+    table = replace(section.tables[0], rows=[*rows[:1], *kept])
     told = (results.get("proof", {}).get("splits") or {}).get("held_out_oom") or {}
     # kills among the jobs that taught the advice flatter it; those of later jobs are told instead
-    text = finding.text[:1] if told.get("value") is not None else finding.text
-    return replace(finding, text=text, tables=[table, *finding.tables[1:]])
+    text = section.texts[:1] if told.get("value") is not None else section.texts
+    return _retold(section, texts=text, tables=[table, *section.tables[1:]])
 
 
-def _waits(finding: Finding, results: Results) -> Finding:
-    if not finding.charts:
-        return finding
-    chart = finding.charts[0]
+def _waits(section: Section, results: Results) -> Section:
+    if not section.charts:
+        return section
+    chart = section.charts[0]
     # in the unit in which the wait of all jobs, the first row, is told elsewhere
-    first = chart.rows[0].get("today") or 0.0
+    first = _number(chart.rows[0].get("today"))
     size, unit = next((step for step in _LENGTHS if first >= step[0]), _LENGTHS[-1])
     rows = [{**row, **{key: _over(row[key], size) for key in chart.y}} for row in chart.rows]
     classes = any(str(row["of"]).startswith(("short, ", "long, ")) for row in rows)
     told = "Short: under an hour. Low GPU: at most one GPU; high: more." if classes else ""
     drawn = replace(chart, rows=rows, unit=f"mean wait, {unit}", caption=told)
-    return replace(finding, charts=[drawn, *finding.charts[1:]])
+    return _retold(section, charts=[drawn, *section.charts[1:]])
 
 
-def _policies(finding: Finding, results: Results) -> Finding:
+def _policies(section: Section, results: Results) -> Section:
     study = results.get("schedules", {})
-    rows = [row for row in _rows(finding) if row.get("change_pct") is not None]
-    fifo = next((row for row in _rows(finding) if row["policy"] == "fifo"), None)
+    rows = [row for row in _rows(section) if row.get("change_pct") is not None]
+    fifo = next((row for row in _rows(section) if row["policy"] == "fifo"), None)
     if not rows or fifo is None:
-        return finding
+        return section
     if all(row["change_pct"] == 0 for row in rows):
-        return replace(finding, charts=[])
+        return _retold(section, charts=[])
     text = [
-        *finding.text,
+        *section.texts,
         f"These are the {study.get('jobs', fifo.get('jobs', 0)):,} later jobs, on the same nodes, "
         f"which are empty at first: with first come, first served they wait "
         f"{units.duration(fifo['mean_wait_s'])} on average. A range that holds zero says that this "
@@ -186,11 +204,11 @@ def _policies(finding: Finding, results: Results) -> Finding:
         caption="Against first come, first served (fifo); left of the line jobs are done "
         "earlier. Bars are 95 % intervals.",
     )  # fmt: skip
-    kept = [one for one in finding.charts if one.name == "kept-gain"]
-    return replace(finding, text=text, charts=[chart, *kept])
+    kept = [one for one in section.charts if one.key == "kept-gain"]
+    return _retold(section, texts=text, charts=[chart, *kept])
 
 
-def _predictions(finding: Finding, results: Results) -> Finding:
+def _predictions(section: Section, results: Results) -> Section:
     charts: list[Chart] = []
     for target, title in (
         ("duration_s", "Run times foretold within a factor of two"),
@@ -198,7 +216,7 @@ def _predictions(finding: Finding, results: Results) -> Finding:
     ):
         rows = [
             {"method": row["method"], "share": row["within_x2_pct"]}
-            for row in _rows(finding)
+            for row in _rows(section)
             if row.get("target") == target and row.get("within_x2_pct") is not None
         ]
         if rows:
@@ -206,21 +224,25 @@ def _predictions(finding: Finding, results: Results) -> Finding:
                 Chart(f"predictions-{target}", title, "bars", rows, x="method", y=["share"],
                       unit="% of later jobs", caption="" if charts else _METHODS)
             )  # fmt: skip
-    return replace(finding, charts=[*finding.charts, *charts])
+    return _retold(section, charts=[*section.charts, *charts])
 
 
-def _kinds(finding: Finding, results: Results) -> Finding:
-    rows = [row for row in _rows(finding) if row.get("share_pct") is not None]
+def _profiles(section: Section, results: Results) -> Section:
+    rows = [row for row in _rows(section) if row.get("share_pct") is not None]
     if not rows:
-        return finding
+        return section
     largest = f"The largest has {rows[0]['share_pct']:.1f} % of them: {rows[0]['what']}."
-    return replace(finding, text=[*finding.text, largest])
+    return _retold(section, texts=[*section.texts, largest])
 
 
-def _rows(finding: Finding) -> list[dict[str, Any]]:
-    tables: Sequence[ResultTable] = finding.tables[:1]
+def _rows(section: Section) -> list[dict[str, Any]]:
+    tables: Sequence[Table] = section.tables[:1]
     return [dict(row) for table in tables for row in table.rows]
 
 
-def _over(value: float | None, size: float) -> float | None:
-    return None if value is None else value / size
+def _over(value: object, size: float) -> float | None:
+    return None if value is None else _number(value) / size
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -6,69 +6,73 @@ from collections.abc import Mapping
 from typing import Any
 
 from prophase.plural import counted
+from prophase.result import (
+    DataUsed,
+    Fact,
+    NextStep,
+    Provenance,
+    Result,
+    Section,
+    Table,
+    Tone,
+)
 from prophase.sizing.resources import RESOURCES
 from prophase.study.plan import StudyPlan
-from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
-from prophase.study.report.report import Finding, Report
 from prophase.study.steps.context import StepContext
 from prophase.study.steps.import_trace import import_notes
 from prophase.study.steps.predict import NEXT_FILE
 from prophase.study.steps.size import ADVICE_FILE
 from prophase.study.study_answers import answers
-from prophase.study.study_findings import retold
+from prophase.study.study_findings import for_first_reader
 
 #: checks of lint that doubt a unit
 _UNITS = ("fraction-as-percent", "percent-as-fraction", "core-unit", "memory-unit")
 
 
-def study_report(
+def study_result(
     plan: StudyPlan,
-    reports: Mapping[str, Report],
+    parts: Mapping[str, Result],
     work: StepContext,
     *,
     command: str = "",
-) -> Report:
-    """Join the reports of the steps into one."""
+) -> Result:
+    """Join the results of the steps into one."""
     cannot = work.cannot
-    findings = [finding for report in reports.values() for finding in report.findings]
+    sections = [section for part in parts.values() for section in part.all_sections()]
     if cannot:
         rows = [{"step": name, "why": why} for name, why in cannot.items()]
-        findings.append(
-            Finding(
-                "What could not be done",
-                ["The trace lacks what these steps need. Add it and run the study again."],
-                [ResultTable(rows, "Left out, and what is missing")],
-            )
-        )
-    proof = reports.get("proof")
-    return Report(
+        words = "The trace lacks what these steps need. Add it and run the study again."
+        table = Table("cannot", rows, "Left out, and what is missing")
+        sections.append(Section.told("cannot", "What could not be done", [words], [table]))
+    return Result(
+        "study",
         title=f"Study of {work.trace.source}",
         question="Where is the waste, what should change, what does that risk, what does it do to "
         "waiting times, and how sure is that?",
-        answer=_answer(reports, work),
-        verdict=_verdict(proof, work),
-        facts=_facts(reports),
+        answer=_answer(parts, work),
+        tone=_tone(parts.get("proof"), work),
+        facts=_facts(parts),
         data=_data(work),
         method=[
             "Each step reads the same tables; what is learnt is judged on later jobs than it was "
             "learnt from, and nothing that is known only afterwards is used to predict.",
-            *(f"{name}: {fact.name} {fact.text()}." for name, fact in _scores(reports)),
+            *(f"{name}: {fact.label} {fact.text()}." for name, fact in _scores(parts)),
         ],
-        findings=retold(findings, work.found),
+        sections=for_first_reader(sections, work.found),
         valid_for=["the jobs, cluster and policy of this trace, and jobs like them"],
         not_valid_for=["jobs that are not in it, another cluster, another mix of jobs"],
         limits=_limits(plan, work, cannot),
-        apply=_steps(reports, work),
-        reproduce=Reproduction(
+        next_steps=_steps(parts, work),
+        provenance=Provenance(
             command or "prophase study plan.toml", {"all steps": plan.seed}, plan.to_dict()
         ),
         answers=answers(work.found, cannot),
     )
 
 
-def _answer(reports: Mapping[str, Report], work: StepContext) -> str:
-    said = [reports[name].answer for name in ("proof", "schedules") if name in reports]
-    if "proof" not in reports:
+def _answer(parts: Mapping[str, Result], work: StepContext) -> str:
+    said = [parts[name].answer for name in ("proof", "schedules") if name in parts]
+    if "proof" not in parts:
         reason = work.cannot.get("proof", "it was not asked for").rstrip(".")
         said.insert(0, f"No advice is proven: {reason}.")
     if errors := len(_errors(work)):
@@ -80,22 +84,22 @@ def _answer(reports: Mapping[str, Report], work: StepContext) -> str:
     return " ".join(one for one in said if one)
 
 
-def _verdict(proof: Report | None, work: StepContext) -> Any:
+def _tone(proof: Result | None, work: StepContext) -> Tone:
     """Nothing passes on data that look wrong."""
     if proof is None:
         return "note"
-    return "warning" if proof.verdict == "good" and _errors(work) else proof.verdict
+    return "warning" if proof.tone == "good" and _errors(work) else proof.tone
 
 
-def _facts(reports: Mapping[str, Report]) -> list[Measure]:
+def _facts(parts: Mapping[str, Result]) -> list[Fact]:
     wanted = ("describe", "sizing", "proof", "predictions")
-    facts = [fact for name in wanted if name in reports for fact in reports[name].facts]
-    return list({fact.name: fact for fact in facts}.values())[:8]
+    facts = [fact for name in wanted if name in parts for fact in parts[name].facts]
+    return list({fact.key: fact for fact in facts}.values())[:8]
 
 
-def _scores(reports: Mapping[str, Report]) -> list[tuple[str, Measure]]:
-    return [(name, fact) for name in ("predictions",) if name in reports
-            for fact in reports[name].facts]  # fmt: skip
+def _scores(parts: Mapping[str, Result]) -> list[tuple[str, Fact]]:
+    return [(name, fact) for name in ("predictions",) if name in parts
+            for fact in parts[name].facts]  # fmt: skip
 
 
 def _data(work: StepContext) -> list[DataUsed]:
@@ -140,7 +144,7 @@ def _unsound(one: Mapping[str, Any]) -> str:
     return f"The data look wrong ({one['check']}, {one['where']}): {one['what']} {one['advice']}"
 
 
-def _steps(reports: Mapping[str, Any], work: StepContext) -> list[Step]:
+def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
     steps = []
     place = str(work.folder)
     sized = work.found.get("sizing", {})
@@ -148,17 +152,17 @@ def _steps(reports: Mapping[str, Any], work: StepContext) -> list[Step]:
         resource = "" if sized["resource"] == "memory" else f" --resource {sized['resource']}"
         risk = "" if work.plan.risk == 0.01 else f" --risk {work.plan.risk:g}"
         steps.append(
-            Step("Write the advice in the form your system reads:",
+            NextStep("Write the advice in the form your system reads:",
                  f"prophase size {work.workspace}{resource}{risk} --export nextflow")
         )  # fmt: skip
     if sized.get("advised"):
         steps.append(
-            Step("Keep it, so that it can be settled against what happens:",
+            NextStep("Keep it, so that it can be settled against what happens:",
                  f"prophase ledger add {place}/{ADVICE_FILE} --workspace {work.workspace}")
         )  # fmt: skip
-    if "next" in reports:
+    if "next" in parts:
         steps.append(
-            Step("Measure what is least certain and most expensive:",
+            NextStep("Measure what is least certain and most expensive:",
                  f"prophase runs register {place}/{NEXT_FILE} --dates 2026-01-05")
         )  # fmt: skip
     return steps

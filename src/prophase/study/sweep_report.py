@@ -9,13 +9,11 @@ from typing import Any
 import pandas as pd
 
 from prophase import units
+from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
 from prophase.sim.request_variants import ASKED
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.resampled_traces import broken_up, rough
 from prophase.sim.sweep.results import SavedSweep
-from prophase.study.report.charts import Chart
-from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
-from prophase.study.report.report import Finding, Report
 
 #: combinations that a figure has room for
 _SHOWN = 16
@@ -34,15 +32,13 @@ def usual_measures(plan: SweepPlan) -> list[str]:
     return ["mean_wait_s", *costs, *(["gib_hours.allocated"] if sized else [])]
 
 
-def sweep_report(kept: SavedSweep, ranked: pd.DataFrame, figure: Any = None) -> Report:
+def sweep_result(kept: SavedSweep, ranked: pd.DataFrame) -> Result:
     """Return the report of a sweep, ranked by the first measure at each load.
 
     Parameters
     ----------
     ranked : DataFrame
         From ``SweepResult.ranked``.
-    figure : matplotlib Figure, optional
-        The Pareto front, if it was drawn.
     """
     result, plan, measures = kept.result, kept.plan, kept.measures
     varied = [name for name in result.axes if ranked[name].nunique() > 1]
@@ -65,7 +61,8 @@ def sweep_report(kept: SavedSweep, ranked: pd.DataFrame, figure: Any = None) -> 
     shown += ["behind_best", "behind_best_low", "behind_best_high", "clear", "front"]
     table = [{name: row[name] for name in shown} for row in rows]
     said = [rough(result.blocks), broken_up(rows, first, plan.block_h)]
-    return Report(
+    return Result(
+        "sweep",
         title="Which combination is best?",
         question=(
             f"Of {plan.combinations:,} combinations of {', '.join(varied) or 'settings'}, which is "
@@ -73,9 +70,9 @@ def sweep_report(kept: SavedSweep, ranked: pd.DataFrame, figure: Any = None) -> 
         ),
         answer=answer,
         facts=[
-            Measure("combinations", plan.combinations),
-            Measure("that no other beats", len(front)),
-            Measure("replays", len(result.cells)),
+            Fact("combinations", "combinations", plan.combinations),
+            Fact("front", "that no other beats", len(front)),
+            Fact("replays", "replays", len(result.cells)),
         ],
         data=[DataUsed(kept.trace or "trace", None, result.data_hash, dropped=result.left_out)],
         method=[
@@ -86,20 +83,19 @@ def sweep_report(kept: SavedSweep, ranked: pd.DataFrame, figure: Any = None) -> 
             "front: no other combination at that load is at least as good in all measures and "
             "better in one.",
         ],
-        findings=[
-            Finding(
-                "Ranked", [answer, *_front(front)], [ResultTable(table, "Best first at each load")],
+        sections=[
+            Section.told(
+                "ranked", "Ranked", [answer, *_front(front)],
+                [Table("ranked", table, "Best first at each load")],
                 _charts(rows, measures, plan),
-                [("pareto", "Bars are 95 % intervals; the front is joined.", figure)]
-                if figure is not None else [],
             )
         ],
         valid_for=["the order of the combinations on these jobs"],
         not_valid_for=["waits to the second: people would submit differently on another cluster"],
         limits=[*(one for one in said if one), *kept.remarks],
-        apply=[Step("Draw and rank all results again, without the trace:",
+        next_steps=[NextStep("Draw and rank all results again, without the trace:",
                     "prophase report FOLDER --redraw")],
-        reproduce=Reproduction(kept.command, {"resampled traces, 1 to": plan.seeds}, plan.to_dict())
+        provenance=Provenance(kept.command, {"resampled traces, 1 to": plan.seeds}, plan.to_dict())
         if kept.command else None,
     )  # fmt: skip
 

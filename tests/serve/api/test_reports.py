@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
-from prophase.study.report.document import FORMAT
+from prophase.result.json_form import FORMAT
 
 
 def test_reports_are_listed_and_opened_and_nothing_else_is(

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError, MissingColumnError, ParameterError, ProphaseError
+from prophase.result import DataUsed
+from prophase.result.json_form import to_dict
 from prophase.sim import Cluster
 from prophase.sizing.recommender import Gate
 from prophase.study.proof import backtest as splits
 from prophase.study.proof import cluster_replays as replays
 from prophase.study.proof.candidate import Candidate, CandidateLadder
 from prophase.study.proof.prover import prove
-from prophase.study.proof.report import proof_report
+from prophase.study.proof.report import proof_result
 from prophase.study.proof.verdict import Limits
-from prophase.study.report.document import to_dict
-from prophase.study.report.parts import DataUsed
 
 CLUSTER = Cluster.parse("1x0 8c 32g")
 LOW = Gate(least_saving=0.2)
@@ -186,17 +186,13 @@ def test_the_report_of_a_proof_holds_verdict_numbers_and_seeds(
     pipeline_jobs: pd.DataFrame,
 ) -> None:
     proof = prove(pipeline_jobs, cluster=CLUSTER, gate=LOW, limits=LENIENT, seeds=2)
-    report = proof_report(proof, data=DataUsed("jobs", 240, "abc"), command="prophase prove ws")
+    report = proof_result(proof, data=DataUsed("jobs", 240, "abc"), command="prophase prove ws")
     document = json.loads(json.dumps(to_dict(report)))
-    assert document["verdict"] == "good"
+    assert document["tone"] == "good"
     assert document["facts"][0]["low"] is not None
-    titles = [one["title"] for one in document["findings"]]
-    assert titles[:3] == [
-        "What is saved",
-        "Were predictions kept?",
-        "What it does to waiting times",
-    ]
-    assert document["reproduce"]["settings"]["risk"] == 0.01
+    keys = [one["key"] for one in document["sections"]]
+    assert keys[:3] == ["saved", "kept", "waits"]
+    assert document["provenance"]["settings"]["risk"] == 0.01
     json.dumps(proof.to_dict(), allow_nan=False)
 
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError, ParameterError
+from prophase.result import DataUsed
+from prophase.result.json_form import to_dict
 from prophase.sim import Cluster
-from prophase.study.report.document import to_dict
-from prophase.study.report.parts import DataUsed
 from prophase.study.scheduling.comparison import (
     ScheduleStudy,
     published_beside,
@@ -18,7 +18,7 @@ from prophase.study.scheduling.comparison import (
     schedule_study,
 )
 from prophase.study.scheduling.policies import FIFO, NO_SHARING, ORACLE, RESERVED, predicted
-from prophase.study.scheduling.report import schedule_report, sentence
+from prophase.study.scheduling.report import schedule_study_result, sentence
 
 
 @pytest.fixture(scope="module")
@@ -111,9 +111,11 @@ def test_where_nobody_waits_there_is_nothing_to_gain(gpu_jobs: pd.DataFrame) -> 
 
 
 def test_the_report_names_seeds_and_fits_into_json(study: ScheduleStudy) -> None:
-    report = schedule_report(study, data=DataUsed("jobs", 600), command="prophase schedule-study")
+    report = schedule_study_result(
+        study, data=DataUsed("jobs", 600), command="prophase schedule-study"
+    )
     document = json.loads(json.dumps(to_dict(report), allow_nan=False))
-    assert document["reproduce"]["seeds"] == {"replays and predictors": 0}
+    assert document["provenance"]["seeds"] == {"replays and predictors": 0}
     assert "keeps" in document["answer"]
     json.dumps(study.to_dict(), allow_nan=False)
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prophase.trace import Trace, open_trace
-from prophase.trace.describe.chapters import chapters_of
 from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.description import Description, describe
+from prophase.trace.describe.description_result import description_result
 from prophase.trace.schema import JOBS, STATUSES, USAGE, check_jobs, check_usage
 
 HASH = "0" * 64
@@ -28,9 +28,9 @@ def described(**tables: pd.DataFrame) -> Description:
     found = describe(Trace(tables, "test", HASH), fit_sample=500)
     text = json.dumps(found.to_dict(), allow_nan=False)
     assert "NaN" not in text
-    for chapter in chapters_of(found):
-        assert chapter.silent or chapter.sentences
-        assert all("nan" not in sentence for sentence in chapter.sentences)
+    for section in description_result(found).all_sections():
+        assert section.texts
+        assert all("nan" not in sentence for sentence in section.texts)
     return found
 
 
@@ -65,7 +65,7 @@ def test_any_table_that_keeps_the_schema_can_be_described(jobs: pd.DataFrame, cl
     check_jobs(jobs)
     found = describe(Trace({"jobs": jobs}, "test", HASH, clock), fit_sample=100)
     json.dumps(found.to_dict(), allow_nan=False)
-    assert chapters_of(found)
+    assert description_result(found).all_sections()
 
 
 @SETTINGS
@@ -110,14 +110,14 @@ def test_what_cannot_be_computed_is_named_with_its_reason() -> None:
     assert found.not_computable["arrival_laws"] == "no submit times"
     assert found.not_computable["waits"] == "no submit and start times"
     assert found.not_computable["usage"] == "the trace has no usage table"
-    silent = {chapter.title: chapter.silent for chapter in chapters_of(found) if chapter.silent}
-    assert silent["Arrivals"] == "no submit times"
+    told = description_result(found).section("silent").texts
+    assert "Arrivals: no submit times." in told
 
 
 def test_a_trace_of_usage_alone_is_described_without_jobs() -> None:
     usage = pd.DataFrame({"series_id": ["a", "a"], "time_s": [0.0, 1.0], "cpu_cores": [1.0, 2.0]})
     found = described(usage=usage)
-    assert [chapter.key for chapter in chapters_of(found)] == ["usage", "missing"]
+    assert [one.key for one in description_result(found).all_sections()] == ["usage", "missing"]
     assert found.not_computable["counts"] == "the trace has no job table"
 
 

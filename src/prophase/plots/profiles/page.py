@@ -8,24 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import storage_error
-from prophase.plots.page import (
-    Block,
-    Bullets,
-    Callout,
-    Facts,
-    Links,
-    Page,
-    Picture,
-    Section,
-    Table,
-    write_page,
-)
 from prophase.plots.profiles.figures import ProfileFigure, profile_figures
+from prophase.plots.result_files import write_page
 from prophase.plots.style import save
 from prophase.profile.clusters.profiler import Recognised, WorkloadProfiler
+from prophase.result import (
+    Block,
+    Bullets,
+    Fact,
+    Links,
+    Note,
+    Picture,
+    Provenance,
+    Result,
+    Section,
+    Table,
+)
 
 PAGE = "index.html"
-_FEW = 20
 
 
 def write_profile_page(
@@ -73,29 +73,12 @@ def _page(
     found: Recognised,
     figures: list[ProfileFigure],
     about: Mapping[str, str],
-) -> Page:
-    sections = [Section("Profiles", [Table(_overview(profiler), open_rows=_FEW)])]
-    for chapter, items in groupby(figures, key=lambda item: item.chapter):
-        held = list(items)
-        blocks: list[Block] = [
-            Picture(item.figure, item.caption, as_bitmap=item.name == "silhouette") for item in held
-        ]
-        blocks.append(Links([(f"{item.name}.csv", f"{item.name}.csv") for item in held]))
-        sections.append(Section(chapter, blocks))
+) -> Result:
     told = profiler.statistics_
-    lead: list[Block] = [
-        Facts(
-            [
-                ("profiles", str(told["n_clusters"])),
-                ("jobs", f"{len(found.jobs):,}"),
-                ("outliers", f"{(found.labels < 0).mean():.0%}"),
-                ("silhouette", f"{told['silhouette']:.2f}"),
-            ]
-        )
-    ]
+    first: list[Block] = []
     if not found.learnt:
-        lead.append(
-            Callout(
+        first.append(
+            Note(
                 "These are not the jobs that the profiles were learnt from; each was given the "
                 "profile of its nearest known member.",
                 "warning",
@@ -103,8 +86,31 @@ def _page(
             )
         )
     if profiler.notes_:
-        lead.append(Bullets(list(profiler.notes_)))
-    return Page("Profiles of jobs", sections, lead=lead, about=dict(about))
+        first.append(Bullets(list(profiler.notes_)))
+    sections = [
+        Section("lead", "", first),
+        Section("profiles", "Profiles", [Table("profiles", _overview(profiler))]),
+    ]
+    for chapter, items in groupby(figures, key=lambda item: item.chapter):
+        held = list(items)
+        blocks: list[Block] = [
+            Picture(item.name, item.figure, item.caption, as_bitmap=item.name == "silhouette")
+            for item in held
+        ]
+        blocks.append(Links([(f"{item.name}.csv", f"{item.name}.csv") for item in held]))
+        sections.append(Section(chapter, chapter, blocks))
+    return Result(
+        "profiles",
+        "Profiles of jobs",
+        facts=[
+            Fact("profiles", "profiles", told["n_clusters"]),
+            Fact("jobs", "jobs", len(found.jobs)),
+            Fact("outliers", "outliers", 100 * float((found.labels < 0).mean()), "%"),
+            Fact("silhouette", "silhouette", told["silhouette"]),
+        ],
+        sections=sections,
+        provenance=Provenance(about=about),
+    )
 
 
 def _overview(profiler: WorkloadProfiler) -> list[dict[str, Any]]:

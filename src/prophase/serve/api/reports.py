@@ -10,9 +10,9 @@ from fastapi import APIRouter, Depends, Path
 from fastapi.responses import FileResponse, Response
 
 from prophase.errors import not_among, storage_error
+from prophase.result.stored import StoredReport, stored_reports
 from prophase.serve.dependencies import LoadedWorkspaceNow, require
 from prophase.serve.problems import Problem
-from prophase.study.report.stored import StoredReport, stored_reports
 
 router = APIRouter(tags=["reports"], dependencies=[Depends(require("read"))])
 ReportName = Annotated[str, Path(min_length=1, max_length=200)]
@@ -32,7 +32,7 @@ def reports(held: LoadedWorkspaceNow) -> list[dict[str, Any]]:
             "title": one.title,
             "question": one.question,
             "answer": one.answer,
-            "verdict": one.verdict,
+            "verdict": one.tone,
             "written_at": datetime.fromtimestamp(one.written_s, UTC).isoformat(timespec="seconds"),
         }
         for one in stored_reports(held.workspace.folder)

@@ -10,10 +10,10 @@ from pathlib import Path
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, Response
 
+from prophase.result.stored import FOLDER, stored_reports
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.pages.templates import page
 from prophase.serve.problems import Problem
-from prophase.study.report.stored import FOLDER, stored_reports
 
 router = APIRouter()
 
@@ -66,7 +66,7 @@ def listed(folder: Path) -> list[ListedReport]:
     """Return all reports: those with data beside them first, then plain pages."""
     found = [
         ListedReport(
-            one.name, one.title, one.answer or one.question, one.verdict,
+            one.name, one.title, one.answer or one.question, one.tone,
             _when(one.written_s), one.page, one.json,
         )
         for one in stored_reports(folder)

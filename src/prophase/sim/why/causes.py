@@ -58,6 +58,11 @@ CAUSES = (
 )
 NAMES = tuple(cause.name for cause in CAUSES)
 WORDS = {cause.name: cause.words for cause in CAUSES}
+#: what people read beside a bar
+LABELS = {name: name.replace("_", " ") for name in NAMES} | {
+    "gpu_type": "GPU type",
+    "cpu_memory": "CPU, memory",
+}
 
 
 def by_cause(fine: Floats) -> Floats:

@@ -5,21 +5,32 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from prophase.plain import finite
 from prophase.plural import counted
+from prophase.result import (
+    Chart,
+    DataUsed,
+    Fact,
+    NextStep,
+    Provenance,
+    Result,
+    Section,
+    Table,
+    Tone,
+)
 from prophase.stats import Estimate
 from prophase.study.proof.proof import Proof
+from prophase.study.proof.prover import NO_CLUSTER
 from prophase.study.proof.verdict import in_brackets
-from prophase.study.report.charts import Chart
-from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
-from prophase.study.report.report import Finding, Report
 
-_MARKS = {"pass": "good", "fail": "bad", "undecided": "warning"}
+#: how a verdict is marked
+TONES: dict[str, Tone] = {"pass": "good", "fail": "bad", "undecided": "warning"}
 _SHOWN_TASKS = 30
 
 
-def proof_report(
+def proof_result(
     proof: Proof, *, data: DataUsed, command: str = "", advice_file: str = ""
-) -> Report:
+) -> Result:
     """Return the report of a proof.
 
     Parameters
@@ -31,60 +42,68 @@ def proof_report(
     advice_file : str
         What was proven, for the commands that apply it.
     """
-    return Report(
+    return Result(
+        "prove",
         title="Is this advice safe to apply?",
         question=(
             f"What would have happened if {proof.advised_jobs:,} of {proof.jobs:,} jobs of this "
             f"history had asked for the advised {proof.resource} instead of what they asked for?"
         ),
         answer=proof.verdict.sentence(),
-        verdict=_MARKS[proof.verdict.outcome],  # type: ignore[arg-type]
+        tone=TONES[proof.verdict.outcome],
         facts=proof_facts(proof),
         data=[data],
         method=_method(proof),
-        findings=proof_findings(proof),
+        sections=proof_sections(proof),
         valid_for=[
             "the tasks named here, run on inputs like those of the history, under the policy and "
             "on the cluster of the replay"
         ],
         not_valid_for=_not_valid(proof),
         limits=_limits(proof),
-        apply=_steps(proof, advice_file),
-        reproduce=Reproduction(
+        tables=[Table("proof", proof.rows())],
+        notes=_notes(proof),
+        values={"history": data.name, "data_hash": data.data_hash, **proof.to_dict()},
+        next_steps=_steps(proof, advice_file),
+        provenance=Provenance(
             command, seeds={"replays": proof.settings["seed"]},
             settings=proof.settings,
         ) if command else None,
     )  # fmt: skip
 
 
-def proof_facts(proof: Proof) -> list[Measure]:
+def proof_facts(proof: Proof) -> list[Fact]:
     """Return the numbers that stand at the top."""
     first = proof.totals[0]
     found = [
-        _percent(f"of {first.name} saved", first.saved),
-        _percent("killed at the first request", proof.oom),
+        _percent("saved", f"of {first.name} saved", first.saved),
+        _percent("killed", "killed at the first request", proof.oom),
     ]
     if proof.splits is not None and proof.splits.oom is not None:
-        found.append(_percent("of later runs killed at the first request", proof.splits.oom))
-    money = [one for one in proof.totals if one.name == "cost"]
-    found += [Measure("cost saved", one.today - one.advised, one.unit) for one in money]
+        label = "of later runs killed at the first request"
+        found.append(_percent("killed_later", label, proof.splits.oom))
+    found += [
+        Fact("cost_saved", "cost saved", one.today - one.advised, one.unit)
+        for one in proof.totals
+        if one.name == "cost"
+    ]
     wait = proof.replays.of("mean_wait_s") if proof.replays else None
     if wait is not None:
-        low, high = _ends(wait.change_low, wait.change_high)
-        found.append(Measure("change of the mean wait", wait.change, "s", low, high))
+        change = Estimate(wait.change, wait.change_low, wait.change_high)
+        found.append(Fact("mean_wait_change", "change of the mean wait", change, "s"))
     if proof.splits is not None and proof.splits.told:
         near = f"{proof.splits.near} of {proof.splits.told}"
-        found.append(Measure("predictions kept within 5 points", near))
+        found.append(Fact("kept", "predictions kept within 5 points", near))
     return found
 
 
-def proof_findings(proof: Proof) -> list[Finding]:
+def proof_sections(proof: Proof) -> list[Section]:
     """Return the parts of the result, also for reports that hold more than a proof."""
     found = [_hours(proof), _kept(proof), _waits(proof), _tasks(proof)]
     return [one for one in found if one is not None]
 
 
-def _hours(proof: Proof) -> Finding:
+def _hours(proof: Proof) -> Section:
     rows = [
         {
             "what": one.name, "unit": one.unit, "today": one.today, "advised": one.advised,
@@ -114,12 +133,11 @@ def _hours(proof: Proof) -> Finding:
         ],
         x="requests", y=["hours"], unit=first.unit,
     )  # fmt: skip
-    return Finding(
-        "What is saved", text, [ResultTable(rows, "Both sides, with 95 % intervals")], [chart]
-    )
+    table = Table("saved", rows, "Both sides, with 95 % intervals")
+    return Section.told("saved", "What is saved", text, [table], [chart])
 
 
-def _kept(proof: Proof) -> Finding | None:
+def _kept(proof: Proof) -> Section | None:
     if proof.splits is None:
         return None
     rows = [
@@ -152,18 +170,20 @@ def _kept(proof: Proof) -> Finding | None:
         x_title="predicted saving, %",
         caption="On the diagonal the promise was kept; below it less was saved than promised.",
     )  # fmt: skip
-    table = ResultTable(
+    table = Table(
+        "kept",
         rows,
         "Time-ordered splits; percentages of what later jobs reserve, and of what those with an "
         "advice reserve",
     )
-    return Finding("Were predictions kept?", text, [table], [chart] if proof.splits.told else [])
+    charts = [chart] if proof.splits.told else []
+    return Section.told("kept", "Were predictions kept?", text, [table], charts)
 
 
-def _waits(proof: Proof) -> Finding:
+def _waits(proof: Proof) -> Section:
     title = "What it does to waiting times"
     if proof.replays is None:
-        return Finding(title, [f"Not told: {proof.why_no_replay}."])
+        return Section.told("waits", title, [f"Not told: {proof.why_no_replay}."])
     rows = [
         {
             "measure": one.measure, "of": one.of, "jobs": one.jobs, "today": one.today,
@@ -182,18 +202,52 @@ def _waits(proof: Proof) -> Finding:
         f"intervals of changes come from {proof.replays.seeds} traces whose days were drawn anew.",
         *proof.replays.notes,
     ]
-    return Finding(title, text, [ResultTable(rows, "Waits in seconds, shares in percent")], [chart])
+    table = Table("waits", rows, "Waits in seconds, shares in percent")
+    return Section.told("waits", title, text, [table], [chart])
 
 
-def _tasks(proof: Proof) -> Finding:
+def _tasks(proof: Proof) -> Section:
     rows: list[dict[str, Any]] = [one.to_dict() for one in proof.tasks[:_SHOWN_TASKS]]
-    text = [f"{len(proof.tasks):,} tasks follow the advice; hours in {proof.unit} h."]
+    text = [f"{len(proof.tasks):,} tasks follow the recommendation; hours in {proof.unit} h."]
     if len(proof.tasks) > _SHOWN_TASKS:
         text.append(f"The {_SHOWN_TASKS} that save most are shown; the JSON has all.")
     if proof.losers:
         named = ", ".join(f"{one.task} ({one.saved_h:,.1f} {proof.unit} h)" for one in proof.losers)
         text.append(f"Lose more than they save on this history: {named}.")
-    return Finding("Task by task", text, [ResultTable(rows, "Tasks that change their request")])
+    table = Table("tasks", rows, "Tasks that change their request")
+    return Section.told("tasks", "Task by task", text, [table])
+
+
+def _notes(proof: Proof) -> list[str]:
+    said = [
+        f"{proof.advised_jobs:,} of {proof.jobs:,} jobs follow the recommendation; "
+        f"{proof.saving.value:.1%} of the {proof.totals[0].name} saved, "
+        f"{finite(100 * proof.predicted) or 0:.1f} % were predicted; {proof.retries:,} retries.",
+    ]
+    if proof.splits is not None:
+        said.append(proof.splits.sentence())
+    if proof.replays is None:
+        hint = " Use --cluster." if proof.why_no_replay == NO_CLUSTER else ""
+        said.append(f"No waits: {proof.why_no_replay}.{hint}")
+    else:
+        said += proof.replays.notes
+    if proof.losers:
+        named = ", ".join(f"{one.task} ({one.saved_h:,.2f})" for one in proof.losers[:5])
+        more = f" and {len(proof.losers) - 5} more" if len(proof.losers) > 5 else ""
+        said.append(f"Advice that loses, in {proof.unit} h: {named}{more}.")
+    if proof.unknown_tasks:
+        some = proof.unknown_tasks
+        more = f" and {len(some) - 5} more" if len(some) > 5 else ""
+        said.append(f"Recommended, but not in this history: {', '.join(some[:5])}{more}.")
+    if not proof.advised_jobs:
+        kept = [f"{task} ({why.removeprefix('keep: ')})" for task, why in proof.kept_tasks.items()]
+        more = f"; and {len(kept) - 3} more" if len(kept) > 3 else ""
+        said.append(f"Nothing is advised for this history: {'; '.join(kept[:3])}{more}.")
+    said += [
+        f"Follow no recommendation, {why}: {counted(count, 'job')}."
+        for why, count in proof.left_out.items()
+    ]
+    return [*said, "", proof.verdict.sentence()]
 
 
 def _method(proof: Proof) -> list[str]:
@@ -240,29 +294,24 @@ def _limits(proof: Proof) -> list[str]:
     return said
 
 
-def _steps(proof: Proof, advice_file: str) -> list[Step]:
+def _steps(proof: Proof, advice_file: str) -> list[NextStep]:
+    again = "prophase size HISTORY --risk 0.5% --export json > advice.json"
     if proof.verdict.outcome == "undecided":
-        return [
-            Step("It is not shown to be safe yet. Prove it again when more runs have ended, or ask "
-                 "for a smaller risk:",
-                 "prophase size HISTORY --risk 0.5% --export json > advice.json"),
-        ]  # fmt: skip
+        words = (
+            "It is not shown to be safe yet. Prove it again when more runs have ended, or ask for "
+            "a smaller risk:"
+        )
+        return [NextStep(words, again)]
     if proof.verdict.outcome == "fail":
-        return [
-            Step("Do not apply it as it is. Ask for a smaller risk, or leave the losing tasks out:",
-                 "prophase size HISTORY --risk 0.5% --export json > advice.json"),
-        ]  # fmt: skip
+        words = "Do not apply it as it is. Ask for a smaller risk, or leave the losing tasks out:"
+        return [NextStep(words, again)]
+    export = "prophase size HISTORY --export nextflow"
+    keep = f"prophase ledger add {advice_file or 'advice.json'} --workspace HISTORY"
     return [
-        Step("Write it in the form your system reads:", "prophase size HISTORY --export nextflow"),
-        Step("Keep it, so that it can be settled against what happens:",
-             f"prophase ledger add {advice_file or 'advice.json'} --workspace HISTORY"),
-    ]  # fmt: skip
+        NextStep("Write it in the form your system reads:", export),
+        NextStep("Keep it, so that it can be settled against what happens:", keep),
+    ]
 
 
-def _percent(name: str, found: Estimate) -> Measure:
-    shown = found.scaled(100)
-    return Measure(name, shown.value, "%", *shown.ends())
-
-
-def _ends(low: float, high: float) -> tuple[float | None, float | None]:
-    return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
+def _percent(key: str, label: str, found: Estimate) -> Fact:
+    return Fact(key, label, found.scaled(100), "%")

@@ -6,25 +6,44 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from prophase.study.report.charts import Chart
-from prophase.study.report.parts import DataUsed, Measure, Reproduction, ResultTable, Step
-from prophase.study.report.report import Finding, Report
+from prophase import units
+from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
+from prophase.stats import Estimate
 from prophase.study.scheduling.comparison import ScheduleStudy, published_beside
 from prophase.study.scheduling.policies import FIFO, ORACLE, PolicyResult
 
 
-def schedule_report(study: ScheduleStudy, *, data: DataUsed, command: str = "") -> Report:
-    """Return the report of a study of schedules."""
+def schedule_study_result(
+    study: ScheduleStudy,
+    *,
+    data: DataUsed,
+    command: str = "",
+    classes: bool = False,
+    earlier_jobs: int = 0,
+) -> Result:
+    """Return what a study of schedules found.
+
+    Parameters
+    ----------
+    data : DataUsed
+        The history it was made on.
+    classes : bool
+        Whether rows are per class of jobs, too.
+    earlier_jobs : int
+        Jobs that were left out because they are too early.
+    """
+    shown = study.results if classes else study.overall
     best = best_predicted(study)
-    return Report(
+    return Result(
+        "schedule-study",
         title="Would predictions shorten the queue?",
         question=(
             f"How much of what perfect knowledge of run times would save do our predictions keep, "
             f"on {study.jobs:,} jobs that no predictor had learnt from?"
         ),
         answer=sentence(study),
-        verdict="good" if best is not None and best.kept_pct > 0 else "note",
-        facts=[] if best is None else [_kept(best), _change(best), _change_of_p99(best)],
+        tone="good" if best is not None and best.kept_pct > 0 else "note",
+        facts=[] if best is None else _facts(best),
         data=[data],
         method=[
             f"Predictors learnt from the {study.learnt_jobs:,} earlier jobs; each later job was "
@@ -33,7 +52,11 @@ def schedule_report(study: ScheduleStudy, *, data: DataUsed, command: str = "") 
             f"on {study.seeds} traces whose blocks of time were drawn anew, the same for all "
             "policies. Kept is the share of the gain of knowing all run times over fifo.",
         ],
-        findings=schedule_findings(study),
+        sections=schedule_sections(study),
+        tables=[Table("policies", [_row(one, classes) for one in shown])],
+        notes=_notes(study, earlier_jobs),
+        records=[one.to_dict() for one in shown],
+        values={"data_hash": data.data_hash, **study.to_dict()},
         valid_for=["the order of the policies on this cluster at this load"],
         not_valid_for=["another load: with shorter queues every gain shrinks, with longer ones it "
                        "grows"],
@@ -42,12 +65,12 @@ def schedule_report(study: ScheduleStudy, *, data: DataUsed, command: str = "") 
             "Shortest first by run time is no bound where jobs differ in GPUs: an order may keep "
             "more than 100 %.",
         ],
-        apply=[
-            Step("Try other loads and clusters:", "prophase sweep HISTORY --load 0.8,1,1.2"),
-            Step("Ask for a prediction of a job:", "prophase ask job.yaml --workspace HISTORY"),
+        next_steps=[
+            NextStep("Try other loads and clusters:", "prophase sweep HISTORY --load 0.8,1,1.2"),
+            NextStep("Ask for a prediction of a job:", "prophase ask job.yaml --workspace HISTORY"),
         ],
-        reproduce=Reproduction(command, {"replays and predictors": study.settings["seed"]},
-                               study.settings) if command else None,
+        provenance=Provenance(command, {"replays and predictors": study.settings["seed"]},
+                              study.settings) if command else None,
     )  # fmt: skip
 
 
@@ -85,7 +108,7 @@ def best_predicted(study: ScheduleStudy) -> PolicyResult | None:
     )
 
 
-def schedule_findings(study: ScheduleStudy) -> list[Finding]:
+def schedule_sections(study: ScheduleStudy) -> list[Section]:
     """Return the parts of the result, also for reports that hold more."""
     overall = [one.to_dict() for one in study.overall]
     classes = [one.to_dict() for one in study.results if one.of != "all jobs"]
@@ -105,23 +128,23 @@ def schedule_findings(study: ScheduleStudy) -> list[Finding]:
                   x="policy", y=["p99_change_pct"], unit="change, %", reference=0.0)
         )  # fmt: skip
     found = [
-        Finding(
-            "Every policy on the same jobs", [sentence(study)],
-            [ResultTable([_shown(row, ()) for row in overall],
-                         "Times in seconds; changes against fifo, 95 % intervals"),
-             ResultTable([_shown(row, ("of", "jobs")) for row in classes],
-                         "The same per class of jobs")],
+        Section.told(
+            "policies", "Every policy on the same jobs", [sentence(study)],
+            [Table("policies", [_shown(row, ()) for row in overall],
+                   "Times in seconds; changes against fifo, 95 % intervals"),
+             Table("policies_by_class", [_shown(row, ("of", "jobs")) for row in classes],
+                   "The same per class of jobs")],
             charts,
         ),
-        Finding(
-            "Beside the NSDI 2022 study of PAI",
+        Section.told(
+            "published", "Beside the NSDI 2022 study of PAI",
             ["Their cluster, load and jobs are others; what can agree is the direction."],
-            [ResultTable(published_beside(study), "Published and ours")],
+            [Table("published", published_beside(study), "Published and ours")],
         ),
     ]  # fmt: skip
     if study.scores:
-        table = ResultTable(study.scores, "On the same later jobs, as of submission")
-        found.append(Finding("How good the predictions are", [], [table]))
+        table = Table("scores", study.scores, "On the same later jobs, as of submission")
+        found.append(Section.told("scores", "How good the predictions are", [], [table]))
     return found
 
 
@@ -133,22 +156,60 @@ def _shown(row: dict[str, Any], more: Sequence[str]) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
 
-def _change_of_p99(best: PolicyResult) -> Measure:
-    low, high = _pair(best.p99_change_pct_low, best.p99_change_pct_high)
-    value = best.p99_change_pct
-    return Measure("p99 wait against fifo", value if math.isfinite(value) else None, "%", low, high)
+def _facts(best: PolicyResult) -> list[Fact]:
+    kept = Estimate(best.kept_pct, best.kept_pct_low, best.kept_pct_high)
+    mean = Estimate(best.change_pct, best.change_pct_low, best.change_pct_high)
+    tail = Estimate(best.p99_change_pct, best.p99_change_pct_low, best.p99_change_pct_high)
+    return [
+        Fact("kept", "of the oracle's gain kept", kept, "%"),
+        Fact("mean_completion", "mean completion time against fifo", mean, "%"),
+        Fact("p99_wait", "p99 wait against fifo", tail, "%"),
+    ]
 
 
-def _kept(best: PolicyResult) -> Measure:
-    low, high = _pair(best.kept_pct_low, best.kept_pct_high)
-    value = best.kept_pct if math.isfinite(best.kept_pct) else None
-    return Measure("of the oracle's gain kept", value, "%", low, high)
+def _row(one: PolicyResult, classes: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"policy": one.policy}
+    if classes:
+        row["of"] = one.of
+    return row | {
+        "jobs": one.jobs,
+        "mean_jct_s": one.mean_jct_s,
+        "mean_wait_s": one.mean_wait_s,
+        "p99_wait_s": one.p99_wait_s,
+        "change_pct": _ranged(one.change_pct, one.change_pct_low, one.change_pct_high),
+        "gain_kept_pct": _ranged(one.kept_pct, one.kept_pct_low, one.kept_pct_high),
+        "p99_change_pct": _ranged(
+            one.p99_change_pct, one.p99_change_pct_low, one.p99_change_pct_high
+        ),
+    }
 
 
-def _change(best: PolicyResult) -> Measure:
-    low, high = _pair(best.change_pct_low, best.change_pct_high)
-    return Measure("mean completion time against fifo", best.change_pct, "%", low, high)
+def _ranged(value: float, low: float, high: float) -> str:
+    return units.estimate(value, low, high)
 
 
-def _pair(low: float, high: float) -> tuple[float | None, float | None]:
-    return (low, high) if math.isfinite(low) else (None, None)
+def _here(row: dict[str, Any]) -> str:
+    value, low, high = (
+        math.nan if row[key] is None else row[key]
+        for key in ("ours_pct", "ours_pct_low", "ours_pct_high")
+    )
+    return _ranged(value, low, high) + (" %" if math.isfinite(value) else "")
+
+
+def _notes(study: ScheduleStudy, left: int) -> list[str]:
+    said = [
+        sentence(study),
+        f"Learnt from {study.learnt_jobs:,} jobs, replayed {study.jobs:,} later ones, "
+        f"{study.seeds} resampled traces; changes against fifo, 95 % intervals.",
+        "",
+        "NSDI 2022 (PAI):",
+        *(
+            f"  {row['finding']}: published {row['published']}, here {_here(row)}: {row['says']}"
+            for row in published_beside(study)
+        ),
+        "",
+        *study.notes,
+    ]
+    if left:
+        said.append(f"The {left:,} earliest jobs are left out (--most-jobs).")
+    return said + [f"Left out, {why}: {count:,} jobs." for why, count in study.left_out.items()]

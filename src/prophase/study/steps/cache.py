@@ -14,7 +14,7 @@ from prophase.errors import WorkspaceError
 from prophase.version import __version__
 
 #: results of another layout are not used again
-_LAYOUT = 3
+_LAYOUT = 4
 
 
 def key_of(step: str, inputs: Mapping[str, Any]) -> str:

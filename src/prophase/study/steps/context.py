@@ -13,12 +13,11 @@ import pandas as pd
 
 from prophase import units
 from prophase.errors import InputError
+from prophase.result import Fact, Result, Section
 from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, CPU, GPUS, MEMORY
 from prophase.study.cluster import machines
 from prophase.study.plan import StudyPlan
-from prophase.study.report.parts import Measure
-from prophase.study.report.report import Finding, Report
 from prophase.trace.describe.column_arrays import has_values
 from prophase.trace.trace_tables import Trace, open_trace
 
@@ -36,15 +35,15 @@ class CannotDo(InputError):
 class StepOutcome:
     """What a step found: a part of the report, and its numbers."""
 
-    report: Report
+    part: Result
     result: dict[str, Any]
     #: name -> text of files that go beside the report
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def part(finding: Finding, facts: Iterable[Measure] = ()) -> Report:
-    """Return the part of a report that holds one finding."""
-    return Report(finding.title, question="", facts=list(facts), findings=[finding])
+def part(section: Section, facts: Iterable[Fact] = ()) -> Result:
+    """Return the part of a report that holds one section."""
+    return Result(section.key, section.title, facts=list(facts), sections=[section])
 
 
 @dataclass

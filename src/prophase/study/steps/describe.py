@@ -6,9 +6,7 @@ from typing import Any
 
 from prophase.plain import finite
 from prophase.plural import counted
-from prophase.study.report.charts import Chart
-from prophase.study.report.parts import Measure, ResultTable
-from prophase.study.report.report import Finding
+from prophase.result import Chart, Fact, Section, Table
 from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
 from prophase.trace.workspace_paths import PROFILES
 
@@ -31,8 +29,9 @@ def lint_step(work: StepContext) -> StepOutcome:
     text = [
         ", ".join(counted(number, kind) for kind, number in counts.items() if kind != "info") + "."
     ]
-    finding = Finding("Is the trace sound?", text, [ResultTable(rows[:_SHOWN], "Worst first")])
-    return StepOutcome(part(finding), {"counts": counts, "findings": rows})
+    table = Table("lint", rows[:_SHOWN], "Worst first")
+    section = Section.told("lint", "Is the trace sound?", text, [table])
+    return StepOutcome(part(section), {"counts": counts, "findings": rows})
 
 
 def describe_step(work: StepContext) -> StepOutcome:
@@ -43,15 +42,17 @@ def describe_step(work: StepContext) -> StepOutcome:
     found = describe(work.trace, random_state=work.plan.seed)
     facts, rows = [], list[dict[str, Any]]()
     if not isinstance(found.counts, NotComputable):
-        facts.append(Measure("jobs", len(work.trace.jobs)))
+        facts.append(Fact("jobs", "jobs", len(work.trace.jobs)))
     if not isinstance(found.utilisation, NotComputable):
         rows = [
             {"resource": one.resource, "used_pct": 100 * one.utilisation}
             for one in found.utilisation.resources
         ]
         facts += [
-            Measure(f"{r['resource']}, of what was asked for", r["used_pct"], "%") for r in rows
-        ]
+            Fact(f"used {r['resource']}", f"{r['resource']}, of what was asked for",
+                 r["used_pct"], "%")
+            for r in rows
+        ]  # fmt: skip
     text = [
         "What jobs asked for and what they used, weighted by their run times. The rest is paid "
         "for and idle."
@@ -59,18 +60,17 @@ def describe_step(work: StepContext) -> StepOutcome:
         else "The trace does not tell what jobs used of what they asked for."
     ]
     silent = found.not_computable
-    tables = [ResultTable(rows, "Used share of what was asked for")] if rows else []
+    tables = [Table("waste", rows, "Used share of what was asked for")] if rows else []
     if silent:
-        tables.append(
-            ResultTable([{"part": n, "why": w} for n, w in silent.items()], "Not computable")
-        )
+        why = [{"part": name, "why": reason} for name, reason in silent.items()]
+        tables.append(Table("not_computable", why, "Not computable"))
     charts = [
         Chart("waste", "Used share of what was asked for", "bars", rows, x="resource",
               y=["used_pct"], unit="%", reference=100.0)
     ] if rows else []  # fmt: skip
-    finding = Finding("Where the waste is", text, tables, charts)
+    section = Section.told("waste", "Where the waste is", text, tables, charts)
     result = {"tables": dict(found.tables), "used": rows, "not_computable": silent}
-    return StepOutcome(part(finding, facts), result)
+    return StepOutcome(part(section, facts), result)
 
 
 def profiles_step(work: StepContext) -> StepOutcome:
@@ -97,11 +97,10 @@ def profiles_step(work: StepContext) -> StepOutcome:
         f"that use resources alike make a profile. {100 * alone:.0f} % of these are like too few "
         "others to be of a kind."
     ]
-    table = ResultTable(rows[:_SHOWN], "Profiles, largest first")
-    facts = [Measure("profiles of use", len(rows))]
-    return StepOutcome(part(Finding("Which kinds of job there are", text, [table]), facts), {
-        "profiles": rows, "sampled": learnt_from,
-    })  # fmt: skip
+    table = Table("profiles", rows[:_SHOWN], "Profiles, largest first")
+    section = Section.told("profiles", "Which kinds of job there are", text, [table])
+    facts = [Fact("profiles", "profiles of use", len(rows))]
+    return StepOutcome(part(section, facts), {"profiles": rows, "sampled": learnt_from})
 
 
 def phases_step(work: StepContext) -> StepOutcome:
@@ -124,6 +123,7 @@ def phases_step(work: StepContext) -> StepOutcome:
         "in which a job uses resources alike. What a phase leaves unused could be given to others.",
         *detector.notes_,
     ]
-    finding = Finding("What jobs do while they run", text, [ResultTable(rows, "Phases")])
-    facts = [Measure("phases of use", detector.n_phases_)]
-    return StepOutcome(part(finding, facts), {"phases": rows, "series": len(longest)})
+    table = Table("phases", rows, "Phases")
+    section = Section.told("phases", "What jobs do while they run", text, [table])
+    facts = [Fact("phases", "phases of use", detector.n_phases_)]
+    return StepOutcome(part(section, facts), {"phases": rows, "series": len(longest)})

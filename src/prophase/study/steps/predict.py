@@ -7,8 +7,7 @@ from typing import Any
 
 from prophase.errors import InputError, ParameterError
 from prophase.plain import finite
-from prophase.study.report.parts import Measure, ResultTable
-from prophase.study.report.report import Finding
+from prophase.result import Fact, Section, Table
 from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
 
 _SCORES = ("median_ape_pct", "within_20_pct", "within_x2_pct", "r2_log", "coverage_90_pct")
@@ -56,7 +55,7 @@ def predictions_step(work: StepContext) -> StepOutcome:
         )
     best = next(row for row in rows if row["jobs"])
     name = f"{best['target']} within a factor of two"
-    facts = [Measure(name, best["within_x2_pct"], "% of jobs")]
+    facts = [Fact("predicted", name, best["within_x2_pct"], "% of jobs")]
     text = [
         f"Learnt from the {len(early):,} earlier jobs, judged on {len(late):,} later ones, each "
         "answered as of its submission. A method must beat the medians, which learn nothing; the "
@@ -64,8 +63,9 @@ def predictions_step(work: StepContext) -> StepOutcome:
         *_far_off(rows),
         *notes,
     ]
-    finding = Finding("What will a job need?", text, [ResultTable(finite(rows), "Predictions")])
-    return StepOutcome(part(finding, facts), {"rows": finite(rows), "rule": split.rule})
+    table = Table("predictions", finite(rows), "Predictions")
+    section = Section.told("predictions", "What will a job need?", text, [table])
+    return StepOutcome(part(section, facts), {"rows": finite(rows), "rule": split.rule})
 
 
 def _far_off(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -89,9 +89,9 @@ def next_step(work: StepContext) -> StepOutcome:
         f"{month_in_words(found)}.",
         f"{NEXT_FILE} registers them: prophase runs register {NEXT_FILE} --dates 2026-01-05",
     ]
-    table = ResultTable(found.rows(), "Kinds of job to measure next")
+    table = Table("next", found.rows(), "Kinds of job to measure next")
     return StepOutcome(
-        part(Finding("What to measure next", text, [table])),
+        part(Section.told("next", "What to measure next", text, [table])),
         found.to_dict(),
         {NEXT_FILE: registration(found, "2000-01-01")},
     )

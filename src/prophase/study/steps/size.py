@@ -8,11 +8,10 @@ import math
 from prophase.errors import ParameterError, not_among
 from prophase.plain import finite
 from prophase.plural import counted
+from prophase.result import Fact, Result, Section, Table
 from prophase.sizing.export_formats import export
 from prophase.sizing.recommender import Gate, as_rows, recommend
 from prophase.stats.month import span_text, why_no_month
-from prophase.study.report.parts import Measure, ResultTable
-from prophase.study.report.report import Finding, Report
 from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
 
 #: tasks of an advice that the report looks at; the whole of it is in a file
@@ -55,11 +54,10 @@ def sizing_step(work: StepContext) -> StepOutcome:
         f"something else and {month}; the others keep their request, each for the reason given.",
         f"Advice is per {' and '.join(kind)}. The whole of it is in {ADVICE_FILE}.",
     ]
-    table = ResultTable(rows[:_ADVISED], f"In {found.unit}; those that save most first")
-    facts = [Measure("tasks to resize", len(found.tasks) - kept)]
-    finding = Finding("What to change", text, [table])
+    table = Table("change", rows[:_ADVISED], f"In {found.unit}; those that save most first")
+    facts = [Fact("resized", "tasks to resize", len(found.tasks) - kept)]
     return StepOutcome(
-        part(finding, facts),
+        part(Section.told("change", "What to change", text, [table]), facts),
         {
             "advised": len(found.tasks) - kept,
             "tasks": len(found.tasks),
@@ -101,7 +99,7 @@ def proof_step(work: StepContext) -> StepOutcome:
     """Replay the history with and without the advice."""
     from prophase.study.proof.candidate import candidate_of
     from prophase.study.proof.prover import prove
-    from prophase.study.proof.report import proof_facts, proof_findings
+    from prophase.study.proof.report import TONES, proof_facts, proof_sections
     from prophase.workers import parse_workers
 
     plan = work.plan
@@ -133,18 +131,17 @@ def proof_step(work: StepContext) -> StepOutcome:
         seed=plan.seed,
         show=work.show,
     )
-    mark = {"pass": "good", "fail": "bad", "undecided": "warning"}[proof.verdict.outcome]
-    report = Report(
-        "proof", question="", answer=proof.verdict.sentence(), verdict=mark,  # type: ignore[arg-type]
-        facts=proof_facts(proof), findings=proof_findings(proof),
+    told = Result(
+        "proof", answer=proof.verdict.sentence(), tone=TONES[proof.verdict.outcome],
+        facts=proof_facts(proof), sections=proof_sections(proof),
     )  # fmt: skip
-    return StepOutcome(report, proof.to_dict())
+    return StepOutcome(told, proof.to_dict())
 
 
 def schedules_step(work: StepContext) -> StepOutcome:
     """Replay the later jobs in other orders, one of them by predictions."""
     from prophase.study.scheduling.comparison import schedule_study
-    from prophase.study.scheduling.report import schedule_findings, sentence
+    from prophase.study.scheduling.report import schedule_sections, sentence
     from prophase.workers import parse_workers
 
     plan = work.plan
@@ -158,6 +155,5 @@ def schedules_step(work: StepContext) -> StepOutcome:
         seeds=plan.seeds, by=plan.by, policy={"queue": plan.queue, "place": plan.place},
         workers=parse_workers(plan.workers), seed=plan.seed, show=work.show,
     )  # fmt: skip
-    report = Report("schedules", question="", answer=sentence(study),
-                    findings=schedule_findings(study))  # fmt: skip
-    return StepOutcome(report, study.to_dict())
+    told = Result("schedules", answer=sentence(study), sections=schedule_sections(study))
+    return StepOutcome(told, study.to_dict())

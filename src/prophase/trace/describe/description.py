@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,6 +10,7 @@ import pandas as pd
 from prophase import units
 from prophase.json_types import JsonObject
 from prophase.plain import finite
+from prophase.result.csv_form import flat_rows
 from prophase.short_form import ShortForm
 from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
 from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers
@@ -97,20 +98,6 @@ class Description(ShortForm):
         if self.not_computable:
             said.append(f"not computable: {', '.join(self.not_computable)}")
         return said
-
-
-def flat_rows(value: object, path: tuple[str, ...] = ()) -> Iterator[dict[str, object]]:
-    """Yield every single number or text of a document with the part and place it is at."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from flat_rows(item, (*path, str(key)))
-    elif isinstance(value, list):
-        # curves and histograms are for drawing: JSON has them
-        if value and not isinstance(value[0], int | float | None):
-            for place, item in enumerate(value):
-                yield from flat_rows(item, (*path, str(place)))
-    else:
-        yield {"part": path[0], "what": ".".join(path[1:]), "value": value}
 
 
 def describe(

@@ -6,21 +6,24 @@ from collections.abc import Mapping
 
 from prophase import units
 from prophase.plural import counted
-from prophase.trace.describe.chapters.chapter import Chapter, TableOf, percent, quantile_row
-from prophase.trace.describe.column_arrays import NotComputable
+from prophase.result import Block, Bullets, Note, Table, Tone
 from prophase.trace.describe.distribution import Distribution
 from prophase.trace.describe.laws.arrival_fit import ArrivalLaws
 from prophase.trace.describe.laws.service_fit import ServiceLaws
+from prophase.trace.describe.sections.columns import percent, quantile_row
 from prophase.trace.describe.utilisation import GroupUse, RequestUse, Utilisation
 
 _MOST_ROWS = 20
+#: how a fit is marked, and said in a word
+_FITS: dict[str, tuple[Tone, str]] = {
+    "good": ("good", "Good fit."),
+    "rough": ("warning", "Rough fit."),
+    "bad": ("bad", "Bad fit."),
+}
 
 
-def tell_requests(requests: Mapping[str, Distribution] | NotComputable) -> Chapter:
+def request_blocks(requests: Mapping[str, Distribution]) -> list[Block]:
     """Say what jobs ask for."""
-    title = "Requests"
-    if isinstance(requests, NotComputable):
-        return Chapter("requests", title, silent=requests.reason)
     rows = tuple({"column": name, **quantile_row(values)} for name, values in requests.items())
     said = [
         f"{name}: median {units.number(values.at('p50'))}, 95 % ask for at most "
@@ -28,14 +31,11 @@ def tell_requests(requests: Mapping[str, Distribution] | NotComputable) -> Chapt
         for name, values in requests.items()
         if name.startswith("request_")
     ]
-    return Chapter("requests", title, tuple(said), (TableOf("Requests per instance", rows),))
+    return [Bullets(said), Table("requests", rows, "Requests per instance")]
 
 
-def tell_utilisation(utilisation: Utilisation | NotComputable) -> Chapter:
+def utilisation_blocks(utilisation: Utilisation) -> list[Block]:
     """Say how much of what was asked for was used."""
-    title = "Requests against use"
-    if isinstance(utilisation, NotComputable):
-        return Chapter("utilisation", title, silent=utilisation.reason)
     said = [_sentence(resource) for resource in utilisation.resources]
     said += [
         f"{name}: not computable, {reason}." for name, reason in utilisation.not_computable.items()
@@ -54,9 +54,10 @@ def tell_utilisation(utilisation: Utilisation | NotComputable) -> Chapter:
         }
         for r in utilisation.resources
     )
-    tables = [TableOf("Requests against use; above_use: the request exceeds the use", rows)]
+    caption = "Requests against use; above_use: the request exceeds the use"
+    tables = [Table("utilisation", rows, caption)]
     tables += _by_group(utilisation, "task") + _by_group(utilisation, "workload")
-    return Chapter("utilisation", title, tuple(said), tuple(tables))
+    return [Bullets(said), *tables]
 
 
 def _sentence(resource: RequestUse) -> str:
@@ -73,7 +74,7 @@ def _sentence(resource: RequestUse) -> str:
     )
 
 
-def _by_group(utilisation: Utilisation, column: str) -> list[TableOf]:
+def _by_group(utilisation: Utilisation, column: str) -> list[Table]:
     """Return one table for tasks or workloads, a column per resource, largest groups first."""
     rows: dict[str, dict[str, float | int | str]] = {}
     weight: dict[str, float] = {}
@@ -90,14 +91,11 @@ def _by_group(utilisation: Utilisation, column: str) -> list[TableOf]:
     shown = sorted(rows, key=lambda name: -weight[name])[:_MOST_ROWS]
     rest = f" ({len(rows) - len(shown)} smaller ones left out)" if len(rows) > len(shown) else ""
     caption = f"Utilisation by {column}, the largest allocations first{rest}"
-    return [TableOf(caption, tuple(rows[name] for name in shown))]
+    return [Table(f"utilisation by {column}", [rows[name] for name in shown], caption)]
 
 
-def tell_service_laws(laws: ServiceLaws | NotComputable) -> Chapter:
+def service_law_blocks(laws: ServiceLaws) -> list[Block]:
     """Say which law describes the run times, and whether it does."""
-    title = "Laws of the run time"
-    if isinstance(laws, NotComputable):
-        return Chapter("service_laws", title, silent=laws.reason)
     sampled = (
         f"a sample of {laws.fitted:,} (seed {laws.seed}) of the {laws.positive:,}"
         if laws.fitted < laws.positive
@@ -135,14 +133,12 @@ def tell_service_laws(laws: ServiceLaws | NotComputable) -> Chapter:
         "Laws of the run time, best AIC first; ks is the greatest gap between the distribution "
         f"functions, p_value from a parametric bootstrap on {laws.best.p_values_used:,} values"
     )
-    return Chapter("service_laws", title, tuple(said), (TableOf(caption, rows),))
+    table = Table("service_laws", rows, caption)
+    return _law_blocks(laws.best.words, laws.best.verdict, said, table)
 
 
-def tell_arrival_laws(laws: ArrivalLaws | NotComputable) -> Chapter:
+def arrival_law_blocks(laws: ArrivalLaws) -> list[Block]:
     """Say which law describes the arrivals, and whether it does."""
-    title = "Laws of the arrivals"
-    if isinstance(laws, NotComputable):
-        return Chapter("arrival_laws", title, silent=laws.reason)
     where = f" in {laws.stretches} stretches spread over the trace" if laws.stretches > 1 else ""
     said = [f"Fitted to {laws.gaps_fitted:,} gaps between {laws.arrivals:,} arrivals{where}."]
     if laws.resolution_s:
@@ -168,7 +164,14 @@ def tell_arrival_laws(laws: ArrivalLaws | NotComputable) -> Chapter:
         "Arrival laws, best AIC first; dispersion is what is left of the bursts after the law, "
         "1 if it explains them all"
     )
-    return Chapter("arrival_laws", title, tuple(said), (TableOf(caption, rows),))
+    table = Table("arrival_laws", rows, caption)
+    return _law_blocks(laws.best.words, laws.best.verdict, said, table)
+
+
+def _law_blocks(best: str, verdict: str, said: list[str], table: Table) -> list[Block]:
+    """Return the judgement on fitted laws as something that cannot be overlooked, and the rest."""
+    tone, title = _FITS[verdict]
+    return [Note(best, tone, title), Bullets([text for text in said if text != best]), table]
 
 
 def _best_word(law: str, verdict: str) -> str:

@@ -1,33 +1,8 @@
-"""A chapter of the story: sentences with numbers, and tables. Text and page both print it."""
+"""The columns in which every section shows shares and distributions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from prophase.trace.describe.distribution import Distribution
-
-Row = Mapping[str, object]
-
-
-@dataclass(frozen=True)
-class TableOf:
-    """Rows of values under headings that carry units."""
-
-    caption: str
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """One part of a description in words and tables."""
-
-    key: str
-    title: str
-    sentences: tuple[str, ...] = ()
-    tables: tuple[TableOf, ...] = ()
-    #: why there is nothing to report
-    silent: str = ""
 
 
 def percent(share: float) -> float:

@@ -9,20 +9,24 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import StorageError
-from prophase.plots.page import (
+from prophase.plots.result_files import page_html, write_page
+from prophase.plots.style import COLOURS, draw
+from prophase.result import (
+    Answer,
     Bullets,
-    Callout,
     Code,
-    Facts,
-    Page,
-    Paragraph,
+    Fact,
+    Note,
     Picture,
+    Provenance,
+    Result,
     Section,
     Table,
-    render,
-    write_page,
+    Text,
+    html,
 )
-from prophase.plots.style import COLOURS, css_name, draw
+from prophase.result.blocks import Block, Facts
+from prophase.result.colours import css_name
 
 EVIL = "<script>alert('x')</script> & \"quotes\""
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -61,40 +65,48 @@ def checked(text: str) -> _Checker:
 @pytest.fixture
 def figure() -> Picture:
     drawn = draw(lambda axes: axes.plot([1, 2], [3, 4], color=COLOURS[0]), title="Line")
-    return Picture(drawn, "A line.")
+    return Picture("line", drawn, "A line.")
 
 
 @pytest.fixture
-def page(figure: Picture) -> Page:
-    blocks = [
-        Paragraph(EVIL),
+def page(figure: Picture) -> Result:
+    blocks: list[Block] = [
+        Text(EVIL),
         Bullets([EVIL]),
         Code(EVIL),
-        Callout(EVIL, "bad", EVIL),
-        Facts([(EVIL, EVIL)]),
-        Table([{EVIL: EVIL, "n": 1234.5}], EVIL),
+        Note(EVIL, "bad", EVIL),
+        Facts([Fact(EVIL, EVIL, EVIL)]),
+        Table(EVIL, [{EVIL: EVIL, "n": 1234.5}], EVIL),
         figure,
         figure,
     ]
-    sections = [Section("Same", blocks), Section("Same", blocks), Section("<b>", [])]
-    return Page(EVIL, sections, subtitle=EVIL, lead=[Paragraph("x")], about={"command": EVIL})
+    sections = [
+        Section("lead", "", [Text("x")]),
+        Section("one", "Same", blocks),
+        Section("two", "Same", blocks),
+    ]
+    return Result(EVIL, EVIL, EVIL, sections=sections, provenance=Provenance(EVIL))
 
 
-def test_everything_put_into_a_page_is_escaped(page: Page) -> None:
-    text = render(page)
+def one(*blocks: Block) -> Result:
+    return Result("t", "t", sections=[Section("s", "s", blocks)])
+
+
+def test_everything_put_into_a_page_is_escaped(page: Result) -> None:
+    text = page_html(page)
     assert "<script" not in text
     assert "alert(&#x27;x&#x27;)" in text
 
 
-def test_a_page_is_well_formed_and_its_ids_are_unique(page: Page) -> None:
-    checker = checked(render(page))
+def test_a_page_is_well_formed_and_its_ids_are_unique(page: Result) -> None:
+    checker = checked(page_html(page))
     assert len(checker.ids) == len(set(checker.ids))
     assert "script" not in checker.seen
     assert checker.seen.count("svg") == 4
 
 
-def test_a_page_asks_nothing_of_the_network(page: Page) -> None:
-    text = re.sub(r'xmlns(:\w+)?="[^"]*"', "", render(page))
+def test_a_page_asks_nothing_of_the_network(page: Result) -> None:
+    text = re.sub(r'xmlns(:\w+)?="[^"]*"', "", page_html(page))
     assert not re.search(r"https?://|@import|<link|src=\"(?!data:)", text)
     # every reference inside a figure leads to that figure
     targets = set(re.findall(r'id="([^"]+)"', text))
@@ -102,8 +114,8 @@ def test_a_page_asks_nothing_of_the_network(page: Page) -> None:
         assert (used[0] or used[1]) in targets
 
 
-def test_figures_follow_the_dark_mode_of_the_page(page: Page) -> None:
-    text = render(page)
+def test_figures_follow_the_dark_mode_of_the_page(page: Result) -> None:
+    text = page_html(page)
     assert "prefers-color-scheme: dark" in text
     svg = text[text.index("<svg") : text.index("</svg>")]
     assert f"var({css_name(COLOURS[0])})" in svg
@@ -111,38 +123,55 @@ def test_figures_follow_the_dark_mode_of_the_page(page: Page) -> None:
     assert "#ffffff" not in svg
 
 
-def test_a_page_is_the_same_bytes_every_time(page: Page) -> None:
-    assert render(page) == render(page)
+def test_a_page_is_the_same_bytes_every_time(page: Result) -> None:
+    assert page_html(page) == page_html(page)
 
 
 def test_a_bitmap_is_inlined(figure: Picture) -> None:
-    bitmap = Picture(figure.figure, "A line.", as_bitmap=True)
-    text = render(Page("t", [Section("s", [bitmap])]))
+    text = page_html(one(Picture("line", figure.figure, "A line.", as_bitmap=True)))
     assert 'src="data:image/png;base64,' in text
     checked(text)
 
 
 def test_a_long_table_folds_away() -> None:
     rows = [{"n": n} for n in range(100)]
-    text = render(Page("t", [Section("s", [Table(rows, "Many")])]))
+    text = html.render(one(Table("many", rows, "Many")))
     assert "<summary>Many (100 rows)</summary>" in text
 
 
 def test_columns_of_all_rows_are_shown_and_numbers_stand_right() -> None:
-    text = render(Page("t", [Section("s", [Table([{"a": 1}, {"b": "x"}])])]))
+    text = html.render(one(Table("t", [{"a": 1}, {"b": "x"}])))
     assert '<th scope="col" class="n">a</th>' in text
     assert '<th scope="col">b</th>' in text
 
 
 def test_numbers_keep_their_units_on_their_line() -> None:
-    text = render(Page("t", [Section("s", [Paragraph("it took 3 h or 12 % more, 3 hours")])]))
+    text = html.render(one(Text("it took 3 h or 12 % more, 3 hours")))
     assert "3\u00a0h or 12\u00a0% more, 3 hours" in text
 
 
-def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, page: Page) -> None:
-    with pytest.raises(StorageError, match="nowhere"):
-        write_page(page, tmp_path / "nowhere" / "page.html")
+def test_an_answer_leads_to_the_section_with_its_key_and_to_no_other() -> None:
+    answers = [Answer("Where?", "here", section="s"), Answer("Why?", "unknown", section="gone")]
+    told = Result("t", "t", answers=answers, sections=[Section("s", "Places", [Text("Here.")])])
+    text = html.render(told)
+    assert '<a href="#s-s">Where?</a>' in text
+    assert "#s-gone" not in text
+
+
+def test_without_a_drawer_a_chart_is_shown_by_its_numbers() -> None:
+    from prophase.result import Chart
+
+    rows = [{"order": "fifo", "wait_s": 60.0, "wait_s_low": 50.0, "wait_s_high": 70.0}]
+    text = html.render(one(Chart("waits", "Waits", "bars", rows, x="order", y=["wait_s"])))
+    assert "60 (50 to 70)" in text
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, page: Result) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="file"):
+        write_page(page, tmp_path / "file" / "page.html")
+    (tmp_path / "file").unlink()
     target = tmp_path / "page.html"
     write_page(page, target)
-    assert target.read_text(encoding="utf-8") == render(page)
+    assert target.read_text(encoding="utf-8") == page_html(page)
     assert list(tmp_path.iterdir()) == [target]

@@ -1,11 +1,10 @@
-"""Draw the charts of a report."""
+"""Draw the charts of a result."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from textwrap import wrap
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,17 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from prophase import units
-from prophase.plots.style import (
-    COLOURS,
-    INK,
-    MUTED,
-    PAPER,
-    draw,
-    legend_below,
-    line_style,
-    short,
-)
-from prophase.study.report.charts import Chart
+from prophase.plots.style import draw, legend_below, line_style, short
+from prophase.result.chart import Chart
+from prophase.result.colours import COLOURS, INK, MUTED, PAPER
 
 #: characters of a title that fit into one line; names of rows leave less room
 _TITLE_WIDTH = {"bars": 44, "intervals": 44, "lines": 62, "points": 62}
@@ -163,12 +154,12 @@ def _row_name(text: str) -> str:
     return "\n".join(lines)
 
 
-def _ends(row: Mapping[str, Any], column: str) -> tuple[float, float]:
+def _ends(row: Mapping[str, object], column: str) -> tuple[float, float]:
     return _number(row.get(f"{column}_low")), _number(row.get(f"{column}_high"))
 
 
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 def _short_number(value: float, top: float) -> str:

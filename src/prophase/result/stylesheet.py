@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prophase.plots.style import COLOURS, DARK, GRID, INK, MUTED, PAPER, css_name
+from prophase.result.colours import COLOURS, DARK, GRID, INK, MUTED, PAPER, css_name
 
 
 def _variables(*, dark: bool) -> str:

@@ -6,10 +6,11 @@ import math
 
 from prophase import units
 from prophase.plural import counted, listed
-from prophase.trace.describe.chapters.chapter import Chapter, TableOf, percent, quantile_row
+from prophase.result import Block, Bullets, Table
 from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.job_counts import JobCounts, MissingColumn
 from prophase.trace.describe.nodes_and_usage import Inventory, UsageSeries
+from prophase.trace.describe.sections.columns import percent, quantile_row
 from prophase.trace.describe.trace_clock import Span
 
 _PLURAL = {
@@ -24,10 +25,8 @@ _PLURAL = {
 }
 
 
-def tell_counts(counts: JobCounts | NotComputable, span: Span | NotComputable) -> Chapter:
+def count_blocks(counts: JobCounts, span: Span | NotComputable) -> list[Block]:
     """Say how many jobs, of whom, from when to when."""
-    if isinstance(counts, NotComputable):
-        return Chapter("counts", "What is in it", silent=counts.reason)
     kinds = [
         counted(n, _PLURAL[name].removesuffix("s"), _PLURAL[name])
         for name, n in counts.distinct.items()
@@ -58,25 +57,26 @@ def tell_counts(counts: JobCounts | NotComputable, span: Span | NotComputable) -
     if hours:
         said.append(f"The jobs asked for {listed(hours)}.")
     tables = [
-        TableOf(
-            f"Jobs by {name}"
-            + (" (the most frequent)" if len(most) < _kinds(counts, name) else ""),
-            tuple(
+        Table(
+            f"counts by {name}",
+            [
                 {name: value, "jobs": n, "share_pct": percent(n / counts.jobs)}
                 for value, n in most.items()
-            ),
+            ],
+            f"Jobs by {name}"
+            + (" (the most frequent)" if len(most) < _kinds(counts, name) else ""),
         )
         for name, most in counts.most.items()
         if len(most) > 1
     ]
-    return Chapter("counts", "What is in it", tuple(said), tuple(tables))
+    return [Bullets(said), *tables]
 
 
 def _kinds(counts: JobCounts, name: str) -> int:
     return counts.distinct.get(name, len(counts.most[name]))
 
 
-def tell_missing(missing: tuple[MissingColumn, ...]) -> Chapter:
+def missing_blocks(missing: tuple[MissingColumn, ...]) -> list[Block]:
     """Say which columns have gaps."""
     gaps = [column for column in missing if column.missing]
     whole = len(missing) - len(gaps)
@@ -93,14 +93,12 @@ def tell_missing(missing: tuple[MissingColumn, ...]) -> Chapter:
         }
         for column in gaps
     )
-    tables = (TableOf("Columns with missing values", rows),) if rows else ()
-    return Chapter("missing", "Missing values", tuple(said), tables)
+    tables = [Table("missing", rows, "Columns with missing values")] if rows else []
+    return [Bullets(said), *tables]
 
 
-def tell_nodes(nodes: Inventory | NotComputable) -> Chapter:
+def node_blocks(nodes: Inventory) -> list[Block]:
     """Say what the cluster consists of."""
-    if isinstance(nodes, NotComputable):
-        return Chapter("nodes", "Nodes", silent=nodes.reason)
     amounts = [
         f"{units.number(value)} {what}"
         for value, what in (
@@ -124,18 +122,12 @@ def tell_nodes(nodes: Inventory | NotComputable) -> Chapter:
     rest = len(nodes.types) - len(rows)
     caption = "Node kinds, per node"
     caption += f" ({counted(rest, 'rarer kind')} left out)" if rest else ""
-    return Chapter(
-        "nodes",
-        "Nodes",
-        (f"{said}, with {listed(amounts)}." if amounts else f"{said}.",),
-        (TableOf(caption, rows),) if rows else (),
-    )
+    said = f"{said}, with {listed(amounts)}." if amounts else f"{said}."
+    return [Bullets([said]), *([Table("nodes", rows, caption)] if rows else [])]
 
 
-def tell_usage(usage: UsageSeries | NotComputable) -> Chapter:
+def usage_blocks(usage: UsageSeries) -> list[Block]:
     """Say how many series there are, how they are sampled and what they measure."""
-    if isinstance(usage, NotComputable):
-        return Chapter("usage", "Usage series", silent=usage.reason)
     said = [
         f"{usage.series:,} series with {counted(usage.samples, 'sample')}, "
         f"{units.number(usage.samples_per_series.at('p50'))} in the median series, "
@@ -158,5 +150,5 @@ def tell_usage(usage: UsageSeries | NotComputable) -> Chapter:
         {"metric": metric.name, "unit": metric.unit, **quantile_row(metric.values)}
         for metric in usage.metrics
     )
-    tables = (TableOf("Metrics over all samples", rows),) if rows else ()
-    return Chapter("usage", "Usage series", tuple(said), tables)
+    tables = [Table("usage", rows, "Metrics over all samples")] if rows else []
+    return [Bullets(said), *tables]

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from prophase.study.report.document import FORMAT
+from prophase.result.json_form import FORMAT
 
 #: folder of a workspace that holds its reports
 FOLDER = "reports"
@@ -20,7 +20,7 @@ class StoredReport:
     title: str
     question: str
     answer: str
-    verdict: str
+    tone: str
     folder: Path
     written_s: float
 
@@ -53,12 +53,13 @@ def _look(path: Path) -> StoredReport | None:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
             return None
-        words = {key: str(document.get(key, "")) for key in ("question", "answer", "verdict")}
+        words = {key: str(document.get(key, "")) for key in ("question", "answer")}
         written_s = path.stat().st_mtime
         return StoredReport(
             path.parent.name,
             str(document["title"]),
             **words,
+            tone=str(document.get("tone") or document.get("verdict", "")),
             folder=path.parent,
             written_s=written_s,
         )

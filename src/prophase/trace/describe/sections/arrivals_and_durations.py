@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from prophase import units
 from prophase.plural import counted
+from prophase.result import Block, Bullets, Table
 from prophase.trace.describe.arrivals import Arrivals
-from prophase.trace.describe.chapters.chapter import (
-    Chapter,
-    TableOf,
-    jobs_have,
-    percent,
-    quantile_row,
-)
-from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.durations_and_waits import DurationSummary, Waits
 from prophase.trace.describe.job_classes import Classes
 from prophase.trace.describe.recurrence import Recurrence
+from prophase.trace.describe.sections.columns import jobs_have, percent, quantile_row
 from prophase.trace.describe.trace_clock import WEEKDAYS, knows_weekdays
 
 MOST_CLASSES = 15
@@ -28,11 +21,8 @@ MOST_CLASSES = 15
 _COARSE = 100
 
 
-def tell_arrivals(arrivals: Arrivals | NotComputable) -> Chapter:
+def arrival_blocks(arrivals: Arrivals) -> list[Block]:
     """Say how fast jobs arrive, when, and how bursty that is."""
-    title = "Arrivals"
-    if isinstance(arrivals, NotComputable):
-        return Chapter("arrivals", title, silent=arrivals.reason)
     said = []
     if arrivals.basis == "start_s":
         said.append("No submit times: these are starts, which lag behind arrivals by the wait.")
@@ -67,12 +57,8 @@ def tell_arrivals(arrivals: Arrivals | NotComputable) -> Chapter:
         }
         for window in arrivals.dispersion
     )
-    tables = (
-        (TableOf("Arrivals per window; dispersion is variance over mean, 1 for Poisson", rows),)
-        if rows
-        else ()
-    )
-    return Chapter("arrivals", title, tuple(said), tables)
+    caption = "Arrivals per window; dispersion is variance over mean, 1 for Poisson"
+    return [Bullets(said), *([Table("arrivals", rows, caption)] if rows else [])]
 
 
 def _rhythm(arrivals: Arrivals) -> list[str]:
@@ -109,36 +95,29 @@ def _burst_word(dispersion: float) -> str:
     return "about random" if dispersion < 1.5 else "bursty" if dispersion < 10 else "very bursty"
 
 
-def tell_durations(durations: DurationSummary | NotComputable) -> Chapter:
+def duration_blocks(durations: DurationSummary) -> list[Block]:
     """Say how long jobs run."""
-    chapter = _tell_times(durations, "durations", "Run times", "ran")
-    if isinstance(durations, NotComputable):
-        return chapter
+    said = _time_sentences(durations, "ran")
     zeros = durations.values.zeros
     if zeros:
         share = units.percent(zeros / durations.values.count)
-        zero = f"{counted(zeros, 'job')} ({share}) ran for 0 s."
-        chapter = replace(chapter, sentences=(*chapter.sentences, zero))
-    return chapter
+        said.append(f"{counted(zeros, 'job')} ({share}) ran for 0 s.")
+    return [Bullets(said), _time_table("durations", durations, "Run times in seconds")]
 
 
-def tell_waits(waits: Waits | NotComputable) -> Chapter:
+def wait_blocks(waits: Waits) -> list[Block]:
     """Say how long jobs wait."""
-    chapter = _tell_times(waits, "waits", "Waits", "waited")
-    if isinstance(waits, NotComputable):
-        return chapter
-    said = [f"{units.percent(waits.values.zeros / waits.values.count)} did not wait at all."]
+    said = _time_sentences(waits, "waited")
+    said.append(f"{units.percent(waits.values.zeros / waits.values.count)} did not wait at all.")
     if math.isfinite(waits.mostly_waiting_share):
         said.append(
             f"{units.percent(waits.mostly_waiting_share)} spent more than half of their completion "
             "time waiting."
         )
-    return replace(chapter, sentences=(*chapter.sentences, *said))
+    return [Bullets(said), _time_table("waits", waits, "Waits in seconds")]
 
 
-def _tell_times(times: DurationSummary | NotComputable, key: str, title: str, verb: str) -> Chapter:
-    if isinstance(times, NotComputable):
-        return Chapter(key, title, silent=times.reason)
+def _time_sentences(times: DurationSummary, verb: str) -> list[str]:
     values = times.values
     said = [
         f"Half of the jobs {verb} for at most {units.duration(values.at('p50'))}, 90 % for at most "
@@ -149,15 +128,15 @@ def _tell_times(times: DurationSummary | NotComputable, key: str, title: str, ve
         said.append(f"The longest 1 % take {units.percent(times.longest_share)} of all that time.")
     if values.missing:
         said.append(f"{jobs_have(values.missing)} no {times.column}.")
-    row = {"column": times.column, **quantile_row(values)}
-    return Chapter(key, title, tuple(said), (TableOf(f"{title} in seconds", (row,)),))
+    return said
 
 
-def tell_classes(classes: Classes | NotComputable) -> Chapter:
+def _time_table(key: str, times: DurationSummary, caption: str) -> Table:
+    return Table(key, [{"column": times.column, **quantile_row(times.values)}], caption)
+
+
+def class_blocks(classes: Classes) -> list[Block]:
     """Compare the job classes."""
-    title = "Job classes"
-    if isinstance(classes, NotComputable):
-        return Chapter("classes", title, silent=classes.reason)
     limits = []
     if "length" in classes.by:
         limits.append(f"short: ran for less than {units.duration(classes.short_below_s)}")
@@ -194,14 +173,11 @@ def tell_classes(classes: Classes | NotComputable) -> Chapter:
             f"{by_time.name} takes most GPU time: {units.percent(by_time.gpu_hours / total)} of it "
             f"with {units.percent(by_time.share)} of the jobs."
         )
-    return Chapter("classes", title, tuple(said), (TableOf("Job classes", tuple(rows)),))
+    return [Bullets(said), Table("classes", rows, "Job classes")]
 
 
-def tell_recurrence(recurrence: Recurrence | NotComputable) -> Chapter:
+def recurrence_blocks(recurrence: Recurrence) -> list[Block]:
     """Say how often jobs come back and how alike they are then."""
-    title = "Recurrence"
-    if isinstance(recurrence, NotComputable):
-        return Chapter("recurrence", title, silent=recurrence.reason)
     best = recurrence.best
     said = [
         f"{units.percent(best.seen_before_share)} of the jobs have a key ({recurrence.key}) that "
@@ -235,4 +211,4 @@ def tell_recurrence(recurrence: Recurrence | NotComputable) -> Chapter:
         }
         for key in recurrence.keys
     )
-    return Chapter("recurrence", title, tuple(said), (TableOf("Keys, most specific first", rows),))
+    return [Bullets(said), Table("recurrence", rows, "Keys, most specific first")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from prophase.errors import ParameterError
 
@@ -18,8 +18,8 @@ class Chart:
 
     Parameters
     ----------
-    name : str
-        File name without ending, unique within a report.
+    key : str
+        Unique within a result; also the name of its file.
     title : str
         What the figure shows; a sentence that says the finding is best.
     kind : {"bars", "intervals", "lines", "points"}
@@ -50,10 +50,10 @@ class Chart:
     ['wait_s']
     """
 
-    name: str
+    key: str
     title: str
     kind: ChartKind
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Mapping[str, object]]
     x: str
     y: Sequence[str]
     unit: str = ""
@@ -65,12 +65,12 @@ class Chart:
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
             raise ParameterError(
-                f"Chart {self.name}: kind is {self.kind!r}; known: {', '.join(_KINDS)}."
+                f"Chart {self.key}: kind is {self.kind!r}; known: {', '.join(_KINDS)}."
             )
         wanted = {self.x, *self.y}
         missing = [name for name in wanted if not any(name in row for row in self.rows)]
         if self.rows and missing:
             raise ParameterError(
-                f"Chart {self.name}: no row has {', '.join(sorted(missing))}. "
+                f"Chart {self.key}: no row has {', '.join(sorted(missing))}. "
                 f"Columns: {', '.join(dict.fromkeys(key for row in self.rows for key in row))}."
             )

@@ -4,12 +4,10 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import StorageError
-from prophase.plots.report.charts import draw_chart
-from prophase.plots.report.writing import write_report
-from prophase.study.report.charts import Chart
-from prophase.study.report.document import read_report
-from prophase.study.report.parts import ResultTable
-from prophase.study.report.report import Finding, Report
+from prophase.plots.charts import draw_chart
+from prophase.plots.result_files import write_report
+from prophase.result import Chart, Result, Section, Table
+from prophase.result.json_form import read_result
 
 ROWS = [
     {"n": 1, "what": "a <b>", "x": 1.0, "x_low": 0.5, "x_high": 2.0},
@@ -17,16 +15,14 @@ ROWS = [
 ]
 
 
-def a_report() -> Report:
+def a_report() -> Result:
     charts = [
         Chart(kind, kind, kind, ROWS, x="what" if kind in ("bars", "intervals") else "n", y=["x"])
         for kind in ("bars", "intervals", "lines", "points")
     ]
-    return Report(
-        "Title <i>",
-        question="Why?",
-        findings=[Finding("All", ["Some *text*."], [ResultTable(ROWS, "Rows")], charts)],
-    )
+    table = Table("rows", ROWS, "Rows")
+    section = Section.told("all", "All", ["Some *text*."], [table], charts)
+    return Result("why", "Title <i>", question="Why?", sections=[section])
 
 
 def test_page_markdown_json_and_figures_lie_beside_each_other(tmp_path: Path) -> None:
@@ -36,7 +32,7 @@ def test_page_markdown_json_and_figures_lie_beside_each_other(tmp_path: Path) ->
     assert "<i>" not in text
     assert not re.search(r"(src|href)=\"http", text)
     assert "1 (0.5 to 2)" in text
-    assert read_report(tmp_path / "out" / "report.json").question == "Why?"
+    assert read_result(tmp_path / "out" / "report.json").question == "Why?"
     for kind in ("bars", "intervals", "lines", "points"):
         assert (tmp_path / "out" / "figures" / f"{kind}.png").stat().st_size > 1000
         assert (tmp_path / "out" / "figures" / f"{kind}.svg").exists()

@@ -1,1 +1,0 @@
-"""Reports as pages, Markdown and figures."""

@@ -1,0 +1,126 @@
+"""Why jobs wait, as a result: causes beside effects, classes, who holds up whom, what idles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from prophase.plain import finite
+from prophase.result import Block, Bullets, Fact, Result, Row, Section, Table, Text
+from prophase.sim.why.causes import LABELS, WORDS
+from prophase.sim.why.explanation import Why
+
+#: classes in a terminal
+_PRINTED = 20
+
+
+def why_result(why: Why, **values: Any) -> Result:
+    """Return the answer; ``values`` stand before its numbers in JSON.
+
+    Shares add up to 100 %. Changes do not: a replay without one cause runs into the others.
+    """
+    schedule = why.split.schedule
+    total = float(why.split.fine_s.sum())
+    jobs = len(schedule.workload)
+    policy = f"{schedule.order} order, {schedule.queue} queue, {schedule.place} placement"
+    return Result(
+        "why",
+        title="Why do jobs wait?",
+        question=policy,
+        facts=[
+            Fact("jobs", "jobs", jobs),
+            Fact("wait_h", "waiting", total / 3600, "h"),
+            Fact("mean_wait_s", "mean wait", total / jobs, "s"),
+            Fact("gpus", "GPUs", schedule.cluster.gpus),
+        ],
+        sections=_sections(why),
+        tables=_tables(why) if total else _tables(why)[2:],
+        notes=[
+            f"{jobs:,} jobs wait {total / 3600:,.0f} h on {len(schedule.cluster):,} nodes, "
+            f"{schedule.cluster.gpus:,} GPUs ({schedule.order}, {schedule.queue}, "
+            f"{schedule.place}); mean {total / jobs:,.0f} s.",
+            *(_cause_notes(why) if total else ()),
+            *(note if note.endswith(".") else note + "." for note in why.notes),
+        ],
+        records=why.side_by_side(),
+        values=finite({**values, **why.to_dict()}),
+    )
+
+
+def _tables(why: Why) -> list[Table]:
+    """Return what a terminal shows."""
+    return [
+        Table("causes", why.side_by_side()),
+        Table("classes", _used(why.classes[:_PRINTED]), "By class, causes in % of its waiting"),
+        Table(
+            "held_up",
+            _used(why.held_up if why.held_up_by else ()),
+            "Lost while a job would have fitted",
+        ),
+        Table("held_up_by", _used(why.held_up_by), "Whose jobs were in the way"),
+        Table("held_up_for", _used(why.held_up_for), "What the jobs in the way lacked themselves"),
+        Table("idle", _used(why.idle), "Idle GPUs until the last submission"),
+        Table("stranded", _used(why.stranded), "GPUs stranded beside too little CPU or memory"),
+    ]
+
+
+def _used(rows: Sequence[Row]) -> list[Row]:
+    """Leave out causes that play no part: columns of percent without a number above zero."""
+    kept = [
+        key
+        for key in (rows[0] if rows else ())
+        if not key.endswith("_pct") or any(row.get(key) for row in rows)
+    ]
+    return [{key: row[key] for key in kept if key in row} for row in rows]
+
+
+def _cause_notes(why: Why) -> list[str]:
+    said = [
+        "Shares add up to 100 %; at_root_pct counts who is held up by the queue for what the job "
+        "in the way lacks."
+    ]
+    if why.effects:
+        said.append("Changes of all waiting do not add up: causes act together.")
+    more = len(why.classes) - _PRINTED
+    if more > 0:
+        said.append(f"{more:,} more classes: see --out or --format json.")
+    return said
+
+
+def _sections(why: Why) -> list[Section]:
+    """Return what a page shows; plots adds the figures."""
+    causes: list[Block] = [
+        Table(
+            "causes", why.side_by_side(), "Share of waiting, and the change without the cause"
+        ),
+        Text(
+            "Shares add up to 100 %. Changes do not: a replay without one cause runs into the "
+            "others, and jobs that start earlier leave room earlier."
+        ),
+        Bullets([f"{LABELS[name]}: {words}." for name, words in WORDS.items()]),
+    ]  # fmt: skip
+    held = [Table("held_up", why.held_up, "Lost while a job would have fitted")]
+    if why.held_up_by:
+        held += [
+            Table("held_up_by", why.held_up_by, "Whose jobs were in the way"),
+            Table(
+                "held_up_for", why.held_up_for, "What the jobs in the way lacked themselves"
+            ),
+        ]  # fmt: skip
+    classes = Table("classes", why.classes, "Causes in percent of the waiting")
+    stranded: list[Block] = [
+        Text(
+            "GPU-hours free on nodes that have less free CPU or memory than the smallest GPU job "
+            "(nobody could use them) or the typical one asks for."
+        ),
+        Table("stranded", why.stranded),
+    ]
+    idle = [Table("idle", why.idle, "Until the last submission")] if why.idle else []
+    return [
+        Section("causes", "Causes and effects", causes),
+        Section("classes", "By class", [classes]),
+        Section("held_up", "Held up by the queue", held),
+        Section("idle", "Idle GPUs", idle),
+        Section("stranded", "Stranded GPUs", stranded if why.stranded else []),
+        Section("notes", "Notes", [Bullets(why.notes)] if why.notes else []),
+    ]

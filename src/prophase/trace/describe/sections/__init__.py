@@ -1,0 +1,1 @@
+"""A description told in words and tables: one section for each part."""
