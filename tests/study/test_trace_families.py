@@ -25,4 +25,4 @@ def test_a_family_ends_with_a_report_that_names_what_it_lacks(
     found = run_study(plan, out=tmp_path / "ws")
     for step, missing in lacks.items():
         assert missing in found.cannot[step], (step, found.cannot[step])
-    assert "What could not be done" in [one.title for one in found.report.findings]
+    assert "What could not be done" in [one.title for one in found.report.all_sections()]

@@ -234,7 +234,7 @@ def _notes(proof: Proof) -> list[str]:
     if proof.losers:
         named = ", ".join(f"{one.task} ({one.saved_h:,.2f})" for one in proof.losers[:5])
         more = f" and {len(proof.losers) - 5} more" if len(proof.losers) > 5 else ""
-        said.append(f"Advice that loses, in {proof.unit} h: {named}{more}.")
+        said.append(f"Recommendations that lose, in {proof.unit} h: {named}{more}.")
     if proof.unknown_tasks:
         some = proof.unknown_tasks
         more = f" and {len(some) - 5} more" if len(some) > 5 else ""
@@ -242,7 +242,7 @@ def _notes(proof: Proof) -> list[str]:
     if not proof.advised_jobs:
         kept = [f"{task} ({why.removeprefix('keep: ')})" for task, why in proof.kept_tasks.items()]
         more = f"; and {len(kept) - 3} more" if len(kept) > 3 else ""
-        said.append(f"Nothing is advised for this history: {'; '.join(kept[:3])}{more}.")
+        said.append(f"Nothing is recommended for this history: {'; '.join(kept[:3])}{more}.")
     said += [
         f"Follow no recommendation, {why}: {counted(count, 'job')}."
         for why, count in proof.left_out.items()
