@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from prophase.stats import Blocks, share
-from prophase.stats.share import design_effect
+from prophase.stats.interval_of_share import design_effect
 
 
 def kills(*per_day, runs=100):

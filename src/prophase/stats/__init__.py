@@ -18,11 +18,11 @@ why. `benchmarks/quality/interval_coverage.py` measures how often the intervals 
 from prophase.stats.blocks import Blocks, calendar_blocks
 from prophase.stats.bootstrap import from_draws, statistics
 from prophase.stats.estimate import Estimate
+from prophase.stats.interval_of_quantile import quantile
+from prophase.stats.interval_of_ratio import difference, mean, ratio
+from prophase.stats.interval_of_replications import batch_means, from_replications, mser5
+from prophase.stats.interval_of_share import share, wilson_ends
 from prophase.stats.month import monthly, months_in
-from prophase.stats.quantile import quantile
-from prophase.stats.ratio import difference, mean, ratio
-from prophase.stats.replications import batch_means, from_replications, mser5
-from prophase.stats.share import share, wilson_ends
 
 __all__ = [
     "Blocks",

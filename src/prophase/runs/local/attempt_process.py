@@ -19,13 +19,13 @@ from typing import Any
 from prophase import units
 from prophase.json_types import JsonObject
 from prophase.runs.local.attempts import (
-    MARK,
     MEMORY_LATER,
     PYTHON_LATER,
     Attempt,
     attempts_of,
     read_json,
 )
+from prophase.runs.local.leftover_processes import MARK
 from prophase.runs.next_attempt import NextAttempt, Tried, verdict
 from prophase.runs.usage.measurement_order import write_durably
 

@@ -12,17 +12,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import signal
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from prophase.json_types import JsonObject
+from prophase.runs.local.leftover_processes import kill_marked
 from prophase.runs.usage.measurement_order import write_durably
-from prophase.runs.usage.process_tree import all_pids, environment_has
 
-#: stands in the environment of every process of an attempt
-MARK = "PROPHASE_ATTEMPT"
 #: stand in commands for what is known only when an attempt begins
 MEMORY_LATER, PYTHON_LATER = "\0memory_gib\0", "\0python\0"
 INTERRUPTED = "interrupted: whoever ran it was killed"
@@ -102,17 +98,6 @@ def is_locked(path: Path) -> bool:
     except OSError:
         return False
     return False
-
-
-def kill_marked(folder: str) -> int:
-    """Kill every process of an attempt, wherever it has gone; return how many."""
-    mark, killed = f"{MARK}={folder}", 0
-    for pid in all_pids():
-        if pid != os.getpid() and environment_has(pid, mark):
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-                killed += 1
-    return killed
 
 
 def read_json(path: Path) -> JsonObject | None:

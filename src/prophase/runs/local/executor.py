@@ -18,7 +18,8 @@ import yaml
 from prophase.errors import ExecutorError, storage_error
 from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
-from prophase.runs.local.attempts import attempts_of, is_locked, kill_marked, read_json
+from prophase.runs.local.attempts import attempts_of, is_locked, read_json
+from prophase.runs.local.leftover_processes import kill_marked
 from prophase.runs.local.run_records import run_spec, task_rows
 from prophase.runs.usage.measurement_order import write_durably
 from prophase.runs.usage.process_tree import environment_has

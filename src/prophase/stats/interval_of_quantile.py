@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from prophase.errors import ParameterError
 from prophase.stats.blocks import Blocks
 from prophase.stats.estimate import LEVEL, Estimate
-from prophase.stats.share import share
+from prophase.stats.interval_of_share import share
 
 
 def quantile(values: ArrayLike, part: float, blocks: Blocks, *, level: float = LEVEL) -> Estimate:

@@ -15,7 +15,7 @@ from scipy.special import betaincinv
 
 from prophase.stats.blocks import Blocks, Floats, degrees_of_freedom, t_factor, why_too_short
 from prophase.stats.estimate import LEVEL, Estimate
-from prophase.stats.ratio import standard_error
+from prophase.stats.interval_of_ratio import standard_error
 
 #: where days differ, counts are more skewed than independent ones: so many more (effective) hits
 #: go into the far end when nearly all of the variance is between days. Second order term of
