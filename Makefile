@@ -8,17 +8,19 @@ READY := $(VENV)/.ready
 SIZE ?= full
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint lock bench docs clean
 
 help:
 	@echo "make demo    set up and run the main job on built-in data"
 	@echo "make test    set up and run all tests"
 	@echo "make lint    style, types, layers, known weaknesses of libraries"
+	@echo "make lock    write the tested versions into requirements/ (UPGRADE=1 for the newest)"
 	@echo "make bench   speed and quality benchmarks"
 	@echo "make docs    build the documentation into site/"
 
-# a virtual environment with everything the tests need; uv if it can be had, else pip
-$(READY): pyproject.toml tools/setup
+# a virtual environment with everything the tests need, in the versions of requirements/dev.txt;
+# uv if it can be had, else pip
+$(READY): pyproject.toml requirements/dev.txt tools/setup
 	@tools/setup "$(PYTHON)" "$(VENV)"
 	@touch $@
 
@@ -36,6 +38,9 @@ lint: $(READY)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/audit.py
+
+lock: $(READY)
+	@$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade)
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/run.py

@@ -19,7 +19,10 @@ def install_baselines() -> None:
     uv = Path(sys.executable).parent / "uv"
     installer = [str(uv), "pip"] if uv.exists() else [sys.executable, "-m", "pip"]
     wanted = f"{HERE.parent}[bench]"
-    subprocess.run([*installer, "install", "--quiet", "-e", wanted], cwd=HERE.parent, check=True)
+    tested = ("-c", "requirements/dev.txt")
+    subprocess.run(
+        [*installer, "install", "--quiet", *tested, "-e", wanted], cwd=HERE.parent, check=True
+    )
 
 
 def main() -> int:

@@ -16,7 +16,10 @@ def main() -> int:
         wanted = f"{ROOT}[docs]"
         uv = Path(sys.executable).parent / "uv"
         installer = [str(uv), "pip"] if uv.exists() else [sys.executable, "-m", "pip"]
-        subprocess.run([*installer, "install", "--quiet", "-e", wanted], cwd=ROOT, check=True)
+        tested = ("-c", "requirements/dev.txt")
+        subprocess.run(
+            [*installer, "install", "--quiet", *tested, "-e", wanted], cwd=ROOT, check=True
+        )
     subprocess.run([sys.executable, str(ROOT / "tools" / "make_reference.py")], check=True)
     build = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", "docs", "site"]
     code = subprocess.run(build, cwd=ROOT, check=False).returncode

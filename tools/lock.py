@@ -1,0 +1,121 @@
+"""Write down the versions that are tested: python tools/lock.py [--upgrade | --check]
+
+`requirements/dev.txt` locks every extra of pyproject.toml but Airflow, which has an environment of
+its own and `requirements/airflow.txt`. One file holds for Python 3.11 to 3.14 on every system.
+Versions that still fit stay as they are; `--upgrade` takes the newest that are allowed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+try:
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+except ImportError:  # a new environment has pip and nothing else
+    from pip._vendor.packaging.requirements import Requirement
+    from pip._vendor.packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+OLDEST_PYTHON = "3.11"
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)")
+
+
+def declared(root: Path = ROOT) -> dict[str, list[Requirement]]:
+    """Return what is asked for, by the lock file that answers it."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    dev = [*project["dependencies"], *(one for name in locked_extras(root) for one in extras[name])]
+    asked = (root / "requirements" / "airflow.in").read_text().splitlines()
+    airflow = [*extras["airflow"], *(one for one in asked if one and not one.startswith("#"))]
+    return {"dev.txt": list(map(Requirement, dev)), "airflow.txt": list(map(Requirement, airflow))}
+
+
+def locked_extras(root: Path = ROOT) -> list[str]:
+    """Return the extras that requirements/dev.txt covers."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    return [name for name in project["optional-dependencies"] if name != "airflow"]
+
+
+def pins(text: str) -> dict[str, set[str]]:
+    """Return the versions of each library in a lock file; several where Python versions differ."""
+    found = defaultdict(set)
+    for line in text.splitlines():
+        if pin := _PIN.match(line):
+            found[canonicalize_name(pin[1])].add(pin[2])
+    return found
+
+
+def behind(wanted: list[Requirement], locked: dict[str, set[str]]) -> list[str]:
+    """Say which requirements a lock file does not meet."""
+    told = []
+    for one in wanted:
+        versions = locked.get(canonicalize_name(one.name), set())
+        outside = [each for each in versions if not one.specifier.contains(each, prereleases=True)]
+        if not versions:
+            told.append(f"{one.name} is missing")
+        elif outside:
+            told.append(f"{one.name} is {', '.join(outside)}, asked for is {one.specifier}")
+    return told
+
+
+def check(root: Path = ROOT) -> int:
+    """Return 1, and say why, if a lock file is behind what is asked for."""
+    worst = 0
+    for name, wanted in declared(root).items():
+        lock = root / "requirements" / name
+        told = behind(wanted, pins(lock.read_text()) if lock.exists() else {})
+        if told:
+            worst = 1
+            print(
+                f"requirements/{name} is behind: {'; '.join(told)}.\n"
+                "Run `make lock` and commit the file.",
+                file=sys.stderr,
+            )
+    return worst
+
+
+def write(*, upgrade: bool) -> None:
+    """Resolve both environments anew."""
+    beside = Path(sys.executable).parent / "uv"
+    uv = shutil.which("uv") or (str(beside) if beside.exists() else None)
+    if uv is None:
+        sys.exit("Locking needs uv. Install it with: .venv/bin/pip install uv")
+    extras = [word for name in locked_extras() for word in ("--extra", name)]
+    for name, asked in {
+        "dev.txt": ["pyproject.toml", *extras],
+        "airflow.txt": ["requirements/airflow.in"],
+    }.items():
+        subprocess.run(
+            [
+                *(uv, "pip", "compile", "--quiet", "--universal"),
+                *("--python-version", OLDEST_PYTHON, "--custom-compile-command", "make lock"),
+                *(["--upgrade"] if upgrade else []),
+                *asked,
+                *("--output-file", f"requirements/{name}"),
+            ],
+            cwd=ROOT,
+            check=True,
+        )
+
+
+def main() -> int:
+    """Write the lock files, or check them."""
+    words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    words.add_argument("--upgrade", action="store_true", help="take the newest versions allowed")
+    words.add_argument("--check", action="store_true", help="only say whether they are behind")
+    chosen = words.parse_args()
+    if not chosen.check:
+        write(upgrade=chosen.upgrade)
+    return check()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
