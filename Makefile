@@ -49,4 +49,4 @@ docs: $(READY)
 	@$(BIN)/python tools/build_docs.py
 
 clean:
-	rm -rf $(VENV) .venv-airflow site demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-airflow .nox site demo .mypy_cache .ruff_cache .pytest_cache
