@@ -60,7 +60,7 @@ def test_of_concurrent_reports_of_one_job_exactly_one_is_taken(workspace: Path) 
         ({"job_id": "x" * 201, "duration_s": 5}, "needs a job_id"),
         ({"job_id": "1", "user": "ann"}, "says nothing that was measured"),
         ({"job_id": "1", "duration_s": -5}, "never below 0"),
-        ({"job_id": "1", "duration_s": "soon"}, "not a number in s"),
+        ({"job_id": "1", "duration_s": "soon"}, "is not a duration"),
         ({"job_id": "1", "duration_s": 5, "status": "done"}, "status 'done' is unknown"),
         ({"job_id": "1", "duration_s": 5, "status": "running"}, "when it has ended"),
         ({"job_id": "1", "start_s": 9, "end_s": 5, "duration_s": 1}, "before it started"),

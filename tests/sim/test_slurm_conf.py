@@ -12,7 +12,7 @@ from prophase.sim.validation.scheduler_clocks import replay_clocks
 from prophase.sim.validation.wait_validation import validate, without_outcomes
 from prophase.trace.trace_tables import open_trace
 
-MICRO = Path(__file__).parents[3] / "benchmarks" / "quality" / "micro-slurm"
+MICRO = Path(__file__).parents[2] / "benchmarks" / "quality" / "micro-slurm"
 
 
 def conf(folder: Path, text: str) -> Path:

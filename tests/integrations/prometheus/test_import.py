@@ -31,7 +31,7 @@ def test_what_goes_with_a_server_is_refused_elsewhere(prophase_here: Run) -> Non
     said = prophase_here("import", "prometheus")
     assert "--url http://HOST:9090" in said.stderr
     said = prophase_here("import", "prometheus", "--url", "http://localhost:1", "--last", "soon")
-    assert "--last: write a time above zero" in said.stderr
+    assert "--last: 'soon' is not a duration" in said.stderr
     said = prophase_here(
         "import", "prometheus", "--url", "http://localhost:1", "--option", "colour=red"
     )

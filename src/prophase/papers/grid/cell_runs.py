@@ -41,6 +41,7 @@ def run_grid(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> values = rng.normal(0, 0.1, (90, 2)) + np.repeat([[0, 0], [5, 0], [0, 5]], 30, axis=0)
     >>> features = UsageFeatures(("cpu_mean_cores", "memory_mean_gib"), values, {}, ())
