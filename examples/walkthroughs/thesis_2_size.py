@@ -10,14 +10,14 @@ SIZERS = ("default", "maximum", "request")
 
 
 def main() -> None:
-    """Print what sizers would have wasted, and the advice that saves most."""
+    """Print what sizers would have wasted, and the recommendation that saves most."""
     jobs = make_pipeline().jobs
     some = jobs["parent_id"].drop_duplicates().head(RUNS)
     jobs = jobs[jobs["parent_id"].isin(some)].reset_index(drop=True)
     for row in compare(jobs, SIZERS)["sizers"]:
         print({key: row[key] for key in list(row)[:5]})
     for task in recommend(jobs, risk=0.01).tasks[:5]:
-        print(f"{task.task}: now {task.now:.0f} GiB, advised {task.ladder[0]:.1f}; {task.why}")
+        print(f"{task.task}: now {task.now:.0f} GiB, recommended {task.ladder[0]:.1f}; {task.why}")
 
 
 if __name__ == "__main__":
