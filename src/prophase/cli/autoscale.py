@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, show_result
 from prophase.cli.phase.options import read_usage
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import FiguresOption, SeedOption
@@ -20,18 +20,6 @@ from prophase.errors import ParameterError
 if TYPE_CHECKING:
     from prophase.autoscale.fleet import Fleet
     from prophase.autoscale.policy_comparison import PolicyComparison
-
-_SHOWN = (
-    "policy",
-    "allocation_over_usage",
-    "satisfied_pct",
-    "violation_episodes",
-    "oom_events",
-    "unmet_pct",
-    "resizes_per_1000",
-    "cost",
-    "worst_series_satisfied_pct",
-)
 
 
 @dataclass(frozen=True)
@@ -95,6 +83,7 @@ def command(
     `prophase autoscale ws --policies priced,phase-relative --max-resizes 20 --figures out`
     """
     from prophase.autoscale.allocation_measures import Penalties
+    from prophase.autoscale.comparison_result import comparison_result
     from prophase.autoscale.policy_comparison import compare
 
     share = units.parse_share(satisfy, where="--satisfy")
@@ -115,12 +104,11 @@ def command(
             progress=lambda name: show(name, None),
         )
         drawn = _draw(found, figures) if figures is not None else []
-    rows = _rows(found)
-    remarks = [*notes, *_closing(found), *drawn]
-    document = {"target": share, "metric": found.test.metric, "policies": rows, "notes": remarks}
-    narrow = [{name: row[name] for name in _SHOWN if row[name] is not None} for row in rows]
-    shown = narrow if format is Format.table else rows
-    emit(shown, format, document=document, remarks=remarks)
+    # the folder of figures is named among the notes
+    result = comparison_result(found, notes)
+    notes_shown = [*result.notes, *drawn]
+    values = {**(result.values or {}), "notes": notes_shown}
+    show_result(replace(result, notes=notes_shown, values=values), format)
 
 
 def _named(text: str) -> list[str]:
@@ -155,24 +143,6 @@ def _sides(
         raise ParameterError(f"--test-share is {asked.test_share}. Pass a share such as 50%.")
     learnt, judged = divided(whole, test_share=share, random_state=seed)
     return learnt, judged, list(notes)
-
-
-def _rows(found: PolicyComparison) -> list[dict[str, Any]]:
-    won = found.winner.policy if found.winner else None
-    return [finite({**one.row(), "winner": one.policy == won}) for one in found.judged]
-
-
-def _closing(found: PolicyComparison) -> list[str]:
-    from prophase.plural import counted
-
-    fit, test = found.fit, found.test
-    return [
-        f"{test.metric}, decided every {test.every} samples of {test.step_s:g} s; learnt and tuned "
-        f"on {counted(len(fit.series), 'series', 'series')} ({fit.samples:,} samples), judged on "
-        f"{len(test.series):,} ({test.samples:,}).",
-        found.verdict(),
-        "The oracle looks ahead: no policy can do better than it at 100 %.",
-    ]
 
 
 def _draw(found: PolicyComparison, folder: Path) -> list[str]:

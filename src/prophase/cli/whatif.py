@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, progress_bar, show_result
 from prophase.cli.replay_options import ClusterSettings, ReplaySettings
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import (
@@ -25,9 +24,7 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from prophase.sim.whatif.comparison import ScenarioComparison
-    from prophase.sim.whatif.scenarios import Scenario, WhatIfQuestion
-    from prophase.sim.whatif.smallest_cluster import SmallestCluster
+    from prophase.sim.whatif.scenarios import WhatIfQuestion
 
 
 @dataclass(frozen=True)
@@ -89,65 +86,50 @@ def command(
     """
     from prophase.cli.provenance import open_trace
     from prophase.sim import Workload
-    from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
-    from prophase.sim.whatif.scenarios import scenarios_of
-    from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
+    from prophase.sim.whatif.result import what_if
+    from prophase.sim.whatif.smallest_cluster import parse_wait_target
     from prophase.workers import parse_workers
 
     question = _question(changes)
     sizings = [item.strip() for item in changes.sizing.split(",")] if changes.sizing else []
-    promise = parse_wait_target(goal) if goal else None
-    if promise is None and question.is_empty and not sizings:
+    if goal:
+        parse_wait_target(goal)
+    elif question.is_empty and not sizings:
         raise ParameterError(
             "nothing to compare with the baseline. Add an option such as --add 4x8, --load 1.3, "
             "--policy shortest, --sizing default or --goal 'p95 wait < 15 min'."
         )
-    base = replay.values()
-    leave_out_unfit = base.pop("leave_out_unfit")
+    policy = replay.values()
+    leave_out_unfit = policy.pop("leave_out_unfit")
     block_h = units.parse_duration(block, bare="h", where="--block", positive=True) / 3600
-    run: dict[str, Any] = {
-        "seeds": seeds,
-        "block_h": block_h,
-        "workers": parse_workers(workers),
-    }
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
-        workload = Workload.from_jobs(trace.jobs)
         machines = cluster.of(trace, path, source)
-        said: list[str] = []
+        notes: list[str] = []
         if sizings:
             from prophase.study.request_scenarios import sizings_of
 
-            sized, said = sizings_of(
+            sized, notes = sizings_of(
                 trace.jobs, sizings, show=lambda name: progress(f"sizing jobs: {name}", None)
             )
             question = replace(question, sizings=sized)
-        scenarios, remarks = scenarios_of(question, workload, machines, base)
-        remarks += said
-        scenarios = runnable_scenarios(scenarios, leave_out_unfit=leave_out_unfit)
-
-        def shown(what: str) -> Callable[[int, int], None]:
-            return lambda done, total: progress(f"{done} of {total} {what}", 100 * done / total)
-
-        compared = compare_scenarios(scenarios, progress=shown("replays"), **run)
-        sizes = (
-            smallest_clusters(scenarios, promise, progress=shown("searches"), **run)
-            if promise
-            else None
+        result = what_if(
+            Workload.from_jobs(trace.jobs),
+            machines,
+            question,
+            policy,
+            goal=goal,
+            measure=measure,
+            seeds=seeds,
+            block_h=block_h,
+            workers=parse_workers(workers),
+            leave_out_unfit=leave_out_unfit,
+            notes=notes,
+            progress=progress,
+            data_hash=trace.data_hash,
         )
-    _report(
-        compared,
-        scenarios,
-        measure,
-        seeds,
-        block_h,
-        trace.data_hash,
-        goal,
-        sizes,
-        remarks,
-        format,
-    )
+    show_result(result, format)
 
 
 def _question(asked: Changes) -> WhatIfQuestion:
@@ -170,70 +152,3 @@ def _question(asked: Changes) -> WhatIfQuestion:
         requests_name=asked.requests.name if asked.requests else "requests",
         combine=asked.combine,
     )
-
-
-def _report(
-    compared: ScenarioComparison,
-    scenarios: list[Scenario],
-    measure: str,
-    seeds: int,
-    block_h: float,
-    data_hash: str,
-    target: str | None,
-    sizes: list[SmallestCluster] | None,
-    remarks: list[str],
-    format: Format,
-) -> None:
-    from prophase.sim.results import comparison_values, smallest_cluster_values
-
-    document = comparison_values(
-        compared,
-        scenarios,
-        measure=measure,
-        seeds=seeds,
-        block_h=block_h,
-        data_hash=data_hash,
-        remarks=remarks,
-    )
-    rows, remarks = document["rows"], document["remarks"]
-    size_rows = [smallest_cluster_values(one) for one in sizes or []]
-    if sizes is not None:
-        document |= {"target": target, "smallest": size_rows}
-    plain = [{str(key): value for key, value in row.items()} for row in finite(rows)]
-    csv_rows = plain
-    if format is Format.csv and sizes is not None:
-        csv_rows = [row | size for row, size in _joined(plain, finite(size_rows))]
-    emit(csv_rows, format, document=finite(document), remarks=remarks)
-    if sizes is not None and format is Format.table:
-        typer.echo(f"\nFewest nodes for: {target}\n")
-        why = [
-            f"{one.scenario}: no size reaches it: {one.why_not}." for one in sizes if one.why_not
-        ]
-        shown = [{name: row[name] for name in row if name != "why_not"} for row in size_rows]
-        emit(
-            shown,
-            format,
-            remarks=[
-                *why,
-                "nodes, gpus: on the trace as recorded; nodes_mean: over resampled traces; "
-                "nodes_safe: enough on every one of them.",
-            ],
-        )
-
-
-def _joined(
-    rows: list[dict[str, Any]], sizes: list[dict[str, Any]]
-) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Put what a target needs beside each scenario, under names of its own."""
-    by_name = {size["scenario"]: size for size in sizes}
-    return [
-        (
-            row,
-            {
-                f"target_{name}": value
-                for name, value in by_name[row["scenario"]].items()
-                if name != "scenario"
-            },
-        )
-        for row in rows
-    ]

@@ -21,7 +21,9 @@ from prophase.phase.labellers.boltzmann import HIDDEN, BoltzmannMeans
 from prophase.phase.labellers.hidden_markov import HiddenMarkov
 from prophase.phase.labellers.labeller import Labeller
 from prophase.phase.labelling_scores import adjusted_rand_index, description_bits
+from prophase.plain import finite
 from prophase.plural import counted
+from prophase.result import Result, Table
 from prophase.trace.series.kmeans_centres import MOST_ROWS
 from prophase.trace.series.usage_series import Floats, Ints
 
@@ -369,3 +371,22 @@ def _part(stretches: list[Floats], random_state: int) -> list[Floats]:
         kept.append(stretches[place][: min(MOST_ROWS, _TRIED_SAMPLES)])
         held += len(kept[-1])
     return kept
+
+
+def trials_result(trials: Sequence[LabellerTrial]) -> Result:
+    """Return what was tried, the fewest bits first."""
+    rows = [finite(one.row()) for one in trials]
+    if all(one.hidden is None for one in trials):
+        rows = [{name: row[name] for name in row if name != "hidden"} for row in rows]
+    first = trials[0]
+    return Result(
+        "phase-sweep",
+        tables=[Table("trials", rows)],
+        notes=[
+            "bits: per sample, what series take with these labels, less is better; unseen_bits: "
+            "of series the model did not learn from; stability: agreement of labels from two "
+            "halves, 1 is full.",
+            f"Fewest bits: {first.labeller} with {first.n_phases} phases, window {first.window}"
+            + (f" and {first.hidden} hidden features." if first.hidden else "."),
+        ],
+    )

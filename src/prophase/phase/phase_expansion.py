@@ -11,6 +11,8 @@ from prophase.errors import InputError, ParameterError
 from prophase.phase.detector import PhaseDetector
 from prophase.phase.fitted_phases import PhaseSplit
 from prophase.phase.novelty import Familiar, remember
+from prophase.plain import finite
+from prophase.result import Result, Table
 from prophase.trace.series.kmeans_centres import kmeans
 from prophase.trace.series.usage_series import Floats, Ints
 
@@ -32,6 +34,20 @@ class Expansion:
     reason: str
     #: phases that were added
     added: tuple[int, ...] = ()
+
+    def result(self) -> Result:
+        """Return a row per phase, and which one is split."""
+        rows = finite(self.table.to_dict("records"))
+        notes = [self.reason]
+        if self.added:
+            notes.append(
+                f"New phases: {', '.join(map(str, self.added))}. Samples like those that were "
+                "learnt from keep their phase."
+            )
+        values = {
+            "phase": self.phase, "reason": self.reason, "added": list(self.added), "phases": rows,
+        }  # fmt: skip
+        return Result("phase-expand", tables=[Table("phases", rows)], notes=notes, values=values)
 
 
 def propose(detector: PhaseDetector, usage: pd.DataFrame) -> Expansion:

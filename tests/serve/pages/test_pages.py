@@ -117,23 +117,23 @@ def test_page_data_is_computed_once_kept_and_computed_anew_for_new_tables(
     app = create_app(workspace, Settings(reload_every_s=0.0))
     library, prepared = app.state.library, PageCache(app.state.library.workspace)
     wanted: dict[str, Any] = {"title": "Looking", "uses": ["jobs"], "back": "/"}
-    first = prepared.look("overview", library.now, **wanted)
+    first = prepared.look("describe", library.now, **wanted)
     assert first.state == "working"
     until = time.monotonic() + 300
-    while prepared.look("overview", library.now, **wanted).state == "working":
+    while prepared.look("describe", library.now, **wanted).state == "working":
         assert time.monotonic() < until
         time.sleep(0.1)
-    ready = prepared.look("overview", library.now, **wanted)
-    assert ready.data["counts"]["jobs"] == library.now.tables["jobs"].rows
+    ready = prepared.look("describe", library.now, **wanted)
+    assert ready.data["values"]["tables"]["jobs"] == library.now.tables["jobs"].rows
     # after a restart of the service it is there at once
-    again = PageCache(app.state.library.workspace).look("overview", library.now, **wanted)
+    again = PageCache(app.state.library.workspace).look("describe", library.now, **wanted)
     assert again.data == ready.data
     jobs = library.workspace.read("jobs")
     library.workspace.store_frames(
         {"jobs": jobs.head(100)}, source="new", source_hash="new", replace=True
     )
     library.reload()
-    stale = prepared.look("overview", library.now, **wanted)
+    stale = prepared.look("describe", library.now, **wanted)
     assert stale.stale
     assert stale.data == ready.data
     prepared.close()

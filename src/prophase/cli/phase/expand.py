@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, say
+from prophase.cli.output import Format, FormatOption, say, show_result
 from prophase.cli.phase.options import ModelArgument, model_path, open_phases, read_usage
 from prophase.cli.trace_options import ReaderOption, SourceOption
 
@@ -50,22 +50,4 @@ def command(
         target = out or model_path(path)
         detector.save(target)
         say(f"Wrote {target}.")
-    remarks = [found.reason]
-    if found.added:
-        remarks.append(
-            f"New phases: {', '.join(map(str, found.added))}. Samples like those that were "
-            "learnt from keep their phase."
-        )
-    emit(
-        [finite(row) for row in found.table.to_dict("records")],
-        format,
-        document=finite(
-            {
-                "phase": found.phase,
-                "reason": found.reason,
-                "added": list(found.added),
-                "phases": found.table.to_dict("records"),
-            }
-        ),
-        remarks=remarks,
-    )
+    show_result(found.result(), format)

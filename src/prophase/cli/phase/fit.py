@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, say, show_result
 from prophase.cli.phase.options import (
     MetricOption,
     StepOption,
@@ -19,9 +19,6 @@ from prophase.cli.phase.options import (
 )
 from prophase.cli.shared_options import FiguresOption, SeedOption
 from prophase.cli.trace_options import ReaderOption, SourceOption, TraceArgument
-
-if TYPE_CHECKING:
-    from prophase.phase.detector import PhaseDetector
 
 
 @dataclass(frozen=True)
@@ -71,8 +68,7 @@ def command(
     `prophase phase fit pods --source genai2026 --out phases.model --phases 5 --figures drawn`
     """
     from prophase.phase.detector import PhaseDetector
-    from prophase.phase.model_selection import reason
-    from prophase.phase.phase_summary import phases_as_json
+    from prophase.phase.phase_result import phases_result
 
     target = model_target(path, out)
     with progress_bar() as progress:
@@ -99,34 +95,5 @@ def command(
         drawn = save_figures(detector, usage, figures)
         say(f"Drew {', '.join(str(one) for one in drawn)}.")
     shown = as_typed(path if out is None else out)
-    why = reason(detector.trials_, detector.n_phases_, detector.labeller_.history)
-    emit(
-        overview(detector),
-        format,
-        document=finite({"model": str(target), **phases_as_json(detector)}),
-        remarks=[
-            *detector.notes_,
-            *([why] if why else []),
-            f"{detector.prototypes_said_}.",
-            f"Next: prophase phase show {shown}; prophase phase label {shown} SERIES",
-        ],
-    )
-
-
-def overview(detector: PhaseDetector) -> list[dict[str, Any]]:
-    """Return a row per phase: how much of the time, how long, and what is used."""
-    rows = []
-    for held in detector.lengths_.to_dict("records"):
-        number = int(held["phase"])
-        inside = detector.statistics_[detector.statistics_["phase"] == number]
-        row: dict[str, Any] = {
-            "phase": number,
-            "share_pct": float(inside["share_pct"].iloc[0]),
-            "stays": int(held["stays"]),
-            "median_samples": held["median_samples"],
-        }
-        for _, one in inside.head(4).iterrows():
-            row[f"{one['metric']}_q50"] = one["q50"]
-            row[f"{one['metric']}_q95"] = one["q95"]
-        rows.append(finite(row))
-    return rows
+    more = f"Next: prophase phase show {shown}; prophase phase label {shown} SERIES"
+    show_result(phases_result(detector, fitted=True, model=str(target)).noted(more), format)

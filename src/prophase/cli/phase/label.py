@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, finite, say
+from prophase.cli.output import Format, FormatOption, finite, say, show_result
 from prophase.cli.phase.options import ModelArgument, open_phases, read_usage
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import FiguresOption
@@ -95,8 +95,7 @@ def command(
     if follow or changes:
         _tell(_from_file(detector, series, follow), format)
         return
-    from prophase.phase.next_phase import in_words
-    from prophase.phase.phase_summary import labels_as_json
+    from prophase.phase.phase_result import labels_result
 
     usage = read_usage(series, source, option)
     labels = detector.label(usage)
@@ -107,19 +106,7 @@ def command(
 
         drawn = save_figures(detector, usage, figures)
         say(f"Drew {', '.join(str(one) for one in drawn)}.")
-    whole = labels_as_json(detector, labels)
-    new = whole["new_pct"]
-    emit(
-        whole["series"],
-        format,
-        document=finite(whole),
-        remarks=[
-            *detector.series_in(usage).notes,
-            in_words(whole["forecasts"]),
-            f"{new:.1f} % of {len(labels):,} samples are unlike all the phases were learnt "
-            "from." + (" Split a phase with: prophase phase expand" if new > 10 else ""),
-        ],
-    )
+    show_result(labels_result(detector, usage, labels), format)
 
 
 def _write(labels: pd.DataFrame, out: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, progress_bar, show_result
 from prophase.cli.phase.options import MetricOption, StepOption, read_usage, step_seconds
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import ReaderOption, SourceOption, TraceArgument
@@ -46,7 +46,7 @@ def command(
     `prophase phase sweep ws --labellers crbm --windows 1,3,5 --hidden 5,10,20`
     """
     from prophase.phase.detector import scaled_stretches
-    from prophase.phase.model_selection import sweep
+    from prophase.phase.model_selection import sweep, trials_result
 
     numbers = _numbers("--phases", phases)
     looked = _numbers("--windows", windows) if windows else None
@@ -64,21 +64,7 @@ def command(
             stability=stability,
             progress=progress,
         )
-    rows = [finite(one.row()) for one in trials]
-    if all(one.hidden is None for one in trials):
-        rows = [{name: row[name] for name in row if name != "hidden"} for row in rows]
-    first = trials[0]
-    emit(
-        rows,
-        format,
-        remarks=[
-            "bits: per sample, what series take with these labels, less is better; unseen_bits: "
-            "of series the model did not learn from; stability: agreement of labels from two "
-            "halves, 1 is full.",
-            f"Fewest bits: {first.labeller} with {first.n_phases} phases, window {first.window}"
-            + (f" and {first.hidden} hidden features." if first.hidden else "."),
-        ],
-    )
+    show_result(trials_result(trials), format)
 
 
 def _numbers(name: str, text: str) -> list[int]:

@@ -8,7 +8,7 @@ being user x" counts for the column user as well.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,22 @@ class JobExplanation:
             way = "towards" if push >= 0 else "away from"
             lines.append(f"{name}{new} pushes {way} profile {self.profile} by {abs(push):.2f}")
         return lines
+
+
+def typical_job(jobs: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the job, as a table of one row, that has most of the commonest values.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"user": ["a", "b", "b"], "queue": ["x", "x", "y"]})
+    >>> typical_job(jobs, ["user", "queue"]).index[0]
+    0
+    """
+    score = np.zeros(len(jobs))
+    for name in columns:
+        if name in jobs and jobs[name].notna().any():
+            score += (jobs[name] == jobs[name].mode().iloc[0]).to_numpy(bool)
+    return jobs.iloc[[int(score.argmax())]]
 
 
 def importance(classifier: ProfileClassifier, top: int = 20) -> pd.DataFrame:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import BadRowsError, InputError, ProphaseError
+from prophase.json_types import JsonObject
 from prophase.serve.background.task_kinds import Progress
 from prophase.trace.workspace_paths import UPLOADS
 
 
-def simulate_trace(
-    folder: Path, arguments: Mapping[str, Any], progress: Progress
-) -> dict[str, Any]:
+def simulate_trace(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
     """Replay the jobs of a workspace, as ``prophase simulate``."""
     from prophase.sim import Workload, simulate
     from prophase.sim.measures.job_classes import groups_of
@@ -34,73 +33,40 @@ def simulate_trace(
     return schedule_values(schedule, cluster, metrics, trace.data_hash)
 
 
-def compare_changes(
-    folder: Path, arguments: Mapping[str, Any], progress: Progress
-) -> dict[str, Any]:
+def compare_changes(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
     """Compare changes with a baseline, as ``prophase whatif``."""
-    from prophase.errors import ParameterError
     from prophase.sim import Workload
-    from prophase.sim.results import cluster_of, comparison_values, smallest_cluster_values
-    from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
-    from prophase.sim.whatif.scenarios import WhatIfQuestion, scenarios_of
-    from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
+    from prophase.sim.results import cluster_of
+    from prophase.sim.whatif.result import what_if
+    from prophase.sim.whatif.scenarios import WhatIfQuestion
     from prophase.trace.trace_tables import open_trace
 
-    question = WhatIfQuestion(
-        add=tuple(arguments["add"]),
-        remove=tuple(arguments["remove"]),
-        loads=tuple(arguments["load"]),
-        policies=tuple(arguments["policy"]),
-        sharing=arguments["sharing"],
-        combine=arguments["combine"],
-    )
-    promise = parse_wait_target(arguments["target"]) if arguments["target"] else None
-    if promise is None and question.is_empty:
-        raise ParameterError(
-            "nothing to compare with the baseline. Say for example add, load, policy or target."
-        )
     progress("reading the trace", None)
     trace = open_trace(folder)
-    workload = Workload.from_jobs(trace.jobs)
-    cluster = cluster_of(trace, arguments["cluster"], where=folder.name)
-    base = {name: arguments[name] for name in ("order", "place", "queue", "estimate")}
-    scenarios, remarks = scenarios_of(question, workload, cluster, base)
-    scenarios = runnable_scenarios(scenarios, leave_out_unfit=arguments["leave_out_unfit"])
-    seeds, block_h = arguments["seeds"], arguments["block_h"]
-    run: dict[str, Any] = {"seeds": seeds, "block_h": block_h, "workers": 1}
-    compared = compare_scenarios(
-        scenarios,
-        progress=lambda done, total: progress(f"{done} of {total} replays", 100 * done / total),
-        **run,
-    )
-    told = comparison_values(
-        compared,
-        scenarios,
+    result = what_if(
+        Workload.from_jobs(trace.jobs),
+        cluster_of(trace, arguments["cluster"], where=folder.name),
+        WhatIfQuestion(
+            add=tuple(arguments["add"]),
+            remove=tuple(arguments["remove"]),
+            loads=tuple(arguments["load"]),
+            policies=tuple(arguments["policy"]),
+            sharing=arguments["sharing"],
+            combine=arguments["combine"],
+        ),
+        {name: arguments[name] for name in ("order", "place", "queue", "estimate")},
+        goal=arguments["target"],
         measure=arguments["measure"],
-        seeds=seeds,
-        block_h=block_h,
+        seeds=arguments["seeds"],
+        block_h=arguments["block_h"],
+        leave_out_unfit=arguments["leave_out_unfit"],
+        progress=progress,
         data_hash=trace.data_hash,
-        remarks=remarks,
     )
-    if promise is not None:
-        sizes = smallest_clusters(
-            scenarios,
-            promise,
-            progress=lambda done, total: progress(
-                f"{done} of {total} searches", 100 * done / total
-            ),
-            **run,
-        )
-        told |= {
-            "target": arguments["target"],
-            "smallest": [smallest_cluster_values(one) for one in sizes],
-        }
-    return told
+    return dict(result.values or {})
 
 
-def recommend_sizes(
-    folder: Path, arguments: Mapping[str, Any], progress: Progress
-) -> dict[str, Any]:
+def recommend_sizes(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
     """Say what tasks should ask for, as ``prophase size recommend``."""
     from prophase.sizing.recommender import Gate, recommend
     from prophase.trace.trace_tables import open_trace
@@ -122,9 +88,7 @@ def recommend_sizes(
     return found.to_dict()
 
 
-def watch_reported(
-    folder: Path, arguments: Mapping[str, Any], progress: Progress
-) -> dict[str, Any]:
+def watch_reported(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
     """Watch reported jobs against their predictions, as ``prophase watch --with``."""
     import pandas as pd
 
@@ -159,13 +123,13 @@ def watch_reported(
     return watch_as_json(watcher, watched, remarks)
 
 
-def _columns(reported: list[dict[str, Any]], watcher: Any) -> list[str]:
+def _columns(reported: list[JsonObject], watcher: Any) -> list[str]:
     """Return all columns that reports have, and those that the watcher cannot do without."""
     needed = [watcher.target, *(watcher.profiler_.columns_ if watcher.profiler_ else ())]
     return list(dict.fromkeys([*(name for job in reported for name in job), *needed]))
 
 
-def import_upload(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+def import_upload(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
     """Import ``upload/name`` below the uploads; the file is gone afterwards, whatever happens."""
     room = folder / UPLOADS / arguments["upload"]
     try:
@@ -179,13 +143,13 @@ def import_upload(folder: Path, arguments: Mapping[str, Any], progress: Progress
 
 def _imported(
     folder: Path, path: Path, arguments: Mapping[str, Any], progress: Progress
-) -> dict[str, Any]:
+) -> JsonObject:
     from prophase.trace.import_pipeline import import_trace
     from prophase.trace.schema import SCHEMAS
     from prophase.trace.source_recognition import recognise_source, unsure_columns, usable_mapping
     from prophase.trace.workspace import Workspace
 
-    def read(source: str, mapping: str | None) -> dict[str, Any]:
+    def read(source: str, mapping: str | None) -> JsonObject:
         options = {}
         if mapping is not None:
             options["map"] = str(path.with_name(".mapping.toml"))
@@ -213,9 +177,7 @@ def _imported(
         return read(source, usable_mapping(path, [*SCHEMAS]))
 
 
-def retrain_models(
-    folder: Path, arguments: Mapping[str, Any], progress: Progress
-) -> dict[str, Any]:
+def retrain_models(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
     """Learn predictions, requests and profiles from the jobs of the workspace."""
     from prophase.study.workspace_models import learn_models
 
@@ -231,7 +193,7 @@ def retrain_models(
 
 def prove_recommendation(
     folder: Path, arguments: Mapping[str, Any], progress: Progress
-) -> dict[str, Any]:
+) -> JsonObject:
     """Replay the workspace's jobs with and without an advice, as ``prophase prove``."""
     from prophase.sim import Cluster
     from prophase.sizing.recommender import Gate

@@ -11,11 +11,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.provenance import with_provenance
 
 Progress = Callable[[str, float | None], None]
-Work = Callable[[Path, Mapping[str, Any], Progress], dict[str, Any]]
+Work = Callable[[Path, Mapping[str, Any], Progress], JsonObject]
 
 #: kind -> module:function, imported only in the process that does the work
 KINDS = {
@@ -26,16 +27,16 @@ KINDS = {
     "size": "prophase.serve.background.task_functions:recommend_sizes",
     "prove": "prophase.serve.background.task_functions:prove_recommendation",
     "watch": "prophase.serve.background.task_functions:watch_reported",
-    "page": "prophase.serve.pages.work:page_data",
+    "page": "prophase.serve.pages.page_results:page_data",
 }
 
 
 def result_of(
     kind: str, folder: Path, arguments: Mapping[str, Any], progress: Progress
-) -> dict[str, Any]:
+) -> JsonObject:
     """Do what a kind stands for and return its result for JSON, with all that it depends on."""
     module, _, name = KINDS[kind].partition(":")
     work: Work = getattr(import_module(module), name)
     told = with_provenance(work(folder, arguments, progress), seed=arguments.get("seed"))
-    result: dict[str, Any] = finite(told)
+    result: JsonObject = finite(told)
     return result

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from prophase.json_types import JsonObject
 from prophase.serve.api.drift import drift
 from prophase.serve.dependencies import LoadedWorkspaceNow, WorkspaceCacheNow
 from prophase.serve.loaded_workspace import LoadedWorkspace, WorkspaceCache
@@ -15,8 +15,12 @@ from prophase.serve.pages.charts import Chart, bars, lines
 from prophase.serve.pages.page_cache import page_cache_of
 from prophase.serve.pages.sizing import DEFAULT, look_at_sizing
 from prophase.serve.pages.templates import folder_as_typed, here, page
+from prophase.trace.describe.trace_clock import FIRST_DATE_S
 
 router = APIRouter()
+
+#: what a page calls the columns of the nodes
+_RESOURCES = {"gpus": "GPUs", "cpu_cores": "CPU cores", "memory_gib": "Memory"}
 
 
 @router.get("/")
@@ -25,84 +29,105 @@ def overview(request: Request, held: LoadedWorkspaceNow, library: WorkspaceCache
     if "jobs" not in held.tables:
         return page(request, "empty.html", section="overview", what="jobs")
     look = page_cache_of(request).look(
-        "overview", held, title="Looking at the trace", uses=["jobs", "nodes"], back=here(request)
+        "describe",
+        held,
+        title="Describing the trace",
+        uses=["jobs", "nodes", "usage"],
+        back=here(request),
     )
-    context: dict[str, Any] = {"look": look, "steps": _next_steps(held)}
+    context: JsonObject = {"look": look, "steps": _next_steps(held)}
     if look.data:
+        data = look.data["values"]
         context |= {
-            "data": look.data,
-            "load": _load_chart(look.data),
-            "queue": _queue_chart(look.data),
-            "use": _use_chart(look.data),
+            "data": data,
+            "uses": {one["resource"]: one for one in data["utilisation"].get("resources", ())},
+            "load": _load_chart(data),
+            "queue": _queue_chart(data),
+            "use": _use_chart(data),
             "saved": look_at_sizing(request, held, DEFAULT),
             "drift": _drift(held, library),
         }
     return page(request, "overview.html", section="overview", **context)
 
 
-def _load_chart(data: dict[str, Any]) -> Chart | None:
+def _load_chart(data: JsonObject) -> Chart | None:
     load = data["load"]
-    if not load.get("percent"):
+    if not load.get("load_pct"):
         return None
     series = [
-        {"name": name, "y": values, "area": place == 0}
-        for place, (name, values) in enumerate(load["percent"].items())
+        {"name": _RESOURCES[name], "y": values, "area": place == 0}
+        for place, (name, values) in enumerate(load["load_pct"].items())
     ]
-    means = ", ".join(f"{one['name']} {sum(one['y']) / len(one['y']):.0f} %" for one in series)
+    means = ", ".join(f"{_RESOURCES[name]} {mean:.0f} %" for name, mean in load["mean_pct"].items())
     over = max(max(one["y"]) for one in series) > 105
     beyond = " Above 100 %, jobs hold more than the node table has." if over else ""
     return lines(
         "How full the cluster was",
         f"Requests of running jobs as a share of what all nodes have. On average: {means}.{beyond}",
-        load["time_s"],
+        _times(data),
         series,
         unit="%",
-        clock=data["counts"]["clock"],
+        clock=_clock(data),
         most=100,
     )
 
 
-def _queue_chart(data: dict[str, Any]) -> Chart | None:
+def _queue_chart(data: JsonObject) -> Chart | None:
     load = data["load"]
     if "running" not in load:
         return None
     series = [{"name": "running", "y": load["running"]}]
     if load["waiting"]:
         series.append({"name": "waiting", "y": load["waiting"]})
-    most = max(load["running"])
     return lines(
         "Jobs running" + (" and waiting" if load["waiting"] else ""),
-        f"Number of jobs at each moment; at most {most:,.0f} ran at once.",
-        load["time_s"],
+        f"Number of jobs at each moment; at most {load['most_running']:,.0f} ran at once.",
+        _times(data),
         series,
         unit="jobs",
-        clock=data["counts"]["clock"],
+        clock=_clock(data),
     )
 
 
-def _use_chart(data: dict[str, Any]) -> Chart | None:
-    if not data["use"]:
+def _clock(data: JsonObject) -> str:
+    return "date" if data["load"]["time_s"][0] >= FIRST_DATE_S else "elapsed"
+
+
+def _times(data: JsonObject) -> list[float]:
+    """Return the times of the load: dates, or since the first event if the clock has none."""
+    times: list[float] = data["load"]["time_s"]
+    zero = 0.0 if _clock(data) == "date" else data["span"]["first_s"]
+    return [time - zero for time in times]
+
+
+def _use_chart(data: JsonObject) -> Chart | None:
+    found = [
+        one
+        for one in data["utilisation"].get("resources", ())
+        if one["resource"] != "run time" and one["used_pct"]["value"] is not None
+    ]
+    if not found:
         return None
     rows = [
-        {"name": one["name"], "value": one["value"], "low": one["low"], "high": one["high"],
-         "of": 100, "note": f"{one['jobs']:,} jobs"}
-        for one in data["use"]
+        {"name": one["resource"], "value": one["used_pct"]["value"], "low": one["used_pct"]["low"],
+         "high": one["used_pct"]["high"], "of": 100, "note": f"{one['jobs']:,} jobs"}
+        for one in found
     ]  # fmt: skip
-    first = data["use"][0]
+    first = found[0]["used_pct"]
     sure = first["reason"] or f"with 95 % intervals over {first['blocks']} days"
-    least = min(data["use"], key=lambda one: one["value"])
+    least = min(rows, key=lambda row: row["value"])
     return bars(
         "How much of what was asked for was used",
-        f"Use over request, weighted by run time; {sure}. "
+        f"Use over request, weighted by {found[0]['weighted_by']}; {sure}. "
         f"Least: {least['name']}, {least['value']:.0f} %; the grey rest was reserved for nothing.",
         rows,
         "%",
         least=0,
-        most=max(100.0, *(one["value"] for one in data["use"])),
+        most=max(100.0, *(row["value"] for row in rows)),
     )
 
 
-def _drift(held: LoadedWorkspace, library: WorkspaceCache) -> dict[str, Any]:
+def _drift(held: LoadedWorkspace, library: WorkspaceCache) -> JsonObject:
     """Say how well predictions hold, as ``prophase watch`` has found out."""
     found = drift(held, library)
     command = f"prophase watch {folder_as_typed(held)} --with finished.csv"

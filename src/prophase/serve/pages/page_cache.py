@@ -22,6 +22,8 @@ from prophase.trace.workspace import Workspace
 from prophase.version import __version__
 
 _MAKING = threading.Lock()
+#: raised when pages expect their data in another form than kept data has
+_LAYOUT = 2
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,11 @@ class PageCache:
         Parameters
         ----------
         view : str
-            Name of a function in ``pages/work``.
+            Key of :data:`prophase.serve.pages.page_results.VIEWS`.
         uses : sequence of str
             Tables and models that the data depends on.
         """
-        what = json.dumps([view, arguments or {}], sort_keys=True)
+        what = json.dumps([_LAYOUT, view, arguments or {}], sort_keys=True)
         stamp = {name: _stamp(held, name) for name in uses}
         key = sha256(f"{what} {stamp} {__version__}".encode()).hexdigest()[:24]
         with self._lock:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.pages.charts import Chart, heat, lines
 from prophase.serve.pages.number_text import amount, named, unit_of
@@ -28,9 +29,10 @@ def phases(request: Request, held: LoadedWorkspaceNow) -> Response:
     look = page_cache_of(request).look(
         "phases", held, title="Labelling the series", uses=["usage", "phases"], back=here(request)
     )
-    context: dict[str, Any] = {"look": look}
+    context: JsonObject = {"look": look}
     if look.data:
-        model = look.data.get("model")
+        found = look.data["model"]
+        model = found["values"] if found else None
         context |= {
             "data": look.data,
             "model": model,
@@ -55,7 +57,7 @@ def series(
         back=here(request),
         arguments={"series": name},
     )
-    context: dict[str, Any] = {"look": look, "name": name}
+    context: JsonObject = {"look": look, "name": name}
     if look.data:
         context |= {
             "data": look.data,
@@ -65,7 +67,7 @@ def series(
     return page(request, "series.html", section="phases", **context)
 
 
-def _metric_charts(data: dict[str, Any]) -> list[Chart]:
+def _metric_charts(data: JsonObject) -> list[Chart]:
     """Return a line per metric, the strip of phases below each."""
     strip = None
     if "phases" in data:
@@ -93,32 +95,32 @@ def _metric_charts(data: dict[str, Any]) -> list[Chart]:
     return charts
 
 
-def _allocation_chart(found: dict[str, Any]) -> Chart | None:
+def _allocation_chart(found: JsonObject) -> Chart | None:
     if "missing" in found:
         return None
-    unit = unit_of(found["metric"])
+    told = found["values"]
     ranked = sorted(
-        (one for one in found["policies"] if one["policy"] in _CURVES),
+        (one for one in told["policies"] if one["policy"] in _CURVES),
         key=lambda one: (not one["winner"], _CURVES.index(one["policy"])),
     )[:_SHOWN_CURVES]
     curves = [{"name": "use", "y": found["use"], "area": True, "colour": 0}]
     curves += [
-        {"name": one["policy"], "y": one["given"], "step": True, "colour": place + 1,
-         "dashed": place > 0}
+        {"name": one["policy"], "y": found["given"][one["policy"]], "step": True,
+         "colour": place + 1, "dashed": place > 0}
         for place, one in enumerate(ranked)
     ]  # fmt: skip
     return lines(
-        f"{named(found['metric'])}: use and what policies would allocate",
-        found["verdict"],
+        f"{named(told['metric'])}: use and what policies would allocate",
+        told["notes"][-2],
         found["time_s"],
         curves,
-        unit=unit,
+        unit=unit_of(told["metric"]),
         clock="elapsed",
         height=280,
     )
 
 
-def _use_chart(model: dict[str, Any]) -> Chart | None:
+def _use_chart(model: JsonObject) -> Chart | None:
     """Return phases by metrics: the median of each."""
     rows = model["statistics"]
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
@@ -149,7 +151,7 @@ def _use_chart(model: dict[str, Any]) -> Chart | None:
     )
 
 
-def _next_chart(model: dict[str, Any]) -> Chart:
+def _next_chart(model: JsonObject) -> Chart:
     """Return how often each phase follows each."""
     table = model["transitions"]
     totals = [max(sum(row), 1.0) for row in table]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
+from prophase.json_types import JsonObject
 from prophase.profile.clusters.profiles import Profile
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.loaded_workspace import LoadedWorkspace
@@ -26,6 +27,8 @@ _QUANTILES = ("q05", "q25", "q50", "q75", "q95")
 _METRICS = ("duration_s", "cpu_mean_cores", "memory_mean_gib", "memory_peak_gib",
             "gpu_util_mean_pct", "gpu_memory_mean_gib", "gpu_memory_peak_gib", "read_bytes",
             "write_bytes", "read_count", "write_count", "wait_s")  # fmt: skip
+#: a push that is smaller changes nothing
+_LEAST_PUSH = 0.01
 _SORTS = {"profile": "profile", "jobs": "n", "duration": "duration", "strength": "strength"}
 
 
@@ -78,7 +81,7 @@ def one_profile(
     data = look.data or {}
     why = None
     if held.classifier is not None and not one.outliers:
-        title, arguments = "Asking the classifier for its reasons", {"profile": one.profile}
+        title, arguments = "Asking the classifier for its reasons", {"profile": str(one.profile)}
         why = _look(request, held, "profile-reasons", title, arguments)
     return page(
         request,
@@ -98,7 +101,7 @@ def one_profile(
 
 
 def _look(
-    request: Request, held: LoadedWorkspace, view: str, title: str, arguments: dict[str, Any]
+    request: Request, held: LoadedWorkspace, view: str, title: str, arguments: JsonObject
 ) -> PageState:
     return page_cache_of(request).look(
         view,
@@ -110,7 +113,7 @@ def _look(
     )
 
 
-def _row(one: Profile) -> dict[str, Any]:
+def _row(one: Profile) -> JsonObject:
     duration = one.dynamic.get("duration_s")
     return {
         "profile": one.profile,
@@ -166,7 +169,7 @@ def _scaled(values: list[float | None]) -> list[float | None]:
     return [None if one is None else (one - low) / (high - low or 1.0) for one in logs]
 
 
-def _boxes(one: Profile, overall: dict[str, Any]) -> list[Chart]:
+def _boxes(one: Profile, overall: JsonObject) -> list[Chart]:
     """Return a pair of boxes per metric: this profile, and all jobs to compare with."""
     charts = []
     for metric in _ordered(one)[:8]:
@@ -183,7 +186,7 @@ def _boxes(one: Profile, overall: dict[str, Any]) -> list[Chart]:
     return charts
 
 
-def _when(one: Profile, hours: dict[str, Any] | None) -> Chart | None:
+def _when(one: Profile, hours: JsonObject | None) -> Chart | None:
     counts = (hours or {}).get("counts", {}).get(str(one.profile))
     if not counts:
         return None
@@ -225,7 +228,7 @@ def _apart(one: Profile) -> Chart | None:
     )
 
 
-def _reasons(found: dict[str, Any] | None) -> Chart | None:
+def _reasons(found: JsonObject | None) -> Chart | None:
     if not found or not found.get("pushes"):
         return None
     rows = [
@@ -235,7 +238,8 @@ def _reasons(found: dict[str, Any] | None) -> Chart | None:
             "colour": 0 if push["push"] >= 0 else 1,
         }
         for push in found["pushes"]
-    ]
+        if abs(push["push"]) > _LEAST_PUSH
+    ][:8]
     return bars(
         "Why a job is told to be of this profile",
         f"How much each attribute of a typical job pushes towards the profile, in log-odds "

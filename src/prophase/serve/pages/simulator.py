@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow, TasksNow
 from prophase.serve.loaded_workspace import LoadedWorkspace
+from prophase.serve.pages import page_results
 from prophase.serve.pages.charts import Chart, bars
 from prophase.serve.pages.page_cache import PageState, page_cache_of
 from prophase.serve.pages.templates import here, page
@@ -39,12 +41,13 @@ def simulator(
     if "jobs" not in held.tables:
         return page(request, "empty.html", section="simulator", what="jobs")
     known = "nodes" in held.tables or bool(cluster.strip())
-    context: dict[str, Any] = {
+    context: JsonObject = {
         "cluster": cluster.strip(),
         "has_nodes": "nodes" in held.tables,
         "known": known,
         "words": _WORDS,
         "offered": POLICIES,
+        "compared": ",".join(page_results.POLICIES),
         "measures": MEASURES,
         "asked": [task for task in tasks.all() if task.kind == "whatif"][:8],
     }
@@ -53,9 +56,12 @@ def simulator(
         why = _look(request, held, "why", "Finding out why jobs wait", cluster)
         context |= {"policies": policies, "why": why}
         if policies.data:
-            context["waits"] = _waits_chart(policies.data)
+            context["waits"] = _waits_chart(policies.data["values"])
         if why.data:
-            context |= {"causes": _causes_chart(why.data), "removals": _removal_chart(why.data)}
+            context |= {
+                "causes": _causes_chart(why.data["values"]),
+                "removals": _removal_chart(why.data["values"]),
+            }
     return page(request, "simulator.html", section="simulator", **context)
 
 
@@ -68,20 +74,19 @@ def _look(
     )
 
 
-def _waits_chart(data: dict[str, Any]) -> Chart:
-    ranked = data["ranked"]["mean_wait_s"]
+def _waits_chart(data: JsonObject) -> Chart:
     rows = [
         {
             "name": _WORDS.get(one["scenario"], one["scenario"]),
             "value": one["mean_wait_s"], "low": one["mean_wait_s_low"],
             "high": one["mean_wait_s_high"], "colour": 0 if one["scenario"] == "baseline" else 5,
         }
-        for one in ranked
+        for one in data["rows"]
     ]  # fmt: skip
     return bars(
         "Mean wait under other policies",
-        f"Mean over {data['seeds']} traces drawn anew from {data['blocks']} stretches of "
-        f"{data['block_h']:.3g} h, with 95 % intervals. Bars that end at the edge go on.",
+        f"Mean over {data['seeds']} traces resampled from {data['blocks']} days, with 95 % "
+        "intervals. Bars that end at the edge go on.",
         rows,
         "s",
         least=0,
@@ -89,7 +94,7 @@ def _waits_chart(data: dict[str, Any]) -> Chart:
     )
 
 
-def _causes_chart(data: dict[str, Any]) -> Chart | None:
+def _causes_chart(data: JsonObject) -> Chart | None:
     held = [one for one in data["causes"] if one["share_pct"]]
     if not held:
         return None
@@ -109,7 +114,7 @@ def _causes_chart(data: dict[str, Any]) -> Chart | None:
     )
 
 
-def _removal_chart(data: dict[str, Any]) -> Chart | None:
+def _removal_chart(data: JsonObject) -> Chart | None:
     rows = [
         {"name": one["change"], "value": one["change_pct"], "low": one["low_pct"],
          "high": one["high_pct"], "colour": 2 if one["change_pct"] < 0 else 1}

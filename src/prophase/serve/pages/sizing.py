@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import Chart, bars
@@ -47,18 +48,14 @@ DEFAULT = Choice()
 
 
 def look_at_sizing(request: Request, held: LoadedWorkspace, choice: Choice) -> PageState:
-    """Return the advice for all tasks, or how far it is."""
+    """Return the recommendations for all tasks, or how far it is."""
     return page_cache_of(request).look(
-        "sizing",
+        "size",
         held,
-        title="Trying advice on the past of every task",
+        title="Back-testing a recommendation for every task",
         uses=["jobs"],
         back=here(request),
-        arguments={
-            "resource": choice.resource,
-            "risk": float(choice.risk) / 100,
-            "least_saving": float(choice.least) / 100,
-        },
+        arguments={"resource": choice.resource, "risk": choice.risk, "least": choice.least},
     )
 
 
@@ -79,16 +76,18 @@ def sizing(
         return page(request, "empty.html", section="sizing", what="jobs")
     choice = Choice(resource, risk, least)
     look = look_at_sizing(request, held, choice)
-    context: dict[str, Any] = {"look": look, "choice": choice, "find": find}
+    context: JsonObject = {"look": look, "choice": choice, "find": find}
     if look.data:
-        rows = [one for one in look.data["tasks"] if find.lower() in one["task"].lower()]
+        data = look.data["values"]
+        rows = [one for one in data["tasks"] if find.lower() in one["task"].lower()]
         rows = _sorted(rows, _SORTS[sort], down)
         pages = max(-(-len(rows) // _PER_PAGE), 1)
         number = min(number, pages)
         context |= {
-            "data": look.data, "found": len(rows), "sort": sort, "down": down,
+            "data": data, "facts": look.data["facts"], "found": len(rows),
+            "sort": sort, "down": down,
             "rows": rows[(number - 1) * _PER_PAGE : number * _PER_PAGE],
-            "number": number, "pages": pages, "savings": _savings_chart(look.data),
+            "number": number, "pages": pages, "savings": _savings_chart(data),
         }  # fmt: skip
     return page(request, "sizing.html", section="sizing", **context)
 
@@ -107,28 +106,28 @@ def one_task(
         return page(request, "empty.html", section="sizing", what="jobs")
     choice = Choice(resource, risk, least)
     look = look_at_sizing(request, held, choice)
-    context: dict[str, Any] = {"look": look, "choice": choice, "name": name}
+    context: JsonObject = {"look": look, "choice": choice, "name": name}
     if look.data:
-        row = next((one for one in look.data["tasks"] if one["task"] == name), None)
+        data = look.data["values"]
+        row = next((one for one in data["tasks"] if one["task"] == name), None)
         if row is None:
             raise Problem(404, f"there is no task {name!r} among those that can be sized.")
-        history = look.data["histories"].get(name)
-        context |= {"data": look.data, "row": row, "history": history}
-        if history:
-            unit = look.data["unit"]
-            context["dots"] = _history_chart(row, history, unit)
-            context["risks"] = _risk_chart(row, history)
+        explained = look.data["explained"].get(name)
+        context |= {"data": data, "row": row, "explained": explained}
+        if explained:
+            context["dots"] = _history_chart(explained)
+            context["risks"] = _risk_chart(row, explained)
     return page(request, "task.html", section="sizing", **context)
 
 
-def _sorted(rows: list[dict[str, Any]], key: str, down: bool) -> list[dict[str, Any]]:
+def _sorted(rows: list[JsonObject], key: str, down: bool) -> list[JsonObject]:
     """Sort rows; what is unknown comes last in both directions."""
     known = [row for row in rows if row[key] is not None]
     known.sort(key=lambda row: row[key], reverse=down)
     return known + [row for row in rows if row[key] is None]
 
 
-def _savings_chart(data: dict[str, Any]) -> Chart | None:
+def _savings_chart(data: JsonObject) -> Chart | None:
     rows = [
         {"name": one["task"], "value": one["saved_per_month"], "note": one["why"]}
         for one in data["tasks"]
@@ -140,19 +139,20 @@ def _savings_chart(data: dict[str, Any]) -> Chart | None:
     which = "The task that saves" if len(rows) == 1 else f"The {len(rows)} tasks that save"
     return bars(
         "Where the savings are",
-        f"{which} most, in {unit} a month. Each advice was tried on the task's own past.",
+        f"{which} most, in {unit} a month. Each recommendation was tried on the task's own past.",
         rows,
         unit,
     )
 
 
-def _history_chart(row: dict[str, Any], history: dict[str, Any], unit: str) -> Chart:
-    first = history["first_run"]
-    peaks = history["peaks"]
-    levels = [{"name": "advised", "value": history["ladder"][0], "colour": 2}]
-    if row["now"] is not None:
-        levels.append({"name": "asked for today", "value": row["now"], "colour": 1})
-    above = sum(peak > history["ladder"][0] for peak in peaks)
+def _history_chart(explained: JsonObject) -> Chart:
+    peaks, unit = explained["peaks"], explained["unit"]
+    first = explained["runs"] - len(peaks) + 1
+    rung = explained["ladder"][0]["request"]
+    levels = [{"name": "recommended", "value": rung, "colour": 2}]
+    if explained["now"] is not None:
+        levels.append({"name": "asked for today", "value": explained["now"], "colour": 1})
+    above = sum(peak > rung for peak in peaks)
     return Chart(
         "dots",
         "What its runs needed",
@@ -160,20 +160,20 @@ def _history_chart(row: dict[str, Any], history: dict[str, Any], unit: str) -> C
         f"{above} of them would not have fitted into the first rung.",
         {
             "x": list(range(first, first + len(peaks))), "y": peaks, "unit": unit,
-            "xlabel": "run", "ylabel": f"peak, {unit}", "above": history["ladder"][0],
-            "levels": levels,
+            "xlabel": "run", "ylabel": f"peak, {unit}", "above": rung, "levels": levels,
         },
         [{"run": first + at, "peak": amount(peak, unit)} for at, peak in enumerate(peaks)][-60:],
     )  # fmt: skip
 
 
-def _risk_chart(row: dict[str, Any], history: dict[str, Any]) -> Chart | None:
-    if "killed" not in history:
-        return None
+def _risk_chart(row: JsonObject, explained: JsonObject) -> Chart | None:
     rows = [
-        {"name": f"attempt {place + 1}", "value": 100 * share, "colour": 1}
-        for place, share in enumerate(history["killed"])
+        {"name": f"attempt {rung['attempt']}", "value": 100 * rung["killed_share"], "colour": 1}
+        for rung in explained["ladder"]
+        if rung["killed_share"] is not None
     ]
+    if not rows:
+        return None
     if row["oom_pct"] is not None:
         rows.insert(
             0,

@@ -25,6 +25,7 @@ from prophase.trace.describe.job_classes import Classes, describe_classes
 from prophase.trace.describe.job_counts import JobCounts, MissingColumn, count_jobs, count_missing
 from prophase.trace.describe.laws.arrival_fit import ArrivalLaws, fit_arrivals
 from prophase.trace.describe.laws.service_fit import ServiceLaws, fit_service
+from prophase.trace.describe.load import LoadOverTime, describe_load
 from prophase.trace.describe.nodes_and_usage import (
     Inventory,
     UsageSeries,
@@ -66,6 +67,7 @@ class Description(ShortForm):
     service_laws: ServiceLaws | NotComputable
     usage: UsageSeries | NotComputable
     nodes: Inventory | NotComputable
+    load: LoadOverTime | NotComputable
 
     @property
     def not_computable(self) -> dict[str, str]:
@@ -162,6 +164,7 @@ def describe(
             ),
             "requests": describe_requests(jobs),
             "utilisation": describe_utilisation(jobs),
+            "load": describe_load(jobs, trace.tables.get("nodes")),
             "recurrence": describe_recurrence(jobs),
             "arrival_laws": _arrival_laws(jobs, trace.clock, random_state) if laws else silent,
             "service_laws": (_service_laws(jobs, fit_sample, random_state) if laws else silent),
@@ -186,6 +189,7 @@ _JOB_PARTS = (
     "classes",
     "requests",
     "utilisation",
+    "load",
     "recurrence",
     "arrival_laws",
     "service_laws",

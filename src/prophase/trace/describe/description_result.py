@@ -32,6 +32,7 @@ from prophase.trace.describe.sections.counts_and_nodes import (
 )
 from prophase.trace.describe.sections.requests_and_laws import (
     arrival_law_blocks,
+    load_blocks,
     request_blocks,
     service_law_blocks,
     utilisation_blocks,
@@ -48,6 +49,7 @@ _PARTS: dict[str, tuple[tuple[str, str, Callable[[Any], list[Block]]], ...]] = {
         ("classes", "Job classes", class_blocks),
         ("requests", "Requests", request_blocks),
         ("utilisation", "Requests against use", utilisation_blocks),
+        ("load", "Load over time", load_blocks),
         ("recurrence", "Recurrence", recurrence_blocks),
         ("arrival_laws", "Laws of the arrivals", arrival_law_blocks),
         ("service_laws", "Laws of the run time", service_law_blocks),

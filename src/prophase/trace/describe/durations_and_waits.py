@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prophase.stats import Estimate, quantile
 from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers
 from prophase.trace.describe.distribution import (
     Curve,
@@ -16,6 +17,7 @@ from prophase.trace.describe.distribution import (
     distribution_of,
     log_histogram,
 )
+from prophase.trace.describe.trace_clock import days_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ class Waits(DurationSummary):
 
     #: share of jobs that waited for more than half of their completion time
     mostly_waiting_share: float
+    #: what half of the jobs, and 19 of 20, stay below, with intervals over days
+    median: Estimate
+    p95: Estimate
 
 
 def describe_durations(jobs: pd.DataFrame) -> DurationSummary | NotComputable:
@@ -53,7 +58,10 @@ def describe_waits(jobs: pd.DataFrame) -> Waits | NotComputable:
     wait, duration = numbers(jobs, "wait_s"), numbers(jobs, "duration_s")
     both = ~np.isnan(wait) & ~np.isnan(duration)
     mostly = float((wait > duration)[both].mean()) if both.any() else float("nan")
-    return Waits("wait_s", *_described(wait), mostly)
+    known = ~np.isnan(wait)
+    days = days_of(jobs[known])
+    median, p95 = (quantile(wait[known], part, days) for part in (0.5, 0.95))
+    return Waits("wait_s", *_described(wait), mostly, median, p95)
 
 
 def _described(values: np.ndarray) -> tuple[Distribution, Histogram, Curve, float]:

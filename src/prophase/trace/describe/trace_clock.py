@@ -9,14 +9,21 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 
-from prophase.trace.describe.column_arrays import Floats, Ints, NotComputable, numbers
+from prophase.stats import Blocks, calendar_blocks
+from prophase.trace.describe.column_arrays import (
+    Floats,
+    Ints,
+    NotComputable,
+    has_values,
+    numbers,
+)
 
 HOUR_S, DAY_S, WEEK_S = 3600.0, 86400.0, 7 * 86400.0
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 #: 1 January 1970 was a Thursday: this many days after a Monday
 _EPOCH_WEEKDAY = 3
 #: times before this are counted from a zero of the trace's own, whatever the clock says
-_FIRST_DATE_S = 631_152_000.0  # 1990
+FIRST_DATE_S = 631_152_000.0  # 1990
 
 _CLOCK_WORDS = {
     "unix": "seconds since 1970 (UTC)",
@@ -57,6 +64,14 @@ def span_of(jobs: pd.DataFrame, clock: str) -> Span | NotComputable:
     )
 
 
+def days_of(jobs: pd.DataFrame) -> Blocks:
+    """Return the day of each job, which intervals are made from; one for all without a clock."""
+    clock = next((name for name in ("submit_s", "start_s") if has_values(jobs, name)), None)
+    return calendar_blocks(
+        np.zeros(len(jobs)) if clock is None else np.nan_to_num(numbers(jobs, clock))
+    )
+
+
 def moment_words(time_s: float, clock: str) -> str:
     """Write a time as a date if the clock knows dates, else as day and hour of the trace.
 
@@ -76,7 +91,7 @@ def moment_words(time_s: float, clock: str) -> str:
 
 def date_of(time_s: float, clock: str) -> datetime | None:
     """Return the calendar date of a time, or None if the clock has none."""
-    if not knows_weekdays(clock) or not _FIRST_DATE_S <= time_s < 4e9:
+    if not knows_weekdays(clock) or not FIRST_DATE_S <= time_s < 4e9:
         return None
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time_s + utc_offset_s(clock))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prophase.stats import Estimate, ratio
 from prophase.trace.describe.column_arrays import (
     Floats,
     NotComputable,
@@ -17,6 +18,7 @@ from prophase.trace.describe.column_arrays import (
 )
 from prophase.trace.describe.distribution import Curve, Distribution, curve_of, distribution_of
 from prophase.trace.describe.job_counts import instances_of
+from prophase.trace.describe.trace_clock import days_of
 
 #: more groups than this are not kept; those with the largest allocations are
 _MOST_GROUPS = 200
@@ -67,6 +69,11 @@ class RequestUse:
     without: int
     #: sum of use over sum of request, each times duration and instances
     utilisation: float
+    #: the same with its interval over days, in percent
+    used_pct: Estimate
+    #: request times hours, and the part of it that was not used
+    requested_hours: float
+    unused_hours: Estimate
     weighted_by: str
     request_above_use_share: float
     request_above_twice_use_share: float
@@ -142,7 +149,8 @@ def _compare(jobs: pd.DataFrame, comparison: Comparison) -> RequestUse | None:
     if not both.any():
         return None
     request, use, weight = request[both], use[both], weight[both]
-    ratio = use / request
+    used = ratio(use * weight, request * weight, days_of(jobs[both]))
+    requested_hours = float((request * weight).sum()) / 3600
     return RequestUse(
         resource=comparison.name,
         request=comparison.request,
@@ -150,14 +158,17 @@ def _compare(jobs: pd.DataFrame, comparison: Comparison) -> RequestUse | None:
         unit=comparison.unit,
         jobs=int(both.sum()),
         without=int((~both).sum()),
-        utilisation=_share(use * weight, request * weight),
+        utilisation=used.value,
+        used_pct=used.scaled(100),
+        requested_hours=requested_hours,
+        unused_hours=used.mapped(lambda share: requested_hours * (1 - share)),
         weighted_by=weighted_by,
         request_above_use_share=float((request > use).mean()),
         request_above_twice_use_share=float((request > 2 * use).mean()),
         use_above_request_share=float((use > request).mean()),
         median_request=float(np.median(request)),
         median_use=float(np.median(use)),
-        ratio=curve_of(ratio),
+        ratio=curve_of(use / request),
         by_task=_by_group(jobs, "task", both, use * weight, request * weight),
         by_workload=_by_group(jobs, "workload", both, use * weight, request * weight),
     )

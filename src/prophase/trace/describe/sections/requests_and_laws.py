@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 from prophase import units
 from prophase.plural import counted
-from prophase.result import Block, Bullets, Note, Table, Tone
+from prophase.result import Block, Bullets, Chart, Note, Table, Tone
+from prophase.stats import Estimate
 from prophase.trace.describe.distribution import Distribution
 from prophase.trace.describe.laws.arrival_fit import ArrivalLaws
 from prophase.trace.describe.laws.service_fit import ServiceLaws
+from prophase.trace.describe.load import LoadOverTime
 from prophase.trace.describe.sections.columns import percent, quantile_row
 from prophase.trace.describe.utilisation import GroupUse, RequestUse, Utilisation
 
@@ -60,6 +62,39 @@ def utilisation_blocks(utilisation: Utilisation) -> list[Block]:
     return [Bullets(said), *tables]
 
 
+def load_blocks(load: LoadOverTime) -> list[Block]:
+    """Say how full the cluster was, and how much ran and waited."""
+    said = [f"At most {load.most_running:,.0f} jobs ran at once."]
+    if load.mean_pct:
+        means = ", ".join(f"{name} {mean:.0f} %" for name, mean in load.mean_pct.items())
+        said.append(f"Requests of running jobs took, on average, of what all nodes have: {means}.")
+    lines = [
+        Chart(
+            f"load-{unit}",
+            title,
+            "lines",
+            [
+                {"time_h": (time - load.time_s[0]) / 3600, **dict(zip(found, row, strict=True))}
+                for time, *row in zip(load.time_s, *found.values(), strict=True)
+            ],
+            x="time_h",
+            y=list(found),
+            unit=unit,
+            x_title="hours since the first start",
+        )
+        for title, unit, found in (
+            ("How full the cluster was", "%", load.load_pct),
+            ("Jobs running and waiting", "jobs", _queue(load)),
+        )
+        if found
+    ]
+    return [Bullets(said), *lines]
+
+
+def _queue(load: LoadOverTime) -> dict[str, tuple[float, ...]]:
+    return {"running": load.running} | ({"waiting": load.waiting} if load.waiting else {})
+
+
 def _sentence(resource: RequestUse) -> str:
     left_out = (
         f" ({counted(resource.without, 'job')} without request, use or duration left out)"
@@ -67,11 +102,17 @@ def _sentence(resource: RequestUse) -> str:
         else ""
     )
     return (
-        f"{resource.resource}: {units.percent(resource.utilisation)} of the request was used "
-        "(weighted "
-        f"by {resource.weighted_by}); {units.percent(resource.request_above_use_share)} of the "
+        f"{resource.resource}: {_percent(resource.used_pct)} of the request was used (weighted by "
+        f"{resource.weighted_by}); {units.percent(resource.request_above_use_share)} of the "
         f"jobs asked for more than they used{left_out}."
     )
+
+
+def _percent(share_pct: Estimate) -> str:
+    """Write a share, with its interval if it has one."""
+    said = units.percent(share_pct.value / 100)
+    ends = [units.percent(end / 100) for end in (share_pct.low, share_pct.high)]
+    return f"{said} (95 % CI {ends[0]} to {ends[1]})" if share_pct.known else said
 
 
 def _by_group(utilisation: Utilisation, column: str) -> list[Table]:

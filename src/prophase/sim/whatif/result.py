@@ -1,0 +1,153 @@
+"""What would change: scenarios compared with a baseline, as a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
+from prophase.plain import finite
+from prophase.result import Result, Table
+from prophase.sim.cluster import Cluster
+from prophase.sim.sweep.resampled_traces import broken_up, rough
+from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
+from prophase.sim.whatif.scenarios import WhatIfQuestion, scenarios_of
+from prophase.sim.whatif.smallest_cluster import (
+    SmallestCluster,
+    parse_wait_target,
+    smallest_clusters,
+)
+from prophase.sim.workload import Workload
+
+Progress = Callable[[str, float | None], None]
+
+
+def what_if(
+    workload: Workload,
+    cluster: Cluster,
+    question: WhatIfQuestion,
+    policy: Mapping[str, object],
+    *,
+    goal: str | None = None,
+    measure: str = "mean_wait_s",
+    seeds: int = 10,
+    block_h: float = 24.0,
+    workers: int | str = 1,
+    leave_out_unfit: bool = False,
+    notes: Sequence[str] = (),
+    progress: Progress = lambda step, percent: None,
+    **values: object,
+) -> Result:
+    """Return scenarios ranked by a measure against the baseline, on the same jobs.
+
+    Parameters
+    ----------
+    policy : mapping
+        How the baseline is replayed: order, place, queue, estimate.
+    goal : str, optional
+        Such as ``p95 wait < 15 min``: how few nodes reach it is told, too.
+    notes : sequence of str
+        What is to be said of how the question was made.
+    **values
+        More that JSON has, such as the hash of the data.
+    """
+    promise = parse_wait_target(goal) if goal else None
+    if promise is None and question.is_empty:
+        raise ParameterError(
+            "nothing to compare with the baseline. Say for example add, load, policy or target."
+        )
+    scenarios, remarks = scenarios_of(question, workload, cluster, dict(policy))
+    scenarios = runnable_scenarios(scenarios, leave_out_unfit=leave_out_unfit)
+    compared = compare_scenarios(
+        scenarios,
+        seeds=seeds,
+        block_h=block_h,
+        workers=workers,
+        progress=_counting("replays", progress),
+    )
+    rows = [
+        {str(name): value for name, value in row.items()}
+        for row in finite(compared.ranked(measure).to_dict("records"))
+    ]
+    chosen = sorted(scenarios[0].policy.items())
+    base = ", ".join(f"{name} {value}" for name, value in chosen if name != "estimate")
+    warnings = (rough(compared.blocks), broken_up(rows, measure, block_h))
+    told = [
+        f"Baseline: {base}. {measure}: mean over {seeds} resampled traces "
+        f"({compared.blocks} blocks to draw from); _trace: the trace as recorded.",
+        "change: against the baseline on the same jobs, with a paired 95 % interval.",
+        *remarks,
+        *notes,
+        *(f"Left out: {count:,} jobs {why}." for why, count in compared.left_out.items()),
+        *(warning for warning in warnings if warning),
+    ]
+    answer = {
+        **values,
+        "measure": measure,
+        "seeds": seeds,
+        "blocks": compared.blocks,
+        "left_out": dict(compared.left_out),
+        "rows": rows,
+        "remarks": told,
+    }
+    if promise is None:
+        return Result("whatif", tables=[Table("scenarios", rows)], notes=told, values=answer)
+    found = smallest_clusters(
+        scenarios,
+        promise,
+        seeds=seeds,
+        block_h=block_h,
+        workers=workers,
+        progress=_counting("searches", progress),
+    )
+    sizes = [_size(one) for one in found]
+    shown = [{name: size[name] for name in size if name != "why_not"} for size in sizes]
+    why = [f"{one.scenario}: no size reaches it: {one.why_not}." for one in found if one.why_not]
+    return Result(
+        "whatif",
+        tables=[
+            Table("scenarios", rows),
+            Table("smallest", shown, f"Fewest nodes for: {goal}"),
+        ],
+        records=_joined(rows, sizes),
+        notes=[
+            *told,
+            *why,
+            "nodes, gpus: on the trace as recorded; nodes_mean: over resampled traces; "
+            "nodes_safe: enough on every one of them.",
+        ],
+        values={**answer, "target": goal, "smallest": sizes},
+    )
+
+
+def _counting(what: str, progress: Progress) -> Callable[[int, int], None]:
+    return lambda done, total: progress(f"{done} of {total} {what}", 100 * done / total)
+
+
+def _size(one: SmallestCluster) -> JsonObject:
+    interval = one.nodes_interval
+    low, high = interval.ends() if interval else (None, None)
+    size: JsonObject = finite(
+        {
+            "scenario": one.scenario,
+            "nodes": one.nodes,
+            "gpus": one.gpus,
+            "value_s": one.value_s,
+            "nodes_mean": interval.value if interval else None,
+            "nodes_low": low,
+            "nodes_high": high,
+            "nodes_safe": one.nodes_for_all_seeds,
+            "gpus_safe": one.gpus_for_all_seeds,
+            "why_not": one.why_not,
+        }
+    )
+    return size
+
+
+def _joined(rows: Sequence[JsonObject], sizes: Sequence[JsonObject]) -> list[JsonObject]:
+    """Put what a goal needs beside each scenario, under names of its own."""
+    by_name = {size["scenario"]: size for size in sizes}
+    return [
+        row | {f"target_{n}": v for n, v in by_name[row["scenario"]].items() if n != "scenario"}
+        for row in rows
+    ]

@@ -1,0 +1,145 @@
+"""Recommended requests as a result: the table of all tasks, and one task explained."""
+
+from __future__ import annotations
+
+import math
+
+from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
+from prophase.plain import finite
+from prophase.result import Fact, Result, Row, Table
+from prophase.sizing.recommender import Recommendation, ResourceRecommendations, as_rows
+from prophase.stats import Estimate
+from prophase.stats.month import span_text, why_no_month
+
+#: tasks that a terminal shows, those that save most
+_MOST_SHOWN = 60
+#: latest runs of a task whose peaks are told
+_PEAKS = 250
+
+
+def recommendation_result(found: ResourceRecommendations, *, where: str = "WORKSPACE") -> Result:
+    """Return what every task should ask for; ``where`` is the trace as a command names it."""
+    rows = finite(as_rows(found))
+    changed = [one for one in found.tasks if not one.keep]
+    return Result(
+        "size",
+        facts=[
+            Fact("saved_per_month", "saved a month", saved_per_month(found), f"{found.unit} h"),
+            Fact("changed", "tasks with a recommendation", len(changed)),
+            Fact("tasks", "tasks", len(found.tasks)),
+        ],
+        tables=[Table("tasks", [_shown(row) for row in rows[:_MOST_SHOWN]])],
+        records=rows,
+        notes=_notes(found, where),
+        values=found.to_dict(),
+    )
+
+
+def explained_result(found: ResourceRecommendations, task: str) -> Result:
+    """Return one task: its history, the predicted distribution, the ladder and the trial."""
+    one = found.of(task)
+    if one is None:
+        names = [held.task for held in found.tasks]
+        several = [name for name in names if name.endswith(task)]
+        said = f"{len(several)} tasks end in {task!r}." if several else f"task {task!r} is unknown."
+        raise ParameterError(not_among(said, task, several or names, most=8))
+    values = explained_values(one, found.unit)
+    below = ", ".join(f"{share} below {value:.4g}" for share, value in _quantiles(one).items())
+    ends = "" if math.isnan(one.oom_low) else f" (95 % CI {one.oom_low:.2%} to {one.oom_high:.2%})"
+    return Result(
+        "size-explain",
+        tables=[Table("ladder", values["ladder"])],
+        notes=[
+            f"{one.task}: {one.runs:,} runs, request today {one.now:.4g} {found.unit}.",
+            f"Predicted peak: {below} {found.unit}.",
+            f"Trial on {one.tried:,} runs: {one.oom:.2%} killed{ends}, {one.saving:.0%} saved."
+            if one.tried
+            else "No trial: too few runs.",
+            ("" if one.keep else "Advice: ") + one.why + ".",
+        ],
+        values=values,
+    )
+
+
+def explained_values(one: Recommendation, unit: str) -> JsonObject:
+    """Return what is known of one task, as JSON has it."""
+    rungs = [
+        {
+            "attempt": place + 1,
+            "request": rung,
+            "killed_share": one.outlook.exceed(rung) if one.outlook is not None else None,
+        }
+        for place, rung in enumerate(one.ladder)
+    ]
+    told: JsonObject = finite(
+        {
+            "task": one.task, "runs": one.runs, "now": one.now, "unit": unit,
+            "keep": one.keep, "why": one.why, "oom": one.oom,
+            "oom_interval": [one.oom_low, one.oom_high], "tried_runs": one.tried,
+            "saving": one.saving, "saved_per_month": one.saved_per_month,
+            "quantiles": _quantiles(one), "ladder": rungs, "peaks": one.peaks[-_PEAKS:],
+        }
+    )  # fmt: skip
+    return told
+
+
+def saved_per_month(found: ResourceRecommendations) -> Estimate:
+    """Return what all recommendations save in a month, and from which history; or why not."""
+    span_s = 3600 * found.span_h
+    if why := why_no_month(span_s):
+        return Estimate(math.nan, reason=why)
+    known = [one.saved_per_month for one in found.tasks if not math.isnan(one.saved_per_month)]
+    return Estimate(sum(known), method=f"extrapolated from {span_text(span_s)} of history")
+
+
+def _saving_text(found: ResourceRecommendations) -> str:
+    if all(math.isnan(one.saving) for one in found.tasks if not one.keep):
+        return "have no request today"
+    saved = saved_per_month(found)
+    if saved.reason:
+        return f"save an unknown amount a month ({saved.reason})"
+    span = span_text(3600 * found.span_h)
+    return f"save {saved.value:,.0f} {found.unit} h a month (from {span})"
+
+
+def _shown(row: Row) -> Row:
+    """Return a row for people: fewer columns, the interval in one."""
+    killed, low, high = (row[f"oom_{end}pct"] for end in ("", "low_", "high_"))
+    told = "-" if killed is None else f"{killed:.1f}"
+    saving = row["saving_pct"]
+    return {
+        "task": str(row["task"])[-48:],
+        "runs": row["runs"],
+        "now": row["now"],
+        "advice": row["advice"],
+        "oom_pct": told if low is None else f"{told} ({low:.1f}-{high:.1f})",
+        "saving_pct": round(saving) if isinstance(saving, float) else None,
+        "saved_per_month": row["saved_per_month"],
+        "why": row["why"],
+    }
+
+
+def _notes(found: ResourceRecommendations, where: str) -> list[str]:
+    kept = sum(one.keep for one in found.tasks)
+    said = [
+        f"now and advice (the recommended request) in {found.unit}; saved_per_month in "
+        f"{found.unit} h; oom_pct is the share killed in the trial, with its 95 % interval over "
+        "days.",
+        f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and "
+        f"{_saving_text(found)}; {kept:,} keep their request.",
+    ]
+    if len(found.tasks) > _MOST_SHOWN:
+        said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")
+    said += [f"Left out, {reason}: {count:,} jobs." for reason, count in found.left_out.items()]
+    memory = found.resource == "memory"
+    what = "" if memory else f" --resource {found.resource}"
+    form = "nextflow" if memory else "json"
+    then = "--task-min-saving 20%" if kept == len(found.tasks) else f"--export {form}"
+    return [*said, f"Next: prophase size {where}{what} {then}"]
+
+
+def _quantiles(one: Recommendation) -> dict[str, float]:
+    if one.outlook is None:
+        return {}
+    return {f"{share:.0%}": one.outlook.quantile(share) for share in (0.1, 0.5, 0.9, 0.99)}
