@@ -1,7 +1,7 @@
 """The pages of the dashboard: server-rendered, one file of routes per page.
 
 ``templates.py`` fills the templates, ``page_cache.py`` computes what takes long in processes of
-its own (``work/``), ``charts.py`` says what is drawn. Charts and styles are in ``static/``.
+its own (``page_results.py``), ``charts.py`` says what is drawn. Charts and styles are in ``static/``.
 """
 
 from collections.abc import AsyncIterator
