@@ -19,11 +19,8 @@ CEILINGS = {
     "public_names": 160,
     "any_per_1000_lines": 10.5,
 }
-MOST_PARAMETERS = 57
+MOST_PARAMETERS = 12
 MOST_INTERVAL_TYPES = 5
-MOST_COMPLEX_FUNCTIONS = 3
-#: packages whose modules still import each other in a circle
-CIRCULAR = {"prophase.sim"}
 
 
 @pytest.mark.parametrize("measured", CEILINGS)
@@ -31,7 +28,7 @@ def test_the_house_does_not_grow(measured: str, house: House) -> None:
     assert getattr(house, measured) <= CEILINGS[measured]
 
 
-def test_no_parameter_list_grows_beyond_the_longest(house: House) -> None:
+def test_no_function_has_too_many_parameters(house: House) -> None:
     most, where = house.parameters[0]
     assert most <= MOST_PARAMETERS, where
 
@@ -40,14 +37,13 @@ def test_no_further_class_holds_an_interval_of_its_own(house: House) -> None:
     assert len(house.interval_types) <= MOST_INTERVAL_TYPES, house.interval_types
 
 
-def test_no_further_function_is_too_complex(house: House) -> None:
-    assert len(house.complex_functions) <= MOST_COMPLEX_FUNCTIONS, house.complex_functions
+def test_no_function_is_too_complex(house: House) -> None:
+    assert not house.complex_functions
 
 
 def test_no_modules_import_each_other_in_a_circle(house: House) -> None:
     """Imports inside functions and for type checking count, too."""
-    circular = {".".join(one[0].split(".")[:2]) for one in house.cycles}
-    assert circular <= CIRCULAR, house.cycles
+    assert not house.cycles
 
 
 def test_a_cycle_is_found_with_all_its_modules() -> None:

@@ -7,6 +7,7 @@ that, however large the SCV one puts in.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from scipy.special import ndtr
 
@@ -68,19 +69,19 @@ def ggc(
         wait = factor * markov.wait_mean_s
     if arrival_scv == service_scv == 0:
         delayed = wait = 0.0
-    return queue_answer(
+    answer = queue_answer(
         f"G/G/{servers:g}",
         method,
         arrivals_per_s=arrivals_per_s,
         service_mean_s=service_mean_s,
         servers=servers,
-        arrival_scv=arrival_scv,
         service_scv=service_scv,
         wait_probability=delayed,
         wait_mean_s=wait,
         assumptions=(_RENEWAL, INDEPENDENT, ONE_SERVER_EACH, FIFO),
         valid=_trust(arrival_scv, service_scv, servers, method),
     )
+    return replace(answer, arrival_scv=arrival_scv)
 
 
 def cosmetatos_factor(utilisation: float, servers: float) -> float:

@@ -92,12 +92,11 @@ def queue_answer(
     wait_mean_s: float,
     assumptions: tuple[str, ...],
     valid: str,
-    arrival_scv: float = 1.0,
     service_scv: float = 1.0,
     exact: bool = False,
     tail_exact: bool = False,
 ) -> QueueAnswer:
-    """Complete an answer from its mean wait by Little's law."""
+    """Complete an answer from its mean wait by Little's law; arrivals are Poisson."""
     load = arrivals_per_s * service_mean_s
     # an empty queue has no tail; waits too rare for a float count as none
     decay = wait_probability / wait_mean_s if wait_mean_s > 0 else math.inf
@@ -107,7 +106,7 @@ def queue_answer(
         arrivals_per_s=arrivals_per_s,
         service_mean_s=service_mean_s,
         servers=servers,
-        arrival_scv=arrival_scv,
+        arrival_scv=1.0,
         service_scv=service_scv,
         offered_load=load,
         utilisation=load / servers,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,58 @@ NO_CLUSTER = "no cluster is named"
 USUAL_POLICY: Mapping[str, Any] = {"order": "fifo", "place": "best_fit", "queue": "skip"}
 
 
+class ReplaySettings(TypedDict, total=False):
+    """The fields of :class:`ProofReplays` as keywords."""
+
+    splits: int
+    seeds: int
+    fails_after: float
+    by: str
+    policy: Mapping[str, Any] | None
+    leave_out_unfit: bool
+    seed: int
+    workers: int | str
+
+
+@dataclass(frozen=True)
+class ProofReplays:
+    """How a history is replayed for a proof.
+
+    Parameters
+    ----------
+    splits : int, default=10
+        Points of the past at which advice is made and held against later jobs; 0: none.
+    seeds : int, default=10
+        Resampled traces behind the intervals of waits; 0: none.
+    fails_after : float, default=1
+        Share of its run after which an attempt that asks for too little is killed.
+    by : str
+        Classes of jobs whose waits are told.
+    policy : mapping, optional
+        Settings of ``sim.simulate`` for both replays.
+    workers : int or str, default=1
+        Processes for splits and replays, or the address of a Dask scheduler; the numbers are the
+        same with any.
+    """
+
+    splits: int = 10
+    seeds: int = 10
+    fails_after: float = 1.0
+    by: str = "class"
+    policy: Mapping[str, Any] | None = None
+    leave_out_unfit: bool = True
+    seed: int = 0
+    workers: int | str = 1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.fails_after <= 1:
+            raise ParameterError(
+                f"fails_after is {self.fails_after}, but is a share of a run: 0 to 1."
+            )
+        if self.seeds < 0 or self.splits < 0:
+            raise ParameterError("seeds and splits count something: give 0 or more.")
+
+
 def prove(
     jobs: pd.DataFrame,
     advice: Candidate | None = None,
@@ -52,15 +105,8 @@ def prove(
     gate: Gate | None = None,
     resource: str = "memory",
     kind: Sequence[str] | None = None,
-    splits: int = 10,
-    seeds: int = 10,
-    fails_after: float = 1.0,
-    by: str = "class",
-    policy: Mapping[str, Any] | None = None,
-    leave_out_unfit: bool = True,
-    seed: int = 0,
-    workers: int | str = 1,
     show: Show = lambda step, percent: None,
+    **settings: Unpack[ReplaySettings],
 ) -> Proof:
     """Prove an advice on a history of jobs.
 
@@ -81,19 +127,8 @@ def prove(
         not given.
     kind : sequence of str, optional
         Columns that name what an advice is for, such as group and task.
-    splits : int, default=10
-        Points of the past at which advice is made and held against later jobs; 0: none.
-    seeds : int, default=10
-        Resampled traces behind the intervals of waits; 0: none.
-    fails_after : float, default=1
-        Share of its run after which an attempt that asks for too little is killed.
-    by : str
-        Classes of jobs whose waits are told.
-    policy : mapping, optional
-        Settings of ``sim.simulate`` for both replays.
-    workers : int or str, default=1
-        Processes for splits and replays, or the address of a Dask scheduler; the numbers are the
-        same with any.
+    **settings
+        How the history is replayed: the fields of :class:`ProofReplays`, such as ``splits=0``.
 
     Examples
     --------
@@ -105,11 +140,7 @@ def prove(
     >>> proof.verdict.outcome, round(proof.saving.value, 2)
     ('pass', 0.87)
     """
-    limits = limits or Limits()
-    if not 0 < fails_after <= 1:
-        raise ParameterError(f"fails_after is {fails_after}, but is a share of a run: 0 to 1.")
-    if seeds < 0 or splits < 0:
-        raise ParameterError("seeds and splits count something: give 0 or more.")
+    limits, runs = limits or Limits(), ProofReplays(**settings)
     resource = advice.resource if advice is not None else resource
     risk = risk if risk is not None else _risk_of(advice)
     kind = tuple(kind) if kind is not None else (advice.kind if advice is not None else ())
@@ -122,25 +153,25 @@ def prove(
     _refuse_strangers(subject, advice)
     most = _largest_node(cluster) if resource == "memory" else None
     advised = with_candidate(subject, advice, most)
-    ladder = climbing(fails_after) if resource == "memory" else None
+    ladder = climbing(runs.fails_after) if resource == "memory" else None
     now, then = reserved(subject.today, resource, None), reserved(advised, resource, ladder)
     follows = np.isin(subject.tasks, list(advice.changed))
     promised = predicted_saving(subject, advice, now)
     prices = None if prices is None else Prices.take(prices)
     totals = _totals(subject, now, then, prices)
     found_splits = None
-    if splits:
+    if runs.splits:
         found_splits = forward_splits(
-            subject, risk=risk, gate=gate, splits=splits, fails_after=fails_after,
-            workers=workers,
+            subject, risk=risk, gate=gate, splits=runs.splits, fails_after=runs.fails_after,
+            workers=runs.workers,
             show=lambda percent: show("advice at points of the past", percent),
         )  # fmt: skip
     replays, why_not = None, _why_no_replay(subject, cluster)
-    policy = {**USUAL_POLICY, **(policy or {})}
+    policy = {**USUAL_POLICY, **(runs.policy or {})}
     if cluster is not None and not why_not:
         replays = replay_both(
-            subject.today, advised, cluster, ladder=ladder, policy=policy, by=by, seeds=seeds,
-            leave_out_unfit=leave_out_unfit, workers=workers, show=show,
+            subject.today, advised, cluster, ladder=ladder, policy=policy, by=runs.by,
+            seeds=runs.seeds, leave_out_unfit=runs.leave_out_unfit, workers=runs.workers, show=show,
         )  # fmt: skip
     oom = share(then.kills[follows] > 0, calendar_blocks(subject.today.submit_s[follows]))
     return Proof(
@@ -163,8 +194,8 @@ def prove(
         verdict=judge(limits, totals[0].saved, oom, found_splits, replays),
         limits=limits,
         settings={
-            "risk": risk, "splits": splits, "seeds": seeds, "seed": seed,
-            "kind": list(kind) or ["task"], "fails_after": fails_after, "by": by,
+            "risk": risk, "splits": runs.splits, "seeds": runs.seeds, "seed": runs.seed,
+            "kind": list(kind) or ["task"], "fails_after": runs.fails_after, "by": runs.by,
             "policy": dict(policy),
         },
     )  # fmt: skip
