@@ -10,7 +10,11 @@ from prophase.errors import ParameterError
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.forecast.back_test import as_known, calibrate, measure_coverage
 from prophase.sim.forecast.queue_state import QueueState, pinned, recorded_jobs
-from prophase.sim.forecast.start_forecast import IntervalWidening, forecast_start
+from prophase.sim.forecast.start_forecast import (
+    IntervalWidening,
+    forecast_in_schedule,
+    forecast_start,
+)
 
 CLUSTER = Cluster.uniform(4, 4)
 
@@ -147,7 +151,7 @@ def test_a_schedule_forecasts_its_own_jobs() -> None:
     log = recorded_jobs(schedule)
     now_s = float(log.loc[400, "submit_s"]) + 1.0
     job = str(waiting_at(log, now_s)["job_id"].iloc[0])
-    found = schedule.eta(job, now_s, draws=20)
+    found = forecast_in_schedule(schedule, job, now_s, draws=20)
     direct = forecast_start(log, CLUSTER, job, now_s=now_s, draws=20, queue="strict")
     assert np.array_equal(found.starts_s, direct.starts_s)
 

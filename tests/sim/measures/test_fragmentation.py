@@ -60,7 +60,13 @@ def test_the_sweep_agrees_with_a_look_at_every_instant(seed, fragmentation_oracl
     classes = fragmentation_oracle.typical(requests)
     begin, end = schedule.edges[[0, -1]]
     expected = fragmentation_oracle.mean_fragmented(nodes, instances, classes, begin, end)
-    whole = fragmented_gpus(schedule, schedule.edges[[0, -1]])
+    whole = fragmented_gpus(
+        schedule.workload,
+        schedule.cluster,
+        schedule.occupancy,
+        schedule.absences,
+        schedule.edges[[0, -1]],
+    )
     assert whole.sum() == pytest.approx(expected)
     assert schedule.fragmented_gpus.mean(axis=1) == pytest.approx(whole[:, 0])
     idle = schedule.capacity.gpus - schedule.used_gpus

@@ -15,7 +15,7 @@ import pandas as pd
 
 from prophase.errors import FormatError, InputError
 from prophase.sim.cluster import Cluster
-from prophase.sim.schedule import Schedule
+from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_INSTANCES, ASK_MEMORY, ASK_MILLI, Floats
 from prophase.trace.readers.slurm_conf import node_names
 from prophase.trace.schema import JOBS
@@ -28,7 +28,7 @@ RECORDED = (HELD, "after_nodes", "after_node")
 _MOST_FEATURES = 62
 
 
-def recorded_jobs(schedule: Schedule) -> pd.DataFrame:
+def recorded_jobs(schedule: JobTimes) -> pd.DataFrame:
     """Return the jobs of a schedule as a log would record them: starts, ends, nodes.
 
     Examples

@@ -12,7 +12,8 @@ import pandas as pd
 from prophase.errors import InputError, ParameterError
 from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.futures import Futures
-from prophase.sim.forecast.queue_state import QueueState
+from prophase.sim.forecast.queue_state import QueueState, recorded_jobs
+from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import Floats
 
 #: an offset below a minute would let a few seconds count as a large miss
@@ -223,6 +224,19 @@ def forecast_start(
         p90_s=high,
         starts_s=found,
         notes=tuple(futures.notes),
+    )
+
+
+def forecast_in_schedule(
+    schedule: JobTimes, job: str | Mapping[str, Any], now_s: float, **settings: Any
+) -> StartForecast:
+    """Forecast at ``now_s`` when a job starts, as if a schedule were a log until then.
+
+    Settings are those of ``forecast_start``; order, place and queue are the schedule's.
+    """
+    policy = {"order": schedule.order, "place": schedule.place, "queue": schedule.queue}
+    return forecast_start(
+        recorded_jobs(schedule), schedule.cluster, job, now_s=now_s, **policy | settings
     )
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from prophase.sim.cluster import Cluster
+from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import GPU_TYPE, GPUS, Floats
 from prophase.trace.prices import Prices
-
-if TYPE_CHECKING:
-    from prophase.sim.schedule import Schedule
 
 _HOUR_S = 3600.0
 
@@ -27,7 +25,7 @@ def gpu_prices(cluster: Cluster, prices: Prices) -> Floats:
     return np.array([prices.of_gpu(kind) if n in needed else 0.0 for n, kind in named])
 
 
-def job_costs(schedule: Schedule, prices: Prices) -> Floats:
+def job_costs(schedule: JobTimes, prices: Prices) -> Floats:
     """Return what each job held, over all its attempts, in money."""
     held, jobs = schedule.occupancy, len(schedule.workload)
     hours = held.length_s / _HOUR_S
@@ -43,7 +41,7 @@ def job_costs(schedule: Schedule, prices: Prices) -> Floats:
 
 
 def costs(
-    schedule: Schedule, prices: Prices, job_cost: Floats, lost_share: Floats
+    schedule: JobTimes, prices: Prices, job_cost: Floats, lost_share: Floats
 ) -> dict[str, Any]:
     """Return the cost of what was allocated, lost and owned.
 

@@ -7,22 +7,27 @@ finds too little free on single GPUs; the mean over the workload's classes is fr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from prophase.sim.cluster import Cluster
 from prophase.sim.feasibility import with_types
 from prophase.sim.kernels import fragmentation_sweep as kernel
+from prophase.sim.measures.occupancy import Occupancy
 from prophase.sim.place import fgd as typical
+from prophase.sim.rules.node_availability import Absences
 from prophase.sim.signatures import ASK_TYPES, CPU, GPUS, Floats, Ints
-
-if TYPE_CHECKING:
-    from prophase.sim.schedule import Schedule
+from prophase.sim.workload import Workload
 
 _WHOLE = 1000
 
 
-def fragmented_gpus(schedule: Schedule, edges: Floats) -> Floats:
+def fragmented_gpus(
+    workload: Workload,
+    cluster: Cluster,
+    held: Occupancy,
+    away: Absences | None,
+    edges: Floats,
+) -> Floats:
     """Return the idle GPUs that typical jobs could not use, as time averages.
 
     Returns
@@ -39,17 +44,16 @@ def fragmented_gpus(schedule: Schedule, edges: Floats) -> Floats:
     >>> jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": 0.0, "duration_s": 10.0})
     >>> jobs["request_gpus"] = [0.5, 1.0]
     >>> schedule = simulate(Workload.from_jobs(jobs), Cluster.parse("2x1"))
-    >>> fragmented_gpus(schedule, np.array([0.0, 10.0]))
-    array([[0.25]])
+    >>> float(schedule.fragmented_gpus.mean())
+    0.25
     """
-    held, matrix = schedule.occupancy, schedule.cluster.matrix
-    bins = np.zeros((len(schedule.cluster.gpu_types), len(edges) - 1))
-    if not schedule.cluster.gpus:
+    matrix = cluster.matrix
+    bins = np.zeros((len(cluster.gpu_types), len(edges) - 1))
+    if not cluster.gpus:
         return bins
     node, gpu_bits = held.node, held.gpu_bits
     cpu, milli = held.instance_cpu, held.instance_milli
     begin, end = held.start_s[held.attempt], held.end_s[held.attempt]
-    away = schedule.absences
     if away is not None:
         # a node that is not there has nothing idle, as if one job held all of it
         node, begin, end = (
@@ -62,7 +66,7 @@ def fragmented_gpus(schedule: Schedule, edges: Floats) -> Floats:
         milli = np.r_[milli, np.full(len(away.node), _WHOLE)]
     width = (edges[-1] - edges[0]) / bins.shape[1]
     when = np.clip((np.r_[begin, end] - edges[0]) / width, 0.0, bins.shape[1])
-    classes, share, levels = _classes(schedule)
+    classes, share, levels = _classes(workload, cluster)
     kernel.sweep_states(
         matrix.copy(), np.argsort(when), when, node, gpu_bits, cpu, milli,
         classes, share, levels, bins,
@@ -70,9 +74,9 @@ def fragmented_gpus(schedule: Schedule, edges: Floats) -> Floats:
     return bins / _WHOLE
 
 
-def _classes(schedule: Schedule) -> tuple[Ints, Floats, Ints]:
+def _classes(workload: Workload, cluster: Cluster) -> tuple[Ints, Floats, Ints]:
     """Return the typical classes as the kernel wants them, their shares, and milli levels."""
-    asks = with_types(schedule.workload, schedule.cluster)
+    asks = with_types(workload, cluster)
     found = typical.typical_classes(asks, asks[:, ASK_TYPES])
     levels, level = np.unique(found[:, typical.CLASS_MILLI].astype(np.int64), return_inverse=True)
     classes = np.zeros((len(found), 4), np.int64)

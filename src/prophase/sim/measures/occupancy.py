@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
+from prophase.sim.attempts import Attempts
+from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,
@@ -17,9 +19,7 @@ from prophase.sim.signatures import (
     Floats,
     Ints,
 )
-
-if TYPE_CHECKING:
-    from prophase.sim.schedule import Schedule
+from prophase.sim.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,11 @@ class Occupancy:
         return self.end_s - self.start_s
 
     @classmethod
-    def of(cls, schedule: Schedule) -> Self:
-        """Take the attempts of a schedule."""
-        attempts = schedule.attempts
+    def of(cls, workload: Workload, cluster: Cluster, attempts: Attempts) -> Self:
+        """Take the attempts of a"""
         ran = np.flatnonzero(np.isfinite(attempts.start_s) & np.isfinite(attempts.end_s))
         job = attempts.job[ran]
-        asks, row = schedule.workload.asks, job
+        asks, row = workload.asks, job
         if attempts.asks is not None:
             asks, row = attempts.asks, ran
         instances = asks[row, ASK_INSTANCES]
@@ -83,7 +82,7 @@ class Occupancy:
             number,
             node,
             attempts.gpu_bits[rows],
-            schedule.cluster.matrix[node, GPU_TYPE],
+            cluster.matrix[node, GPU_TYPE],
             gpus[attempt],
             milli[attempt],
             asks[row, ASK_CPU][attempt],

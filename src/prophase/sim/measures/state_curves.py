@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from prophase.sim.job_times import JobTimes
 from prophase.sim.measures.capacity import bin_means
 from prophase.sim.measures.occupancy import Waiting
 from prophase.sim.signatures import CPU, GPU_TYPE, GPUS, Floats
-
-if TYPE_CHECKING:
-    from prophase.sim.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class StateCurve:
         return np.maximum(idle - self.fragmented, 0.0)
 
 
-def state_curves(schedule: Schedule) -> list[StateCurve]:
+def state_curves(schedule: JobTimes) -> list[StateCurve]:
     """Return the cluster's main resource over time: GPUs in total and per type, else cores."""
     edges, capacity = schedule.edges, schedule.capacity
     if schedule.cluster.gpus and schedule.used_gpus.any():
@@ -83,7 +80,7 @@ def state_curves(schedule: Schedule) -> list[StateCurve]:
     return [StateCurve("all nodes", "cores", edges, capacity.cores, used, np.zeros(len(edges) - 1))]
 
 
-def queue_curves(schedule: Schedule) -> tuple[Floats, Floats]:
+def queue_curves(schedule: JobTimes) -> tuple[Floats, Floats]:
     """Return the jobs, and the GPUs they ask for, that waited, averaged over each bin.
 
     Examples
@@ -119,7 +116,7 @@ class NodeUse:
     unit: str
 
 
-def node_use(schedule: Schedule, *, most_rows: int, bins: int) -> NodeUse | None:
+def node_use(schedule: JobTimes, *, most_rows: int, bins: int) -> NodeUse | None:
     """Return how busy each node was, by GPUs, or by cores where nobody asks for GPUs.
 
     Nodes stand by GPU type. None if there are neither GPUs in use nor stated cores.

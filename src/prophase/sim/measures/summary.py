@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.sim.attempts import FINISHED
+from prophase.sim.job_times import JobTimes
 from prophase.sim.measures.cost import costs, job_costs
 from prophase.sim.measures.fairness import fairness
 from prophase.sim.measures.job_classes import groups_of, total_gpus
@@ -18,9 +19,6 @@ from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, Floats, Ints
 from prophase.stats import calendar_blocks, mean
 from prophase.trace.prices import Prices
 
-if TYPE_CHECKING:
-    from prophase.sim.schedule import Schedule
-
 _DAY_S, _HOUR_S = 86400.0, 3600.0
 _LONG_WAITS = {"1min": 60.0, "10min": 600.0, "1h": _HOUR_S, "1d": _DAY_S}
 
@@ -28,7 +26,7 @@ _LONG_WAITS = {"1min": 60.0, "10min": 600.0, "1h": _HOUR_S, "1d": _DAY_S}
 class Summary:
     """The measures of one schedule; what several of them need is worked out once."""
 
-    def __init__(self, schedule: Schedule, prices: Prices | None = None) -> None:
+    def __init__(self, schedule: JobTimes, prices: Prices | None = None) -> None:
         self.schedule = schedule
         self.prices = prices
 

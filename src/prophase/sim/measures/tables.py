@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.sim.attempts import FINISHED, OUTCOMES
+from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import ASK_INSTANCES, Ints
 
-if TYPE_CHECKING:
-    from prophase.sim.schedule import Schedule
 
-
-def job_table(schedule: Schedule) -> pd.DataFrame:
+def job_table(schedule: JobTimes) -> pd.DataFrame:
     """Return one row per job: times, attempts, and node and GPUs of its first instance."""
     workload, held = schedule.workload, schedule.occupancy
     jobs = len(workload)
@@ -43,7 +41,7 @@ def job_table(schedule: Schedule) -> pd.DataFrame:
     )
 
 
-def attempt_table(schedule: Schedule) -> pd.DataFrame:
+def attempt_table(schedule: JobTimes) -> pd.DataFrame:
     """Return one row per attempt and instance, in the order of the starts."""
     held = schedule.occupancy
     of_job = np.lexsort((held.start_s, held.job))
@@ -69,7 +67,7 @@ def attempt_table(schedule: Schedule) -> pd.DataFrame:
     )
 
 
-def _node_names(schedule: Schedule) -> NDArray[Any]:
+def _node_names(schedule: JobTimes) -> NDArray[Any]:
     return schedule.cluster.nodes["node_id"].astype(str).to_numpy(object)
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from prophase.sim.attempts import FINISHED, NODE_LOST, OUT_OF_MEMORY, PREEMPTED
+from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import Floats
-
-if TYPE_CHECKING:
-    from prophase.sim.schedule import Schedule
 
 _HOUR_S = 3600.0
 #: where the lost time of an attempt is booked, by how it ended
@@ -22,7 +18,7 @@ _LOST = {
 }
 
 
-def time_by_use(schedule: Schedule) -> dict[str, Floats]:
+def time_by_use(schedule: JobTimes) -> dict[str, Floats]:
     """Split the time each attempt ran by what it was good for.
 
     ``useful`` is the run that the job needed, ``slowed`` what a slower or shared GPU added to
