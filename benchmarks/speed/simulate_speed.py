@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +30,7 @@ from prophase.papers.openb.protocol import POLICIES, arrival_order, simulate_ope
 from prophase.papers.pai_sim.simulator import simulate_pai
 from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.place.best_fit import best_fit
-from prophase.sim.static_loop import run_static_loop
+from prophase.sim.static_loop import PlaceSettings, run_static_loop
 from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 from replays import GPUS, NODES, cpu_seconds, kernel_seconds, mixed_jobs
@@ -140,7 +141,8 @@ def growth(largest: int) -> None:
         workload = Workload.from_jobs(mixed_jobs(size, load=0.95))
         arrays = (workload.submit_s, workload.duration_s, workload.asks, np.arange(size))
         with kernel_seconds() as inside:
-            whole = cpu_seconds(lambda: run_static_loop(*arrays, cluster.matrix, best_fit))  # noqa: B023
+            place = PlaceSettings(best_fit)
+            whole = cpu_seconds(partial(run_static_loop, *arrays, cluster.matrix, place))
         per_job = 1e9 / (size * math.log2(size))
         data = f"{size:,} jobs, {NODES:,} x {GPUS} GPUs, load 0.95"
         named = f"growth, {size:,} jobs"

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from prophase.sim import signatures as s
 from prophase.sim.dynamic_loop import DynamicSetting, run_dynamic_loop
-from prophase.sim.kernels.dynamic.array_layout import EASY, RULE_QUEUE
+from prophase.sim.kernels.dynamic.array_layout import EASY, Rules
 from prophase.sim.place import random
 from prophase.sim.place.best_fit import best_fit
 from prophase.sim.place.first_fit import first_fit
-from prophase.sim.static_loop import run_static_loop
+from prophase.sim.static_loop import PlaceSettings, run_static_loop
 
 PLACES = {"first_fit": first_fit, "best_fit": best_fit}
 
@@ -40,15 +40,15 @@ def ask_matrix(jobs):
     return matrix
 
 
-def run(jobs, nodes, rating="first_fit", **rules):
+def run(jobs, nodes, rating="first_fit", *, strict=False, **place):
     return run_static_loop(
         np.array([job["submit"] for job in jobs], float),
         np.array([job["duration"] for job in jobs], float),
         ask_matrix(jobs),
         np.array([job["rank"] for job in jobs]),
         node_matrix(nodes),
-        PLACES[rating],
-        **rules,
+        PlaceSettings(PLACES[rating], **place),
+        strict=strict,
     )
 
 
@@ -121,8 +121,8 @@ def test_backfilling_agrees_with_its_slow_twin(oracle: ModuleType, jobs, nodes, 
         ask_matrix(jobs),
         np.array([job["rank"] for job in jobs], float),
         node_matrix(nodes),
-        PLACES[rating],
-        DynamicSetting(rules={RULE_QUEUE: EASY}, estimate_s=estimates),
+        PlaceSettings(PLACES[rating]),
+        DynamicSetting(Rules(queue=EASY), estimate_s=estimates),
     ).attempts
     starts = np.full(len(jobs), np.nan)
     starts[attempts.job] = attempts.start_s
@@ -166,7 +166,9 @@ def test_waits_of_a_single_queue_equal_the_kiefer_wolfowitz_recursion():
         [{"cpu": 0, "memory": 0, "gpus": 1, "milli": 1000, "instances": 1}] * len(submit)
     )
     nodes = node_matrix([{"cpu": 0, "memory": 0, "gpus": 1}] * 10)
-    starts = run_static_loop(submit, duration, asks, np.arange(len(submit)), nodes, first_fit)
+    starts = run_static_loop(
+        submit, duration, asks, np.arange(len(submit)), nodes, PlaceSettings(first_fit)
+    )
     np.testing.assert_allclose(starts.start_s, expected, rtol=1e-12)
 
 
@@ -219,9 +221,7 @@ def test_lots_fall_on_every_node_that_fits_alike_often():
         jobs,
         np.arange(count),
         nodes,
-        random.random,
-        facts=np.array([[4711.0]]),
-        lots=True,
+        PlaceSettings(random.random, facts=np.array([[4711.0]]), lots=True),
     )
     drawn = np.bincount(starts.node, minlength=200)
     assert set(np.flatnonzero(drawn)) == {7, 47, 87, 127, 167}

@@ -1,23 +1,27 @@
-"""Set up the arrays of the live loop, run it, and hand back every attempt."""
+"""Set up the arrays of the dynamic loop, run it, and hand back every attempt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.sim.attempts import Attempts
 from prophase.sim.kernels.dynamic import array_layout as r
+from prophase.sim.kernels.dynamic.node_availability import READY, STOPPED
 from prophase.sim.kernels.dynamic.waiting_queue import by_key, no_refresh
-from prophase.sim.kernels.dynamic_loop import dynamic_loop
+from prophase.sim.kernels.dynamic_loop import Replay, Settings, dynamic_loop
 from prophase.sim.kernels.request_shapes import shapes_of
-from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.signatures import (
     ASK_GPUS,
     ASK_INSTANCES,
     ASK_MILLI,
     CPU,
+    FREE_MEMORY,
+    FREE_SHARE,
     GPUS,
     JOB_CHARGE,
     JOB_COLUMNS,
@@ -40,31 +44,21 @@ from prophase.sim.signatures import (
     Floats,
     Ints,
 )
-from prophase.sim.static_loop import grow_forest
+from prophase.sim.static_loop import PlaceSettings, score_trees
 
-#: numbers that do not stay 0 when nothing is said
-_DEFAULTS: dict[int, float] = {
-    r.RULE_QUEUE: r.SKIP,
-    r.RULE_DEPTH: np.inf,
-    r.RULE_WINDOW: np.inf,
-    r.RULE_CHECKPOINT: np.inf,
-}
+Scalar = TypeVar("Scalar", bound=np.generic)
+NO_RULES = r.Rules()
 
 
 @dataclass(frozen=True)
 class DynamicSetting:
     """Everything beyond jobs, requests and nodes; what is left out does nothing."""
 
-    rules: Mapping[int, float] = field(default_factory=dict)
-    #: moving order: its compiled key and refresh, and the facts they need
+    rules: r.Rules = NO_RULES
+    #: an order whose keys move: its compiled key and refresh, and the facts they need
     key: Callable[..., float] = by_key
     refresh: Callable[..., None] = no_refresh
     order_facts: Floats | None = None
-    #: place policy
-    choose_gpu: Callable[..., int] = tightest_gpu
-    facts: Floats | None = None
-    trees: bool = True
-    fill: bool = False
     #: per job: believed run time, row of its user among the owners, kind, and priority factors
     estimate_s: Floats | None = None
     user: Ints | None = None
@@ -75,7 +69,7 @@ class DynamicSetting:
     owner_parent: Ints | None = None
     #: charge per second of a job for what it holds
     charge: Floats | None = None
-    #: limits per quota (columns as in kernels.live.rules) and the quotas of each job, -1 for none
+    #: limits per quota (columns as in ``array_layout``) and the quotas of each job, -1 for none
     quotas: Ints | None = None
     quota_of: Ints | None = None
     #: ladder: number of rungs per job, then the requests and the work of all rungs in a row
@@ -92,14 +86,14 @@ class DynamicSetting:
 
 @dataclass(frozen=True)
 class DynamicResult:
-    """What the live loop decided."""
+    """What the dynamic loop decided."""
 
     attempts: Attempts
     #: elastic nodes switched on (1) or off (0): times, and (node, on)
     switch_s: Floats
     switches: Ints
     #: jobs that never started, because nothing was left that could change; -1: the replay was
-    #: given up, because jobs pushed each other out without getting on
+    #: given up, because jobs preempted each other without getting on
     stuck: int
 
 
@@ -109,54 +103,21 @@ def run_dynamic_loop(
     asks: Ints,
     key: Floats,
     nodes: Ints,
-    score: Callable[..., float],
+    place: PlaceSettings,
     setting: DynamicSetting,
 ) -> DynamicResult:
-    """Replay jobs, given in order of submission, on nodes, first smallest key first."""
-    count = len(submit_s)
-    rungs = setting.rungs if setting.rungs is not None else np.ones(count, np.int64)
-    first_rung = np.concatenate(([0], np.cumsum(rungs))).astype(np.int64)
-    rung_asks = asks if setting.rung_asks is None else setting.rung_asks
-    work = duration_s if setting.rung_work is None else setting.rung_work
-    shapes, rung_shape = shapes_of(rung_asks)
-    forest = grow_forest(rung_shape, shapes, len(nodes), setting.trees)
-    jobs = _job_matrix(submit_s, duration_s, asks, key, setting)
-    jobs[:, JOB_REMAINING] = work[first_rung[:-1]]
-    owners = _owner_matrix(setting)
-    owners[:, OWNER_LOOKED] = submit_s[0]
-    rules = np.zeros(r.RULES)
-    rules[r.RULE_ELASTIC] = len(nodes)
-    for which, number in {**_DEFAULTS, **setting.rules}.items():
-        rules[which] = number
-    kinds = int(jobs[:, JOB_KIND].max()) + 1
-    least = int(rung_asks[rung_asks[:, ASK_GPUS] > 0, ASK_MILLI].min(initial=1000))
-    record, times, placed, switch_s, switches, stuck = dynamic_loop(
-        jobs,
-        rung_shape[first_rung[:-1]],
-        first_rung,
-        rung_shape,
-        _line(work),
-        _grid(setting.quota_of, (count, 0), np.int64),
-        owners,
-        _grid(setting.quotas, (0, r.QUOTA_COLUMNS), np.int64),
-        _whole(nodes),
-        np.array(nodes, np.int64, order="C"),
-        shapes,
-        setting.key,
-        setting.refresh,
-        _grid(setting.order_facts, (1, 1)),
-        score,
-        setting.choose_gpu,
-        _grid(setting.facts, (1, 1)),
-        setting.fill,
-        np.ones((kinds, 64)) if setting.speeds is None else _grid(setting.speeds, (0, 0)),
-        np.ones((kinds, kinds)) if setting.pairs is None else _grid(setting.pairs, (0, 0)),
-        1000 // max(least, 1),
-        _line(setting.outage_times),
-        _grid(setting.outages, (0, 2), np.int64),
-        rules,
-        *forest,
-    )
+    """Replay jobs, given in order of submission, on nodes, smallest key first."""
+    jobs = _job_arrays(submit_s, duration_s, asks, key, setting)
+    rules = _typed(setting.rules)
+    replay = _empty_replay(jobs, nodes, place, rules, setting)
+    functions = (place.score, place.choose_gpu, setting.key, setting.refresh)
+    settings = Settings(place.rules(), _array(setting.order_facts, np.zeros((1, 1))), rules)
+    while (status := dynamic_loop(*functions, settings, replay)) == r.NEEDS_ROOM:
+        replay = _with_room(replay)
+    counts, running, power = replay.counts, replay.running, replay.power
+    record = running.record[: counts[r.ATTEMPTS]].copy()
+    times = running.times[: counts[r.ATTEMPTS]].copy()
+    placed = running.placed[: counts[r.ROWS]].copy()
     attempts = Attempts(
         job=record[:, r.ATTEMPT_JOB],
         start_s=times[:, r.ATTEMPT_START],
@@ -167,9 +128,131 @@ def run_dynamic_loop(
         gpu_bits=placed[:, 1],
         lost_s=_lost(record, times),
         rung=record[:, r.ATTEMPT_RUNG],
-        asks=None if setting.rung_asks is None else rung_asks[_rung_row(record, first_rung)],
+        asks=None
+        if setting.rung_asks is None
+        else setting.rung_asks[_rung_row(record, jobs.first_rung)],
     )
-    return DynamicResult(attempts, switch_s[:, 0], switches, int(stuck))
+    stuck = -1 if status == r.CIRCLING else int(counts[r.WAITING])
+    switches = slice(counts[r.SWITCHES])
+    return DynamicResult(attempts, power.switch_s[switches], power.switches[switches], stuck)
+
+
+def _typed(rules: r.Rules) -> r.Rules:
+    """Return the rules with whole numbers as floats where the loop takes floats."""
+    return r.Rules._make(type(usual)(value) for usual, value in zip(NO_RULES, rules, strict=True))
+
+
+def _empty_replay(
+    jobs: r.JobArrays, nodes: Ints, place: PlaceSettings, rules: r.Rules, setting: DynamicSetting
+) -> Replay:
+    """Return the state before the first event."""
+    count, shapes = len(jobs.shape_of), len(jobs.asks)
+    first_s, kinds = float(jobs.table[0, JOB_SUBMIT]), int(jobs.table[:, JOB_KIND].max()) + 1
+    most = int(jobs.asks[:, ASK_INSTANCES].max(initial=1))
+    asked = jobs.asks[jobs.asks[:, ASK_GPUS] > 0, ASK_MILLI]
+    slots = 1000 // max(int(asked.min(initial=1000)), 1)
+    elastic = np.arange(len(nodes)) >= rules.elastic_from
+    matrix = np.array(nodes, np.int64, order="C")
+    matrix[elastic, FREE_MEMORY] -= r.OFF
+    gpus = nodes.shape[1] - FREE_SHARE
+    owners = _owner_matrix(setting)
+    owners[:, OWNER_LOOKED] = first_s
+    clock = np.zeros(2)
+    clock[r.NOW], clock[r.REKEYED] = first_s, -1.0
+    return Replay(
+        jobs,
+        r.OwnerArrays(
+            owners,
+            _array(setting.quotas, np.zeros((0, r.QUOTA_COLUMNS), np.int64)),
+            _array(setting.quota_of, np.zeros((count, 0), np.int64)),
+            _whole(nodes),
+        ),
+        r.NodeArrays(
+            matrix,
+            busy=_ints(len(nodes)),
+            idle_since=np.zeros(len(nodes)),
+            reasons_off=elastic.astype(np.int64),
+            tenants=np.full((len(nodes), gpus * slots), -1, np.int64),
+            slots=slots,
+            speeds=_array(setting.speeds, np.ones((kinds, 64))),
+            pairs=_array(setting.pairs, np.ones((kinds, kinds))),
+        ),
+        r.QueueArrays(
+            _ints(count),
+            keys=jobs.table[:, JOB_KEY].copy(),
+            per_shape=_ints(shapes),
+            failed_at=_ints(shapes, -1),
+            unmoved_at=_ints(shapes, -1),
+            per_user=_ints(len(owners)),
+            victims=_ints(2 * count),
+        ),
+        r.RunningArrays(
+            _ints(count),
+            place_of=_ints(count, -1),
+            end_s=np.zeros(count),
+            heap=_ints(count),
+            heap_place_of=_ints(count, -1),
+            record=np.zeros((count + 1, 4), np.int64),
+            times=np.zeros((count + 1, 3)),
+            placed=np.full((count + most, 2), -1, np.int64),
+        ),
+        r.PlanArrays(
+            np.zeros(1),
+            events=np.zeros((1, 4), np.int64),
+            planned=np.zeros((most, 2), np.int64),
+            reserving=_ints(count + 1),
+            future=np.empty_like(matrix),
+            sweep=np.empty_like(matrix),
+            seen=np.empty_like(matrix),
+            low=np.empty_like(matrix),
+            end_s=np.zeros(count),
+            enders=_ints(count),
+            reserved_s=np.zeros(1),
+        ),
+        r.PowerArrays(
+            np.where(elastic, STOPPED, READY),
+            ready_s=np.full(len(nodes), np.inf),
+            wanted=_ints(len(nodes)),
+            full=_ints(shapes),
+            switch_s=np.zeros(2 * len(nodes)),
+            switches=np.zeros((2 * len(nodes), 2), np.int64),
+            outage_s=_array(setting.outage_times, np.zeros(0)),
+            outages=_array(setting.outages, np.zeros((0, 2), np.int64)),
+        ),
+        # policies that draw lots rate every node here
+        score_trees(jobs.rung_shape, jobs.asks, len(nodes), replace(place, lots=False)),
+        np.zeros(r.COUNTS, np.int64),
+        clock,
+    )
+
+
+def _with_room(replay: Replay) -> Replay:
+    """Return the state with room for the rows that the loop asks for."""
+    counts, running, plan, power = replay.counts, replay.running, replay.plan, replay.power
+    return replay._replace(
+        running=running._replace(
+            record=_grown(running.record, counts[r.NEED_ATTEMPTS]),
+            times=_grown(running.times, counts[r.NEED_ATTEMPTS]),
+            placed=_grown(running.placed, counts[r.NEED_ROWS]),
+        ),
+        plan=plan._replace(
+            times=_grown(plan.times, counts[r.NEED_EVENTS]),
+            events=_grown(plan.events, counts[r.NEED_EVENTS]),
+        ),
+        power=power._replace(
+            switch_s=_grown(power.switch_s, counts[r.NEED_SWITCHES]),
+            switches=_grown(power.switches, counts[r.NEED_SWITCHES]),
+        ),
+    )
+
+
+def _grown(rows: NDArray[Scalar], needed: int) -> NDArray[Scalar]:
+    """Return an array with room for so many rows, at least twice the old ones if it has to grow."""
+    if needed <= len(rows):
+        return rows
+    larger = np.zeros((max(needed, 2 * len(rows)), *rows.shape[1:]), rows.dtype)
+    larger[: len(rows)] = rows
+    return larger
 
 
 def _lost(record: Ints, times: Floats) -> Floats:
@@ -186,20 +269,35 @@ def _rung_row(record: Ints, first_rung: Ints) -> Ints:
     return row
 
 
-def _job_matrix(
+def _job_arrays(
     submit_s: Floats, duration_s: Floats, asks: Ints, key: Floats, setting: DynamicSetting
-) -> Floats:
-    jobs = np.zeros((len(submit_s), JOB_COLUMNS))
-    instances = asks[:, ASK_INSTANCES]
-    gpus = asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / 1000 * instances
-    jobs[:, JOB_SUBMIT], jobs[:, JOB_KEY], jobs[:, JOB_GPUS] = submit_s, key, gpus
+) -> r.JobArrays:
+    count = len(submit_s)
+    rungs = setting.rungs if setting.rungs is not None else np.ones(count, np.int64)
+    first_rung = np.concatenate(([0], np.cumsum(rungs))).astype(np.int64)
+    work = duration_s if setting.rung_work is None else setting.rung_work
+    shapes, rung_shape = shapes_of(asks if setting.rung_asks is None else setting.rung_asks)
+    jobs = np.zeros((count, JOB_COLUMNS))
+    jobs[:, JOB_SUBMIT], jobs[:, JOB_KEY] = submit_s, key
+    jobs[:, JOB_GPUS] = asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / 1000 * asks[:, ASK_INSTANCES]
     jobs[:, JOB_ESTIMATE] = duration_s if setting.estimate_s is None else setting.estimate_s
     jobs[:, JOB_CHARGE] = 0.0 if setting.charge is None else setting.charge
     jobs[:, JOB_USER] = 0 if setting.user is None else setting.user
     jobs[:, JOB_KIND] = 0 if setting.kind is None else setting.kind
     for column in (JOB_PRIORITY, JOB_SIZE, JOB_PARTITION, JOB_QOS):
         jobs[:, column] = setting.factors.get(column, 0.0)
-    return jobs
+    jobs[:, JOB_REMAINING] = work[first_rung[:-1]]
+    return r.JobArrays(
+        jobs,
+        shapes,
+        shape_of=rung_shape[first_rung[:-1]],
+        rung_of=_ints(count),
+        row_of=_ints(count),
+        attempt_of=_ints(count),
+        first_rung=first_rung,
+        rung_shape=rung_shape,
+        rung_work=np.array(work, np.float64),
+    )
 
 
 def _owner_matrix(setting: DynamicSetting) -> Floats:
@@ -217,11 +315,9 @@ def _whole(nodes: Ints) -> Floats:
     return np.where(total > 0, total, np.inf)
 
 
-def _line(values: Floats | None) -> Floats:
-    return np.zeros(0) if values is None else np.array(values, np.float64)
+def _ints(count: int, value: int = 0) -> Ints:
+    return np.full(count, value, np.int64)
 
 
-def _grid(values: Floats | Ints | None, empty: tuple[int, int], dtype: type = np.float64) -> Floats:
-    if values is None:
-        return np.zeros(empty, dtype)
-    return np.array(values, dtype, order="C")
+def _array(values: NDArray[Scalar] | None, default: NDArray[Scalar]) -> NDArray[Scalar]:
+    return np.array(default if values is None else values, default.dtype, order="C")

@@ -1,10 +1,14 @@
-"""Turn the rules of a replay into the arrays of the live loop."""
+"""Turn the rules of a replay into the settings of the dynamic loop."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.attempts import Attempts
@@ -13,10 +17,11 @@ from prophase.sim.dynamic_loop import DynamicResult, DynamicSetting, run_dynamic
 from prophase.sim.feasibility import keep_fitting, never_fit
 from prophase.sim.kernels.dynamic import array_layout as r
 from prophase.sim.kernels.dynamic.waiting_queue import no_refresh
-from prophase.sim.owners import Owners
-from prophase.sim.policies import OrderPolicy, PlacePolicy
+from prophase.sim.owners import Owners, owners_of
+from prophase.sim.policies import OrderPolicy
 from prophase.sim.rules.node_availability import (
     Absences,
+    Autoscaler,
     Failures,
     calendar_events,
     find_absences,
@@ -37,7 +42,9 @@ from prophase.sim.signatures import (
     JOB_QOS,
     JOB_SIZE,
     Floats,
+    Ints,
 )
+from prophase.sim.static_loop import PlaceSettings
 from prophase.sim.workload import Workload, name_some
 
 _QUEUES = {
@@ -53,18 +60,65 @@ def simulate_dynamic(
     workload: Workload,
     cluster: Cluster,
     key: Floats,
-    place: PlacePolicy,
+    place: PlaceSettings,
     rules: SchedulingRules,
     *,
     moving: OrderPolicy | None,
     order_options: dict[str, Any],
     queue: str,
     estimate_s: Floats | None,
-    owners: Owners,
-    half_life_s: float,
     seed: int,
 ) -> tuple[Attempts, Absences | None]:
-    """Replay with the live loop; return the attempts, and when nodes were away."""
+    """Replay with the dynamic loop; return the attempts, and when nodes were away."""
+    _refuse_contradictions(rules, moving, queue)
+    owners = owners_of(workload, rules.shares)
+    numbers = r.Rules(_QUEUES[queue], half_life_s=rules.half_life_s)
+    for rule in (rules.backfill, rules.preempt, rules.scaling):
+        if rule is not None:
+            numbers = rule.add_to(numbers)
+    setting = DynamicSetting(
+        numbers,
+        user=owners.of_job,
+        owner_share=owners.share,
+        owner_parent=owners.parent,
+        estimate_s=estimate_s,
+        factors=_factors(workload, cluster),
+    )
+    if moving is not None:
+        setting = _with_order(setting, workload, cluster, owners, moving, order_options)
+    if rules.ladder is not None:
+        setting = _with_ladder(setting, workload, cluster, rules.ladder)
+    if rules.quotas is not None:
+        setting = _with_quotas(setting, workload, rules.quotas)
+    if rules.share is not None or rules.speeds is not None:
+        setting = _with_speeds(setting, workload, cluster, rules.share, rules.speeds)
+    if rules.failures is not None:
+        _refuse_hopeless(workload, rules.failures, rules.preempt)
+    planned = [calendar_events(rules.calendar, cluster)] if rules.calendar is not None else []
+    run = partial(
+        run_dynamic_loop,
+        workload.submit_s,
+        workload.duration_s,
+        workload.asks,
+        key,
+        cluster.matrix,
+        place,
+    )
+    if rules.failures is not None:
+        setting, result = _with_failures(
+            run, setting, workload, len(cluster), planned, rules.failures, seed
+        )
+    else:
+        if planned:
+            times, outages = in_order(*planned)
+            setting = replace(setting, outage_times=times, outages=outages)
+        result = run(setting)
+    _refuse_stuck(result, workload)
+    return result.attempts, _absences(result, setting, rules.scaling, len(cluster))
+
+
+def _refuse_contradictions(rules: SchedulingRules, moving: OrderPolicy | None, queue: str) -> None:
+    """Refuse rules that do not go together."""
     if rules.preempt is not None and queue in ("easy", "conservative"):
         raise ParameterError(f"preempt= goes with queue skip or strict, not {queue}.")
     if moving is not None and moving.resort and queue == "conservative":
@@ -74,37 +128,13 @@ def simulate_dynamic(
             "backfill depth, window, whole_nodes and resolution go with queue conservative; easy "
             "keeps one reservation."
         )
-    numbers: dict[int, float] = {r.RULE_QUEUE: _QUEUES[queue], r.RULE_HALF_LIFE: half_life_s}
-    for rule in (rules.backfill, rules.preempt, rules.scaling):
-        if rule is not None:
-            numbers |= rule.rules()
-    fields: dict[str, Any] = {
-        "user": owners.of_job,
-        "owner_share": owners.share,
-        "owner_parent": owners.parent,
-        "estimate_s": estimate_s,
-        "choose_gpu": place.choose_gpu,
-        "facts": place.prepare(workload.asks, cluster, seed) if place.prepare else None,
-        "trees": place.pure,
-        "fill": place.fill,
-        "factors": _factors(workload, cluster),
-    }
-    _set_order(workload, cluster, owners, moving, order_options, numbers, fields)
-    if rules.quotas is not None:
-        fields["quotas"], fields["quota_of"] = quota_matrix(rules.quotas, workload)
-    if rules.ladder is not None:
-        _set_ladder(workload, cluster, rules.ladder, fields)
-    if rules.quotas is not None:
-        _refuse_over_quota(workload, fields)
-    if rules.share is not None or rules.speeds is not None:
-        _set_speeds(workload, cluster, rules.share, rules.speeds, numbers, fields)
-    if rules.failures is not None:
-        _refuse_hopeless(workload, rules.failures, rules.preempt)
-    parts = [calendar_events(rules.calendar, cluster)] if rules.calendar is not None else []
-    result = _replay(workload, cluster, key, place, fields, numbers, parts, rules.failures, seed)
+
+
+def _refuse_stuck(result: DynamicResult, workload: Workload) -> None:
+    """Refuse a replay in which jobs never start or never get on."""
     if result.stuck < 0:
         raise InputError(
-            "jobs push each other out again and again without getting on: they are stopped before "
+            "jobs preempt each other again and again without getting on: they are stopped before "
             "they have saved any work. Set min_run of preempt above checkpoint + restart."
         )
     if result.stuck:
@@ -115,42 +145,55 @@ def simulate_dynamic(
             f"{result.stuck:,} jobs never start, though the empty cluster could run them: "
             f"{waiting or 'all had started before'}. Nodes are away for good, or cannot be booted."
         )
+
+
+def _absences(
+    result: DynamicResult, setting: DynamicSetting, scaling: Autoscaler | None, nodes: int
+) -> Absences | None:
+    """Return when nodes were away: not booted, lost or drained."""
     changes = [
         (float(time), int(node), 1 - 2 * int(on))
         for time, (node, on) in zip(result.switch_s, result.switches, strict=True)
     ]
-    if fields.get("outages") is not None:
+    if setting.outage_times is not None and setting.outages is not None:
         changes += [
             (float(time), int(node), -1 if what == r.RETURN else 1)
-            for time, (node, what) in zip(fields["outage_times"], fields["outages"], strict=True)
+            for time, (node, what) in zip(setting.outage_times, setting.outages, strict=True)
         ]
-    absences = find_absences(
-        len(cluster),
+    return find_absences(
+        nodes,
         float(result.attempts.end_s.max(initial=0.0)),
-        elastic_from=rules.scaling.floor if rules.scaling is not None else len(cluster),
+        elastic_from=scaling.floor if scaling is not None else nodes,
         changes=changes,
     )
-    return result.attempts, absences
 
 
-def _set_order(
+def _with_order(
+    setting: DynamicSetting,
     workload: Workload,
     cluster: Cluster,
     owners: Owners,
-    moving: OrderPolicy | None,
+    moving: OrderPolicy,
     options: dict[str, Any],
-    numbers: dict[int, float],
-    fields: dict[str, Any],
-) -> None:
-    if moving is None:
-        return
-    numbers[r.RULE_MOVES] = 1.0
-    numbers[r.RULE_RESORT] = float(moving.resort)
-    numbers[r.RULE_REKEY] = float(options.pop("rekey_s", moving.rekey_s))
-    fields["charge"] = _charge(workload, str(options.pop("charge", moving.charge)))
-    fields["key"], fields["refresh"] = moving.key, moving.refresh or no_refresh
+) -> DynamicSetting:
+    """Add an order whose keys move."""
+    rules = setting.rules._replace(
+        keys_move=True,
+        resort=moving.resort,
+        rekey_s=float(options.pop("rekey_s", moving.rekey_s)),
+    )
+    charge = _charge(workload, str(options.pop("charge", moving.charge)))
+    facts = None
     if moving.prepare is not None:
-        fields["order_facts"] = moving.prepare(workload, cluster, owners, **options)
+        facts = moving.prepare(workload, cluster, owners, **options)
+    return replace(
+        setting,
+        rules=rules,
+        charge=charge,
+        key=moving.key,
+        refresh=moving.refresh or no_refresh,
+        order_facts=facts,
+    )
 
 
 def _charge(workload: Workload, what: str) -> Floats:
@@ -164,49 +207,57 @@ def _charge(workload: Workload, what: str) -> Floats:
     return known[what]
 
 
-def _refuse_over_quota(workload: Workload, fields: dict[str, Any]) -> None:
-    over = over_quota(fields["quotas"], fields["quota_of"], workload.asks)
-    if "rungs" in fields:
-        job = np.repeat(np.arange(len(workload)), fields["rungs"])
+def _with_quotas(
+    setting: DynamicSetting, workload: Workload, table: pd.DataFrame
+) -> DynamicSetting:
+    """Add quotas; refuse jobs that could never start within theirs."""
+    quotas, quota_of = quota_matrix(table, workload)
+    over = over_quota(quotas, quota_of, workload.asks)
+    if setting.rungs is not None and setting.rung_asks is not None:
+        job = np.repeat(np.arange(len(workload)), setting.rungs)
         over[:] = False
-        over[job[over_quota(fields["quotas"], fields["quota_of"][job], fields["rung_asks"])]] = True
+        over[job[over_quota(quotas, quota_of[job], setting.rung_asks)]] = True
     if over.any():
         ids = name_some(workload.jobs.loc[over, "job_id"])
         raise InputError(
             f"{int(over.sum()):,} jobs ask for more than their own quota and could never "
             f"start: {ids}. Raise the quota or leave these jobs out of the trace."
         )
+    return replace(setting, quotas=quotas, quota_of=quota_of)
 
 
-def _set_ladder(
-    workload: Workload, cluster: Cluster, ladder: Ladder, fields: dict[str, Any]
-) -> None:
+def _with_ladder(
+    setting: DynamicSetting, workload: Workload, cluster: Cluster, ladder: Ladder
+) -> DynamicSetting:
+    """Add the requests that jobs climb."""
     rungs, rung_asks, work = ladder.climb(workload, workload.asks)
     stuck = np.zeros(len(workload), np.bool_)
     stuck[np.repeat(np.arange(len(workload)), rungs)[never_fit(rung_asks, cluster)]] = True
     why = "climb to a request that fits on no node of this cluster"
     keep_fitting(workload, workload.asks, stuck, why, cluster, leave_out=False)
-    fields |= {"rungs": rungs, "rung_asks": rung_asks, "rung_work": work}
+    return replace(setting, rungs=rungs, rung_asks=rung_asks, rung_work=work)
 
 
-def _set_speeds(
+def _with_speeds(
+    setting: DynamicSetting,
     workload: Workload,
     cluster: Cluster,
     share: Sharing | None,
     speeds: Speeds | None,
-    numbers: dict[int, float],
-    fields: dict[str, Any],
-) -> None:
+) -> DynamicSetting:
+    """Add speeds of GPU types, and what neighbours on a GPU leave of them."""
     columns = {rule.kind_column for rule in (share, speeds) if rule is not None}
     if len(columns) > 1:
         raise ParameterError(f"sharing and speeds name kinds by other columns: {sorted(columns)}.")
-    fields["kind"], kinds = kinds_of(workload, columns.pop())
-    numbers[r.RULE_RATES] = 1.0
-    if share is not None and share.slows:
-        numbers[r.RULE_NEIGHBOURS] = 1.0
-        fields["pairs"] = share.pairs(kinds)
-    if speeds is not None:
-        fields["speeds"] = speeds.matrix(kinds, cluster.gpu_types)
+    kind, kinds = kinds_of(workload, columns.pop())
+    slows = share is not None and share.slows
+    return replace(
+        setting,
+        rules=setting.rules._replace(speeds_differ=True, neighbours=slows),
+        kind=kind,
+        pairs=share.pairs(kinds) if share is not None and slows else None,
+        speeds=speeds.matrix(kinds, cluster.gpu_types) if speeds is not None else None,
+    )
 
 
 def _refuse_hopeless(workload: Workload, failures: Failures, preempt: Preemption | None) -> None:
@@ -225,39 +276,26 @@ def _refuse_hopeless(workload: Workload, failures: Failures, preempt: Preemption
         )
 
 
-def _replay(
+def _with_failures(
+    run: Callable[[DynamicSetting], DynamicResult],
+    setting: DynamicSetting,
     workload: Workload,
-    cluster: Cluster,
-    key: Floats,
-    place: PlacePolicy,
-    fields: dict[str, Any],
-    numbers: dict[int, float],
-    parts: list[Any],
-    failures: Failures | None,
+    nodes: int,
+    planned: list[tuple[Floats, Ints]],
+    failures: Failures,
     seed: int,
-) -> DynamicResult:
-    """Run the loop; with failures, draw them for longer until the replay ends before they do."""
+) -> tuple[DynamicSetting, DynamicResult]:
+    """Run the loop; draw failures for longer until the replay ends before they do."""
     begin = float(workload.submit_s.min())
     end = float(workload.submit_s.max() + workload.duration_s.max()) + _DAY_S
+    most_s = 1000 * (end - begin)
     while True:
-        drawn = [] if failures is None else [failures.events(len(cluster), begin, end, seed)]
-        if parts or drawn:
-            fields["outage_times"], fields["outages"] = in_order(*parts, *drawn)
-        result = run_dynamic_loop(
-            workload.submit_s,
-            workload.duration_s,
-            workload.asks,
-            key,
-            cluster.matrix,
-            place.score,
-            DynamicSetting(rules=numbers, **fields),
-        )
-        last = float(result.attempts.end_s.max(initial=begin))
-        if failures is None or (last < end and not result.stuck):
-            return result
-        if end - begin > 1000 * (
-            workload.duration_s.max() + workload.submit_s.max() - begin + _DAY_S
-        ):
+        times, outages = in_order(*planned, failures.events(nodes, begin, end, seed))
+        setting = replace(setting, outage_times=times, outages=outages)
+        result = run(setting)
+        if float(result.attempts.end_s.max(initial=begin)) < end and not result.stuck:
+            return setting, result
+        if end - begin > most_s:
             raise InputError(
                 "with these failures the replay does not come to an end: jobs are longer than "
                 "nodes last. Let jobs save their work (preempt checkpoint_s) or fail less often."

@@ -33,6 +33,7 @@ from prophase.sim import place as places_folder
 from prophase.sim.cluster import Cluster
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.signatures import Floats, Ints
+from prophase.sim.static_loop import PlaceSettings
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,13 @@ class PlacePolicy:
     pure: bool
     fill: bool
     lots: bool
+
+    def settings(self, asks: Ints, cluster: Cluster, seed: int) -> PlaceSettings:
+        """Return the policy with its facts for one replay."""
+        facts = self.prepare(asks, cluster, seed) if self.prepare else None
+        return PlaceSettings(
+            self.score, self.choose_gpu, facts, pure=self.pure, lots=self.lots, fill=self.fill
+        )
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,19 @@
-"""The plain arrays and typed signatures between the event loop and its policies.
+"""The plain arrays and typed signatures between the event loops and their policies.
 
 Nodes and requests are integer matrices: one row per node or per *shape* (distinct
-request), columns named by the constants below. One row is one or two cache lines, and a
-single array travels through compiled calls at no cost (named tuples of arrays made the
-loop five times slower).
+request), columns named by the constants below; one row is one or two cache lines. Arrays that
+belong together travel as one ``NamedTuple``, whose fields say their compiled types
+(``compiled``).
 
-A place policy is compiled to ``SCORE``: it rates one node for one shape; the loop asks
+A place policy is compiled to ``SCORE``: it rates one node for one shape; a loop asks
 only for nodes on which the request fits and takes the highest score, the first node among
-equals. Policies live in files of their own and are passed in; the loop does not depend on
-them, and is compiled once for all.
+equals. Policies live in files of their own and are passed in; the loops do not depend on
+them, and are compiled once for all.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 from numba import types
@@ -49,12 +49,33 @@ INT_GRID = types.Array(types.int64, 2, "C")
 FLOAT_LINE = types.Array(types.float64, 1, "C")
 FLOAT_GRID = types.Array(types.float64, 2, "C")
 
+INT, FLAG, FLOAT = types.int64, types.boolean, types.float64
+
+#: fields of the named tuples that compiled code takes: how Python and numba see them
+IntLine = Annotated[Ints, INT_LINE]
+IntGrid = Annotated[Ints, INT_GRID]
+FloatLine = Annotated[Floats, FLOAT_LINE]
+FloatGrid = Annotated[Floats, FLOAT_GRID]
+Int = Annotated[int, INT]
+Float = Annotated[float, FLOAT]
+Flag = Annotated[bool, FLAG]
+
+
+def compiled(group: type) -> types.BaseTuple:
+    """Return the compiled type of a named tuple, from the types of its fields."""
+    fields = get_type_hints(group, include_extras=True).values()
+    found = [
+        field.__metadata__[0] if hasattr(field, "__metadata__") else compiled(field)
+        for field in fields
+    ]
+    return types.BaseTuple.from_types(found, group)
+
+
 #: score(nodes, node, asks, shape, facts) -> higher is better; facts are the policy's own
 SCORE = types.float64(INT_GRID, types.int64, INT_GRID, types.int64, FLOAT_GRID)
 #: choose_gpu(nodes, node, asks, shape, facts) -> GPU for a request of a share of one GPU
 CHOOSE_GPU = types.int64(INT_GRID, types.int64, INT_GRID, types.int64, FLOAT_GRID)
 SCORE_FUNCTION, CHOICE_FUNCTION = types.FunctionType(SCORE), types.FunctionType(CHOOSE_GPU)
-INT, FLAG = types.int64, types.boolean
 
 #: HELD counts: 16 bits for shared pods, then 6 bits for each number of GPUs; 8 and more are one
 _SHARED_BITS, _COUNT_BITS, _MOST_GPUS = 16, 6, 8
@@ -69,7 +90,7 @@ def held_unit(gpus: Ints, milli: Ints) -> Ints:
     return unit
 
 
-#: columns of the live loop's job matrix. Known at submission: the time, the order's own key, the
+#: columns of the dynamic loop's job matrix. Known at submission: the time, the order's own key, the
 #: believed run time, GPUs (of all instances), charge per second, priority, share of the cluster,
 #: partition and quality-of-service factors, row of the user among the owners, row of its kind
 (
@@ -118,11 +139,13 @@ KEY_FUNCTION, REFRESH_FUNCTION = types.FunctionType(KEY), types.FunctionType(REF
 
 # How the steps of a loop are compiled.
 #
-# They are melted into the loop, and nothing counts references to arrays: a step takes a dozen
+# They are inlined into the loop, and nothing counts references to arrays: a step takes a dozen
 # arrays and lasts some nanoseconds, so passing and counting them costs more than the step itself
-# (a replay of a million jobs takes half the time). Whoever calls a loop holds the arrays; without
-# counting, compiled code cannot make new ones, so they all come from outside.
+# (a replay of a million jobs takes half the time; named tuples of arrays, whose every field is
+# counted when it is read, five times as long). Whoever calls a loop holds the arrays; without
+# counting, compiled code cannot allocate, so all arrays come from outside.
 
 
 LOOP: dict[str, Any] = {"cache": True, "_nrt": False}
 STEP: dict[str, Any] = {**LOOP, "forceinline": True}
+PART: dict[str, Any] = {**LOOP, "inline": "always"}

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.cluster import Cluster
 from prophase.sim.feasibility import ignores_types, keep_fitting, never_fit, with_types
-from prophase.sim.owners import owners_of
 from prophase.sim.policies import OrderPolicy, named, order_policies, place_policies
-from prophase.sim.rules.backfill import Backfill
-from prophase.sim.rules.node_availability import Autoscaler, Failures
-from prophase.sim.rules.parsing import as_rule, as_table, span
-from prophase.sim.rules.preemption import Preemption
 from prophase.sim.rules.quotas import over_quota, quota_matrix
-from prophase.sim.rules.retry_ladder import Ladder
-from prophase.sim.rules.rule_set import SchedulingRules
-from prophase.sim.rules.speed_and_sharing import Sharing, Speeds, as_sharing, as_speeds
+from prophase.sim.rules.rule_set import RuleKeywords, SchedulingRules
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import GPUS, Floats
 from prophase.sim.static_loop import rank_by, run_static_loop
@@ -36,6 +28,14 @@ QUEUES = {
 }
 
 
+#: the keywords of ``simulate`` that set a replay
+SETTINGS = (
+    *("order", "order_options", "place", "queue", "estimate", "noise"),
+    *RuleKeywords.__annotations__,
+    *("leave_out_unfit", "seed"),
+)
+
+
 def simulate(
     workload: Workload,
     cluster: Cluster,
@@ -46,19 +46,9 @@ def simulate(
     queue: str = "skip",
     estimate: str = "time_limit_s",
     noise: float = 0.0,
-    backfill: Backfill | str | None = None,
-    preempt: Preemption | str | None = None,
-    share: Sharing | str | None = None,
-    speeds: Speeds | str | None = None,
-    scaling: Autoscaler | str | None = None,
-    calendar: pd.DataFrame | str | None = None,
-    failures: Failures | str | None = None,
-    ladder: Ladder | str | None = None,
-    quotas: pd.DataFrame | str | None = None,
-    shares: pd.DataFrame | str | None = None,
-    half_life_s: float | str = 0.0,
     leave_out_unfit: bool = False,
     seed: int = 0,
+    **given: Unpack[RuleKeywords],
 ) -> Schedule:
     """Replay a workload on a cluster and return when and where each job ran.
 
@@ -84,7 +74,7 @@ def simulate(
     backfill : Backfill, optional
         How often and how far a backfilling queue plans.
     preempt : Preemption, optional
-        Waiting jobs may push out running ones that come after them in the order.
+        Waiting jobs may preempt running ones that come after them in the order.
     share : Sharing, optional
         How GPUs are shared, and how much neighbours slow each other down.
     speeds : Speeds, optional
@@ -92,7 +82,7 @@ def simulate(
     scaling : Autoscaler, optional
         Nodes are booted and stopped as jobs need them.
     calendar : DataFrame, optional
-        Planned absences of nodes, as ``rules.outages.calendar_events`` reads them.
+        Planned absences of nodes, as ``rules.node_availability.calendar_events`` reads them.
     failures : Failures, optional
         Nodes fail by chance (``seed``); their jobs start again, from the last checkpoint if
         ``preempt`` says how often those are made, else from the beginning.
@@ -113,17 +103,7 @@ def simulate(
     if queue not in QUEUES:
         raise ParameterError(not_among(f"queue {queue!r} is unknown.", queue, QUEUES))
     policy = named(place, place_policies(), "place")
-    rules = SchedulingRules(
-        as_rule(Backfill, backfill, "backfill"),
-        as_rule(Preemption, preempt, "preempt"),
-        as_sharing(share),
-        as_speeds(speeds, workload),
-        as_rule(Autoscaler, scaling, "scaling"),
-        as_table(calendar, "calendar"),
-        as_rule(Failures, failures, "failures"),
-        as_rule(Ladder, ladder, "ladder"),
-        as_table(quotas, "quotas"),
-    )
+    rules = SchedulingRules.read(workload, **given)
     plans = queue in ("easy", "conservative")
     if rules.backfill is not None and not plans:
         raise ParameterError(f"backfill= goes with queue easy or conservative, not {queue}.")
@@ -148,8 +128,9 @@ def simulate(
         workload, asks = keep_fitting(workload, asks, over, why, cluster, leave_out=leave_out_unfit)
     workload = replace(workload, asks=asks)
     moving, key = _order(order, workload, dict(order_options or {}))
+    settings = policy.settings(asks, cluster, seed)
     absences = None
-    if plans or moving or rules.any():
+    if plans or moving or rules.dynamic():
         # compiled when first needed
         from prophase.sim.dynamic_simulation import simulate_dynamic
 
@@ -157,14 +138,12 @@ def simulate(
             workload,
             cluster,
             key,
-            policy,
+            settings,
             rules,
             moving=moving,
             order_options=dict(order_options or {}),
             queue=queue,
             estimate_s=_estimates(workload, estimate, noise, seed) if plans else None,
-            owners=owners_of(workload, as_table(shares, "shares")),
-            half_life_s=span(half_life_s, "half_life_s"),
             seed=seed,
         )
     else:
@@ -174,12 +153,7 @@ def simulate(
             workload.asks,
             rank_by(key),
             cluster.matrix,
-            policy.score,
-            choose_gpu=policy.choose_gpu,
-            facts=policy.prepare(asks, cluster, seed) if policy.prepare else None,
-            trees=policy.pure,
-            lots=policy.lots,
-            fill=policy.fill,
+            settings,
             strict=queue == "strict",
         )
     name = order if isinstance(order, str) else getattr(order, "__name__", "own")

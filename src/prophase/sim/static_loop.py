@@ -1,23 +1,30 @@
-"""Set up the arrays of the event loop, run it, and hand back when and where jobs ran."""
+"""Set up the arrays of the static loop, run it, and hand back when and where jobs ran."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from prophase.sim.attempts import Attempts
-from prophase.sim.kernels.queue_heaps import HEAD_COLUMNS, NOBODY
+from prophase.sim.kernels.queue_heaps import (
+    HEAD_COLUMNS,
+    NOBODY,
+    QUEUE_COLUMNS,
+    QUEUE_FIRST,
+    QUEUE_SIZE,
+    WaitingJobs,
+)
 from prophase.sim.kernels.request_shapes import shapes_of
 from prophase.sim.kernels.score_trees import (
     DRAW,
-    QUEUE_FIRST,
-    QUEUE_SIZE,
-    ROOM,
     ROOM_ROW,
     SCAN,
     TREE,
+    TREE_COLUMNS,
+    PlaceRules,
+    ScoreTrees,
 )
 from prophase.sim.place.tightest_gpu import tightest_gpu
 from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
@@ -27,21 +34,51 @@ from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
 _TREE_CELLS = 64_000_000
 
 
+@dataclass(frozen=True)
+class PlaceSettings:
+    """How nodes and GPUs are chosen.
+
+    Parameters
+    ----------
+    score : compiled function
+        Place policy: rates a node for a request.
+    choose_gpu : compiled function
+        Picks the GPU of a node for a request of a share of one GPU.
+    facts : array, optional
+        What the place policy needs beyond nodes and requests.
+    pure : bool
+        A score changes only when its node changes, so nodes are rated again only then.
+    lots : bool
+        Take a score for a lot from 0 to 1 and draw nodes until one fits; for random.
+    fill : bool
+        A gang packs a node full before the next one is taken.
+    pooled : bool
+        A fraction may straddle two GPUs of a node.
+    """
+
+    score: Callable[..., float]
+    choose_gpu: Callable[..., int] = tightest_gpu
+    facts: Floats | None = None
+    pure: bool = True
+    lots: bool = False
+    fill: bool = False
+    pooled: bool = False
+
+    def rules(self) -> PlaceRules:
+        """Return what the loops take beside the functions."""
+        facts = np.zeros((1, 1)) if self.facts is None else self.facts
+        return PlaceRules(np.array(facts, np.float64, order="C"), self.pooled, self.fill)
+
+
 def run_static_loop(
     submit_s: Floats,
     duration_s: Floats,
     asks: Ints,
     rank: Ints,
     nodes: Ints,
-    score: Callable[..., float],
+    place: PlaceSettings,
     *,
-    choose_gpu: Callable[..., int] = tightest_gpu,
-    facts: Floats | None = None,
-    trees: bool = True,
-    lots: bool = False,
     strict: bool = False,
-    pooled: bool = False,
-    fill: bool = False,
 ) -> Attempts:
     """Replay jobs on nodes.
 
@@ -55,17 +92,13 @@ def run_static_loop(
         Place of each job in the order of the queue, 0 first, every place once.
     nodes : array of shape (nodes, FREE_SHARE + GPUs)
         Empty nodes, columns as in ``signatures``; not changed.
-    score : compiled function
-        Place policy.
-    choose_gpu : compiled function
-        Picks the GPU of a node for a request of a share of one GPU.
-    facts : array, optional
-        What the place policy needs beyond nodes and requests.
-    trees : bool
-        Rate a node again only when it changed; off for policies that are not pure.
-    lots : bool
-        Take a score for a lot from 0 to 1 and draw nodes until one fits; for random.
+    place : PlaceSettings
+        How nodes and GPUs are chosen.
+    strict : bool
+        The first job that does not fit holds up all behind it.
     """
+    from prophase.sim.kernels import static_loop as kernel
+
     rank = np.ascontiguousarray(rank, np.int64)
     job_of_rank = _inverse(rank)
     # one array of 0, 1, 2 ... serves all: jobs are many, and most come in order and alone
@@ -74,26 +107,34 @@ def run_static_loop(
     alone = bool((instances == 1).all())
     first = numbers if alone else np.cumsum(instances) - instances
     placed = np.full((int(instances.sum()), 2), -1, np.int64)
-    start = np.full(len(rank), np.nan)
+    starts = kernel.Starts(np.full(len(rank), np.nan), first, placed)
 
     def run() -> None:
         shapes, shape_of = shapes_of(asks)
-        jobs_in = [shape_of, rank, job_of_rank]
-        matrices = [np.array(nodes, np.int64, order="C"), shapes]
-        policy = [score, choose_gpu, np.zeros((1, 1)) if facts is None else _grid(facts)]
-        forest = grow_forest(shape_of, shapes, len(nodes), trees, lots)
-        results = [first, placed, start]
-        from prophase.sim.kernels import static_loop as kernel
-
-        times = [np.ascontiguousarray(values, np.float64) for values in (submit_s, duration_s)]
-        rules = [kernel.STRICT if strict else kernel.SKIP, pooled, fill]
-        waiting = _waiting_lines(len(rank), len(shapes), len(nodes))
         kernel.static_loop(
-            *times, *jobs_in, *matrices, *policy, *rules, *forest, *waiting, *results
+            place.score,
+            place.choose_gpu,
+            place.rules(),
+            strict,
+            kernel.StaticJobs(
+                _read_only(submit_s), _read_only(duration_s), shape_of, rank, job_of_rank
+            ),
+            np.array(nodes, np.int64, order="C"),
+            shapes,
+            score_trees(shape_of, shapes, len(nodes), place),
+            _waiting_jobs(shape_of, len(shapes)),
+            kernel.RunningJobs(
+                np.empty(len(rank), np.float64),
+                np.empty(len(rank), np.int64),
+                np.zeros((4, len(nodes)), np.int64),
+            ),
+            starts,
         )
 
+    # what the loop alone needs is freed before the attempts are made
     run()
     node, gpu_bits = placed.T
+    start = starts.start_s
     return Attempts.single(start, start + duration_s, first, node, gpu_bits, numbers)
 
 
@@ -107,46 +148,51 @@ def rank_by(key: Floats) -> Ints:
     return rank
 
 
-def grow_forest(
-    shape_of: Ints, shapes: Ints, machines: int, trees: bool, lots: bool = False
-) -> list[Any]:
-    """Return what ``best_node`` keeps: scores, trees, the state of each shape, a change log.
+def score_trees(shape_of: Ints, shapes: Ints, nodes: int, place: PlaceSettings) -> ScoreTrees:
+    """Return empty trees of scores.
 
     The shapes that ask for most nodes get a tree each, the gangs among them a row that counts
     room, as many as fit into memory.
     """
     kinds = len(shapes)
     per_shape = np.bincount(shape_of, minlength=kinds)
-    state = np.full((kinds, 4), -1, np.int64)
-    state[:, QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
-    state[:, QUEUE_SIZE] = 0
-    width = _power_of_two(machines)
-    most = _TREE_CELLS // (2 * width) if trees and not lots else 0
+    width = _power_of_two(nodes)
+    most = _TREE_CELLS // (2 * width) if place.pure and not place.lots else 0
     # every instance of a gang asks for a node
     common = np.argsort(-per_shape * shapes[:, ASK_INSTANCES], kind="stable")
     gangs = common[shapes[common, ASK_INSTANCES] > 1][:most]
     kept = min(kinds, most)
-    tree_of = np.full((kinds, ROOM + 1), SCAN, np.int64)
-    if lots:
-        tree_of[:, TREE] = DRAW
-    tree_of[common[:kept], TREE] = np.arange(kept)
-    tree_of[gangs, ROOM_ROW] = kept + np.arange(len(gangs))
+    of_shape = np.full((kinds, TREE_COLUMNS), SCAN, np.int64)
+    if place.lots:
+        of_shape[:, TREE] = DRAW
+    of_shape[common[:kept], TREE] = np.arange(kept)
+    of_shape[gangs, ROOM_ROW] = kept + np.arange(len(gangs))
     # not filled: memory of trees that are never asked for stays untouched
     scores = np.empty((max(kept + len(gangs), 1), 2 * width))
-    return [scores, tree_of, state, np.zeros(_power_of_two(2 * machines), np.int64)]
+    log = np.zeros(_power_of_two(2 * nodes), np.int64)
+    return ScoreTrees(scores, of_shape, log, np.zeros(1, np.int64))
 
 
-def _waiting_lines(jobs: int, kinds: int, machines: int) -> list[Any]:
-    """Return the loop's own memory: queue, ends, heads of shapes, freed nodes, a stack."""
+def _waiting_jobs(shape_of: Ints, kinds: int) -> WaitingJobs:
+    """Return an empty queue with room for all jobs of each shape."""
+    per_shape = np.bincount(shape_of, minlength=kinds)
+    shapes = np.full((kinds, QUEUE_COLUMNS), -1, np.int64)
+    shapes[:, QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
+    shapes[:, QUEUE_SIZE] = 0
     width = _power_of_two(kinds)
-    return [
-        np.empty(jobs, np.int64),
-        np.empty(jobs, np.float64),
-        np.empty(jobs, np.int64),
+    return WaitingJobs(
+        np.empty(len(shape_of), np.int64),
+        shapes,
         np.full((2 * width, HEAD_COLUMNS), NOBODY, np.int64),
-        np.zeros((4, machines), np.int64),
         np.empty(2 * width.bit_length() + 2, np.int64),
-    ]
+    )
+
+
+def _read_only(times: Floats) -> Floats:
+    """Return times as the loop takes them: of the table, which nobody may change."""
+    view = np.ascontiguousarray(times, np.float64).view()
+    view.flags.writeable = False
+    return view
 
 
 def _inverse(order: Ints) -> Ints:
@@ -156,10 +202,6 @@ def _inverse(order: Ints) -> Ints:
     inverse = np.empty_like(order)
     inverse[order] = np.arange(len(order))
     return inverse
-
-
-def _grid(values: Floats) -> Floats:
-    return np.ascontiguousarray(values, np.float64)
 
 
 def _power_of_two(count: int) -> int:

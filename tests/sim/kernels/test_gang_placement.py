@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 
 from prophase.sim import signatures as s
-from prophase.sim.kernels.gang_placement import may_fit, most_on
-from prophase.sim.kernels.node_resources import fits, take
-from prophase.sim.kernels.score_trees import ROOM, ROOM_ROW, ROOM_SEEN, SCAN, TREE
+from prophase.sim.kernels.gang_placement import may_fit
+from prophase.sim.kernels.node_resources import fits, most_on, take
+from prophase.sim.kernels.score_trees import (
+    ROOM,
+    ROOM_ROW,
+    ROOM_SEEN,
+    SCAN,
+    TREE,
+    TREE_COLUMNS,
+    ScoreTrees,
+    note_change,
+)
 from prophase.sim.place.tightest_gpu import tightest_gpu
 
 GPUS = 4
@@ -58,12 +67,14 @@ def test_counts_that_are_kept_are_those_counted_anew() -> None:
     rng = np.random.default_rng(0)
     nodes, asks = drawn_nodes(rng, 40), drawn_gang(rng)
     asks[0, s.ASK_INSTANCES] = 200
-    scores, log = np.empty((1, 128)), np.zeros(128, np.int64)
-    kept = np.full((1, ROOM + 1), SCAN, np.int64)
+    kept = np.full((1, TREE_COLUMNS), SCAN, np.int64)
     kept[0, ROOM_ROW] = 0
+    trees = ScoreTrees(
+        np.empty((1, 128)), kept, np.zeros(128, np.int64), changes=np.zeros(1, np.int64)
+    )
     counts = []
     for changes in range(100):
-        found = may_fit(nodes, asks, 0, False, scores, kept, log, changes)
+        found = may_fit(nodes, asks, 0, False, trees)
         anew = sum(most_on(nodes, node, asks, 0, False) for node in range(len(nodes)))
         assert kept[0, ROOM] == anew
         assert found == (anew >= 200)
@@ -71,5 +82,5 @@ def test_counts_that_are_kept_are_those_counted_anew() -> None:
         counts.append(anew)
         node = int(rng.integers(len(nodes)))
         nodes[node] = drawn_nodes(rng, 1)[0]
-        log[changes % len(log)] = node
+        note_change(trees, node)
     assert min(counts) < 200 <= max(counts)

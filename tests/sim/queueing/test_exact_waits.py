@@ -11,7 +11,7 @@ from prophase.errors import InputError, ParameterError
 from prophase.sim.place.first_fit import first_fit
 from prophase.sim.queueing.exact_waits import exact_starts, exact_waits
 from prophase.sim.signatures import FREE_GPU, FREE_SHARE, FREE_WHOLE, GPUS
-from prophase.sim.static_loop import run_static_loop
+from prophase.sim.static_loop import PlaceSettings, run_static_loop
 
 jobs_strategy = st.lists(
     st.tuples(st.integers(0, 6), st.integers(0, 12), st.integers(1, 4)), min_size=1, max_size=40
@@ -52,7 +52,9 @@ def test_the_kernel_equals_the_heap_recursion_and_the_event_loop():
     nodes[:, [GPUS, FREE_WHOLE]] = 1
     nodes[:, [FREE_GPU, FREE_SHARE]] = 1000
     asks = np.tile([0, 0, 1, 1000, 0, 0, 1, 0], (len(submit), 1))
-    loop = run_static_loop(submit, duration, asks, np.arange(len(submit)), nodes, first_fit)
+    loop = run_static_loop(
+        submit, duration, asks, np.arange(len(submit)), nodes, PlaceSettings(first_fit)
+    )
     np.testing.assert_allclose(loop.start_s, starts, rtol=1e-12)
 
 

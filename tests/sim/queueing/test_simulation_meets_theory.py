@@ -10,7 +10,7 @@ from prophase.sim.queueing.mgc import mdc
 from prophase.sim.queueing.mmc import mmc
 from prophase.sim.queueing.priorities import JobClass, priorities
 from prophase.sim.signatures import FREE_GPU, FREE_SHARE, FREE_WHOLE, GPUS
-from prophase.sim.static_loop import run_static_loop
+from prophase.sim.static_loop import PlaceSettings, run_static_loop
 from prophase.stats import from_replications
 
 REPLICATIONS, JOBS, CUT = 20, 6_000, 600
@@ -22,7 +22,10 @@ def simulated_waits(submit, duration, servers, rank):
     nodes[:, [GPUS, FREE_WHOLE]] = 1
     nodes[:, [FREE_GPU, FREE_SHARE]] = 1000
     asks = np.broadcast_to(ONE_GPU, (submit.size, ONE_GPU.size))
-    return run_static_loop(submit, duration, asks, rank, nodes, first_fit).start_s - submit
+    return (
+        run_static_loop(submit, duration, asks, rank, nodes, PlaceSettings(first_fit)).start_s
+        - submit
+    )
 
 
 def fifo_means(rng, used, servers, constant):

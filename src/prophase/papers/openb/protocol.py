@@ -34,7 +34,7 @@ from prophase.sim.signatures import (
     Floats,
     Ints,
 )
-from prophase.sim.static_loop import run_static_loop
+from prophase.sim.static_loop import PlaceSettings, run_static_loop
 from prophase.trace.source_files import plain_name
 
 #: name -> (score, choice of a GPU)
@@ -119,10 +119,12 @@ def simulate_openb(
         asks,
         np.arange(count),
         matrix,
-        score,
-        choose_gpu=choose_gpu,
-        facts=random.prepare(asks, cluster, seed) if place == "random" else classes,
-        lots=place == "random",
+        PlaceSettings(
+            score,
+            choose_gpu,
+            random.prepare(asks, cluster, seed) if place == "random" else classes,
+            lots=place == "random",
+        ),
     )
     allocated, fragmented = np.empty(count), np.empty(count)
     capacity = float(matrix[:, FREE_GPU].sum())

@@ -30,7 +30,7 @@ from prophase.sim.signatures import (
     Floats,
     Ints,
 )
-from prophase.sim.static_loop import run_static_loop
+from prophase.sim.static_loop import PlaceSettings, run_static_loop
 
 #: cores per GPU of the default one-node cluster
 CORES_PER_GPU = 23.22
@@ -119,9 +119,7 @@ def simulate_pai(
         asks[by_time],
         in_time,
         nodes,
-        NODE_ORDERS[node_order],
-        pooled=True,
-        fill=True,
+        PlaceSettings(NODE_ORDERS[node_order], pooled=True, fill=True),
     )
     if np.isnan(starts.start_s).any():
         stuck = jobs["job_id"].iloc[by_time[np.isnan(starts.start_s)][:3]]

@@ -1,4 +1,4 @@
-"""The event loop: ends, nodes that go and come, arrivals, then a pass over the line.
+"""The dynamic loop: keys, nodes and speeds change during a replay, and jobs may start again.
 
 At one instant: attempts end; nodes are lost, drained or returned; booted nodes become ready
 and idle ones stop; jobs arrive; one pass is made; what still waits may make nodes boot.
@@ -6,314 +6,265 @@ and idle ones stop; jobs arrive; one pass is made; what still waits may make nod
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit, types
+from numba import njit
 
 from prophase.sim.attempts import FINISHED, NODE_LOST, OUT_OF_MEMORY
 from prophase.sim.kernels.dynamic.array_layout import (
-    ALARMS,
+    ARRIVED,
     ATTEMPTS,
-    COUNTS,
+    CIRCLING,
     EASY,
+    ENDED,
+    ENDS,
+    EVICTED,
     FRUITLESS,
     LOSE,
+    NEED_ATTEMPTS,
+    NEED_EVENTS,
+    NEED_ROWS,
+    NEED_SWITCHES,
+    NEEDS_ROOM,
+    NOW,
+    OUTAGES,
+    PASS_DUE,
+    REKEYED,
     RETURN,
     ROWS,
-    RULE_BOOT,
-    RULE_CLOCK,
-    RULE_ELASTIC,
-    RULE_IDLE,
-    RULE_PLAN_ON_TICK,
-    RULE_QUEUE,
-    RULE_REKEY,
-    RULE_TICK,
     RUNNING,
+    RUNNING_ROWS,
+    STALLED,
     STRICT,
     SWITCHES,
+    TICKED,
     WAITING,
+    WAITING_ROWS,
+    JobArrays,
+    NodeArrays,
+    Order,
+    OwnerArrays,
+    PlanArrays,
+    PowerArrays,
+    QueueArrays,
+    Rules,
+    RunningArrays,
+    Turn,
 )
 from prophase.sim.kernels.dynamic.node_availability import (
-    BOOTING,
-    READY,
-    STOPPED,
+    boot_wanted,
     next_idle,
-    nodes_counted_on,
-    note_power,
+    next_ready,
+    ready_and_stop,
     switch,
 )
 from prophase.sim.kernels.dynamic.running_jobs import stop_attempt
 from prophase.sim.kernels.dynamic.scheduling_pass import scheduling_pass
 from prophase.sim.kernels.dynamic.waiting_queue import join_queue
 from prophase.sim.kernels.gang_placement import ON_NODE
+from prophase.sim.kernels.score_trees import PlaceRules, Policy, ScoreTrees
 from prophase.sim.signatures import (
     ASK_INSTANCES,
     CHOICE_FUNCTION,
-    FLAG,
-    FLOAT_GRID,
-    FLOAT_LINE,
-    FREE_SHARE,
     INT,
-    INT_GRID,
-    INT_LINE,
-    JOB_KEY,
     JOB_REMAINING,
     JOB_SUBMIT,
     KEY_FUNCTION,
+    LOOP,
+    PART,
     REFRESH_FUNCTION,
     SCORE_FUNCTION,
+    FloatGrid,
+    FloatLine,
+    IntLine,
+    compiled,
 )
 
 
-@njit(cache=True)
-def _grown(rows, needed):
-    """Return a matrix with room for so many rows."""
-    if needed <= rows.shape[0]:
-        return rows
-    larger = np.zeros((max(needed, 2 * rows.shape[0]), rows.shape[1]), rows.dtype)
-    larger[: rows.shape[0]] = rows
-    return larger
+class Replay(NamedTuple):
+    """The whole state."""
+
+    jobs: JobArrays
+    owners: OwnerArrays
+    nodes: NodeArrays
+    queue: QueueArrays
+    running: RunningArrays
+    plan: PlanArrays
+    power: PowerArrays
+    trees: ScoreTrees
+    #: places ARRIVED ... and NOW ...
+    counts: IntLine
+    clock: FloatLine
+
+
+class Settings(NamedTuple):
+    """What does not change during a replay."""
+
+    place: PlaceRules
+    order_facts: FloatGrid
+    rules: Rules
+
+
+@njit(**PART)
+def _next_tick(now, origin, tick_s):
+    """Return the clock's next tick after now."""
+    passed = np.floor((now - origin) / tick_s) + 1.0
+    tick = origin + passed * tick_s
+    return tick if tick > now else origin + (passed + 1.0) * tick_s
+
+
+@njit(**PART)
+def _advance(jobs, nodes, running, power, rules, counts, clock):
+    """Move the clock to the next event; return False if there is none."""
+    count = jobs.shape_of.size
+    if counts[ARRIVED] == count and counts[RUNNING] == 0 and counts[WAITING] == 0:
+        return False
+    scales = rules.elastic_from < nodes.busy.size
+    outage_s = np.inf
+    if counts[OUTAGES] < power.outage_s.size:
+        outage_s = power.outage_s[counts[OUTAGES]]
+    upcoming = running.end_s[running.heap[0]] if counts[ENDS] > 0 else np.inf
+    if counts[ARRIVED] < count:
+        upcoming = min(upcoming, jobs.table[counts[ARRIVED], JOB_SUBMIT])
+    if scales:
+        upcoming = min(upcoming, next_ready(power))
+    if counts[WAITING] > 0:
+        upcoming = min(upcoming, outage_s)
+    if upcoming == np.inf and (counts[STALLED] or rules.tick_s == 0):
+        # only jobs that never end or can never start are left
+        return False
+    upcoming = min(upcoming, outage_s)
+    if scales:
+        upcoming = min(upcoming, next_idle(rules, nodes, power))
+    counts[TICKED] = 0
+    if rules.tick_s > 0 and counts[WAITING] > 0:
+        origin = jobs.table[0, JOB_SUBMIT] - rules.clock_s
+        tick = _next_tick(clock[NOW], origin, rules.tick_s)
+        counts[TICKED] = tick <= upcoming
+        upcoming = min(upcoming, tick)
+    clock[NOW] = upcoming
+    return True
+
+
+@njit(**PART)
+def _end_attempts(now, jobs, owners, nodes, queue, running, trees, rules, counts):
+    """End the attempts that are due; jobs that ran out of memory wait with a larger request."""
+    while counts[ENDS] > 0 and running.end_s[running.heap[0]] <= now:
+        job = running.heap[0]
+        counts[FRUITLESS] = 0
+        last = jobs.first_rung[job] + jobs.rung_of[job] + 1 == jobs.first_rung[job + 1]
+        outcome = FINISHED if last else OUT_OF_MEMORY
+        stop_attempt(job, now, outcome, jobs, owners, nodes, running, trees, rules, counts)
+        if not last:
+            jobs.rung_of[job] += 1
+            rung = jobs.first_rung[job] + jobs.rung_of[job]
+            jobs.shape_of[job] = jobs.rung_shape[rung]
+            jobs.table[job, JOB_REMAINING] = jobs.rung_work[rung]
+            join_queue(job, jobs, queue, rules, counts)
+
+
+@njit(**PART)
+def _follow_outages(now, jobs, owners, nodes, queue, running, power, trees, rules, counts):
+    """Lose, drain and return nodes; jobs on a lost node wait again."""
+    while counts[OUTAGES] < power.outage_s.size and power.outage_s[counts[OUTAGES]] <= now:
+        node, kind = power.outages[counts[OUTAGES], 0], power.outages[counts[OUTAGES], 1]
+        counts[OUTAGES] += 1
+        switch(nodes, node, kind != RETURN, trees)
+        if kind != LOSE:
+            continue
+        place = 0
+        while place < counts[RUNNING]:
+            job = running.jobs[place]
+            here, first = False, jobs.row_of[job]
+            for row in range(first, first + jobs.asks[jobs.shape_of[job], ASK_INSTANCES]):
+                here = here or running.placed[row, ON_NODE] == node
+            if not here:
+                place += 1
+                continue
+            stop_attempt(job, now, NODE_LOST, jobs, owners, nodes, running, trees, rules, counts)
+            join_queue(job, jobs, queue, rules, counts)
+
+
+@njit(**PART)
+def _lacks_room(running, plan, power, nodes, rules, counts):
+    """Say how many rows the passes of this instant may need; tell whether there are fewer."""
+    # every waiting job may start, and in a second pass once more with all that were preempted
+    again = 2 * counts[WAITING_ROWS] + counts[RUNNING_ROWS]
+    counts[NEED_ATTEMPTS] = counts[ATTEMPTS] + 2 * counts[WAITING] + counts[RUNNING] + 1
+    counts[NEED_ROWS] = counts[ROWS] + again + plan.planned.shape[0]
+    counts[NEED_EVENTS] = 0
+    if rules.queue >= EASY:
+        counts[NEED_EVENTS] = 2 * (again + plan.planned.shape[0])
+    counts[NEED_SWITCHES] = 0
+    if rules.elastic_from < nodes.busy.size:
+        counts[NEED_SWITCHES] = counts[SWITCHES] + 2 * nodes.busy.size
+    return (
+        counts[NEED_ATTEMPTS] > running.times.shape[0]
+        or counts[NEED_ROWS] > running.placed.shape[0]
+        or counts[NEED_EVENTS] > plan.times.size
+        or counts[NEED_SWITCHES] > power.switch_s.size
+    )
 
 
 @njit(
-    types.Tuple((INT_GRID, FLOAT_GRID, INT_GRID, FLOAT_GRID, INT_GRID, INT))(
-        FLOAT_GRID,
-        INT_LINE,
-        INT_LINE,
-        INT_LINE,
-        FLOAT_LINE,
-        INT_GRID,
-        FLOAT_GRID,
-        INT_GRID,
-        FLOAT_LINE,
-        INT_GRID,
-        INT_GRID,
-        KEY_FUNCTION,
-        REFRESH_FUNCTION,
-        FLOAT_GRID,
+    INT(
         SCORE_FUNCTION,
         CHOICE_FUNCTION,
-        FLOAT_GRID,
-        FLAG,
-        FLOAT_GRID,
-        FLOAT_GRID,
-        INT,
-        FLOAT_LINE,
-        INT_GRID,
-        FLOAT_LINE,
-        FLOAT_GRID,
-        INT_GRID,
-        INT_GRID,
-        INT_LINE,
+        KEY_FUNCTION,
+        REFRESH_FUNCTION,
+        compiled(Settings),
+        compiled(Replay),
     ),
-    cache=True,
+    **LOOP,
 )
-def dynamic_loop(
-    jobs,
-    shape_of,
-    first_rung,
-    rung_shape,
-    rung_work,
-    quota_of,
-    owners,
-    quotas,
-    whole,
-    nodes,
-    asks,
-    key,
-    refresh,
-    order_facts,
-    score,
-    choose_gpu,
-    facts,
-    fill,
-    speeds,
-    pairs,
-    slots,
-    outage_times,
-    outages,
-    rules,
-    scores,
-    winners,
-    shapes,
-    log,
-):
-    """Replay jobs in order of submission; return the attempts' record and the nodes' switches.
-
-    ``first_rung`` has one entry more than there are jobs; the rungs of a job are the requests
-    it climbs: each but the last ends, after its work, out of memory.
-    """
-    count, machines = jobs.shape[0], nodes.shape[0]
-    counts = np.zeros(COUNTS, np.int64)
-    record = np.zeros((count + 1, 4), np.int64)
-    times = np.zeros((count + 1, 3), np.float64)
-    most = 1
-    for shape in range(asks.shape[0]):
-        most = max(most, asks[shape, ASK_INSTANCES])
-    placed = np.full((count + most, 2), -1, np.int64)
-    rung_of, row_of = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    attempt_of = np.zeros(count, np.int64)
-    runners, runner_spot = np.zeros(count, np.int64), np.full(count, -1, np.int64)
-    due, heap, spot = np.zeros(count), np.zeros(count, np.int64), np.full(count, -1, np.int64)
-    line, keys = np.zeros(count, np.int64), jobs[:, JOB_KEY].copy()
-    victims, reserving = np.zeros(2 * count, np.int64), np.zeros(count + 1, np.int64)
-    queued = np.zeros(asks.shape[0], np.int64)
-    failed_at = np.full(asks.shape[0], -1, np.int64)
-    unmoved_at = np.full(asks.shape[0], -1, np.int64)
-    user_seen = np.zeros(owners.shape[0], np.int64)
-    plans = rules[RULE_QUEUE] >= EASY
-    scratch, low = np.empty_like(nodes), np.empty_like(nodes)
-    sweep, seen = np.empty_like(nodes), np.empty_like(nodes)
-    plan_times, plan_events = np.zeros((1, 1)), np.zeros((1, 4), np.int64)
-    planned = np.zeros((most, 2), np.int64)
-    tenants = np.full((machines, (nodes.shape[1] - FREE_SHARE) * slots), -1, np.int64)
-    busy, idle_since = np.zeros(machines, np.int64), np.zeros(machines)
-    reasons_off, elastic = np.zeros(machines, np.int64), np.full(machines, READY)
-    ready_at, wanted_nodes = np.full(machines, np.inf), np.zeros(machines, np.bool_)
-    power_times, power = np.zeros((1, 1)), np.zeros((1, 2), np.int64)
-    scales = rules[RULE_ELASTIC] < machines
-    origin = jobs[0, JOB_SUBMIT] - rules[RULE_CLOCK]
-    for node in range(int(rules[RULE_ELASTIC]), machines):
-        elastic[node] = STOPPED
-        switch(nodes, node, reasons_off, True, log, counts)
-    arrived = outage = 0
-    rekeyed = -1.0
-    now = jobs[0, JOB_SUBMIT]
-    stalled = circling = False
-    while arrived < count or counts[RUNNING] > 0 or counts[WAITING] > 0:
-        upcoming = due[heap[0]] if counts[ALARMS] > 0 else np.inf
-        if arrived < count:
-            upcoming = min(upcoming, jobs[arrived, JOB_SUBMIT])
-        if scales:
-            upcoming = min(upcoming, ready_at.min())
-        if counts[WAITING] > 0 and outage < outage_times.size:
-            upcoming = min(upcoming, outage_times[outage])
-        if upcoming == np.inf and (stalled or rules[RULE_TICK] == 0):
-            # only jobs that never end or can never start are left
-            break
-        if outage < outage_times.size:
-            upcoming = min(upcoming, outage_times[outage])
-        if scales:
-            upcoming = min(upcoming, next_idle(rules, nodes, elastic, busy, idle_since))
-        ticks = False
-        if rules[RULE_TICK] > 0 and counts[WAITING] > 0:
-            passed = np.floor((now - origin) / rules[RULE_TICK]) + 1.0
-            tick = origin + passed * rules[RULE_TICK]
-            if tick <= now:
-                tick = origin + (passed + 1.0) * rules[RULE_TICK]
-            ticks = tick <= upcoming
-            upcoming = min(upcoming, tick)
-        now = upcoming
-
-        while counts[ALARMS] > 0 and due[heap[0]] <= now:
-            job = heap[0]
-            counts[FRUITLESS] = 0
-            last = first_rung[job] + rung_of[job] + 1 == first_rung[job + 1]
-            outcome = FINISHED if last else OUT_OF_MEMORY
-            stop_attempt(
-                job, now, outcome, jobs, shape_of, row_of, attempt_of, owners, quotas, quota_of,
-                whole, nodes, asks, placed, record, times, runners, runner_spot, tenants, slots,
-                busy, idle_since, rules, speeds, pairs, due, heap, spot, log, counts,
-            )  # fmt: skip
-            if not last:
-                rung_of[job] += 1
-                rung = first_rung[job] + rung_of[job]
-                shape_of[job] = rung_shape[rung]
-                jobs[job, JOB_REMAINING] = rung_work[rung]
-                join_queue(line, keys, rules, queued, shape_of, job, counts)
-        while outage < outage_times.size and outage_times[outage] <= now:
-            node, kind = outages[outage, 0], outages[outage, 1]
-            switch(nodes, node, reasons_off, kind != RETURN, log, counts)
-            if kind == LOSE:
-                place = 0
-                while place < counts[RUNNING]:
-                    job = runners[place]
-                    here = False
-                    for row in range(row_of[job], row_of[job] + asks[shape_of[job], ASK_INSTANCES]):
-                        here = here or placed[row, ON_NODE] == node
-                    if not here:
-                        place += 1
-                        continue
-                    stop_attempt(
-                        job, now, NODE_LOST, jobs, shape_of, row_of, attempt_of, owners, quotas,
-                        quota_of, whole, nodes, asks, placed, record, times, runners, runner_spot,
-                        tenants, slots, busy, idle_since, rules, speeds, pairs, due, heap, spot,
-                        log, counts,
-                    )  # fmt: skip
-                    join_queue(line, keys, rules, queued, shape_of, job, counts)
-            outage += 1
-        if scales:
-            power = _grown(power, counts[SWITCHES] + 2 * machines)
-            power_times = _grown(power_times, counts[SWITCHES] + 2 * machines)
-            for node in range(int(rules[RULE_ELASTIC]), machines):
-                if elastic[node] == BOOTING and ready_at[node] <= now:
-                    elastic[node], ready_at[node], idle_since[node] = READY, np.inf, now
-                    switch(nodes, node, reasons_off, False, log, counts)
-                idle = elastic[node] == READY and busy[node] == 0
-                if idle and idle_since[node] + rules[RULE_IDLE] <= now:
-                    elastic[node] = STOPPED
-                    switch(nodes, node, reasons_off, True, log, counts)
-                    note_power(power_times, power, counts, now, node, 0)
-        while arrived < count and jobs[arrived, JOB_SUBMIT] <= now:
-            join_queue(line, keys, rules, queued, shape_of, arrived, counts)
-            counts[FRUITLESS] = 0
-            arrived += 1
-
+def dynamic_loop(score, choose_gpu, key, refresh, settings, replay):
+    """Replay jobs in order of submission until the end, or until arrays have to grow."""
+    policy = Policy(score, choose_gpu, settings.place)
+    order, rules = Order(key, refresh, settings.order_facts), settings.rules
+    jobs, owners, nodes, queue = replay.jobs, replay.owners, replay.nodes, replay.queue
+    running, plan, power, trees = replay.running, replay.plan, replay.power, replay.trees
+    counts, clock = replay.counts, replay.clock
+    scales = rules.elastic_from < nodes.busy.size
+    while True:
+        if not counts[PASS_DUE]:
+            if not _advance(jobs, nodes, running, power, rules, counts, clock):
+                return ENDED
+            now = clock[NOW]
+            _end_attempts(now, jobs, owners, nodes, queue, running, trees, rules, counts)
+            _follow_outages(now, jobs, owners, nodes, queue, running, power, trees, rules, counts)
+            if scales:
+                ready_and_stop(now, nodes, power, trees, rules, counts)
+            while (
+                counts[ARRIVED] < jobs.shape_of.size
+                and jobs.table[counts[ARRIVED], JOB_SUBMIT] <= now
+            ):
+                join_queue(counts[ARRIVED], jobs, queue, rules, counts)
+                counts[FRUITLESS] = 0
+                counts[ARRIVED] += 1
+            counts[PASS_DUE] = 1
+        if _lacks_room(running, plan, power, nodes, rules, counts):
+            return NEEDS_ROOM
+        counts[PASS_DUE] = 0
+        now = clock[NOW]
         if counts[WAITING] > 0:
-            queue_rule = int(rules[RULE_QUEUE])
-            if rules[RULE_PLAN_ON_TICK] != 0 and not ticks:
-                queue_rule = STRICT
+            queue_rule = STRICT if rules.plan_on_tick and not counts[TICKED] else rules.queue
             fresh = True
-            if rules[RULE_REKEY] > 0:
-                looks = np.floor((now - origin) / rules[RULE_REKEY])
-                fresh, rekeyed = looks > rekeyed, looks
-            turns, evicted = 0, 1
-            stalled = queue_rule == int(rules[RULE_QUEUE])
+            if rules.rekey_s > 0:
+                origin = jobs.table[0, JOB_SUBMIT] - rules.clock_s
+                evaluations = np.floor((now - origin) / rules.rekey_s)
+                fresh, clock[REKEYED] = evaluations > clock[REKEYED], evaluations
+            started, turns, evicted = 0, 0, 1
             while turns < 2 and evicted > 0:
-                rows = 0
-                for shape in range(asks.shape[0]):
-                    rows += queued[shape] * asks[shape, ASK_INSTANCES]
-                needed = counts[ATTEMPTS] + counts[WAITING] + 1
-                record, times = _grown(record, needed), _grown(times, needed)
-                placed = _grown(placed, counts[ROWS] + rows + most)
-                if plans:
-                    busy_rows = busy.sum()
-                    size = busy_rows + 2 * rows + 2 * most
-                    plan_times = _grown(plan_times, size)
-                    plan_events = _grown(plan_events, size)
-                started, evicted = scheduling_pass(
-                    now, queue_rule, turns == 0, fresh, key, refresh, order_facts, score,
-                    choose_gpu, facts, fill, jobs, shape_of, rung_of, row_of, attempt_of, owners,
-                    quotas, quota_of, whole, nodes, scratch, sweep, seen, low, asks, placed,
-                    record, times, runners, runner_spot, tenants, slots, busy, idle_since, rules,
-                    speeds, pairs, due, heap, spot, line, keys, scores, winners, shapes, log,
-                    failed_at, unmoved_at, queued, user_seen, victims, plan_times[:, 0],
-                    plan_events, planned, reserving, counts,
+                turn = Turn(now, queue_rule, rules.preempt and turns == 0, fresh)
+                started += scheduling_pass(
+                    turn, policy, order, rules, jobs, owners, nodes, queue, running, plan, trees,
+                    counts,
                 )  # fmt: skip
-                stalled = stalled and started == 0
+                evicted = counts[EVICTED]
                 turns += 1
+            counts[STALLED] = started == 0 and queue_rule == rules.queue
         if scales:
-            nodes_counted_on(
-                rules, nodes, scratch, asks, shape_of, quotas, quota_of, line, counts, elastic,
-                reasons_off, wanted_nodes,
-            )  # fmt: skip
-            for node in range(int(rules[RULE_ELASTIC]), machines):
-                if wanted_nodes[node] and elastic[node] == STOPPED:
-                    elastic[node], ready_at[node] = BOOTING, now + rules[RULE_BOOT]
-                    note_power(power_times, power, counts, now, node, 1)
-                elif wanted_nodes[node]:
-                    # or nodes for a gang would stop one by one while others boot
-                    idle_since[node] = np.inf
-                elif idle_since[node] == np.inf:
-                    idle_since[node] = now
+            boot_wanted(now, jobs, owners, nodes, queue, plan, power, rules, counts)
         if counts[FRUITLESS] > 1000 + 100 * (counts[RUNNING] + counts[WAITING]):
-            circling = True
-            break
-    switches = counts[SWITCHES]
-    return (
-        record[: counts[ATTEMPTS]].copy(),
-        times[: counts[ATTEMPTS]].copy(),
-        placed[: counts[ROWS]].copy(),
-        power_times[:switches].copy(),
-        power[:switches].copy(),
-        -1 if circling else counts[WAITING],
-    )
+            return CIRCLING

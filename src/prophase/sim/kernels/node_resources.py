@@ -27,8 +27,19 @@ from prophase.sim.signatures import (
     HELD,
     INT,
     INT_GRID,
+    PART,
+    STEP,
     Ints,
 )
+
+
+@njit(FLAG(INT_GRID, INT, INT_GRID, INT), **STEP)
+def _admits(nodes: Ints, node: int, asks: Ints, shape: int) -> bool:
+    """Tell whether the node has the features and the GPU type that the shape asks for."""
+    if asks[shape, ASK_FEATURES] & ~nodes[node, FEATURES]:
+        return False
+    types_asked = asks[shape, ASK_TYPES]
+    return types_asked == 0 or (types_asked >> nodes[node, GPU_TYPE]) & 1 == 1
 
 
 @njit(FLAG(INT_GRID, INT, INT_GRID, INT, FLAG), cache=True)
@@ -39,16 +50,11 @@ def fits(nodes: Ints, node: int, asks: Ints, shape: int, pooled: bool) -> bool:
         or nodes[node, FREE_MEMORY] < asks[shape, ASK_MEMORY]
     ):
         return False
-    if asks[shape, ASK_FEATURES] & ~nodes[node, FEATURES]:
+    if not _admits(nodes, node, asks, shape):
         return False
     gpus, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
     if gpus == 0:
-        return (
-            asks[shape, ASK_TYPES] == 0
-            or (asks[shape, ASK_TYPES] >> nodes[node, GPU_TYPE]) & 1 == 1
-        )
-    if asks[shape, ASK_TYPES] != 0 and (asks[shape, ASK_TYPES] >> nodes[node, GPU_TYPE]) & 1 == 0:
-        return False
+        return True
     if nodes[node, FREE_GPU] < gpus * milli:
         return False
     if pooled:
@@ -140,21 +146,31 @@ def give_back(nodes: Ints, node: int, asks: Ints, shape: int, bits: int) -> None
         gpu += 1
 
 
-@njit(INT(INT_GRID, INT, INT_GRID, INT), cache=True)
-def room(nodes: Ints, node: int, asks: Ints, shape: int) -> int:
-    """Return how many instances of the shape could start on the node now."""
-    if nodes[node, FREE_MEMORY] < 0 or asks[shape, ASK_FEATURES] & ~nodes[node, FEATURES]:
-        return 0
-    if asks[shape, ASK_TYPES] != 0 and (asks[shape, ASK_TYPES] >> nodes[node, GPU_TYPE]) & 1 == 0:
+@njit(**PART)
+def _room_beside_gpus(nodes: Ints, node: int, asks: Ints, shape: int) -> int:
+    """Return how many instances of the shape the node's CPU and memory could take."""
+    if not _admits(nodes, node, asks, shape):
         return 0
     most = asks[shape, ASK_INSTANCES]
     if asks[shape, ASK_CPU] > 0:
         most = min(most, nodes[node, FREE_CPU] // asks[shape, ASK_CPU])
     if asks[shape, ASK_MEMORY] > 0:
         most = min(most, nodes[node, FREE_MEMORY] // asks[shape, ASK_MEMORY])
+    return max(most, 0)
+
+
+@njit(INT(INT_GRID, INT, INT_GRID, INT), cache=True)
+def room(nodes: Ints, node: int, asks: Ints, shape: int) -> int:
+    """Return how many instances of the shape could start on the node now.
+
+    Instances that share several GPUs count with GPUs of their own, so there may be room for more.
+    """
+    if nodes[node, FREE_MEMORY] < 0:
+        return 0
+    most = _room_beside_gpus(nodes, node, asks, shape)
     gpus, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
-    if gpus == 0 or most <= 0:
-        return max(most, 0)
+    if gpus == 0 or most == 0:
+        return most
     if milli == 1000:
         return min(most, nodes[node, FREE_WHOLE] // gpus)
     slots = 0
@@ -165,3 +181,28 @@ def room(nodes: Ints, node: int, asks: Ints, shape: int) -> int:
         elif nodes[node, FREE_SHARE + gpu] >= milli:
             slots += 1
     return min(most, slots // gpus)
+
+
+@njit(**PART)
+def most_on(nodes: Ints, node: int, asks: Ints, shape: int, pooled: bool) -> int:
+    """Return how many instances of the shape the node could hold now, never too few."""
+    most = _room_beside_gpus(nodes, node, asks, shape)
+    gpus, milli = asks[shape, ASK_GPUS], asks[shape, ASK_MILLI]
+    if most == 0 or gpus * milli <= 0:
+        return most
+    if pooled:
+        return min(most, nodes[node, FREE_GPU] // (gpus * milli))
+    if milli == 1000:
+        return min(most, nodes[node, FREE_WHOLE] // gpus)
+    shares = 0
+    for gpu in range(nodes[node, GPUS]):
+        shares += max(0, nodes[node, FREE_SHARE + gpu]) // milli
+    return min(most, shares // gpus)
+
+
+@njit(**PART)
+def copy_nodes(nodes: Ints, copy: Ints) -> None:
+    """Copy the node matrix, without memory of its own for overlaps as slices would have."""
+    for node in range(nodes.shape[0]):
+        for column in range(nodes.shape[1]):
+            copy[node, column] = nodes[node, column]

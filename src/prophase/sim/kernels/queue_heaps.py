@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from numba import njit, types
 
 from prophase.sim.kernels.gang_placement import may_fit
 from prophase.sim.kernels.node_resources import fits
-from prophase.sim.kernels.score_trees import BLOCKED_AT, QUEUE_FIRST, QUEUE_SIZE
+from prophase.sim.kernels.score_trees import ScoreTrees
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,
     ASK_MEMORY,
     ASK_MILLI,
     FLAG,
-    FLOAT_GRID,
-    FLOAT_LINE,
     FREE_CPU,
     FREE_GPU,
     FREE_MEMORY,
     INT,
     INT_GRID,
-    INT_LINE,
+    PART,
     STEP,
     Floats,
+    IntGrid,
+    IntLine,
     Ints,
+    compiled,
 )
 
+#: columns of the shapes' queues: where a shape's heap begins and how long it is, and the pass in
+#: which the shape was last found not to fit
+QUEUE_FIRST, QUEUE_SIZE, BLOCKED_AT = range(3)
+QUEUE_COLUMNS = 3
 
-@njit(types.void(INT_LINE, INT_GRID, INT, INT), **STEP)
+
+class WaitingJobs(NamedTuple):
+    """The queue: a heap of ranks per shape, and a tree over the shapes' first jobs."""
+
+    ranks: IntLine
+    #: one row per shape
+    shapes: IntGrid
+    heads: IntGrid
+    #: room for a search of the tree
+    stack: IntLine
+
+
+WAITING_JOBS = compiled(WaitingJobs)
+
+
+@njit(**PART)
 def enqueue(queue: Ints, shapes: Ints, shape: int, rank: int) -> None:
     """Add a job to the heap of its shape."""
     first, place = shapes[shape, QUEUE_FIRST], shapes[shape, QUEUE_SIZE]
@@ -38,7 +60,7 @@ def enqueue(queue: Ints, shapes: Ints, shape: int, rank: int) -> None:
     queue[first + place] = rank
 
 
-@njit(types.void(INT_LINE, INT_GRID, INT), **STEP)
+@njit(**PART)
 def dequeue(queue: Ints, shapes: Ints, shape: int) -> None:
     """Remove the first job from the heap of a shape."""
     first, size = shapes[shape, QUEUE_FIRST], shapes[shape, QUEUE_SIZE] - 1
@@ -55,7 +77,7 @@ def dequeue(queue: Ints, shapes: Ints, shape: int) -> None:
     queue[first + place] = last
 
 
-@njit(INT(FLOAT_LINE, INT_LINE, INT, types.float64, INT), **STEP)
+@njit(**PART)
 def push_end(times: Floats, jobs: Ints, size: int, time: float, job: int) -> int:
     """Add a completion to the heap ordered by (time, job); return its new size."""
     place = size
@@ -69,7 +91,7 @@ def push_end(times: Floats, jobs: Ints, size: int, time: float, job: int) -> int
     return size + 1
 
 
-@njit(INT(FLOAT_LINE, INT_LINE, INT), **STEP)
+@njit(**PART)
 def pop_end(times: Floats, jobs: Ints, size: int) -> int:
     """Remove the earliest completion; return the heap's new size."""
     size -= 1
@@ -126,7 +148,7 @@ def set_head(heads: Ints, asks: Ints, shape: int, rank: int, is_new: bool) -> No
                 changed = True
 
 
-@njit(INT(INT_GRID, INT), **STEP)
+@njit(**PART)
 def first_head(heads: Ints, column: int) -> int:
     """Return the shape whose first job has the smallest rank in a column, or -1."""
     rank, place, width = heads[1, column], 1, heads.shape[0] // 2
@@ -139,30 +161,21 @@ def first_head(heads: Ints, column: int) -> int:
     return place - width
 
 
-@njit(
-    INT(
-        INT_GRID,
-        INT_GRID,
-        INT,
-        INT_GRID,
-        FLAG,
-        FLOAT_GRID,
-        INT_GRID,
-        INT_GRID,
-        INT_LINE,
-        INT,
-        INT,
-        INT_LINE,
-    ),
-    **STEP,
-)
+@njit(**PART)
 def first_that_fits(
-    heads, nodes, node, asks, pooled, scores, tree_of, shapes, log, changes, passes, stack
-):
+    waiting: WaitingJobs,
+    nodes: Ints,
+    node: int,
+    asks: Ints,
+    pooled: bool,
+    trees: ScoreTrees,
+    passes: int,
+) -> int:
     """Return the shape of the first waiting job that fits on a node and did not fail yet.
 
     Gangs that find no room for all of their instances are marked as failed on the way.
     """
+    heads, shapes, stack = waiting.heads, waiting.shapes, waiting.stack
     free_gpu, free_cpu = nodes[node, FREE_GPU], nodes[node, FREE_CPU]
     free_memory, width = nodes[node, FREE_MEMORY], heads.shape[0] // 2
     chosen, smallest = -1, NOBODY
@@ -186,7 +199,7 @@ def first_that_fits(
             continue
         shape = place - width
         if shapes[shape, BLOCKED_AT] != passes and fits(nodes, node, asks, shape, pooled):
-            if may_fit(nodes, asks, shape, pooled, scores, tree_of, log, changes):
+            if may_fit(nodes, asks, shape, pooled, trees):
                 chosen, smallest = shape, heads[place, HEAD_RANK]
             else:
                 shapes[shape, BLOCKED_AT] = passes

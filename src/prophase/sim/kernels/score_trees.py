@@ -6,41 +6,87 @@ rare for a tree of their own look at every node; policies that draw lots draw no
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit, types
 
 from prophase.sim.kernels.node_resources import fits
 from prophase.sim.signatures import (
-    FLAG,
+    CHOICE_FUNCTION,
     FLOAT_GRID,
     INT,
     INT_GRID,
-    INT_LINE,
     SCORE_FUNCTION,
     STEP,
+    Flag,
+    FloatGrid,
+    IntGrid,
+    IntLine,
+    compiled,
 )
 
-#: columns of the shape state: its queue (where it begins, how long it is), the pass in which
-#: it was last found not to fit, and how much of the change log its tree has seen
-QUEUE_FIRST, QUEUE_SIZE, BLOCKED_AT, SEEN = range(4)
-#: columns of the table of trees: a shape's tree, the row of scores that counts how many
-#: instances each node has room for, how much of the change log that row has seen, and its sum
-TREE, ROOM_ROW, ROOM_SEEN, ROOM = range(4)
+#: columns of the table of trees: a shape's tree and how much of the change log it has seen; the
+#: row of scores that counts how many instances each node has room for, how much of the change
+#: log that row has seen, and its sum
+TREE, SEEN, ROOM_ROW, ROOM_SEEN, ROOM = range(5)
+TREE_COLUMNS = 5
 #: in place of a tree's or row's number: look at every node, or draw nodes by lot
 SCAN, DRAW = -1, -2
 #: draws before all nodes are looked at after all; more would only help the fullest cluster
 _DRAWS = 64
 
 
-@njit(
-    types.void(SCORE_FUNCTION, INT_GRID, INT_GRID, INT, INT, FLOAT_GRID, FLAG, FLOAT_GRID, INT),
-    **STEP,
-)
-def _rate(score, nodes, asks, shape, node, facts, pooled, scores, tree):
+class ScoreTrees(NamedTuple):
+    """Scores of nodes by shape, and the nodes that changed since they were rated."""
+
+    scores: FloatGrid
+    #: one row per shape
+    of_shape: IntGrid
+    #: the last nodes that changed, a power of two of places, and how many changed so far
+    log: IntLine
+    changes: IntLine
+
+
+class PlaceRules(NamedTuple):
+    """A place policy without its functions."""
+
+    facts: FloatGrid
+    #: may a fraction straddle two GPUs of a node?
+    pooled: Flag
+    #: does a gang pack a node full before the next one is taken?
+    fill: Flag
+
+
+TREES, PLACE_RULES = compiled(ScoreTrees), compiled(PlaceRules)
+
+
+class Policy(NamedTuple):
+    """A place policy as the steps of a loop take it."""
+
+    score: Any
+    choose_gpu: Any
+    rules: PlaceRules
+
+
+#: made inside compiled code: numba does not take functions within a tuple from outside
+POLICY = types.NamedTuple([SCORE_FUNCTION, CHOICE_FUNCTION, PLACE_RULES], Policy)
+
+
+@njit(types.void(TREES, INT), **STEP)
+def note_change(trees: ScoreTrees, node: int) -> None:
+    """Write down that a node changed."""
+    changes = trees.changes[0]
+    trees.log[changes & (trees.log.size - 1)] = node
+    trees.changes[0] = changes + 1
+
+
+@njit(types.void(POLICY, INT_GRID, INT, INT_GRID, INT, FLOAT_GRID, INT), **STEP)
+def _rate(policy, nodes, node, asks, shape, scores, tree):
     """Rate one node for a shape again and let the higher score of each pair rise to the root."""
     mine = -np.inf
-    if fits(nodes, node, asks, shape, pooled):
-        mine = score(nodes, node, asks, shape, facts)
+    if fits(nodes, node, asks, shape, policy.rules.pooled):
+        mine = policy.score(nodes, node, asks, shape, policy.rules.facts)
     place = scores.shape[1] // 2 + node
     while place >= 1 and scores[tree, place] != mine:
         scores[tree, place] = mine
@@ -48,11 +94,8 @@ def _rate(score, nodes, asks, shape, node, facts, pooled, scores, tree):
         place >>= 1
 
 
-@njit(
-    types.void(SCORE_FUNCTION, INT_GRID, INT_GRID, INT, FLOAT_GRID, FLAG, FLOAT_GRID, INT),
-    **STEP,
-)
-def _rate_all(score, nodes, asks, shape, facts, pooled, scores, tree):
+@njit(types.void(POLICY, INT_GRID, INT_GRID, INT, FLOAT_GRID, INT), **STEP)
+def _rate_all(policy, nodes, asks, shape, scores, tree):
     """Rate every node for a shape and build its tree from the leaves."""
     width = scores.shape[1] // 2
     # place 0 is nobody's, but stands beside the root
@@ -60,65 +103,50 @@ def _rate_all(score, nodes, asks, shape, facts, pooled, scores, tree):
     scores[tree, width + nodes.shape[0] :] = -np.inf
     for node in range(nodes.shape[0]):
         scores[tree, width + node] = -np.inf
-        if fits(nodes, node, asks, shape, pooled):
-            scores[tree, width + node] = score(nodes, node, asks, shape, facts)
+        if fits(nodes, node, asks, shape, policy.rules.pooled):
+            scores[tree, width + node] = policy.score(nodes, node, asks, shape, policy.rules.facts)
     for place in range(width - 1, 0, -1):
         scores[tree, place] = max(scores[tree, 2 * place], scores[tree, 2 * place + 1])
 
 
-@njit(INT(SCORE_FUNCTION, INT_GRID, INT_GRID, INT, FLOAT_GRID, FLAG), **STEP)
-def _scan(score, nodes, asks, shape, facts, pooled):
-    """Look at every node."""
+@njit(INT(POLICY, INT_GRID, INT_GRID, INT), **STEP)
+def scan(policy, nodes, asks, shape):
+    """Look at every node; return the one with the highest score on which the shape fits, or -1."""
     chosen, highest = -1, -np.inf
     for node in range(nodes.shape[0]):
-        if fits(nodes, node, asks, shape, pooled):
-            mine = score(nodes, node, asks, shape, facts)
+        if fits(nodes, node, asks, shape, policy.rules.pooled):
+            mine = policy.score(nodes, node, asks, shape, policy.rules.facts)
             if chosen < 0 or mine > highest:
                 chosen, highest = node, mine
     return chosen
 
 
-@njit(INT(SCORE_FUNCTION, INT_GRID, INT_GRID, INT, FLOAT_GRID, FLAG), **STEP)
-def _draw(score, nodes, asks, shape, facts, pooled):
+@njit(INT(POLICY, INT_GRID, INT_GRID, INT), **STEP)
+def _draw(policy, nodes, asks, shape):
     """Draw nodes until one fits, every node as likely; the score is the lot, from 0 to 1."""
     for _ in range(_DRAWS):
-        node = int(score(nodes, 0, asks, shape, facts) * nodes.shape[0])
-        if fits(nodes, node, asks, shape, pooled):
+        node = int(policy.score(nodes, 0, asks, shape, policy.rules.facts) * nodes.shape[0])
+        if fits(nodes, node, asks, shape, policy.rules.pooled):
             return node
-    return _scan(score, nodes, asks, shape, facts, pooled)
+    return scan(policy, nodes, asks, shape)
 
 
-@njit(
-    INT(
-        SCORE_FUNCTION,
-        INT_GRID,
-        INT_GRID,
-        INT,
-        FLOAT_GRID,
-        FLAG,
-        FLOAT_GRID,
-        INT_GRID,
-        INT_GRID,
-        INT_LINE,
-        INT,
-    ),
-    **STEP,
-)
-def best_node(score, nodes, asks, shape, facts, pooled, scores, tree_of, shapes, log, changes):
+@njit(INT(POLICY, INT_GRID, INT_GRID, INT, TREES), **STEP)
+def best_node(policy, nodes, asks, shape, trees):
     """Return the node with the highest score on which the shape fits, or -1."""
-    tree = tree_of[shape, TREE]
+    tree, scores = trees.of_shape[shape, TREE], trees.scores
     if tree == DRAW:
-        return _draw(score, nodes, asks, shape, facts, pooled)
+        return _draw(policy, nodes, asks, shape)
     if tree == SCAN:
-        return _scan(score, nodes, asks, shape, facts, pooled)
-    seen = shapes[shape, SEEN]
+        return scan(policy, nodes, asks, shape)
+    seen, changes = trees.of_shape[shape, SEEN], trees.changes[0]
     if seen < 0 or (changes - seen) * 4 > nodes.shape[0]:
-        _rate_all(score, nodes, asks, shape, facts, pooled, scores, tree)
+        _rate_all(policy, nodes, asks, shape, scores, tree)
     else:
         for change in range(seen, changes):
-            node = log[change & (log.size - 1)]
-            _rate(score, nodes, asks, shape, node, facts, pooled, scores, tree)
-    shapes[shape, SEEN] = changes
+            node = trees.log[change & (trees.log.size - 1)]
+            _rate(policy, nodes, node, asks, shape, scores, tree)
+    trees.of_shape[shape, SEEN] = changes
     highest = scores[tree, 1]
     if highest == -np.inf:
         return -1

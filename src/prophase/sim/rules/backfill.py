@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
-from prophase.sim.kernels.dynamic import array_layout as r
+from prophase.sim.kernels.dynamic.array_layout import Rules
 from prophase.sim.rules.parsing import at_least
 
 
@@ -53,15 +53,15 @@ class Backfill:
         """Tell whether there are limits to a plan of more than one reservation."""
         return self != replace(self, depth=inf, window_s=inf, whole_nodes=False, resolution_s=0.0)
 
-    def rules(self) -> dict[int, float]:
-        """Return the numbers the loop is set by."""
-        return {
-            r.RULE_CLOCK: self.clock_s,
-            r.RULE_TICK: self.every_s,
-            r.RULE_PLAN_ON_TICK: float(self.every_s > 0),
-            r.RULE_DEPTH: self.depth,
-            r.RULE_PER_USER: self.per_user,
-            r.RULE_WINDOW: self.window_s,
-            r.RULE_WHOLE_NODES: float(self.whole_nodes),
-            r.RULE_RESOLUTION: self.resolution_s,
-        }
+    def add_to(self, rules: Rules) -> Rules:
+        """Return the loop's rules with this one."""
+        return rules._replace(
+            clock_s=self.clock_s,
+            tick_s=self.every_s,
+            plan_on_tick=self.every_s > 0,
+            depth=self.depth,
+            per_user=self.per_user,
+            window_s=self.window_s,
+            whole_nodes=self.whole_nodes,
+            resolution_s=self.resolution_s,
+        )

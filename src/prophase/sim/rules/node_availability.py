@@ -10,8 +10,7 @@ import pandas as pd
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim.cluster import Cluster
-from prophase.sim.kernels.dynamic import array_layout as r
-from prophase.sim.kernels.dynamic.array_layout import DRAIN, LOSE, RETURN
+from prophase.sim.kernels.dynamic.array_layout import DRAIN, LOSE, RETURN, Rules
 from prophase.sim.rules.parsing import at_least
 from prophase.sim.signatures import Floats, Ints
 
@@ -177,10 +176,10 @@ class Autoscaler:
             )
         return ceiling
 
-    def rules(self) -> dict[int, float]:
-        """Return the numbers the loop is set by."""
-        return {
-            r.RULE_ELASTIC: float(self.floor),
-            r.RULE_BOOT: self.boot_s,
-            r.RULE_IDLE: self.idle_s,
-        }
+    def add_to(self, rules: Rules) -> Rules:
+        """Return the loop's rules with this one."""
+        return rules._replace(
+            elastic_from=self.floor,
+            boot_s=self.boot_s,
+            idle_s=self.idle_s,
+        )

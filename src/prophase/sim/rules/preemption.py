@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prophase.sim.kernels.dynamic import array_layout as r
+from prophase.sim.kernels.dynamic.array_layout import Rules
 from prophase.sim.rules.parsing import at_least
 
 
@@ -37,12 +37,12 @@ class Preemption:
         at_least("preempt min_run_s", self.min_run_s, 0)
         at_least("preempt every_s", self.every_s, 0)
 
-    def rules(self) -> dict[int, float]:
-        """Return the numbers the loop is set by."""
-        return {
-            r.RULE_PREEMPT: 1.0,
-            r.RULE_CHECKPOINT: self.checkpoint_s,
-            r.RULE_RESTART: self.restart_s,
-            r.RULE_MIN_RUN: self.min_run_s,
-            r.RULE_TICK: self.every_s,
-        }
+    def add_to(self, rules: Rules) -> Rules:
+        """Return the loop's rules with this one."""
+        return rules._replace(
+            preempt=True,
+            checkpoint_s=self.checkpoint_s,
+            restart_s=self.restart_s,
+            min_run_s=self.min_run_s,
+            tick_s=self.every_s,
+        )

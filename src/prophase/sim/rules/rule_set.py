@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TypedDict, Unpack
 
 import pandas as pd
 
 from prophase.sim.rules.backfill import Backfill
 from prophase.sim.rules.node_availability import Autoscaler, Failures
-from prophase.sim.rules.parsing import as_rule
+from prophase.sim.rules.parsing import as_rule, as_table, span
 from prophase.sim.rules.preemption import Preemption
 from prophase.sim.rules.retry_ladder import Ladder
-from prophase.sim.rules.speed_and_sharing import Sharing, Speeds
+from prophase.sim.rules.speed_and_sharing import Sharing, Speeds, as_sharing, as_speeds
+from prophase.sim.workload import Workload
+
+
+class RuleKeywords(TypedDict, total=False):
+    """The rules of a replay as keywords of ``simulate``."""
+
+    backfill: Backfill | str | None
+    preempt: Preemption | str | None
+    share: Sharing | str | None
+    speeds: Speeds | str | None
+    scaling: Autoscaler | str | None
+    calendar: pd.DataFrame | str | None
+    failures: Failures | str | None
+    ladder: Ladder | str | None
+    quotas: pd.DataFrame | str | None
+    shares: pd.DataFrame | str | None
+    half_life_s: float | str
 
 
 @dataclass(frozen=True)
@@ -27,11 +45,37 @@ class SchedulingRules:
     failures: Failures | None = None
     ladder: Ladder | None = None
     quotas: pd.DataFrame | None = None
+    #: for orders that share fairly: what users own, and when usage counts half
+    shares: pd.DataFrame | None = None
+    half_life_s: float = 0.0
 
-    def any(self) -> bool:
-        """Tell whether there is a rule that only the live loop can follow."""
+    @classmethod
+    def read(cls, workload: Workload, **given: Unpack[RuleKeywords]) -> SchedulingRules:
+        """Return the rules that were given as objects, as text or as the path of a table."""
+        unknown = set(given) - set(RuleKeywords.__annotations__)
+        if unknown:
+            raise TypeError(f"simulate() got an unexpected keyword argument {min(unknown)!r}")
+        return cls(
+            as_rule(Backfill, given.get("backfill"), "backfill"),
+            as_rule(Preemption, given.get("preempt"), "preempt"),
+            as_sharing(given.get("share")),
+            as_speeds(given.get("speeds"), workload),
+            as_rule(Autoscaler, given.get("scaling"), "scaling"),
+            as_table(given.get("calendar"), "calendar"),
+            as_rule(Failures, given.get("failures"), "failures"),
+            as_rule(Ladder, given.get("ladder"), "ladder"),
+            as_table(given.get("quotas"), "quotas"),
+            as_table(given.get("shares"), "shares"),
+            span(given.get("half_life_s", 0.0), "half_life_s"),
+        )
+
+    def dynamic(self) -> bool:
+        """Tell whether there is a rule that only the dynamic loop can follow."""
+        static = ("share", "shares", "half_life_s")
         return any(
-            getattr(self, field.name) is not None for field in fields(self) if field.name != "share"
+            getattr(self, field.name) is not None
+            for field in fields(self)
+            if field.name not in static
         ) or (self.share is not None and self.share.slows)
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from prophase.sim.feasibility import with_types
 from prophase.sim.kernels import wait_causes as reasons
+from prophase.sim.kernels.queue_heaps import QUEUE_FIRST
 from prophase.sim.kernels.request_shapes import distinct_rows
-from prophase.sim.kernels.score_trees import QUEUE_FIRST
 from prophase.sim.policies import order_policies
 from prophase.sim.rules.quotas import quota_matrix
 from prophase.sim.schedule import Schedule
@@ -217,65 +217,86 @@ def split_waits(
     masks, allowed, group_of = _who_may_go_where(asks, nodes)
     waited = waits.start_s > waits.ready_s
     per_shape = np.bincount(shape_of[waited], minlength=len(asks))
-    state = np.zeros((len(asks), reasons.STATE_COLUMNS), np.int64)
-    state[:, QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
-    state[:, reasons.MASK], state[:, reasons.SEEN] = masks, -1
-    keep = len(asks) * len(nodes) <= _CELLS
     is_short = (workload.duration_s < short_below_s).astype(np.int64)
     references = _references(workload.asks)
     kinds = len(schedule.cluster.gpu_types)
-    fine_s, blame_s = np.zeros((jobs, reasons.CAUSES)), np.zeros((jobs + 1, 2))
-    behind_s = np.zeros(reasons.CAUSES)
-    idle, stranded = np.zeros((kinds, 2 * _HOURS_OF_WEEK)), np.zeros((kinds, 4))
+    sums = reasons.WaitSums(
+        waits=np.zeros((jobs, reasons.CAUSES)),
+        blame=np.zeros((jobs + 1, 2)),
+        behind=np.zeros(reasons.CAUSES),
+        idle=np.zeros((kinds, 2 * _HOURS_OF_WEEK)),
+        stranded=np.zeros((kinds, 4)),
+    )
     switch_s, switch_node = _switches(schedule)
     reasons.sweep_wait_causes(
-        waits.ready_s,
-        waits.start_s,
-        waits.end_s,
-        _in_time(waits.ready_s, waited),
-        _in_time(waits.start_s, waited | (waits.end_s > waits.start_s)),
-        _in_time(waits.end_s, waits.end_s > waits.start_s),
-        waits.job,
-        shape_of,
-        waits.rank,
-        is_short[waits.job],
-        nodes,
-        asks,
-        state,
-        np.stack([waits.node, waits.gpu_bits], axis=1),
-        waits.first_instance,
-        group_of,
-        allowed,
-        np.zeros((len(allowed), 3), np.int64),
-        # two rows or more say that cells are kept
-        np.zeros((max(2, len(asks)) if keep else 1, len(nodes)), np.int64),
-        np.zeros(max(1, int(per_shape.sum())), np.int64),
-        np.ascontiguousarray(shapes[:, ASK_COLUMNS:]),
-        np.ascontiguousarray(limits.most),
-        np.zeros(limits.most.shape, np.int64),
-        switch_s,
-        switch_node,
-        references,
-        float(workload.submit_s.min()),
-        float(workload.submit_s.max()),
-        float(week_shift_s),
-        fine_s,
-        blame_s,
-        idle,
-        stranded,
-        behind_s,
+        reasons.AttemptArrays(
+            waits.ready_s,
+            waits.start_s,
+            waits.end_s,
+            by_ready=_in_time(waits.ready_s, waited),
+            by_start=_in_time(waits.start_s, waited | (waits.end_s > waits.start_s)),
+            by_end=_in_time(waits.end_s, waits.end_s > waits.start_s),
+            job=waits.job,
+            shape=shape_of,
+            rank=waits.rank,
+            of_rank=np.argsort(waits.rank),
+            is_short=is_short[waits.job],
+            first_instance=waits.first_instance,
+            placed=np.stack([waits.node, waits.gpu_bits], axis=1),
+        ),
+        _shape_arrays(asks, masks, per_shape, len(nodes)),
+        reasons.FreeNodes(
+            nodes,
+            group_of,
+            allowed,
+            pooled=np.zeros((len(allowed), 3), np.int64),
+            references=references,
+            idle=np.zeros(kinds, np.int64),
+            stranded=np.zeros((kinds, 4), np.int64),
+            log=np.zeros(2 * len(nodes) + 1, np.int64),
+            switch_s=switch_s,
+            switch_node=switch_node,
+        ),
+        reasons.QuotaArrays(
+            np.ascontiguousarray(shapes[:, ASK_COLUMNS:]),
+            np.ascontiguousarray(limits.most),
+            held=np.zeros(limits.most.shape, np.int64),
+        ),
+        reasons.Span(
+            float(workload.submit_s.min()), float(workload.submit_s.max()), float(week_shift_s)
+        ),
+        sums,
+        np.zeros(reasons.COUNTS, np.int64),
     )
     return WaitSplit(
         schedule,
-        _exact(fine_s, waits.seconds(jobs)),
-        blame_s,
-        behind_s,
-        idle.reshape(kinds, 2, _HOURS_OF_WEEK) / _MILLI_SECONDS_PER_GPU_HOUR,
-        stranded.reshape(kinds, 2, 2) / _MILLI_SECONDS_PER_GPU_HOUR,
+        _exact(sums.waits, waits.seconds(jobs)),
+        sums.blame,
+        sums.behind,
+        sums.idle.reshape(kinds, 2, _HOURS_OF_WEEK) / _MILLI_SECONDS_PER_GPU_HOUR,
+        sums.stranded.reshape(kinds, 2, 2) / _MILLI_SECONDS_PER_GPU_HOUR,
         references,
         is_short.astype(bool),
         jobs - len(np.unique(waits.job)),
         bool((limits.owners_of >= 0).any()),
+    )
+
+
+def _shape_arrays(asks: Ints, masks: Ints, per_shape: Ints, nodes: int) -> reasons.ShapeArrays:
+    """Return the shapes with nobody waiting; ``per_shape`` jobs of each will."""
+    state = np.zeros((len(asks), reasons.STATE_COLUMNS), np.int64)
+    state[:, QUEUE_FIRST] = np.cumsum(per_shape) - per_shape
+    state[:, reasons.MASK], state[:, reasons.SEEN] = masks, -1
+    # two rows or more say that cells are kept
+    rows = max(2, len(asks)) if len(asks) * nodes <= _CELLS else 1
+    return reasons.ShapeArrays(
+        asks,
+        state,
+        cells=np.zeros((rows, nodes), np.int64),
+        seconds=np.zeros((len(asks), reasons.CAUSES)),
+        queue=np.zeros(max(1, int(per_shape.sum())), np.int64),
+        active=np.zeros(len(asks), np.int64),
+        spot=np.full(len(asks), -1, np.int64),
     )
 
 

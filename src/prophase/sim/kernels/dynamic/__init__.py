@@ -1,1 +1,1 @@
-"""The event loop for whatever moves: keys, capacity, speeds, and jobs that start again."""
+"""The steps of the dynamic loop."""

@@ -5,86 +5,117 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from prophase.sim.kernels.dynamic.array_layout import (
-    CHANGES,
-    OFF,
-    RULE_ELASTIC,
-    RULE_IDLE,
-    SWITCHES,
-    WAITING,
-)
+from prophase.sim.kernels.dynamic.array_layout import OFF, SWITCHES, WAITING
 from prophase.sim.kernels.dynamic.usage_and_quotas import within_quota
-from prophase.sim.kernels.node_resources import occupy, room, tightest
-from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, ASK_MILLI, FREE_MEMORY
+from prophase.sim.kernels.node_resources import copy_nodes, occupy, room, tightest
+from prophase.sim.kernels.score_trees import note_change
+from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, ASK_MILLI, FREE_MEMORY, LOOP, PART
 
 #: what an elastic node is doing
 STOPPED, BOOTING, READY = range(3)
 
 
-@njit(cache=True)
-def switch(nodes, node, reasons_off, down, log, counts):
+@njit(**LOOP)
+def switch(nodes, node, down, trees):
     """Count one more or one less reason for a node to be off, and make it so."""
-    was = reasons_off[node]
-    reasons_off[node] += 1 if down else -1
+    was = nodes.reasons_off[node]
+    nodes.reasons_off[node] += 1 if down else -1
     if was == 0 and down:
-        nodes[node, FREE_MEMORY] -= OFF
+        nodes.matrix[node, FREE_MEMORY] -= OFF
     elif was == 1 and not down:
-        nodes[node, FREE_MEMORY] += OFF
-    log[counts[CHANGES] % log.size] = node
-    counts[CHANGES] += 1
+        nodes.matrix[node, FREE_MEMORY] += OFF
+    note_change(trees, node)
 
 
-@njit(cache=True)
-def note_power(power_times, power, counts, now, node, on):
+@njit(**LOOP)
+def _note_power(power, counts, now, node, on):
     """Write down that an elastic node is paid for from now on, or no longer."""
-    power_times[counts[SWITCHES]] = now
-    power[counts[SWITCHES], 0], power[counts[SWITCHES], 1] = node, on
+    power.switch_s[counts[SWITCHES]] = now
+    power.switches[counts[SWITCHES], 0], power.switches[counts[SWITCHES], 1] = node, on
     counts[SWITCHES] += 1
 
 
-@njit(cache=True)
-def next_idle(rules, nodes, elastic, busy, idle_since):
-    """Return when the next elastic node will have been idle for long enough to stop."""
+@njit(**PART)
+def next_ready(power):
+    """Return when the next booting node is ready."""
     soonest = np.inf
-    for node in range(int(rules[RULE_ELASTIC]), nodes.shape[0]):
-        if elastic[node] == READY and busy[node] == 0:
-            soonest = min(soonest, idle_since[node] + rules[RULE_IDLE])
+    for node in range(power.ready_s.size):
+        soonest = min(soonest, power.ready_s[node])
     return soonest
 
 
-@njit(cache=True)
-def nodes_counted_on(
-    rules, nodes, scratch, asks, shape_of, quotas, quota_of, line, counts, elastic, reasons_off,
-    wanted_nodes,
-):  # fmt: skip
+@njit(**PART)
+def next_idle(rules, nodes, power):
+    """Return when the next elastic node will have been idle for long enough to stop."""
+    soonest = np.inf
+    for node in range(rules.elastic_from, nodes.busy.size):
+        if power.state[node] == READY and nodes.busy[node] == 0:
+            soonest = min(soonest, nodes.idle_since[node] + rules.idle_s)
+    return soonest
+
+
+@njit(**PART)
+def ready_and_stop(now, nodes, power, trees, rules, counts):
+    """Take booted nodes into use, and stop those that have been idle for long enough."""
+    for node in range(rules.elastic_from, nodes.busy.size):
+        if power.state[node] == BOOTING and power.ready_s[node] <= now:
+            power.state[node], power.ready_s[node] = READY, np.inf
+            nodes.idle_since[node] = now
+            switch(nodes, node, False, trees)
+        idle = power.state[node] == READY and nodes.busy[node] == 0
+        if idle and nodes.idle_since[node] + rules.idle_s <= now:
+            power.state[node] = STOPPED
+            switch(nodes, node, True, trees)
+            _note_power(power, counts, now, node, 0)
+
+
+@njit(**PART)
+def boot_wanted(now, jobs, owners, nodes, queue, plan, power, rules, counts):
+    """Boot the nodes that waiting jobs need, and keep those that are counted on."""
+    _count_on(jobs, owners, nodes, queue, plan.future, power, rules, counts)
+    for node in range(rules.elastic_from, nodes.busy.size):
+        if power.wanted[node] and power.state[node] == STOPPED:
+            power.state[node], power.ready_s[node] = BOOTING, now + rules.boot_s
+            _note_power(power, counts, now, node, 1)
+        elif power.wanted[node]:
+            # or nodes for a gang would stop one by one while others boot
+            nodes.idle_since[node] = np.inf
+        elif nodes.idle_since[node] == np.inf:
+            nodes.idle_since[node] = now
+
+
+@njit(**PART)
+def _count_on(jobs, owners, nodes, queue, future, power, rules, counts):
     """Mark the nodes that waiting jobs will run on once all that are needed have booted.
 
     Waiting jobs are packed in the order of the queue: on what is free of the nodes that are
     ready, then on those that are booting, then on stopped ones.
     """
-    wanted_nodes[:] = False
-    scratch[:, :] = nodes
-    for node in range(int(rules[RULE_ELASTIC]), nodes.shape[0]):
-        if elastic[node] != READY and reasons_off[node] == 1:
-            scratch[node, FREE_MEMORY] += OFF
+    asks = jobs.asks
+    power.wanted[:] = 0
+    copy_nodes(nodes.matrix, future)
+    for node in range(rules.elastic_from, nodes.busy.size):
+        if power.state[node] != READY and nodes.reasons_off[node] == 1:
+            future[node, FREE_MEMORY] += OFF
     # a shape that finds no room finds none later in this walk either
-    full = np.zeros(asks.shape[0], np.bool_)
+    power.full[:] = 0
     for place in range(counts[WAITING]):
-        shape = shape_of[line[place]]
-        if full[shape] or not within_quota(quotas, quota_of, line[place], asks, shape):
+        job = queue.jobs[place]
+        shape = jobs.shape_of[job]
+        if power.full[shape] or not within_quota(owners, job, asks, shape):
             continue
         needed = asks[shape, ASK_INSTANCES]
         for stage in (READY, BOOTING, STOPPED):
-            for node in range(nodes.shape[0]):
-                if elastic[node] != stage:
+            for node in range(future.shape[0]):
+                if power.state[node] != stage:
                     continue
-                while needed > 0 and room(scratch, node, asks, shape) > 0:
-                    bits = tightest(scratch, node, asks[shape, ASK_GPUS], asks[shape, ASK_MILLI])
-                    occupy(scratch, node, asks, shape, bits)
-                    wanted_nodes[node] = True
+                while needed > 0 and room(future, node, asks, shape) > 0:
+                    bits = tightest(future, node, asks[shape, ASK_GPUS], asks[shape, ASK_MILLI])
+                    occupy(future, node, asks, shape, bits)
+                    power.wanted[node] = 1
                     needed -= 1
                 if needed == 0:
                     break
             if needed == 0:
                 break
-        full[shape] = needed > 0
+        power.full[shape] = needed > 0

@@ -3,71 +3,72 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
-from prophase.sim.kernels.dynamic.array_layout import RULE_MIN_RUN, RUNNING
+from prophase.sim.kernels.dynamic.array_layout import RUNNING
 from prophase.sim.kernels.gang_placement import ON_GPUS, ON_NODE
-from prophase.sim.kernels.node_resources import give_back, occupy, room
-from prophase.sim.signatures import ASK_INSTANCES, JOB_STARTED
+from prophase.sim.kernels.node_resources import copy_nodes, give_back, occupy, room
+from prophase.sim.signatures import ASK_INSTANCES, FLOAT_LINE, INT, INT_LINE, JOB_STARTED, LOOP
 
 
-@njit(cache=True)
-def choose_victims(
-    key, now, keys, jobs, runners, counts, rules, nodes, scratch, asks, shape, shape_of, row_of,
-    placed, victims,
-):  # fmt: skip
+# sorting allocates, so references are counted; a signature, or that would be up to the caller
+@njit(types.void(INT_LINE, INT, FLOAT_LINE), cache=True)
+def _last_first(victims, found, keys):
+    """Sort jobs by falling key; among equals the one submitted last goes first."""
+    jobs = np.sort(victims[:found])[::-1]
+    worst = np.empty(found, np.float64)
+    for place in range(found):
+        worst[place] = -keys[jobs[place]]
+    victims[:found] = jobs[np.argsort(worst, kind="mergesort")]
+
+
+@njit(**LOOP)
+def choose_victims(key, shape, now, jobs, nodes, queue, running, future, rules, counts):
     """Fill ``victims`` with the jobs to stop, and return how many; 0 if none would help.
 
     Those last in the order go first, until there is room; then each that is not needed after
     all is spared, the first in the order first.
     """
-    found = 0
+    victims, asks, found = queue.victims, jobs.asks, 0
     for place in range(counts[RUNNING]):
-        job = runners[place]
-        if keys[job] > key and now - jobs[job, JOB_STARTED] >= rules[RULE_MIN_RUN]:
+        job = running.jobs[place]
+        if queue.keys[job] > key and now - jobs.table[job, JOB_STARTED] >= rules.min_run_s:
             victims[found] = job
             found += 1
     if found == 0:
         return 0
-    worst = np.empty(found, np.float64)
-    # among equal keys the one submitted last goes first
-    victims[:found] = np.sort(victims[:found])[::-1]
-    for place in range(found):
-        worst[place] = -keys[victims[place]]
-    victims[:found] = victims[:found][np.argsort(worst, kind="mergesort")]
+    _last_first(victims, found, queue.keys)
     wanted = asks[shape, ASK_INSTANCES]
-    scratch[:, :] = nodes
+    copy_nodes(nodes.matrix, future)
     free = 0
-    for node in range(nodes.shape[0]):
-        free += room(scratch, node, asks, shape)
+    for node in range(future.shape[0]):
+        free += room(future, node, asks, shape)
     taken = 0
     while taken < found and free < wanted:
-        free += _moved(scratch, asks, shape, shape_of, row_of, placed, victims[taken], True)
+        free += _moved(future, jobs, shape, running.placed, victims[taken], True)
         taken += 1
     if free < wanted:
         return 0
-    kept = 0
-    needed = np.ones(taken, np.bool_)
     for place in range(taken - 1, -1, -1):
         job = victims[place]
-        free += _moved(scratch, asks, shape, shape_of, row_of, placed, job, False)
+        free += _moved(future, jobs, shape, running.placed, job, False)
         if free >= wanted:
-            needed[place] = False
+            victims[place] = -1
         else:
-            free += _moved(scratch, asks, shape, shape_of, row_of, placed, job, True)
+            free += _moved(future, jobs, shape, running.placed, job, True)
+    kept = 0
     for place in range(taken):
-        if needed[place]:
+        if victims[place] >= 0:
             victims[kept] = victims[place]
             kept += 1
     return kept
 
 
-@njit(cache=True)
-def _moved(nodes, asks, wanted, shape_of, row_of, placed, job, leaves):
+@njit(**LOOP)
+def _moved(nodes, jobs, wanted, placed, job, leaves):
     """Let a job leave or come back; return by how much the room for the wanted shape changed."""
-    shape = shape_of[job]
-    change = 0
-    for row in range(row_of[job], row_of[job] + asks[shape, ASK_INSTANCES]):
+    asks, shape, first, change = jobs.asks, jobs.shape_of[job], jobs.row_of[job], 0
+    for row in range(first, first + asks[shape, ASK_INSTANCES]):
         node, bits = placed[row, ON_NODE], placed[row, ON_GPUS]
         change -= room(nodes, node, asks, wanted)
         if leaves:

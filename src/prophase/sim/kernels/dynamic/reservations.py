@@ -9,27 +9,37 @@ plan is a list of events, each taking an instance's resources from a node or giv
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
-from prophase.sim.kernels.dynamic.array_layout import (
-    OFF,
-    RULE_RESOLUTION,
-    RULE_WHOLE_NODES,
-    RUNNING,
-)
+from prophase.sim.kernels.dynamic.array_layout import OFF, PLAN_SIZE, RUNNING
 from prophase.sim.kernels.gang_placement import ON_GPUS, ON_NODE
-from prophase.sim.kernels.node_resources import fits, give_back, occupy, room, take
+from prophase.sim.kernels.node_resources import (
+    copy_nodes,
+    fits,
+    give_back,
+    occupy,
+    room,
+    take,
+)
 from prophase.sim.kernels.queue_heaps import pop_end, push_end
+from prophase.sim.kernels.score_trees import scan
 from prophase.sim.signatures import (
     ASK_INSTANCES,
     ASK_LEFT,
+    FLOAT_LINE,
     FREE_CPU,
     FREE_GPU,
     FREE_MEMORY,
     FREE_SHARE,
     FREE_WHOLE,
     GPUS,
+    INT,
+    INT_LINE,
     JOB_BELIEVED,
+    JOB_ESTIMATE,
+    JOB_OVERHEAD,
+    LOOP,
+    PART,
 )
 
 #: columns of a plan's event: 1 gives back, -1 takes (2 and -2: the whole node); where, what, and
@@ -37,7 +47,7 @@ from prophase.sim.signatures import (
 SIGN, EVENT_NODE, EVENT_SHAPE, EVENT_GPUS = range(4)
 
 
-@njit(cache=True)
+@njit(**LOOP)
 def total_room(nodes, asks, shape):
     """Count the instances of a shape for which there is room, up to those it needs."""
     free = 0
@@ -48,104 +58,125 @@ def total_room(nodes, asks, shape):
     return free
 
 
-@njit(cache=True)
-def reserve(nodes, future, asks, shape, jobs, runners, counts, shape_of, row_of, placed, now):
-    """Return when the shape will fit, and leave the nodes as they are then in ``future``."""
-    future[:, :] = nodes
+@njit(**LOOP)
+def reserve(shape, now, jobs, nodes, running, plan, counts):
+    """Return when the shape will fit, and leave the nodes as they are then in ``plan.future``."""
+    future, asks, ends, enders = plan.future, jobs.asks, plan.end_s, plan.enders
+    copy_nodes(nodes.matrix, future)
     wanted = asks[shape, ASK_INSTANCES]
     free = 0
-    for node in range(nodes.shape[0]):
+    for node in range(future.shape[0]):
         free += room(future, node, asks, shape)
     if free >= wanted:
         return now
     # a heap, not a sort: seldom more than a few of the running jobs have to end
     size = 0
-    ends, enders = np.empty(counts[RUNNING], np.float64), np.empty(counts[RUNNING], np.int64)
     for place in range(counts[RUNNING]):
-        believed = max(jobs[runners[place], JOB_BELIEVED], now)
-        size = push_end(ends, enders, size, believed, runners[place])
+        believed = max(jobs.table[running.jobs[place], JOB_BELIEVED], now)
+        size = push_end(ends, enders, size, believed, running.jobs[place])
     while size > 0:
         instant = ends[0]
         while size > 0 and ends[0] == instant:
             job = enders[0]
             size = pop_end(ends, enders, size)
-            kind = shape_of[job]
-            for row in range(row_of[job], row_of[job] + asks[kind, ASK_INSTANCES]):
-                node = placed[row, ON_NODE]
+            kind, first = jobs.shape_of[job], jobs.row_of[job]
+            for row in range(first, first + asks[kind, ASK_INSTANCES]):
+                node = running.placed[row, ON_NODE]
                 free -= room(future, node, asks, shape)
-                give_back(future, node, asks, kind, placed[row, ON_GPUS])
+                give_back(future, node, asks, kind, running.placed[row, ON_GPUS])
                 free += room(future, node, asks, shape)
         if free >= wanted:
             return instant
     return np.inf
 
 
-@njit(cache=True)
-def believed_ends(jobs, runners, counts, asks, shape_of, row_of, placed, now, times, events):
-    """Write the end of every running instance into an empty plan; return its length."""
-    size = 0
-    running = counts[RUNNING]
-    ends = np.empty(running, np.float64)
-    for place in range(running):
-        ends[place] = max(jobs[runners[place], JOB_BELIEVED], now)
-    for place in np.argsort(ends):
-        job = runners[place]
-        shape = shape_of[job]
-        for row in range(row_of[job], row_of[job] + asks[shape, ASK_INSTANCES]):
-            times[size] = ends[place]
-            events[size, SIGN], events[size, EVENT_NODE] = 1, placed[row, ON_NODE]
-            events[size, EVENT_SHAPE], events[size, EVENT_GPUS] = shape, placed[row, ON_GPUS]
+# sorting allocates, so references are counted; a signature, or that would be up to the caller
+@njit(types.void(FLOAT_LINE, INT_LINE, INT), cache=True)
+def _sort_ends(ends, order, count):
+    order[:count] = np.argsort(ends[:count])
+
+
+@njit(**LOOP)
+def _set_event(plan, place, time, sign, node, shape, bits):
+    plan.times[place] = time
+    plan.events[place, SIGN], plan.events[place, EVENT_NODE] = sign, node
+    plan.events[place, EVENT_SHAPE], plan.events[place, EVENT_GPUS] = shape, bits
+
+
+@njit(**PART)
+def plan_believed_ends(now, jobs, running, plan, counts):
+    """Write the end of every running instance into an empty plan."""
+    size, ends = 0, plan.end_s
+    for place in range(counts[RUNNING]):
+        ends[place] = max(jobs.table[running.jobs[place], JOB_BELIEVED], now)
+    _sort_ends(ends, plan.enders, counts[RUNNING])
+    for turn in range(counts[RUNNING]):
+        place = plan.enders[turn]
+        job = running.jobs[place]
+        shape, first = jobs.shape_of[job], jobs.row_of[job]
+        for row in range(first, first + jobs.asks[shape, ASK_INSTANCES]):
+            node, bits = running.placed[row, ON_NODE], running.placed[row, ON_GPUS]
+            _set_event(plan, size, ends[place], 1, node, shape, bits)
             size += 1
-    return size
+    counts[PLAN_SIZE] = size
 
 
-@njit(cache=True)
-def enter(times, events, size, time, sign, node, shape, bits):
-    """Put an event into the plan and return its new length; at one instant, first who leaves."""
-    place = np.searchsorted(times[:size], time, side="left")
-    if sign < 0:
-        place = np.searchsorted(times[:size], time, side="right")
+@njit(**LOOP)
+def enter(plan, counts, time, sign, node, shape, bits):
+    """Put an event into the plan; at one instant, what gives back comes first."""
+    times, events, size = plan.times, plan.events, counts[PLAN_SIZE]
+    place, end = 0, size
+    while place < end:
+        middle = (place + end) // 2
+        if times[middle] < time or (sign < 0 and times[middle] == time):
+            place = middle + 1
+        else:
+            end = middle
     for back in range(size, place, -1):
         times[back] = times[back - 1]
-        events[back] = events[back - 1]
-    times[place] = time
-    events[place, SIGN], events[place, EVENT_NODE] = sign, node
-    events[place, EVENT_SHAPE], events[place, EVENT_GPUS] = shape, bits
-    return size + 1
+        for column in range(events.shape[1]):
+            events[back, column] = events[back - 1, column]
+    _set_event(plan, place, time, sign, node, shape, bits)
+    counts[PLAN_SIZE] = size + 1
 
 
-@njit(cache=True)
-def enter_reservation(times, events, size, now, begin, end, shape, planned, instances, rules):
-    """Put a reserved job into the plan; return its new length."""
-    sign = 2 if rules[RULE_WHOLE_NODES] != 0 else 1
-    step = rules[RULE_RESOLUTION]
+@njit(**PART)
+def enter_reservation(plan, counts, now, begin, end, shape, instances, rules):
+    """Put a reserved job into the plan, on the nodes in ``plan.planned``."""
+    sign = 2 if rules.whole_nodes else 1
+    step = rules.resolution_s
     if step > 0:
         begin, end = max(now, np.floor(begin / step) * step), np.floor(end / step) * step
     if end <= begin:
-        return size
+        return
     for row in range(instances):
-        node, bits = planned[row, ON_NODE], planned[row, ON_GPUS]
-        if sign == 2 and row > 0 and node == planned[row - 1, ON_NODE]:
+        node, bits = plan.planned[row, ON_NODE], plan.planned[row, ON_GPUS]
+        if sign == 2 and row > 0 and node == plan.planned[row - 1, ON_NODE]:
             continue
-        size = enter(times, events, size, begin, -sign, node, shape, bits)
-        size = enter(times, events, size, end, sign, node, shape, bits)
-    return size
+        enter(plan, counts, begin, -sign, node, shape, bits)
+        enter(plan, counts, end, sign, node, shape, bits)
 
 
-@njit(cache=True)
-def _apply(nodes, asks, event):
-    node, shape, bits = event[EVENT_NODE], event[EVENT_SHAPE], event[EVENT_GPUS]
-    if event[SIGN] == 2:
+@njit(**LOOP)
+def _apply(nodes, asks, events, place):
+    """Let an event of the plan happen."""
+    node, shape, bits = (
+        events[place, EVENT_NODE],
+        events[place, EVENT_SHAPE],
+        events[place, EVENT_GPUS],
+    )
+    sign = events[place, SIGN]
+    if sign == 2:
         nodes[node, FREE_MEMORY] += OFF
-    elif event[SIGN] == -2:
+    elif sign == -2:
         nodes[node, FREE_MEMORY] -= OFF
-    elif event[SIGN] == 1:
+    elif sign == 1:
         give_back(nodes, node, asks, shape, bits)
     else:
         occupy(nodes, node, asks, shape, bits)
 
 
-@njit(cache=True)
+@njit(**PART)
 def _keep_lowest(low, seen, node):
     """Lower what a node has free throughout a stretch of time to what it has free now."""
     for column in (FREE_CPU, FREE_MEMORY):
@@ -155,7 +186,7 @@ def _keep_lowest(low, seen, node):
         low[node, FREE_SHARE + gpu] = share
 
 
-@njit(cache=True)
+@njit(**PART)
 def _count_gpus(low):
     """Add up what is free of GPUs; one promised twice, by rounding, leaves nothing, not less."""
     for node in range(low.shape[0]):
@@ -167,68 +198,77 @@ def _count_gpus(low):
         low[node, FREE_GPU], low[node, FREE_WHOLE] = total, whole
 
 
-@njit(cache=True)
-def _place_on(score, choose_gpu, facts, nodes, asks, shape, fill, planned):
+@njit(**PART)
+def _place_on(policy, nodes, asks, shape, planned):
     """Choose nodes and GPUs for all instances as the place policy would; tell if it worked."""
-    node = -1
+    node, rules = -1, policy.rules
     for row in range(asks[shape, ASK_INSTANCES]):
         asks[shape, ASK_LEFT] = asks[shape, ASK_INSTANCES] - row
-        if not (fill and node >= 0 and fits(nodes, node, asks, shape, False)):
-            node, highest = -1, -np.inf
-            for one in range(nodes.shape[0]):
-                if fits(nodes, one, asks, shape, False):
-                    mine = score(nodes, one, asks, shape, facts)
-                    if node < 0 or mine > highest:
-                        node, highest = one, mine
+        if not (rules.fill and node >= 0 and fits(nodes, node, asks, shape, rules.pooled)):
+            node = scan(policy, nodes, asks, shape)
         if node < 0:
             return False
         planned[row, ON_NODE] = node
-        planned[row, ON_GPUS] = take(choose_gpu, nodes, node, asks, shape, facts, False)
+        planned[row, ON_GPUS] = take(
+            policy.choose_gpu, nodes, node, asks, shape, rules.facts, rules.pooled
+        )
     return True
 
 
-@njit(cache=True)
-def earliest(
-    score, choose_gpu, facts, fill, nodes, sweep, seen, low, asks, shape, length, now, window,
-    times, events, size, planned,
-):  # fmt: skip
-    """Find when a job of this length fits beside the plan; fill ``planned`` with its places.
+@njit(**PART)
+def _lowest_until(end, place, asks, plan, size):
+    """Fill ``plan.low`` with what stays free on the nodes of ``plan.sweep`` until an instant."""
+    times, events, seen, low = plan.times, plan.events, plan.seen, plan.low
+    copy_nodes(plan.sweep, low)
+    lowered = False
+    ahead = place
+    while ahead < size and times[ahead] < end:
+        if not lowered and events[ahead, SIGN] < 0:
+            copy_nodes(plan.sweep, seen)
+            for earlier in range(place, ahead):
+                _apply(seen, asks, events, earlier)
+            lowered = True
+        if lowered:
+            _apply(seen, asks, events, ahead)
+            if events[ahead, SIGN] < 0:
+                _keep_lowest(low, seen, events[ahead, EVENT_NODE])
+        ahead += 1
+    _count_gpus(low)
+
+
+@njit(**LOOP)
+def earliest(job, now, policy, jobs, nodes, plan, rules, counts):
+    """Find when a job fits beside the plan; fill ``plan.planned`` with its places.
 
     Returns the instant and whether that is at once; infinity if it is not within the window.
     """
+    asks, sweep, shape = jobs.asks, plan.sweep, jobs.shape_of[job]
+    length, size = believed_length(jobs.table, job), counts[PLAN_SIZE]
     wanted = asks[shape, ASK_INSTANCES]
-    sweep[:, :] = nodes
+    copy_nodes(nodes.matrix, sweep)
     free = 0
-    for node in range(nodes.shape[0]):
+    for node in range(sweep.shape[0]):
         free += room(sweep, node, asks, shape)
     instant, place, at_once = now, 0, True
     while True:
         if free >= wanted:
-            low[:, :] = sweep
-            lowered = False
-            ahead = place
-            while ahead < size and times[ahead] < instant + length:
-                if not lowered and events[ahead, SIGN] < 0:
-                    seen[:, :] = sweep
-                    for earlier in range(place, ahead):
-                        _apply(seen, asks, events[earlier])
-                    lowered = True
-                if lowered:
-                    _apply(seen, asks, events[ahead])
-                    if events[ahead, SIGN] < 0:
-                        _keep_lowest(low, seen, events[ahead, EVENT_NODE])
-                ahead += 1
-            _count_gpus(low)
-            if _place_on(score, choose_gpu, facts, low, asks, shape, fill, planned):
+            _lowest_until(instant + length, place, asks, plan, size)
+            if _place_on(policy, plan.low, asks, shape, plan.planned):
                 return instant, at_once
         if place >= size:
             return np.inf, False
-        instant, at_once = times[place], False
-        if instant > now + window:
+        instant, at_once = plan.times[place], False
+        if instant > now + rules.window_s:
             return np.inf, False
-        while place < size and times[place] == instant:
-            node = events[place, EVENT_NODE]
+        while place < size and plan.times[place] == instant:
+            node = plan.events[place, EVENT_NODE]
             free -= room(sweep, node, asks, shape)
-            _apply(sweep, asks, events[place])
+            _apply(sweep, asks, plan.events, place)
             free += room(sweep, node, asks, shape)
             place += 1
+
+
+@njit(**LOOP)
+def believed_length(table, job):
+    """Return how long the scheduler believes a job will run, overhead included."""
+    return table[job, JOB_OVERHEAD] + table[job, JOB_ESTIMATE]

@@ -1,6 +1,7 @@
-"""How fast a job runs: the speed of its GPU type, slowed by neighbours on its GPUs.
+"""Attempts: how they begin and end, and how fast they run.
 
-``tenants`` has a row per node and, for each of its GPUs, as many places as jobs can share one.
+A job runs at the speed of its GPU type, slowed by neighbours on its GPUs. ``tenants`` has a row
+per node and, for each of its GPUs, as many places as jobs can share one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from numba import njit
 
 from prophase.sim.attempts import FINISHED, OUT_OF_MEMORY
 from prophase.sim.kernels.dynamic.array_layout import (
-    ALARMS,
     ATTEMPT_END,
     ATTEMPT_JOB,
     ATTEMPT_LOST,
@@ -21,14 +21,9 @@ from prophase.sim.kernels.dynamic.array_layout import (
     ATTEMPT_RUNG,
     ATTEMPT_START,
     ATTEMPTS,
-    CHANGES,
     ROWS,
-    RULE_CHECKPOINT,
-    RULE_HALF_LIFE,
-    RULE_NEIGHBOURS,
-    RULE_RATES,
-    RULE_RESTART,
     RUNNING,
+    RUNNING_ROWS,
 )
 from prophase.sim.kernels.dynamic.event_heap import cancel_end, set_end
 from prophase.sim.kernels.dynamic.usage_and_quotas import charge_owner, charge_quota
@@ -38,7 +33,6 @@ from prophase.sim.signatures import (
     GPU_TYPE,
     JOB_ATTAINED,
     JOB_BELIEVED,
-    JOB_CHARGE,
     JOB_DONE,
     JOB_ESTIMATE,
     JOB_KIND,
@@ -48,191 +42,181 @@ from prophase.sim.signatures import (
     JOB_RATE,
     JOB_REMAINING,
     JOB_STARTED,
-    JOB_USER,
+    LOOP,
+    PART,
 )
 
 
-@njit(cache=True)
-def update_progress(jobs, job, now):
+@njit(**LOOP)
+def update_progress(table, job, now):
     """Bring the work a running job has done up to now."""
-    passed = now - jobs[job, JOB_LOOKED]
+    passed = now - table[job, JOB_LOOKED]
     if passed > 0:
-        jobs[job, JOB_DONE] += passed * jobs[job, JOB_RATE]
-        jobs[job, JOB_ATTAINED] += passed
-        jobs[job, JOB_LOOKED] = now
-        useful = max(0.0, jobs[job, JOB_DONE] - jobs[job, JOB_OVERHEAD])
-        jobs[job, JOB_REMAINING] = max(0.0, jobs[job, JOB_LEFT] - useful)
+        table[job, JOB_DONE] += passed * table[job, JOB_RATE]
+        table[job, JOB_ATTAINED] += passed
+        table[job, JOB_LOOKED] = now
+        useful = max(0.0, table[job, JOB_DONE] - table[job, JOB_OVERHEAD])
+        table[job, JOB_REMAINING] = max(0.0, table[job, JOB_LEFT] - useful)
 
 
-@njit(cache=True)
-def speed_of(jobs, job, nodes, placed, row, instances, tenants, slots, rules, speeds, pairs):
+@njit(**LOOP)
+def _speed_of(job, jobs, nodes, placed, rules):
     """Return the speed of a job on the nodes and GPUs it was given: its slowest instance's."""
-    if rules[RULE_RATES] == 0:
+    if not rules.speeds_differ:
         return 1.0
-    kind = int(jobs[job, JOB_KIND])
+    kind, row = int(jobs.table[job, JOB_KIND]), jobs.row_of[job]
     slowest = np.inf
-    for place in range(row, row + instances):
+    for place in range(row, row + jobs.asks[jobs.shape_of[job], ASK_INSTANCES]):
         node, bits = placed[place, ON_NODE], placed[place, ON_GPUS]
         if bits == 0:
             slowest = min(slowest, 1.0)
             continue
-        own = speeds[kind, nodes[node, GPU_TYPE]]
+        own = nodes.speeds[kind, nodes.matrix[node, GPU_TYPE]]
         gpu = 0
         while bits:
             if bits & 1:
                 speed = own
-                if rules[RULE_NEIGHBOURS] != 0:
-                    for slot in range(gpu * slots, (gpu + 1) * slots):
-                        other = tenants[node, slot]
+                if rules.neighbours:
+                    for slot in range(gpu * nodes.slots, (gpu + 1) * nodes.slots):
+                        other = nodes.tenants[node, slot]
                         if other >= 0 and other != job:
-                            speed *= pairs[kind, int(jobs[other, JOB_KIND])]
+                            speed *= nodes.pairs[kind, int(jobs.table[other, JOB_KIND])]
                 slowest = min(slowest, speed)
             bits >>= 1
             gpu += 1
     return slowest
 
 
-@njit(cache=True)
-def move_tenant(tenants, slots, placed, row, instances, job, comes):
+@njit(**LOOP)
+def _move_tenant(job, jobs, nodes, placed, comes):
     """Enter a job at the GPUs it was given, or strike it off."""
     old, new = (-1, job) if comes else (job, -1)
-    for place in range(row, row + instances):
+    row = jobs.row_of[job]
+    for place in range(row, row + jobs.asks[jobs.shape_of[job], ASK_INSTANCES]):
         node, bits = placed[place, ON_NODE], placed[place, ON_GPUS]
         gpu = 0
         while bits:
             if bits & 1:
-                for slot in range(gpu * slots, (gpu + 1) * slots):
-                    if tenants[node, slot] == old:
-                        tenants[node, slot] = new
+                for slot in range(gpu * nodes.slots, (gpu + 1) * nodes.slots):
+                    if nodes.tenants[node, slot] == old:
+                        nodes.tenants[node, slot] = new
                         break
             bits >>= 1
             gpu += 1
 
 
-@njit(cache=True)
-def pace_neighbours(
-    jobs, job, now, nodes, asks, shape_of, placed, row_of, tenants, slots, rules, speeds, pairs,
-    due, heap, spot, counts,
-):  # fmt: skip
+@njit(**PART)
+def _pace(job, now, jobs, nodes, running, rules, counts):
+    """Give a running job its new speed and end."""
+    table = jobs.table
+    speed, before = _speed_of(job, jobs, nodes, running.placed, rules), table[job, JOB_RATE]
+    if speed == before:
+        return
+    update_progress(table, job, now)
+    table[job, JOB_RATE] = speed
+    ahead = table[job, JOB_BELIEVED] - now
+    table[job, JOB_BELIEVED] = now + ahead * before / speed
+    work = table[job, JOB_OVERHEAD] + table[job, JOB_LEFT]
+    set_end(running, counts, job, now + max(0.0, work - table[job, JOB_DONE]) / speed)
+
+
+@njit(**LOOP)
+def _pace_neighbours(job, now, jobs, nodes, running, rules, counts):
     """Give the jobs that share a GPU with this one their new speeds and ends."""
-    instances = asks[shape_of[job], ASK_INSTANCES]
-    for place in range(row_of[job], row_of[job] + instances):
-        node, bits = placed[place, ON_NODE], placed[place, ON_GPUS]
+    row = jobs.row_of[job]
+    for place in range(row, row + jobs.asks[jobs.shape_of[job], ASK_INSTANCES]):
+        node, bits = running.placed[place, ON_NODE], running.placed[place, ON_GPUS]
         gpu = 0
         while bits:
             if bits & 1:
-                for slot in range(gpu * slots, (gpu + 1) * slots):
-                    other = tenants[node, slot]
-                    if other < 0 or other == job:
-                        continue
-                    size = asks[shape_of[other], ASK_INSTANCES]
-                    speed = speed_of(
-                        jobs, other, nodes, placed, row_of[other], size, tenants, slots,
-                        rules, speeds, pairs,
-                    )  # fmt: skip
-                    before = jobs[other, JOB_RATE]
-                    if speed != before:
-                        update_progress(jobs, other, now)
-                        jobs[other, JOB_RATE] = speed
-                        ahead = jobs[other, JOB_BELIEVED] - now
-                        jobs[other, JOB_BELIEVED] = now + ahead * before / speed
-                        work = jobs[other, JOB_OVERHEAD] + jobs[other, JOB_LEFT]
-                        end = now + max(0.0, work - jobs[other, JOB_DONE]) / speed
-                        counts[ALARMS] = set_end(due, heap, spot, counts[ALARMS], other, end)
+                for slot in range(gpu * nodes.slots, (gpu + 1) * nodes.slots):
+                    other = nodes.tenants[node, slot]
+                    if other >= 0 and other != job:
+                        _pace(other, now, jobs, nodes, running, rules, counts)
             bits >>= 1
             gpu += 1
 
 
-@njit(cache=True)
-def begin_attempt(
-    job, now, jobs, shape_of, rung_of, row_of, attempt_of, owners, quotas, quota_of, whole, nodes,
-    asks, placed, record, times, runners, runner_spot, tenants, slots, busy, rules, speeds, pairs,
-    due, heap, spot, counts,
-):  # fmt: skip
+@njit(**LOOP)
+def begin_attempt(job, now, jobs, owners, nodes, running, rules, counts):
     """Start a job on the rows of ``placed`` that were just filled for it."""
-    shape = shape_of[job]
-    instances = asks[shape, ASK_INSTANCES]
+    table, shape = jobs.table, jobs.shape_of[job]
+    instances = jobs.asks[shape, ASK_INSTANCES]
     row = counts[ROWS]
-    row_of[job] = row
+    jobs.row_of[job] = row
     counts[ROWS] += instances
+    counts[RUNNING_ROWS] += instances
     for place in range(row, row + instances):
-        busy[placed[place, ON_NODE]] += 1
+        nodes.busy[running.placed[place, ON_NODE]] += 1
     attempt = counts[ATTEMPTS]
     counts[ATTEMPTS] += 1
-    attempt_of[job] = attempt
-    record[attempt, ATTEMPT_JOB], record[attempt, ATTEMPT_ROW] = job, row
-    record[attempt, ATTEMPT_RUNG] = rung_of[job]
-    times[attempt, ATTEMPT_START] = now
-    runner_spot[job] = counts[RUNNING]
-    runners[counts[RUNNING]] = job
+    jobs.attempt_of[job] = attempt
+    running.record[attempt, ATTEMPT_JOB], running.record[attempt, ATTEMPT_ROW] = job, row
+    running.record[attempt, ATTEMPT_RUNG] = jobs.rung_of[job]
+    running.times[attempt, ATTEMPT_START] = now
+    running.place_of[job] = counts[RUNNING]
+    running.jobs[counts[RUNNING]] = job
     counts[RUNNING] += 1
-    charge_quota(quotas, quota_of, job, asks, shape, 1)
-    user, charge = int(jobs[job, JOB_USER]), jobs[job, JOB_CHARGE]
-    charge_owner(owners, user, charge, asks, shape, whole, 1, now, rules[RULE_HALF_LIFE])
-    if rules[RULE_NEIGHBOURS] != 0:
-        move_tenant(tenants, slots, placed, row, instances, job, True)
-    speed = speed_of(jobs, job, nodes, placed, row, instances, tenants, slots, rules, speeds, pairs)
-    jobs[job, JOB_STARTED] = jobs[job, JOB_LOOKED] = now
-    jobs[job, JOB_LEFT] = jobs[job, JOB_REMAINING]
-    jobs[job, JOB_DONE] = 0.0
-    jobs[job, JOB_RATE] = speed
-    jobs[job, JOB_BELIEVED] = now + (jobs[job, JOB_OVERHEAD] + jobs[job, JOB_ESTIMATE]) / speed
-    end = now + (jobs[job, JOB_OVERHEAD] + jobs[job, JOB_LEFT]) / speed
-    counts[ALARMS] = set_end(due, heap, spot, counts[ALARMS], job, end)
-    if rules[RULE_NEIGHBOURS] != 0:
-        pace_neighbours(
-            jobs, job, now, nodes, asks, shape_of, placed, row_of, tenants, slots, rules, speeds,
-            pairs, due, heap, spot, counts,
-        )  # fmt: skip
+    charge_quota(owners, job, jobs.asks, shape, 1)
+    charge_owner(owners, table, job, jobs.asks, shape, 1, now, rules.half_life_s)
+    if rules.neighbours:
+        _move_tenant(job, jobs, nodes, running.placed, True)
+    speed = _speed_of(job, jobs, nodes, running.placed, rules)
+    table[job, JOB_STARTED] = table[job, JOB_LOOKED] = now
+    table[job, JOB_LEFT] = table[job, JOB_REMAINING]
+    table[job, JOB_DONE] = 0.0
+    table[job, JOB_RATE] = speed
+    table[job, JOB_BELIEVED] = now + (table[job, JOB_OVERHEAD] + table[job, JOB_ESTIMATE]) / speed
+    set_end(running, counts, job, now + (table[job, JOB_OVERHEAD] + table[job, JOB_LEFT]) / speed)
+    if rules.neighbours:
+        _pace_neighbours(job, now, jobs, nodes, running, rules, counts)
 
 
-@njit(cache=True)
-def stop_attempt(
-    job, now, outcome, jobs, shape_of, row_of, attempt_of, owners, quotas, quota_of, whole, nodes,
-    asks, placed, record, times, runners, runner_spot, tenants, slots, busy, idle_since, rules,
-    speeds, pairs, due, heap, spot, log, counts,
-):  # fmt: skip
-    """End an attempt, free what it used, and keep what its checkpoints saved."""
-    update_progress(jobs, job, now)
-    shape = shape_of[job]
-    instances = asks[shape, ASK_INSTANCES]
-    row = row_of[job]
-    counts[CHANGES] = free_rows(nodes, asks, shape, placed, row, instances, log, counts[CHANGES])
-    for place in range(row, row + instances):
-        busy[placed[place, ON_NODE]] -= 1
-        idle_since[placed[place, ON_NODE]] = now
-    last = runners[counts[RUNNING] - 1]
-    counts[RUNNING] -= 1
-    runners[runner_spot[job]] = last
-    runner_spot[last] = runner_spot[job]
-    runner_spot[job] = -1
-    counts[ALARMS] = cancel_end(due, heap, spot, counts[ALARMS], job)
-    charge_quota(quotas, quota_of, job, asks, shape, -1)
-    user, charge = int(jobs[job, JOB_USER]), jobs[job, JOB_CHARGE]
-    charge_owner(owners, user, charge, asks, shape, whole, -1, now, rules[RULE_HALF_LIFE])
-    if rules[RULE_NEIGHBOURS] != 0:
-        move_tenant(tenants, slots, placed, row, instances, job, False)
-        pace_neighbours(
-            jobs, job, now, nodes, asks, shape_of, placed, row_of, tenants, slots, rules, speeds,
-            pairs, due, heap, spot, counts,
-        )  # fmt: skip
-    attempt = attempt_of[job]
-    record[attempt, ATTEMPT_OUTCOME] = outcome
-    times[attempt, ATTEMPT_END] = now
-    length, done = now - jobs[job, JOB_STARTED], jobs[job, JOB_DONE]
+@njit(**PART)
+def _keep_work(table, job, outcome, rules):
+    """Keep what checkpoints saved of a stopped attempt; return the work that is lost."""
+    done = table[job, JOB_DONE]
     if outcome == FINISHED:
-        lost = min(jobs[job, JOB_OVERHEAD], done)
-        jobs[job, JOB_REMAINING] = 0.0
-    elif outcome == OUT_OF_MEMORY:
-        lost = done
-        jobs[job, JOB_OVERHEAD] = 0.0
-    else:
-        saved = jobs[job, JOB_LEFT] - jobs[job, JOB_REMAINING]
-        interval = rules[RULE_CHECKPOINT]
-        if interval > 0:
-            saved = math.floor(saved / interval) * interval if interval < math.inf else 0.0
-        lost = done - saved
-        jobs[job, JOB_REMAINING] = jobs[job, JOB_LEFT] - saved
-        jobs[job, JOB_ESTIMATE] = max(0.0, jobs[job, JOB_ESTIMATE] - saved)
-        jobs[job, JOB_OVERHEAD] = rules[RULE_RESTART]
-    times[attempt, ATTEMPT_LOST] = length * lost / done if done > 0 else 0.0
+        table[job, JOB_REMAINING] = 0.0
+        return min(table[job, JOB_OVERHEAD], done)
+    if outcome == OUT_OF_MEMORY:
+        table[job, JOB_OVERHEAD] = 0.0
+        return done
+    saved = table[job, JOB_LEFT] - table[job, JOB_REMAINING]
+    interval = rules.checkpoint_s
+    if interval > 0:
+        saved = math.floor(saved / interval) * interval if interval < math.inf else 0.0
+    table[job, JOB_REMAINING] = table[job, JOB_LEFT] - saved
+    table[job, JOB_ESTIMATE] = max(0.0, table[job, JOB_ESTIMATE] - saved)
+    table[job, JOB_OVERHEAD] = rules.restart_s
+    return done - saved
+
+
+@njit(**LOOP)
+def stop_attempt(job, now, outcome, jobs, owners, nodes, running, trees, rules, counts):
+    """End an attempt, free what it used, and keep what its checkpoints saved."""
+    table, shape, row = jobs.table, jobs.shape_of[job], jobs.row_of[job]
+    update_progress(table, job, now)
+    instances = jobs.asks[shape, ASK_INSTANCES]
+    free_rows(nodes.matrix, jobs.asks, shape, running.placed, row, instances, trees)
+    counts[RUNNING_ROWS] -= instances
+    for place in range(row, row + instances):
+        nodes.busy[running.placed[place, ON_NODE]] -= 1
+        nodes.idle_since[running.placed[place, ON_NODE]] = now
+    counts[RUNNING] -= 1
+    last = running.jobs[counts[RUNNING]]
+    running.jobs[running.place_of[job]] = last
+    running.place_of[last] = running.place_of[job]
+    running.place_of[job] = -1
+    cancel_end(running, counts, job)
+    charge_quota(owners, job, jobs.asks, shape, -1)
+    charge_owner(owners, table, job, jobs.asks, shape, -1, now, rules.half_life_s)
+    if rules.neighbours:
+        _move_tenant(job, jobs, nodes, running.placed, False)
+        _pace_neighbours(job, now, jobs, nodes, running, rules, counts)
+    attempt = jobs.attempt_of[job]
+    running.record[attempt, ATTEMPT_OUTCOME] = outcome
+    running.times[attempt, ATTEMPT_END] = now
+    length, done = now - table[job, JOB_STARTED], table[job, JOB_DONE]
+    lost = _keep_work(table, job, outcome, rules)
+    running.times[attempt, ATTEMPT_LOST] = length * lost / done if done > 0 else 0.0

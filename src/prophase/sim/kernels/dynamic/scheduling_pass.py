@@ -1,4 +1,4 @@
-"""One pass over the line of waiting jobs: who starts now?"""
+"""One pass over the queue: which waiting jobs start now?"""
 
 from __future__ import annotations
 
@@ -7,238 +7,253 @@ from numba import njit
 
 from prophase.sim.attempts import PREEMPTED
 from prophase.sim.kernels.dynamic.array_layout import (
-    CHANGES,
     CONSERVATIVE,
     EASY,
+    EVICTED,
+    FAILED_KINDS,
     FRUITLESS,
+    HEAD,
     KINDS,
     PASSES,
+    PLAN_READY,
+    PLAN_SIZE,
+    RESERVED,
     ROWS,
-    RULE_DEPTH,
-    RULE_PER_USER,
-    RULE_PREEMPT,
-    RULE_RESORT,
-    RULE_WINDOW,
     STRICT,
+    TO_RESERVE,
     WAITING,
 )
 from prophase.sim.kernels.dynamic.preemption import choose_victims
 from prophase.sim.kernels.dynamic.reservations import (
-    believed_ends,
+    believed_length,
     earliest,
     enter,
     enter_reservation,
+    plan_believed_ends,
     reserve,
     total_room,
 )
 from prophase.sim.kernels.dynamic.running_jobs import begin_attempt, stop_attempt
 from prophase.sim.kernels.dynamic.usage_and_quotas import within_quota
-from prophase.sim.kernels.dynamic.waiting_queue import find_keys, join_queue, sort_queue
+from prophase.sim.kernels.dynamic.waiting_queue import (
+    find_keys,
+    join_queue,
+    leave_queue,
+    sort_queue,
+)
 from prophase.sim.kernels.gang_placement import ON_GPUS, ON_NODE, free_rows, place_gang
 from prophase.sim.kernels.node_resources import give_back, occupy
+from prophase.sim.kernels.score_trees import note_change
 from prophase.sim.signatures import (
     ASK_INSTANCES,
     JOB_BELIEVED,
-    JOB_ESTIMATE,
     JOB_LEFT,
-    JOB_OVERHEAD,
     JOB_REMAINING,
     JOB_USER,
+    PART,
 )
 
 
-@njit(cache=True)
-def scheduling_pass(
-    now, queue_rule, may_evict, fresh_keys, key, refresh, order_facts, score, choose_gpu, facts,
-    fill, jobs, shape_of, rung_of, row_of, attempt_of, owners, quotas, quota_of, whole, nodes,
-    scratch, sweep, seen, low, asks, placed, record, times, runners, runner_spot, tenants, slots,
-    busy, idle_since, rules, speeds, pairs, due, heap, spot, line, keys, scores, winners, shapes,
-    log, failed_at, unmoved_at, queued, user_seen, victims, plan_times, plan_events, planned,
-    reserving, counts,
-):  # fmt: skip
-    """Start whoever may start now, first in the order first; return (started, evicted)."""
-    find_keys(
-        fresh_keys, key, refresh, order_facts, jobs, owners, rules, line, runners, keys, counts, now
-    )
-    sort_queue(line, keys, counts)
+@njit(**PART)
+def _is_considered(job, turn, jobs, owners, queue, rules, counts):
+    """Tell whether a job is within its quotas, and among its user's jobs that a pass looks at."""
+    if not within_quota(owners, job, jobs.asks, jobs.shape_of[job]):
+        return False
+    if rules.per_user > 0 and turn.queue >= EASY and counts[HEAD] >= 0:
+        user = int(jobs.table[job, JOB_USER])
+        queue.per_user[user] += 1
+        return queue.per_user[user] <= rules.per_user
+    return True
+
+
+@njit(**PART)
+def _preempt(job, now, jobs, owners, nodes, queue, running, plan, trees, rules, counts):
+    """Stop jobs that come after this one, if that makes room for it; tell whether it did."""
+    shape, victims, key = jobs.shape_of[job], queue.victims, queue.keys[job]
+    count = choose_victims(key, shape, now, jobs, nodes, queue, running, plan.future, rules, counts)
+    if count == 0:
+        queue.unmoved_at[shape] = counts[PASSES]
+        return False
+    for place in range(count):
+        victim = victims[place]
+        stop_attempt(victim, now, PREEMPTED, jobs, owners, nodes, running, trees, rules, counts)
+        saved = jobs.table[victim, JOB_REMAINING] < jobs.table[victim, JOB_LEFT]
+        counts[FRUITLESS] = 0 if saved else counts[FRUITLESS] + 1
+        victims[victims.size - 1 - counts[EVICTED]] = victim
+        counts[EVICTED] += 1
+    # what they leave over may do for shapes that did not fit before
     counts[PASSES] += 1
-    stamp = counts[PASSES]
-    user_seen[:] = 0
-    started = evicted = failed_kinds = 0
-    head, reserved, ready = -1, np.inf, False
-    plan_size, reservations, to_reserve = 0, 0, 0
-    waiting, kept, place = counts[WAITING], 0, 0
-    while place < waiting:
-        job = line[place]
-        place += 1
-        line[kept] = job
-        kept += 1
-        shape = shape_of[job]
-        if not within_quota(quotas, quota_of, job, asks, shape):
+    counts[FAILED_KINDS] = 0
+    return True
+
+
+@njit(**PART)
+def _leaves_room_for_head(job, now, policy, jobs, nodes, running, plan, trees, counts):
+    """EASY: tell whether a job that was just placed does not delay the first one that waits.
+
+    If it does, it is taken away again.
+    """
+    asks, placed, future = jobs.asks, running.placed, plan.future
+    shape, first, head = jobs.shape_of[job], counts[ROWS], counts[HEAD]
+    instances = asks[shape, ASK_INSTANCES]
+    if not counts[PLAN_READY]:
+        # nobody has started since the head was found: its reservation is still due
+        free_rows(nodes.matrix, asks, shape, placed, first, instances, trees)
+        plan.reserved_s[0] = reserve(head, now, jobs, nodes, running, plan, counts)
+        counts[PLAN_READY] = 1
+        place_gang(policy, nodes.matrix, asks, shape, trees, placed, first)
+    for row in range(first, first + instances):
+        occupy(future, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
+    stays = now + believed_length(jobs.table, job) > plan.reserved_s[0]
+    delays = stays and total_room(future, asks, head) < asks[head, ASK_INSTANCES]
+    if delays:
+        free_rows(nodes.matrix, asks, shape, placed, first, instances, trees)
+    if delays or not stays:
+        for row in range(first, first + instances):
+            give_back(future, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
+    return not delays
+
+
+@njit(**PART)
+def _fits_the_plan(job, now, policy, jobs, nodes, running, plan, trees, rules, counts):
+    """Conservative backfilling: tell whether a job that was just placed delays no reservation.
+
+    First the jobs before it get the reservations they still need. It moves to where the plan has
+    room for it, or is taken away and gets a reservation itself.
+    """
+    asks, placed, planned = jobs.asks, running.placed, plan.planned
+    shape, first = jobs.shape_of[job], counts[ROWS]
+    instances = asks[shape, ASK_INSTANCES]
+    free_rows(nodes.matrix, asks, shape, placed, first, instances, trees)
+    if not counts[PLAN_READY]:
+        plan_believed_ends(now, jobs, running, plan, counts)
+        counts[PLAN_READY] = 1
+    plan.reserving[counts[TO_RESERVE]] = job
+    at_once = False
+    for turn in range(counts[TO_RESERVE] + 1):
+        other = plan.reserving[turn]
+        instant, at_once = earliest(other, now, policy, jobs, nodes, plan, rules, counts)
+        if other == job and at_once:
+            break
+        at_once = False
+        if counts[RESERVED] >= rules.depth:
             continue
-        if rules[RULE_PER_USER] > 0 and queue_rule >= EASY and head >= 0:
-            user = int(jobs[job, JOB_USER])
-            user_seen[user] += 1
-            if user_seen[user] > rules[RULE_PER_USER]:
-                continue
-        first, instances = counts[ROWS], asks[shape, ASK_INSTANCES]
-        fits_now = 0
-        if failed_at[shape] != stamp:
-            fits_now, counts[CHANGES] = place_gang(
-                score, choose_gpu, facts, nodes, asks, shape, False, fill, scores, winners,
-                shapes, log, counts[CHANGES], placed, first,
-            )  # fmt: skip
-            if fits_now == 0:
-                failed_at[shape] = stamp
-                failed_kinds += 1
-        evicts = may_evict and rules[RULE_PREEMPT] != 0
-        if fits_now == 0 and evicts and unmoved_at[shape] != stamp:
-            count = choose_victims(
-                keys[job], now, keys, jobs, runners, counts, rules, nodes, scratch, asks, shape,
-                shape_of, row_of, placed, victims,
-            )  # fmt: skip
-            for victim in range(count):
-                stop_attempt(
-                    victims[victim], now, PREEMPTED, jobs, shape_of, row_of, attempt_of, owners,
-                    quotas, quota_of, whole, nodes, asks, placed, record, times, runners,
-                    runner_spot, tenants, slots, busy, idle_since, rules, speeds, pairs, due,
-                    heap, spot, log, counts,
-                )  # fmt: skip
-                saved = jobs[victims[victim], JOB_REMAINING] < jobs[victims[victim], JOB_LEFT]
-                counts[FRUITLESS] = 0 if saved else counts[FRUITLESS] + 1
-                victims[victims.size - 1 - evicted] = victims[victim]
-                evicted += 1
-            if count == 0:
-                unmoved_at[shape] = stamp
-            else:
-                # what they leave over may do for shapes that did not fit before
-                counts[PASSES] += 1
-                stamp = counts[PASSES]
-                failed_kinds = 0
-                fits_now, counts[CHANGES] = place_gang(
-                    score, choose_gpu, facts, nodes, asks, shape, False, fill, scores, winners,
-                    shapes, log, counts[CHANGES], placed, first,
-                )  # fmt: skip
-        length = jobs[job, JOB_OVERHEAD] + jobs[job, JOB_ESTIMATE]
-        if fits_now and queue_rule == EASY and head >= 0:
-            if not ready:
-                # nobody has started since the head was found: its reservation is still due
-                counts[CHANGES] = free_rows(
-                    nodes, asks, shape, placed, first, instances, log, counts[CHANGES]
-                )
-                reserved = reserve(
-                    nodes, scratch, asks, head, jobs, runners, counts, shape_of, row_of, placed,
-                    now,
-                )  # fmt: skip
-                ready = True
-                fits_now, counts[CHANGES] = place_gang(
-                    score, choose_gpu, facts, nodes, asks, shape, False, fill, scores, winners,
-                    shapes, log, counts[CHANGES], placed, first,
-                )  # fmt: skip
-            for row in range(first, first + instances):
-                occupy(scratch, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
-            stays = now + length > reserved
-            if stays and total_room(scratch, asks, head) < asks[head, ASK_INSTANCES]:
-                fits_now = 0
-                counts[CHANGES] = free_rows(
-                    nodes, asks, shape, placed, first, instances, log, counts[CHANGES]
-                )
-            if fits_now == 0 or not stays:
-                for row in range(first, first + instances):
-                    give_back(scratch, placed[row, ON_NODE], asks, shape, placed[row, ON_GPUS])
-        if fits_now and queue_rule == CONSERVATIVE and (to_reserve > 0 or reservations > 0):
-            counts[CHANGES] = free_rows(
-                nodes, asks, shape, placed, first, instances, log, counts[CHANGES]
+        counts[RESERVED] += 1
+        if instant < np.inf:
+            kind, end = jobs.shape_of[other], instant + believed_length(jobs.table, other)
+            enter_reservation(
+                plan, counts, now, instant, end, kind, asks[kind, ASK_INSTANCES], rules
             )
-            if not ready:
-                plan_size = believed_ends(
-                    jobs, runners, counts, asks, shape_of, row_of, placed, now, plan_times,
-                    plan_events,
-                )  # fmt: skip
-                ready = True
-            reserving[to_reserve] = job
-            at_once = False
-            for turn in range(to_reserve + 1):
-                other = reserving[turn]
-                kind = shape_of[other]
-                span = jobs[other, JOB_OVERHEAD] + jobs[other, JOB_ESTIMATE]
-                instant, at_once = earliest(
-                    score, choose_gpu, facts, fill, nodes, sweep, seen, low, asks, kind, span,
-                    now, rules[RULE_WINDOW], plan_times, plan_events, plan_size, planned,
-                )  # fmt: skip
-                if other == job and at_once:
-                    break
-                at_once = False
-                if reservations >= rules[RULE_DEPTH]:
-                    continue
-                reservations += 1
-                if instant < np.inf:
-                    plan_size = enter_reservation(
-                        plan_times, plan_events, plan_size, now, instant, instant + span, kind,
-                        planned, asks[kind, ASK_INSTANCES], rules,
-                    )  # fmt: skip
-            to_reserve = 0
-            fits_now = 1 if at_once else 0
-            for row in range(instances if at_once else 0):
-                node, bits = planned[row, ON_NODE], planned[row, ON_GPUS]
-                occupy(nodes, node, asks, shape, bits)
-                placed[first + row, ON_NODE], placed[first + row, ON_GPUS] = node, bits
-                log[counts[CHANGES] % log.size] = node
-                counts[CHANGES] += 1
-        elif (
-            not fits_now
-            and queue_rule == CONSERVATIVE
-            and reservations + to_reserve < rules[RULE_DEPTH]
+    counts[TO_RESERVE] = 0
+    if not at_once:
+        return False
+    for row in range(instances):
+        node, bits = planned[row, ON_NODE], planned[row, ON_GPUS]
+        occupy(nodes.matrix, node, asks, shape, bits)
+        placed[first + row, ON_NODE], placed[first + row, ON_GPUS] = node, bits
+        note_change(trees, node)
+    return True
+
+
+@njit(**PART)
+def _place(job, turn, policy, rules, jobs, owners, nodes, queue, running, plan, trees, counts):
+    """Give a job nodes if it may start now; tell whether it may."""
+    shape, first, passed = jobs.shape_of[job], counts[ROWS], counts[PASSES]
+    fits_now = False
+    if queue.failed_at[shape] != passed:
+        fits_now = place_gang(policy, nodes.matrix, jobs.asks, shape, trees, running.placed, first)
+        if not fits_now:
+            queue.failed_at[shape] = passed
+            counts[FAILED_KINDS] += 1
+    if (
+        not fits_now
+        and turn.preempts
+        and queue.unmoved_at[shape] != passed
+        and _preempt(job, turn.now, jobs, owners, nodes, queue, running, plan, trees, rules, counts)
+    ):
+        fits_now = place_gang(policy, nodes.matrix, jobs.asks, shape, trees, running.placed, first)
+    if turn.queue == EASY and fits_now and counts[HEAD] >= 0:
+        return _leaves_room_for_head(
+            job, turn.now, policy, jobs, nodes, running, plan, trees, counts
+        )
+    if turn.queue == CONSERVATIVE:
+        if fits_now and counts[TO_RESERVE] + counts[RESERVED] > 0:
+            return _fits_the_plan(
+                job, turn.now, policy, jobs, nodes, running, plan, trees, rules, counts
+            )
+        if not fits_now and counts[RESERVED] + counts[TO_RESERVE] < rules.depth:
+            plan.reserving[counts[TO_RESERVE]] = job
+            counts[TO_RESERVE] += 1
+    return fits_now
+
+
+@njit(**PART)
+def _begin(job, turn, jobs, owners, nodes, queue, running, plan, rules, counts):
+    """Start a job that has its nodes; a plan learns when they are believed to be free again."""
+    shape, first = jobs.shape_of[job], counts[ROWS]
+    begin_attempt(job, turn.now, jobs, owners, nodes, running, rules, counts)
+    leave_queue(shape, jobs, queue, counts)
+    if turn.queue == CONSERVATIVE and counts[PLAN_READY]:
+        for row in range(first, counts[ROWS]):
+            node, bits = running.placed[row, ON_NODE], running.placed[row, ON_GPUS]
+            enter(plan, counts, jobs.table[job, JOB_BELIEVED], 1, node, shape, bits)
+
+
+@njit(**PART)
+def _close_gap(waiting, kept, place, count):
+    """Move the jobs from a place on up to those that were kept; return how many there are."""
+    for rest in range(place, count):
+        waiting[kept] = waiting[rest]
+        kept += 1
+    return kept
+
+
+@njit(**PART)
+def scheduling_pass(
+    turn, policy, order, rules, jobs, owners, nodes, queue, running, plan, trees, counts
+):
+    """Start every job that may start now, in queue order; return how many did."""
+    waiting = queue.jobs
+    find_keys(turn.fresh_keys, turn.now, order, jobs, owners, queue, running, rules, counts)
+    sort_queue(waiting, queue.keys, counts[WAITING])
+    counts[PASSES] += 1
+    counts[FAILED_KINDS] = counts[EVICTED] = counts[PLAN_READY] = 0
+    counts[PLAN_SIZE] = counts[RESERVED] = counts[TO_RESERVE] = 0
+    counts[HEAD] = -1
+    queue.per_user[:] = 0
+    started = kept = place = 0
+    while place < counts[WAITING]:
+        job = waiting[place]
+        place += 1
+        waiting[kept] = job
+        kept += 1
+        if not _is_considered(job, turn, jobs, owners, queue, rules, counts):
+            continue
+        if _place(
+            job, turn, policy, rules, jobs, owners, nodes, queue, running, plan, trees, counts
         ):
-            reserving[to_reserve] = job
-            to_reserve += 1
-        if fits_now:
-            begin_attempt(
-                job, now, jobs, shape_of, rung_of, row_of, attempt_of, owners, quotas, quota_of,
-                whole, nodes, asks, placed, record, times, runners, runner_spot, tenants, slots,
-                busy, rules, speeds, pairs, due, heap, spot, counts,
-            )  # fmt: skip
-            if queue_rule == CONSERVATIVE and ready:
-                for row in range(first, first + instances):
-                    plan_size = enter(
-                        plan_times, plan_events, plan_size, jobs[job, JOB_BELIEVED], 1,
-                        placed[row, ON_NODE], shape, placed[row, ON_GPUS],
-                    )  # fmt: skip
+            _begin(job, turn, jobs, owners, nodes, queue, running, plan, rules, counts)
             started += 1
             kept -= 1
-            queued[shape] -= 1
-            if queued[shape] == 0:
-                counts[KINDS] -= 1
-            if rules[RULE_RESORT] != 0:
+            if rules.resort:
                 # keys have moved with this start: order those left, and begin again
-                for rest in range(place, waiting):
-                    line[kept] = line[rest]
-                    kept += 1
-                waiting = kept
-                counts[WAITING] = kept
-                find_keys(
-                    True, key, refresh, order_facts, jobs, owners, rules, line, runners, keys,
-                    counts, now,
-                )  # fmt: skip
-                sort_queue(line, keys, counts)
+                counts[WAITING] = _close_gap(waiting, kept, place, counts[WAITING])
+                find_keys(True, turn.now, order, jobs, owners, queue, running, rules, counts)
+                sort_queue(waiting, queue.keys, counts[WAITING])
                 place = kept = 0
-                user_seen[:] = 0
-                if rules[RULE_PREEMPT] != 0:
-                    unmoved_at[:] = -1
+                queue.per_user[:] = 0
+                if rules.preempt:
+                    queue.unmoved_at[:] = -1
             continue
-        if queue_rule == STRICT:
+        if turn.queue == STRICT:
             break
-        if head < 0:
-            head = shape
-            user_seen[int(jobs[job, JOB_USER])] += 1
-        if failed_kinds >= counts[KINDS] and not evicts:
+        if counts[HEAD] < 0:
+            counts[HEAD] = jobs.shape_of[job]
+            queue.per_user[int(jobs.table[job, JOB_USER])] += 1
+        if counts[FAILED_KINDS] >= counts[KINDS] and not turn.preempts:
             break
-    while place < waiting:
-        line[kept] = line[place]
-        kept += 1
-        place += 1
-    counts[WAITING] = kept
-    for victim in range(evicted):
-        last = victims[victims.size - 1 - victim]
-        join_queue(line, keys, rules, queued, shape_of, last, counts)
-    return started, evicted
+    counts[WAITING] = _close_gap(waiting, kept, place, counts[WAITING])
+    for back in range(counts[EVICTED]):
+        victim = queue.victims[queue.victims.size - 1 - back]
+        join_queue(victim, jobs, queue, rules, counts)
+    return started

@@ -22,6 +22,9 @@ from prophase.sim.signatures import (
     ASK_INSTANCES,
     ASK_MEMORY,
     ASK_MILLI,
+    JOB_CHARGE,
+    JOB_USER,
+    LOOP,
     OWNER_CPU,
     OWNER_DOMINANT,
     OWNER_GPU,
@@ -33,7 +36,7 @@ from prophase.sim.signatures import (
 )
 
 
-@njit(cache=True)
+@njit(**LOOP)
 def update_usage(owners, owner, now, half_life):
     """Bring an owner's usage up to now: it grows by what runs and halves with the half-life."""
     passed = now - owners[owner, OWNER_LOOKED]
@@ -49,30 +52,32 @@ def update_usage(owners, owner, now, half_life):
     owners[owner, OWNER_LOOKED] = now
 
 
-@njit(cache=True)
-def charge_owner(owners, owner, charge, asks, shape, whole, sign, now, half_life):
-    """Charge an owner, and all above, for what a job takes (sign 1) or gives back (-1)."""
+@njit(**LOOP)
+def charge_owner(owners, table, job, asks, shape, sign, now, half_life):
+    """Charge a job's owner, and all above, for what it takes (sign 1) or gives back (-1)."""
+    usage, whole = owners.table, owners.whole
+    owner, charge = int(table[job, JOB_USER]), table[job, JOB_CHARGE]
     instances = asks[shape, ASK_INSTANCES]
     gpus = asks[shape, ASK_GPUS] * asks[shape, ASK_MILLI]
     while owner >= 0:
-        update_usage(owners, owner, now, half_life)
-        owners[owner, OWNER_RATE] += sign * charge
+        update_usage(usage, owner, now, half_life)
+        usage[owner, OWNER_RATE] += sign * charge
         # whole numbers, so that who holds nothing has a share of exactly 0
-        owners[owner, OWNER_GPU] += sign * gpus * instances
-        owners[owner, OWNER_CPU] += sign * asks[shape, ASK_CPU] * instances
-        owners[owner, OWNER_MEMORY] += sign * asks[shape, ASK_MEMORY] * instances
-        largest = max(owners[owner, OWNER_CPU] / whole[1], owners[owner, OWNER_MEMORY] / whole[2])
-        owners[owner, OWNER_DOMINANT] = max(owners[owner, OWNER_GPU] / whole[0], largest)
-        owner = int(owners[owner, OWNER_PARENT])
+        usage[owner, OWNER_GPU] += sign * gpus * instances
+        usage[owner, OWNER_CPU] += sign * asks[shape, ASK_CPU] * instances
+        usage[owner, OWNER_MEMORY] += sign * asks[shape, ASK_MEMORY] * instances
+        largest = max(usage[owner, OWNER_CPU] / whole[1], usage[owner, OWNER_MEMORY] / whole[2])
+        usage[owner, OWNER_DOMINANT] = max(usage[owner, OWNER_GPU] / whole[0], largest)
+        owner = int(usage[owner, OWNER_PARENT])
 
 
-@njit(cache=True)
-def within_quota(quotas, quota_of, job, asks, shape):
+@njit(**LOOP)
+def within_quota(owners, job, asks, shape):
     """Tell whether a job may start beside what its user and its queue hold."""
-    instances = asks[shape, ASK_INSTANCES]
+    quotas, instances = owners.quotas, asks[shape, ASK_INSTANCES]
     gpus = asks[shape, ASK_GPUS] * asks[shape, ASK_MILLI] * instances
-    for column in range(quota_of.shape[1]):
-        row = quota_of[job, column]
+    for column in range(owners.quota_of.shape[1]):
+        row = owners.quota_of[job, column]
         if row >= 0 and (
             quotas[row, HELD_GPU] + gpus > quotas[row, QUOTA_GPU]
             or quotas[row, HELD_CPU] + asks[shape, ASK_CPU] * instances > quotas[row, QUOTA_CPU]
@@ -84,12 +89,12 @@ def within_quota(quotas, quota_of, job, asks, shape):
     return True
 
 
-@njit(cache=True)
-def charge_quota(quotas, quota_of, job, asks, shape, sign):
-    """Book what a job takes (sign 1) or gives back (-1) on its quotas."""
-    instances = asks[shape, ASK_INSTANCES]
-    for column in range(quota_of.shape[1]):
-        row = quota_of[job, column]
+@njit(**LOOP)
+def charge_quota(owners, job, asks, shape, sign):
+    """Charge what a job takes (sign 1) or gives back (-1) to its quotas."""
+    quotas, instances = owners.quotas, asks[shape, ASK_INSTANCES]
+    for column in range(owners.quota_of.shape[1]):
+        row = owners.quota_of[job, column]
         if row >= 0:
             gpus = asks[shape, ASK_GPUS] * asks[shape, ASK_MILLI]
             quotas[row, HELD_GPU] += sign * gpus * instances

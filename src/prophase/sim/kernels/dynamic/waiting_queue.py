@@ -1,70 +1,85 @@
-"""The line of waiting jobs, kept in the order of their keys."""
+"""The queue of waiting jobs, kept in the order of their keys."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
-from prophase.sim.kernels.dynamic.array_layout import (
-    KINDS,
-    RULE_HALF_LIFE,
-    RULE_MOVES,
-    RULE_PREEMPT,
-    RUNNING,
-    WAITING,
-)
+from prophase.sim.kernels.dynamic.array_layout import KINDS, RUNNING, WAITING, WAITING_ROWS
 from prophase.sim.kernels.dynamic.running_jobs import update_progress
 from prophase.sim.kernels.dynamic.usage_and_quotas import update_usage
-from prophase.sim.signatures import JOB_KEY, KEY, REFRESH, Floats
+from prophase.sim.signatures import (
+    ASK_INSTANCES,
+    FLOAT_LINE,
+    INT,
+    INT_LINE,
+    JOB_KEY,
+    KEY,
+    LOOP,
+    PART,
+    REFRESH,
+    Floats,
+)
 
 
-@njit(cache=True)
-def join_queue(line, keys, rules, queued, shape_of, job, counts):
-    """Put a job at the end of the line; the next pass sorts it in."""
-    if rules[RULE_MOVES] != 0:
-        keys[job] = np.nan
-    line[counts[WAITING]] = job
+@njit(**LOOP)
+def join_queue(job, jobs, queue, rules, counts):
+    """Put a job at the end of the queue; the next pass sorts it in."""
+    if rules.keys_move:
+        queue.keys[job] = np.nan
+    shape = jobs.shape_of[job]
+    queue.jobs[counts[WAITING]] = job
     counts[WAITING] += 1
-    counts[KINDS] += queued[shape_of[job]] == 0
-    queued[shape_of[job]] += 1
+    counts[WAITING_ROWS] += jobs.asks[shape, ASK_INSTANCES]
+    counts[KINDS] += queue.per_shape[shape] == 0
+    queue.per_shape[shape] += 1
 
 
-@njit(cache=True)
-def find_keys(
-    fresh, key, refresh, order_facts, jobs, owners, rules, line, runners, keys, counts, now
-):
-    """Ask the order for the keys of all who wait, and of those who could be pushed out.
+@njit(**PART)
+def leave_queue(shape, jobs, queue, counts):
+    """Count out a job that starts; its place in the queue is the pass's affair."""
+    counts[WAITING_ROWS] -= jobs.asks[shape, ASK_INSTANCES]
+    queue.per_shape[shape] -= 1
+    if queue.per_shape[shape] == 0:
+        counts[KINDS] -= 1
 
-    Between two looks (not ``fresh``) only jobs that have just come are given a key.
+
+@njit(**LOOP)
+def find_keys(fresh, now, order, jobs, owners, queue, running, rules, counts):
+    """Ask the order for the keys of all waiting jobs, and of those that could be preempted.
+
+    Between two evaluations (not ``fresh``) only jobs that have just come are given a key.
     """
-    if rules[RULE_MOVES] == 0:
+    if not rules.keys_move:
         return
-    for owner in range(owners.shape[0]):
-        update_usage(owners, owner, now, rules[RULE_HALF_LIFE])
+    keys, usage = queue.keys, owners.table
+    for owner in range(usage.shape[0]):
+        update_usage(usage, owner, now, rules.half_life_s)
     if fresh:
-        refresh(owners, now, order_facts)
+        order.refresh(usage, now, order.facts)
     for place in range(counts[WAITING]):
-        if fresh or np.isnan(keys[line[place]]):
-            keys[line[place]] = key(jobs, line[place], owners, now, order_facts)
-    if fresh and rules[RULE_PREEMPT] != 0:
+        job = queue.jobs[place]
+        if fresh or np.isnan(keys[job]):
+            keys[job] = order.key(jobs.table, job, usage, now, order.facts)
+    if fresh and rules.preempt:
         for place in range(counts[RUNNING]):
-            job = runners[place]
-            update_progress(jobs, job, now)
-            keys[job] = key(jobs, job, owners, now, order_facts)
+            job = running.jobs[place]
+            update_progress(jobs.table, job, now)
+            keys[job] = order.key(jobs.table, job, usage, now, order.facts)
 
 
-@njit(cache=True)
-def sort_queue(line, keys, counts):
-    """Order the line by key, and by submission among equals."""
-    waiting = counts[WAITING]
-    for place in range(1, waiting):
-        one, other = line[place - 1], line[place]
+# sorting allocates, so references are counted; a signature, or that would be up to the caller
+@njit(types.void(INT_LINE, FLOAT_LINE, INT), cache=True)
+def sort_queue(waiting, keys, count):
+    """Order the queue by key, and by submission among equals."""
+    for place in range(1, count):
+        one, other = waiting[place - 1], waiting[place]
         if keys[one] > keys[other] or (keys[one] == keys[other] and one > other):
             break
     else:
         return
-    jobs = np.sort(line[:waiting])
-    line[:waiting] = jobs[np.argsort(keys[jobs], kind="mergesort")]
+    jobs = np.sort(waiting[:count])
+    waiting[:count] = jobs[np.argsort(keys[jobs], kind="mergesort")]
 
 
 @njit(KEY, cache=True)
