@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
@@ -34,6 +35,31 @@ def write_whole(path: Path, content: str | bytes) -> None:
             part.unlink(missing_ok=True)
     except OSError as cause:
         raise storage_error(cause, path) from cause
+
+
+def make_whole_folder(place: Path, fill: Callable[[Path], object]) -> None:
+    """Have ``fill`` make a folder that is there whole or not at all; one that is there stays.
+
+    Examples
+    --------
+    >>> place = getfixture("tmp_path") / "job"
+    >>> make_whole_folder(place, lambda fresh: fresh.mkdir())
+    >>> [one.name for one in place.parent.iterdir()]
+    ['job']
+    """
+    if place.exists():
+        return
+    fresh = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(fresh, ignore_errors=True)
+        fill(fresh)
+        fresh.rename(place)
+    except OSError as cause:
+        shutil.rmtree(fresh, ignore_errors=True)
+        # somebody else may have been quicker
+        if not place.exists():
+            raise storage_error(cause, place) from cause
 
 
 @contextmanager

@@ -21,7 +21,8 @@ from prophase.cli.trace_options import (
 from prophase.plural import counted
 
 if TYPE_CHECKING:
-    from prophase.trace.lint.lint_report import LintFinding, LintReport
+    from prophase.trace.lint.check_registry import LintFinding
+    from prophase.trace.lint.linter import LintReport
 
 _WIDTH = 100
 _INDENT = " " * 9
@@ -107,7 +108,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _summary(report: LintReport) -> str:
-    from prophase.trace.lint.lint_report import SEVERITIES
+    from prophase.trace.lint.check_registry import SEVERITIES
 
     checked = report.checked
     what = [f"{counted(rows, 'row')} of {name}" for name, rows in checked["tables"].items()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Sequence
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from prophase.errors import (
     ProphaseError,
     StorageError,
 )
-from prophase.trace.engine import BadLine, Progress
+from prophase.trace.engine import BadLine, Progress, TextLayout
 
 _BROKEN = "_broken_line"
 _VIEW_NUMBERS = count()
@@ -42,40 +41,30 @@ class SparkEngine:
         self.connection = ibis.pyspark.connect(self.session)
         self._broken: dict[Path, Any] = {}
 
-    def open_text(
-        self,
-        path: Path,
-        columns: Sequence[str],
-        *,
-        separator: str,
-        skip: int,
-        quoted: bool,
-        missing: Sequence[str],
-    ) -> ibis.Table:
+    def open_text(self, path: Path, layout: TextLayout) -> ibis.Table:
         from pyspark.sql import functions as f
 
+        skip, quote = layout.skip, '"' if layout.quoted else ""
         if skip > 1:
             path, skip = self._without_first_lines(path, skip), 0
-        fields = ", ".join(f"`{name}` STRING" for name in [*columns, _BROKEN])
+        fields = ", ".join(f"`{name}` STRING" for name in [*layout.columns, _BROKEN])
         rows = self.session.read.csv(
             str(path),
             schema=fields,
-            sep=separator,
+            sep=layout.separator,
             header=skip == 1,
-            quote='"' if quoted else "",
-            escape='"' if quoted else "",
+            quote=quote,
+            escape=quote,
             mode="PERMISSIVE",
             columnNameOfCorruptRecord=_BROKEN,
         )
         self._broken[path] = rows.filter(f.col(f"`{_BROKEN}`").isNotNull())
         whole = rows.filter(f.col(f"`{_BROKEN}`").isNull())
-        cells = [
-            f.when(f.col(f"`{name}`").isin(list(missing)), None).otherwise(f.col(f"`{name}`"))
-            for name in columns
-        ]
         view = f"prophase_text_{next(_VIEW_NUMBERS)}"
+        cells = {name: f.col(f"`{name}`") for name in layout.columns}
+        missing = list(layout.missing)
         whole.select(
-            *(cell.alias(name) for cell, name in zip(cells, columns, strict=True))
+            *(f.when(c.isin(missing), None).otherwise(c).alias(name) for name, c in cells.items())
         ).createOrReplaceTempView(view)
         return self.connection.table(view)
 

@@ -7,9 +7,9 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
-from prophase.errors import FormatError, ParameterError, storage_error
+from prophase.atomic_files import make_whole_folder
+from prophase.errors import FormatError, ParameterError
 from prophase.json_types import JsonObject
 
 #: never part of the job code
@@ -38,13 +38,12 @@ def keep_version(code: object, pipeline_text: str, base: Path, versions: Path) -
     if not folder.is_dir():
         raise FormatError(f"{folder}: the folder of the job code is not there. Correct 'code'.")
     version = _digest(pipeline_text, folder_hash(folder))[:40]
-    _appear(
-        versions / version / "code",
-        lambda fresh: shutil.copytree(
-            folder, fresh, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT)
-        ),
+    ignored = shutil.ignore_patterns(*_LEFT_OUT)
+    place = versions / version / "code"
+    make_whole_folder(
+        place, lambda fresh: shutil.copytree(folder, fresh, symlinks=True, ignore=ignored)
     )
-    return version, str(versions / version / "code")
+    return version, str(place)
 
 
 def folder_hash(folder: Path) -> str:
@@ -74,12 +73,13 @@ def _keep_commit(
     version = _digest(pipeline_text, commit)[:40]
 
     def unpack(fresh: Path) -> None:
-        fresh.mkdir(parents=True)
+        fresh.mkdir()
         archive = _git(repository, "archive", "--format=tar", commit)
         subprocess.run(["tar", "-x", "-C", str(fresh)], input=archive, check=True)
 
-    _appear(versions / version / "code", unpack)
-    return version, str(versions / version / "code")
+    place = versions / version / "code"
+    make_whole_folder(place, unpack)
+    return version, str(place)
 
 
 def _git(repository: Path, *arguments: str) -> bytes:
@@ -93,22 +93,6 @@ def _git(repository: Path, *arguments: str) -> bytes:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise ParameterError(f"code: git says: {''.join(said)}. Correct 'git' or 'ref'.")
     return done.stdout
-
-
-def _appear(place: Path, make: Any) -> None:
-    """Make a folder that is there whole or not at all."""
-    if place.exists():
-        return
-    fresh = place.with_name(f"{place.name}.{os.getpid()}.part")
-    try:
-        fresh.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(fresh, ignore_errors=True)
-        make(fresh)
-        fresh.rename(place)
-    except OSError as cause:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if not place.exists():
-            raise storage_error(cause, place) from cause
 
 
 def _digest(*parts: str) -> str:

@@ -10,7 +10,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from prophase.errors import MissingExtraError, ParameterError, not_among
+import yaml
+
+from prophase.errors import ExecutorError, MissingExtraError, ParameterError, not_among
 from prophase.runs.pipeline import Pipeline
 
 Progress = Literal["running", "succeeded", "failed"]
@@ -54,6 +56,33 @@ class Assignment:
         """The name of the profiling job."""
         again = f"-{self.resets}" if self.resets else ""
         return f"profile--{self.new_run_id}{again}"
+
+    @property
+    def scenario_yaml(self) -> str:
+        """What a deployment says of its scenario."""
+        described = {"scenario": self.scenario, "version": self.version, **self.attributes}
+        return str(yaml.safe_dump(described, sort_keys=True, allow_unicode=True))
+
+    def check_code(self) -> None:
+        """Refuse to deploy job code that is not there."""
+        if self.code is not None and not self.code.is_dir():
+            raise ExecutorError(
+                f"{self.code}: the job code of version {self.version[:8]} is not there. "
+                "Register the scenarios again from where the code is."
+            )
+
+    def not_executed(self) -> ExecutorError:
+        """Return the refusal to profile the run."""
+        return ExecutorError(
+            f"Run {self.run_id} has not finished successfully, so it cannot be profiled."
+        )
+
+    def check_rows(self, rows: Sequence[Mapping[str, Any]], place: Path) -> ExecutorCheck:
+        """Return the rows of a profiling if every task was completed once."""
+        completed = sorted(row["task"] for row in rows if row["status"] == "completed")
+        if completed != sorted(self.pipeline.tasks):
+            return ExecutorCheck("failed", f"{place}: has not one completed attempt per task.")
+        return ExecutorCheck("succeeded", task_rows=rows)
 
 
 @dataclass(frozen=True)

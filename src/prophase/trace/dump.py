@@ -15,7 +15,7 @@ import ibis
 
 from prophase.errors import FanOutError, FormatError, MissingFileError
 from prophase.trace import source_files as files
-from prophase.trace.engine import BadLine, Engine
+from prophase.trace.engine import BadLine, Engine, TextLayout
 from prophase.trace.source_files import SourceFile
 from prophase.trace.text_table import MISSING_WORDS, REASON, Sheet
 
@@ -95,25 +95,17 @@ class Dump:
         *,
         columns: Sequence[str] | None = None,
         separator: str = ",",
-        skip: int | None = None,
+        skip: int = 0,
         quoted: bool = True,
         missing: Sequence[str] = MISSING_WORDS,
     ) -> Sheet:
         """Open a text table; without ``columns`` its first line names them."""
         if columns is None:
-            columns = header_of(file, separator)
-            skip = 1 if skip is None else skip
+            columns, skip = header_of(file, separator), 1
         else:
             files.first_lines(file.path, 1, shown=file.origin)
-        table = self.engine.open_text(
-            file.path,
-            columns,
-            separator=separator,
-            skip=skip or 0,
-            quoted=quoted,
-            missing=missing,
-        )
-        opened = Sheet(file, table, separator=separator, skip=skip or 0, missing=missing)
+        layout = TextLayout(columns, separator, skip, quoted, missing)
+        opened = Sheet(file, self.engine.open_text(file.path, layout), layout)
         self.sheets.append(opened)
         return opened
 

@@ -43,25 +43,26 @@ class BadLine:
     reason: str
 
 
+@dataclass(frozen=True)
+class TextLayout:
+    """How a text file is a table."""
+
+    columns: Sequence[str]
+    separator: str = ","
+    #: lines above the first row
+    skip: int = 0
+    quoted: bool = True
+    #: what cells hold that are missing
+    missing: Sequence[str] = ()
+
+
 class Engine(Protocol):
     """What an import needs from the place where it runs."""
 
     name: str
 
-    def open_text(
-        self,
-        path: Path,
-        columns: Sequence[str],
-        *,
-        separator: str,
-        skip: int,
-        quoted: bool,
-        missing: Sequence[str],
-    ) -> ibis.Table:
-        """Return a text file as a table of strings, skipping its first lines.
-
-        Cells that hold one of the ``missing`` words are missing.
-        """
+    def open_text(self, path: Path, layout: TextLayout) -> ibis.Table:
+        """Return a text file as a table of strings."""
         ...
 
     def bad_lines(self, path: Path) -> list[BadLine]:
@@ -97,28 +98,19 @@ class DuckEngine:
         # a CSV's size is unknown to the planner, which then builds a hash table of the big side
         self.connection.raw_sql("SET disabled_optimizers = 'build_side_probe_side'")
 
-    def open_text(
-        self,
-        path: Path,
-        columns: Sequence[str],
-        *,
-        separator: str,
-        skip: int,
-        quoted: bool,
-        missing: Sequence[str],
-    ) -> ibis.Table:
+    def open_text(self, path: Path, layout: TextLayout) -> ibis.Table:
         self._texts.append(path)
-        quote = '"' if quoted else ""
+        quote = '"' if layout.quoted else ""
         return self.connection.read_csv(
             str(path),
-            columns=dict.fromkeys(columns, "VARCHAR"),
+            columns=dict.fromkeys(layout.columns, "VARCHAR"),
             auto_detect=False,
             header=False,
-            skip=skip,
-            delim=separator,
+            skip=layout.skip,
+            delim=layout.separator,
             quote=quote,
             escape=quote,
-            nullstr=list(missing),
+            nullstr=list(layout.missing),
             store_rejects=True,
             rejects_limit=0,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -15,11 +15,95 @@ import ibis
 
 from prophase.errors import ParameterError, not_among
 from prophase.trace import source_files as files
-from prophase.trace.dump import Dump, first_line_of, words_of
+from prophase.trace.dump import Dump, first_line_of, having, stack, words_of
+from prophase.trace.schema import SCHEMAS
+from prophase.trace.source_files import SourceFile
+from prophase.trace.text_table import Sheet
 
 #: what a reader returns: table name -> expression; names beyond jobs, usage and nodes are
 #: side tables (measured speeds, published results) that are kept as they are
 Tables = dict[str, ibis.Table]
+#: makes a column of ours from a file; None if the file lacks what it is made from
+ColumnMaker = Callable[[Sheet], ibis.Value | None]
+#: columns that the importer derives, and those from which it can
+_DERIVED = (
+    ("start_s", {"submit_s", "wait_s"}),
+    ("start_s", {"end_s", "duration_s"}),
+    ("end_s", {"start_s", "duration_s"}),
+    ("duration_s", {"start_s", "end_s"}),
+    ("wait_s", {"submit_s", "start_s"}),
+)
+
+
+def text(name: str, *, optional: bool = False) -> ColumnMaker:
+    """Take a column of text; an ``optional`` one may be absent."""
+    return lambda sheet: None if optional and not sheet.has(name) else sheet.text(name)
+
+
+def number(name: str, factor: float = 1.0, *, optional: bool = False) -> ColumnMaker:
+    """Take a column of numbers, each times ``factor``."""
+    return lambda sheet: (
+        None if optional and not sheet.has(name) else sheet.number(name, factor=factor)
+    )
+
+
+def instant(name: str) -> ColumnMaker:
+    """Take a column of wall-clock times as seconds since 1970."""
+    return lambda sheet: sheet.instant(name)
+
+
+def constant(value: float | str) -> ColumnMaker:
+    """Give every row the same value."""
+    return lambda sheet: ibis.literal(value)
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """One kind of file of a source: the columns it is known by, and those of ours it fills."""
+
+    name: str
+    needs: Sequence[str]
+    columns: Mapping[str, ColumnMaker]
+    #: said in the report of an import that reads such a file
+    note: str = ""
+    #: several files of the kind are put below each other; otherwise the first is read
+    many: bool = False
+
+    @property
+    def fills(self) -> list[str]:
+        """Its columns and those derived from them, in the order of the schema."""
+        return filled(self.name, self.columns)
+
+    def read(self, sheet: Sheet) -> ibis.Table:
+        """Return the rows of one file."""
+        made = {ours: make(sheet) for ours, make in self.columns.items()}
+        return sheet.select(**{ours: value for ours, value in made.items() if value is not None})
+
+    def read_all(self, dump: Dump, found: Sequence[SourceFile]) -> Tables:
+        """Return the table of those files that have its columns; nothing if none has."""
+        fitting = having(found, *self.needs)
+        if not fitting:
+            return {}
+        if self.note:
+            dump.note(self.note)
+        chosen = fitting if self.many else fitting[:1]
+        return {self.name: stack([self.read(dump.sheet(file)) for file in chosen])}
+
+
+def filled(table: str, columns: Iterable[str]) -> list[str]:
+    """Return what a table has once the importer has derived what it can.
+
+    Examples
+    --------
+    >>> filled("jobs", ["end_s", "job_id", "submit_s", "start_s", "attr_qos"])
+    ['job_id', 'submit_s', 'start_s', 'end_s', 'duration_s', 'wait_s', 'attr_qos']
+    """
+    names = dict.fromkeys(columns)
+    if table == "jobs":
+        for derived, basis in _DERIVED:
+            if basis <= names.keys():
+                names[derived] = None
+    return SCHEMAS[table].in_order(names) if table in SCHEMAS else list(names)
 
 
 @dataclass(frozen=True)
@@ -48,6 +132,43 @@ class Reader:
     #: "unix": seconds since 1970; "local": the same from local wall time; "utc+8": wall time is
     #: that much later; "relative": a zero of its own
     clock: str = "relative"
+
+    @classmethod
+    def of_tables(
+        cls,
+        name: str,
+        title: str,
+        *tables: SourceTable,
+        cannot: str,
+        patterns: Sequence[str],
+        signature: Sequence[str] = (),
+        aliases: Sequence[str] = (),
+        clock: str = "relative",
+    ) -> Reader:
+        """Return the reader of a source whose files need no more than their columns named.
+
+        A file is known by its ``signature`` or, without one, by what the first table needs.
+        """
+
+        def read(dump: Dump) -> Tables:
+            found = dump.find(*patterns)
+            made = {n: t for table in tables for n, t in table.read_all(dump, found).items()}
+            if not made:
+                dump.sheet(found[0]).need(*tables[0].needs)
+            return made
+
+        return cls(
+            name,
+            title,
+            {table.name: table.fills for table in tables},
+            cannot,
+            read,
+            patterns,
+            signature or tables[0].needs,
+            [table.needs for table in tables[1:]],
+            aliases,
+            clock=clock,
+        )
 
     def refuse_unknown(self, options: Mapping[str, str]) -> None:
         """Stop at an option this source does not have: it would silently change nothing."""

@@ -54,6 +54,11 @@ class TableSchema:
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    def in_order(self, columns: Iterable[str]) -> list[str]:
+        """Return columns in the order of the schema, free ones last."""
+        order = {name: place for place, name in enumerate(self.names)}
+        return sorted(columns, key=lambda name: (order.get(name, len(order)), name))
+
     def get(self, name: str) -> Column | None:
         """Return the column of that name; free columns are made up from their prefix."""
         for column in self.columns:

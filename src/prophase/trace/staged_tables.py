@@ -182,7 +182,8 @@ def _stage_table(
     absent = columns_without_values(raw)
     kept = kept.drop(*(c for c in kept.columns if c.startswith("_") or c in absent))
     if name in SCHEMAS:
-        kept = typed(SCHEMAS[name], kept.select(*schema_columns(name, kept.columns)))
+        schema = SCHEMAS[name]
+        kept = typed(schema, kept.select(*schema.in_order(kept.columns)))
     engine.write_parquet(
         in_order(name, kept), final, lambda share: progress(f"writing {name}", share)
     )
@@ -244,9 +245,3 @@ def in_order(name: str, table: ibis.Table) -> ibis.Table:
 def sorted_options(options: Mapping[str, str] | None) -> list[str]:
     """Return options as text in one order, for hashes."""
     return [f"{key}={value}" for key, value in sorted((options or {}).items())]
-
-
-def schema_columns(table: str, columns: Sequence[str]) -> list[str]:
-    """Return columns in the order of the schema, free ones last."""
-    order = {name: place for place, name in enumerate(SCHEMAS[table].names)}
-    return sorted(columns, key=lambda name: (order.get(name, len(order)), name))

@@ -17,6 +17,7 @@ import ibis.expr.operations as ops
 import pandas as pd
 
 from prophase.errors import MissingColumnError, not_among
+from prophase.trace.engine import TextLayout
 from prophase.trace.source_files import SourceFile
 
 #: why a row is left out; missing means it stays
@@ -65,9 +66,7 @@ class Sheet:
 
     file: SourceFile
     table: ibis.Table
-    separator: str = ","
-    skip: int = 1
-    missing: Sequence[str] = MISSING_WORDS
+    layout: TextLayout
     _expected: dict[str, _Expectation] = field(default_factory=dict)
     _rules: list[tuple[ibis.Value, str]] = field(default_factory=list)
     #: column of ours -> columns of the file it was made from
@@ -158,17 +157,17 @@ class Sheet:
         unfit = _FLAWS.get(flaw)
         if unfit is None:
             return []
-        names = self._made_from.get(target, [])
+        names, missing = self._made_from.get(target, []), self.layout.missing
         found = (
             f"{self.file.name} line {number}: {name} is {cell!r}, which is {flaw}."
             for number, name, cell in self._cells(names)
-            if unfit(cell, self.missing)
+            if unfit(cell, missing)
         )
         return list(islice(found, limit))
 
     def _broken_cells(self) -> Iterator[str]:
         for number, name, cell in self._cells(self._expected):
-            if cell not in self.missing and not self._parses(name, cell):
+            if cell not in self.layout.missing and not self._parses(name, cell):
                 what = self._expected[name].what
                 yield f"{self.file.name} line {number}: {name} is {cell!r}, which is not {what}."
 
@@ -176,9 +175,9 @@ class Sheet:
         """Yield line, column and text of every cell of these columns, in the file's order."""
         places = {name: self.columns.index(name) for name in names}
         with self.file.path.open(newline="", encoding="utf-8", errors="replace") as handle:
-            rows = csv.reader(handle, delimiter=self.separator)
+            rows = csv.reader(handle, delimiter=self.layout.separator)
             for row in rows:
-                if rows.line_num > self.skip and len(row) == len(self.columns):
+                if rows.line_num > self.layout.skip and len(row) == len(self.columns):
                     for name, place in places.items():
                         yield rows.line_num, name, row[place]
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prophase.trace.lint.check_registry import all_checks
-from prophase.trace.lint.lint_report import SEVERITIES, LintReport
-from prophase.trace.lint.linter import lint_tables
+from prophase.trace.lint.check_registry import SEVERITIES, all_checks
+from prophase.trace.lint.linter import LintReport, lint_tables
 from prophase.trace.schema import SCHEMAS, STATUSES, Column
 
 DTYPES = {"text": "str", "number": "float64"}

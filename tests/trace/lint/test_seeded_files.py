@@ -12,8 +12,7 @@ import pytest
 
 from prophase.errors import MissingFileError, ParameterError
 from prophase.trace import Workspace, import_trace
-from prophase.trace.lint.lint_report import LintReport
-from prophase.trace.lint.linter import lint
+from prophase.trace.lint.linter import LintReport, lint
 
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prophase.trace.synth.text_columns import chosen, hex_names, numbered
+from prophase.trace.synth.generator import chosen, hex_names, numbered
 
 
 def test_names_are_text_of_the_kind_pandas_reads_back() -> None:

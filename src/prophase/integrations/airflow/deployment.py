@@ -9,12 +9,10 @@ import re
 import shutil
 from pathlib import Path
 
-import yaml
-
-from prophase.errors import ExecutorError, ParameterError, storage_error
+from prophase.atomic_files import make_whole_folder, write_whole
+from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.runs.executor import Assignment
-from prophase.runs.usage.measurement_order import write_durably
 
 _LONGEST_ID = 200
 _RETRY_DELAY_S = 1.0
@@ -81,30 +79,17 @@ def deployment_text(job: Assignment, dag_id: str) -> str:
 
 def write_deployment(job: Assignment, place: Path, dag_id: str) -> None:
     """Put the DAG, its description and the job code into a folder that appears whole."""
-    if job.code is not None and not job.code.is_dir():
-        raise ExecutorError(
-            f"{job.code}: the job code of version {job.version[:8]} is not there. "
-            "Register the scenarios again from where the code is."
-        )
-    fresh = place.with_name(f".{place.name}.{os.getpid()}.part")
-    try:
-        if (place / "dag.py").exists():
-            return
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(parents=True)
-        described = {"scenario": job.scenario, "version": job.version, **job.attributes}
-        (fresh / "scenario.yaml").write_text(
-            yaml.safe_dump(described, sort_keys=True, allow_unicode=True), encoding="utf-8"
-        )
+    job.check_code()
+
+    def fill(fresh: Path) -> None:
+        fresh.mkdir()
+        (fresh / "scenario.yaml").write_text(job.scenario_yaml, encoding="utf-8")
         (fresh / "pipeline.yaml").write_text(job.pipeline.text, encoding="utf-8")
-        write_durably(fresh / "deployment.json", deployment_text(job, dag_id))
+        write_whole(fresh / "deployment.json", deployment_text(job, dag_id))
         # Airflow looks for DAGs in every file that .airflowignore does not name
         (fresh / ".airflowignore").write_text("code/\n", encoding="utf-8")
         if job.code is not None:
             shutil.copytree(job.code, fresh / "code", symlinks=True)
         (fresh / "dag.py").write_text(_DAG_FILE, encoding="utf-8")
-        fresh.rename(place)
-    except OSError as cause:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if not (place / "dag.py").exists():
-            raise storage_error(cause, place) from cause
+
+    make_whole_folder(place, fill)

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from prophase.errors import ExecutorError, storage_error
+from prophase.atomic_files import write_whole
 from prophase.integrations.airflow.api import AirflowApi, AirflowApiError
 from prophase.integrations.airflow.deployment import (
     airflow_id,
@@ -28,7 +28,6 @@ from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
 from prophase.runs.local.attempt_process import judge
 from prophase.runs.local.attempts import read_json
 from prophase.runs.local.run_records import run_spec, task_rows
-from prophase.runs.usage.measurement_order import write_durably
 
 _NOT_FOUND, _CONFLICT = 404, 409
 #: not the name of the package: Airflow can import from its folder of DAGs
@@ -99,11 +98,7 @@ class AirflowExecutor:
         run_id = job.run_id or airflow_id(job.new_run_id)
         place = self._run(run_id)
         spec = run_spec(job, run_id, code=str(self._place(job.dag_id) / "code"))
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            write_durably(place / "spec.json", json.dumps(spec, indent=1))
-        except OSError as cause:
-            raise storage_error(cause, place) from cause
+        write_whole(place / "spec.json", json.dumps(spec, indent=1))
         self._tell_allocations(job)
         if not self._trigger(job, run_id, place):
             self._set_going_again(job, run_id)
@@ -127,20 +122,14 @@ class AirflowExecutor:
         """Refuse a run that has not been executed; rows are read at the check."""
         run = self._dag_run(job)
         if run is None or run["state"] != "success":
-            raise ExecutorError(
-                f"Run {job.run_id} has not finished successfully, so it cannot be profiled."
-            )
+            raise job.not_executed()
         return job.new_profiling_id
 
     def check_profile(self, job: Assignment) -> ExecutorCheck:
         """Read what was measured; every task must have been completed once."""
         assert job.run_id is not None
-        rows = task_rows(self._run(job.run_id))
-        completed = sorted(row["task"] for row in rows if row["status"] == "completed")
-        if completed != sorted(job.pipeline.tasks):
-            place = self._run(job.run_id)
-            return ExecutorCheck("failed", f"{place}: has not one completed attempt per task.")
-        return ExecutorCheck("succeeded", task_rows=rows)
+        place = self._run(job.run_id)
+        return job.check_rows(task_rows(place), place)
 
     # the rest
 

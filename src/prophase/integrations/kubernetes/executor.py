@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from prophase.errors import ExecutorError
 from prophase.integrations.kubernetes.api_server import ApiServer, api_server_message
 from prophase.integrations.kubernetes.attempts import JobAttempt, attempt_row, job_attempts
 from prophase.integrations.kubernetes.manifests import (
@@ -113,9 +112,7 @@ class KubernetesExecutor:
         with api_server_message():
             states = self._verdicts(job, self._attempts(job))
         if not all(state.kind == "done" for state in states.values()):
-            raise ExecutorError(
-                f"Run {job.run_id} has not finished successfully, so it cannot be profiled."
-            )
+            raise job.not_executed()
         return job.new_profiling_id
 
     def check_profile(self, job: Assignment) -> ExecutorCheck:

@@ -6,25 +6,16 @@ import hashlib
 import math
 import re
 
-import yaml
-
 from prophase import units
 from prophase.json_types import JsonObject
 from prophase.runs.executor import Assignment
 from prophase.runs.pipeline import Task
 
 MANAGED = {"app.kubernetes.io/managed-by": "prophase"}
-RUN_LABEL, TASK_NOTE, GENERATION_NOTE = (
-    "prophase.dev/run",
-    "prophase.dev/task",
-    "prophase.dev/generation",
-)
-ATTEMPT_LABEL, MEMORY_NOTE, RUN_NOTE = (
-    "prophase.dev/attempt",
-    "prophase.dev/memory-gib",
-    "prophase.dev/run-id",
-)
+RUN_LABEL, ATTEMPT_LABEL = "prophase.dev/run", "prophase.dev/attempt"
 CAMPAIGN_LABEL = "prophase.dev/campaign"
+TASK_NOTE, RUN_NOTE = "prophase.dev/task", "prophase.dev/run-id"
+GENERATION_NOTE, MEMORY_NOTE = "prophase.dev/generation", "prophase.dev/memory-gib"
 CONTAINER = "task"
 #: where an image has the job code, and where the scenario is mounted
 _CODE, _SCENARIO = "/code", "/prophase"
@@ -58,13 +49,12 @@ def campaign_selector(campaign: str) -> str:
 
 def scenario_map(job: Assignment) -> JsonObject:
     """Return the ConfigMap of a deployment."""
-    described = {"scenario": job.scenario, "version": job.version, **job.attributes}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": object_name(job.new_dag_id), "labels": _labels(job)},
         "data": {
-            "scenario.yaml": yaml.safe_dump(described, sort_keys=True, allow_unicode=True),
+            "scenario.yaml": job.scenario_yaml,
             "pipeline.yaml": job.pipeline.text,
         },
     }

@@ -33,8 +33,7 @@ def gather_nodes(
     for held, _ in server.instant(f"max_over_time(kube_node_labels[{span}])", end_s):
         found = rows.get(held.get(labels.node, ""))
         if found is not None:
-            product = next((v for k, v in held.items() if k.endswith(_GPU_PRODUCT)), None)
-            found["gpu_type"] = product
+            found["gpu_type"] = _gpu_type(held) or None
             names = (
                 f"{k.removeprefix('label_')}={v}" for k, v in held.items() if k.startswith("label_")
             )
@@ -55,6 +54,12 @@ GONE_S = 600.0
 _PHASES = {"Succeeded": "completed", "Failed": "failed", "Running": "running", "Pending": "pending"}
 _REASONS = {"OOMKilled": "oom", "DeadlineExceeded": "timeout", "Evicted": "preempted"}
 _RESOURCES = ("cpu", "memory")
+#: metric -> when a pod was that
+_CLOCKS = {
+    "kube_pod_created": "created_s",
+    "kube_pod_start_time": "started_s",
+    "kube_pod_completion_time": "ended_s",
+}
 PodRecords = dict[tuple[str, str], Pod]
 
 
@@ -70,23 +75,19 @@ def gather_pods(
     for begin, end in spans(start_s, end_s, _SPAN_S):
         ask = _Ask(server, begin, end, labels)
         for held, _ in ask("kube_pod_info"):
-            pod = _pod(book, held, labels)
-            if pod is not None:
+            if key := labels.key(held):
+                pod = book.setdefault(key, Pod(*key))
                 pod.node = held.get(labels.node) or pod.node
                 pod.owner_kind = held.get("created_by_kind") or pod.owner_kind
                 pod.owner = held.get("created_by_name") or pod.owner
                 pod.priority_class = held.get("priority_class") or pod.priority_class
-        _read_clocks(ask, book, labels)
-        _read_ends(ask, book, labels)
+        _read_clocks(ask, book)
+        _read_ends(ask, book)
         _read_requests(ask, book, labels)
-        for held, _ in ask("kube_pod_labels"):
-            pod = _known(book, held, labels)
-            if pod is not None:
-                pod.labels |= {k: v for k, v in held.items() if k.startswith("label_")}
-        for held, _ in ask("kube_pod_nodeselectors"):
-            pod = _known(book, held, labels)
-            if pod is not None:
-                pod.gpu_type = _gpu_type(held) or pod.gpu_type
+        for pod, held, _ in ask.of_pods(book, ask("kube_pod_labels")):
+            pod.labels |= {k: v for k, v in held.items() if k.startswith("label_")}
+        for pod, held, _ in ask.of_pods(book, ask("kube_pod_nodeselectors")):
+            pod.gpu_type = _gpu_type(held, "gpu_model") or pod.gpu_type
         progress((end - start_s) / max(end_s - start_s, 1.0))
     return book
 
@@ -164,6 +165,15 @@ class _Ask:
         chosen = f"{metric}{self.labels.selector(*rules)}"
         return self.server.instant(f"{by}({chosen}[{self.span}])", self.end)
 
+    def of_pods(
+        self, book: PodRecords, found: list[tuple[dict[str, str], float]]
+    ) -> Iterator[tuple[Pod, dict[str, str], float]]:
+        """Yield those values that are about a pod we know."""
+        for held, value in found:
+            key = self.labels.key(held)
+            if key in book:
+                yield book[key], held, value
+
     def last_seen(self, metric: str) -> list[tuple[dict[str, str], float]]:
         """Return when each series was last seen, to the minute."""
         chosen = f"{metric}{self.labels.selector()}"
@@ -172,41 +182,22 @@ class _Ask:
         return [*self.server.instant(past, self.end), *self.server.instant(now, self.end)]
 
 
-def _pod(book: PodRecords, held: Mapping[str, str], labels: LabelNames) -> Pod | None:
-    key = labels.key(held)
-    return None if key is None else book.setdefault(key, Pod(*key))
+def _read_clocks(ask: _Ask, book: PodRecords) -> None:
+    for metric, field in _CLOCKS.items():
+        for pod, _, value in ask.of_pods(book, ask(metric)):
+            setattr(pod, field, value)
+    for pod, _, value in ask.of_pods(book, ask.last_seen("kube_pod_info")):
+        pod.seen_s = max(pod.seen_s, value)
 
 
-def _known(book: PodRecords, held: Mapping[str, str], labels: LabelNames) -> Pod | None:
-    key = labels.key(held)
-    return None if key is None else book.get(key)
-
-
-def _read_clocks(ask: _Ask, book: PodRecords, labels: LabelNames) -> None:
-    for held, value in ask("kube_pod_created"):
-        if pod := _known(book, held, labels):
-            pod.created_s = value
-    for held, value in ask("kube_pod_start_time"):
-        if pod := _known(book, held, labels):
-            pod.started_s = value
-    for held, value in ask("kube_pod_completion_time"):
-        if pod := _known(book, held, labels):
-            pod.ended_s = value
-    for held, value in ask.last_seen("kube_pod_info"):
-        if pod := _known(book, held, labels):
-            pod.seen_s = max(pod.seen_s, value)
-
-
-def _read_ends(ask: _Ask, book: PodRecords, labels: LabelNames) -> None:
-    for held, value in ask("kube_pod_status_phase", by="last_over_time"):
-        pod = _known(book, held, labels)
-        if pod is not None and value == 1:
+def _read_ends(ask: _Ask, book: PodRecords) -> None:
+    for pod, held, value in ask.of_pods(book, ask("kube_pod_status_phase", by="last_over_time")):
+        if value == 1:
             pod.phase = held.get("phase", "")
     for metric in ("kube_pod_status_reason", "kube_pod_container_status_terminated_reason"):
-        for held, value in ask(metric):
-            pod = _known(book, held, labels)
+        for pod, held, value in ask.of_pods(book, ask(metric)):
             # what a container died of says more than that it completed
-            if pod is not None and value == 1 and held.get("reason") in _REASONS:
+            if value == 1 and held.get("reason") in _REASONS:
                 pod.reason = held["reason"]
 
 
@@ -242,9 +233,8 @@ def _resource(name: str) -> str | None:
     return "gpu" if name.endswith(("_gpu", "_gpu_shared")) else None
 
 
-def _gpu_type(held: Mapping[str, str]) -> str:
-    words = ("gpu_product", "gke_accelerator", "gpu_type", "accelerator", "gpu_model")
-    return next((v for k, v in held.items() if k.endswith(words)), "")
+def _gpu_type(held: Mapping[str, str], *more: str) -> str:
+    return next((v for k, v in held.items() if k.endswith((*_GPU_PRODUCT, *more))), "")
 
 
 def _scaled(value: float | None, factor: float) -> float | None:

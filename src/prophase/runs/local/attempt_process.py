@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from prophase import units
+from prophase.atomic_files import write_whole
 from prophase.json_types import JsonObject
 from prophase.runs.local.attempts import (
     MEMORY_LATER,
@@ -27,7 +28,6 @@ from prophase.runs.local.attempts import (
 )
 from prophase.runs.local.leftover_processes import MARK
 from prophase.runs.next_attempt import NextAttempt, Tried, verdict
-from prophase.runs.usage.measurement_order import write_durably
 
 _PAUSE_S = 0.05
 _SET_PARENT_DEATH_SIGNAL = 1
@@ -109,7 +109,7 @@ def start_attempt(
     }
     path = folder / "order.json"
     about = {"generation": spec["generation"], "ordered_at_s": time.time()}
-    write_durably(path, json.dumps({**order, **about}))
+    write_whole(path, json.dumps({**order, **about}))
     with (folder / "logger.log").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "prophase.runs.usage.measured_command", str(path)],

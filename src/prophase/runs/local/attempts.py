@@ -15,9 +15,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from prophase.atomic_files import write_whole
 from prophase.json_types import JsonObject
 from prophase.runs.local.leftover_processes import kill_marked
-from prophase.runs.usage.measurement_order import write_durably
 
 #: stand in commands for what is known only when an attempt begins
 MEMORY_LATER, PYTHON_LATER = "\0memory_gib\0", "\0python\0"
@@ -62,7 +62,7 @@ class Attempt:
                 return
             if self.result() is None:
                 kill_marked(str(self.folder))
-                write_durably(self.folder / "result.json", json.dumps(self._interrupted()))
+                write_whole(self.folder / "result.json", json.dumps(self._interrupted()))
 
     def _interrupted(self) -> dict[str, object]:
         nothing = dict.fromkeys(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,15 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from prophase.errors import ExecutorError, storage_error
+from prophase.atomic_files import make_whole_folder, write_whole
 from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
 from prophase.runs.local.attempts import attempts_of, is_locked, read_json
 from prophase.runs.local.leftover_processes import kill_marked
 from prophase.runs.local.run_records import run_spec, task_rows
-from prophase.runs.usage.measurement_order import write_durably
 from prophase.runs.usage.process_tree import environment_has
 
 #: restarts of a supervisor that brought the run no further, until that is called a failure
@@ -49,28 +45,16 @@ class LocalExecutor:
 
     def deploy(self, job: Assignment) -> str:
         """Put the scenario beside the job code; the folder appears whole or not at all."""
-        place = self._deployed(job.new_dag_id)
-        if job.code is not None and not job.code.is_dir():
-            raise ExecutorError(
-                f"{job.code}: the job code of version {job.version[:8]} is not there. "
-                "Register the scenarios again from where the code is."
-            )
-        if not place.exists():
-            fresh = place.with_name(f"{place.name}.{os.getpid()}.part")
-            try:
-                shutil.rmtree(fresh, ignore_errors=True)
-                fresh.mkdir(parents=True)
-                (fresh / "scenario.yaml").write_text(_scenario_text(job), encoding="utf-8")
-                (fresh / "pipeline.yaml").write_text(job.pipeline.text, encoding="utf-8")
-                if job.code is not None:
-                    (fresh / "code").symlink_to(job.code)
-                fresh.rename(place)
-            except FileExistsError:
-                shutil.rmtree(fresh, ignore_errors=True)
-            except OSError as cause:
-                if not place.exists():
-                    raise storage_error(cause, place) from cause
-                shutil.rmtree(fresh, ignore_errors=True)
+        job.check_code()
+
+        def fill(fresh: Path) -> None:
+            fresh.mkdir()
+            (fresh / "scenario.yaml").write_text(job.scenario_yaml, encoding="utf-8")
+            (fresh / "pipeline.yaml").write_text(job.pipeline.text, encoding="utf-8")
+            if job.code is not None:
+                (fresh / "code").symlink_to(job.code)
+
+        make_whole_folder(self._deployed(job.new_dag_id), fill)
         return job.new_dag_id
 
     def check_deploy(self, job: Assignment) -> ExecutorCheck:
@@ -80,7 +64,7 @@ class LocalExecutor:
             found = (place / "scenario.yaml").read_text(encoding="utf-8")
         except OSError:
             return ExecutorCheck("failed", f"{place}: the deployment is not there.")
-        if found != _scenario_text(job):
+        if found != job.scenario_yaml:
             return ExecutorCheck(
                 "failed", f"{place / 'scenario.yaml'}: is not what was registered."
             )
@@ -97,18 +81,14 @@ class LocalExecutor:
         before = read_json(place / "spec.json")
         if before is not None and before.get("generation") != job.resets:
             self._stop_supervisor(place)
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            spec = run_spec(
-                job,
-                run_id,
-                code=str(self._deployed(job.dag_id or job.new_dag_id) / "code"),
-                allocations=str(self.folder / "allocations.json"),
-            )
-            if before != json.loads(json.dumps(spec)):
-                write_durably(place / "spec.json", json.dumps(spec, indent=1))
-        except OSError as cause:
-            raise storage_error(cause, place) from cause
+        spec = run_spec(
+            job,
+            run_id,
+            code=str(self._deployed(job.dag_id or job.new_dag_id) / "code"),
+            allocations=str(self.folder / "allocations.json"),
+        )
+        if before != json.loads(json.dumps(spec)):
+            write_whole(place / "spec.json", json.dumps(spec, indent=1))
         if not self._outcome(place, job) and not is_locked(place / "supervisor.lock"):
             self._start_supervisor(place)
         return run_id
@@ -138,16 +118,9 @@ class LocalExecutor:
         place = self._run(job.run_id)
         outcome = _last_outcome(place, job)
         if outcome is None or not outcome["succeeded"]:
-            raise ExecutorError(
-                f"Run {job.run_id} has not finished successfully, so it cannot be profiled."
-            )
-        rows = task_rows(place)
-        path = self._profile(job.new_profiling_id)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_durably(path, json.dumps({"rows": rows}))
-        except OSError as cause:
-            raise storage_error(cause, path) from cause
+            raise job.not_executed()
+        document = json.dumps({"rows": task_rows(place)})
+        write_whole(self._profile(job.new_profiling_id), document)
         return job.new_profiling_id
 
     def check_profile(self, job: Assignment) -> ExecutorCheck:
@@ -157,10 +130,7 @@ class LocalExecutor:
         found = read_json(path)
         if found is None:
             return ExecutorCheck("failed", f"{path}: what profiling gathered is gone or damaged.")
-        completed = sorted(r["task"] for r in found["rows"] if r["status"] == "completed")
-        if completed != sorted(job.pipeline.tasks):
-            return ExecutorCheck("failed", f"{path}: has not one completed attempt per task.")
-        return ExecutorCheck("succeeded", task_rows=found["rows"])
+        return job.check_rows(found["rows"], path)
 
     # the rest
 
@@ -169,11 +139,7 @@ class LocalExecutor:
         path = self.folder / "allocations.json"
         wanted = {task: dict(values) for task, values in allocations.items()}
         if (read_json(path) or {}) != wanted:
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                write_durably(path, json.dumps(wanted))
-            except OSError as cause:
-                raise storage_error(cause, path) from cause
+            write_whole(path, json.dumps(wanted))
 
     def repair(self, job: Assignment) -> str | None:
         """Stop a supervisor that hangs, with its tasks; the next check starts another."""
@@ -231,7 +197,7 @@ class LocalExecutor:
             return ExecutorCheck(
                 "failed", f"its supervisor died {times} times; what it said is in {log}"
             )
-        write_durably(path, json.dumps({"finished": finished, "times": times}))
+        write_whole(path, json.dumps({"finished": finished, "times": times}))
         self._start_supervisor(place)
         return RUNNING
 
@@ -290,8 +256,3 @@ def _end_tasks(place: Path) -> int:
         for attempt in attempts_of(place, task.name)[-1:]
         if attempt.result() is None
     )
-
-
-def _scenario_text(job: Assignment) -> str:
-    described = {"scenario": job.scenario, "version": job.version, **job.attributes}
-    return str(yaml.safe_dump(described, sort_keys=True, allow_unicode=True))

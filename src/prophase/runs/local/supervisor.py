@@ -16,10 +16,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from prophase.atomic_files import write_whole
 from prophase.runs.local.attempt_process import judge, start_attempt
 from prophase.runs.local.attempts import Attempt, read_json
 from prophase.runs.next_attempt import NextAttempt
-from prophase.runs.usage.measurement_order import write_durably
 
 _PAUSE_S = 0.05
 
@@ -43,9 +43,9 @@ class Supervisor:
             running = [name for name, v in states.items() if v.kind == "running"]
             if failed and not running:
                 reason = "; ".join(f"task {name}: {said}" for name, said in failed.items())
-                write_durably(outcome, json.dumps({"succeeded": False, "reason": reason}))
+                write_whole(outcome, json.dumps({"succeeded": False, "reason": reason}))
             elif all(v.kind == "done" for v in states.values()):
-                write_durably(outcome, json.dumps({"succeeded": True, "reason": ""}))
+                write_whole(outcome, json.dumps({"succeeded": True, "reason": ""}))
             elif not failed:
                 self._start_ready(states, len(running))
             for logger in list(self.loggers):

@@ -9,7 +9,19 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, or_, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from prophase.runs.states import Branch
 from prophase.runs.store.database import Database
@@ -109,7 +121,7 @@ class LeaseQueries(RunQueries):
         return self.database.write(free)
 
 
-def _claimable(branch: Branch, now: Any, most: int) -> Any:
+def _claimable(branch: Branch, now: ColumnElement[float], most: int) -> Select[Any]:
     # triggers go by age, checks take turns
     order = (RUNS.c.id,) if branch.kind == "trigger" else (CLAIMS.c.looked_at_s, RUNS.c.id)
     return (
@@ -122,7 +134,7 @@ def _claimable(branch: Branch, now: Any, most: int) -> Any:
     )
 
 
-def _busy(connection: Connection, branch: Branch, now: Any) -> int:
+def _busy(connection: Connection, branch: Branch, now: ColumnElement[float]) -> int:
     """Count runs in the step: triggered ones, and those being triggered right now."""
     triggered = select(func.count()).select_from(RUNS).where(RUNS.c.state == int(branch.busy))
     held = (

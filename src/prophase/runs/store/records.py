@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Float, func, literal, select
+from sqlalchemy import ColumnElement, Float, Row, Select, func, literal, select
 
 from prophase.errors import ParameterError, RefusedError
 from prophase.json_types import JsonObject
@@ -96,35 +96,16 @@ def unclaimed_row(run_id: int, now: float) -> JsonObject:
     }
 
 
-def run_of(row: Any) -> Run:
+#: under which names the columns of a run are fetched, where they differ
+_CALLED = {"scenario_attributes": "attributes", "scenario_version": "version"}
+_OF_CLAIM = ("beginnings", "resets", "changed_at_s")
+
+
+def run_of(row: Row[Any]) -> Run:
     """Return the run that a row of both tables describes."""
-    return Run(
-        id=row.id,
-        scenario=row.scenario,
-        attributes=dict(row.scenario_attributes),
-        version=row.scenario_version,
-        execution_date=row.execution_date,
-        state=RunState(row.state),
-        dag_id=row.dag_id,
-        run_id=row.run_id,
-        profiling_id=row.profiling_id,
-        notes=row.notes,
-        beginnings=row.beginnings,
-        resets=row.resets,
-        changed_at_s=row.changed_at_s,
-    )
-
-
-def move_of(row: Any) -> Move:
-    """Return the move that a row of the history describes."""
-    return Move(
-        time_s=row.time_s,
-        from_state=None if row.from_state is None else RunState(row.from_state),
-        to_state=RunState(row.to_state),
-        event=row.event,
-        actor=row.actor,
-        reason=row.reason,
-    )
+    held = dict(row._mapping)
+    del held["token"]
+    return Run(**{**held, "state": RunState(row.state)})
 
 
 class RunQueries:
@@ -173,7 +154,17 @@ class RunQueries:
         """Return all that ever happened to a run, oldest first."""
         asked = select(HISTORY).where(HISTORY.c.run == run_id).order_by(HISTORY.c.id)
         rows = self.database.read(lambda connection: connection.execute(asked).all())
-        return [move_of(row) for row in rows]
+        return [
+            Move(
+                row.time_s,
+                None if row.from_state is None else RunState(row.from_state),
+                RunState(row.to_state),
+                row.event,
+                row.actor,
+                row.reason,
+            )
+            for row in rows
+        ]
 
     def task_rows(self, run_id: int | None = None) -> list[tuple[int, JsonObject]]:
         """Return (run, values) of every attempt at a task of finished runs, or of one run."""
@@ -186,14 +177,15 @@ class RunQueries:
         ]
 
     @property
-    def _now(self) -> Any:
+    def _now(self) -> ColumnElement[float]:
         """The clock all workers share: the server's, or this machine's for a file on it."""
         if self.database.is_postgres:
             return func.extract("epoch", func.clock_timestamp()).cast(Float(53))
         return literal(time.time())
 
 
-def joined() -> Any:
+def joined() -> Select[Any]:
     """Select runs with what is kept beside them."""
-    wanted = [CLAIMS.c.token, CLAIMS.c.beginnings, CLAIMS.c.resets, CLAIMS.c.changed_at_s]
-    return select(RUNS, *wanted).join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)
+    wanted = [column.label(_CALLED.get(column.name, column.name)) for column in RUNS.c]
+    wanted += [CLAIMS.c[name] for name in ("token", *_OF_CLAIM)]
+    return select(*wanted).join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)

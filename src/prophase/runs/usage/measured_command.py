@@ -22,9 +22,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from prophase.atomic_files import write_whole
 from prophase.runs.usage.cgroup import MemoryLimit, memory_limit
 from prophase.runs.usage.command_watch import TAIL_BYTES, CommandWatch
-from prophase.runs.usage.measurement_order import Ending, Order, write_durably
+from prophase.runs.usage.measurement_order import Ending, Order
 from prophase.runs.usage.process_tree import descendants, io_bytes
 from prophase.runs.usage.sampler import DurableLines
 
@@ -219,7 +220,7 @@ def _not_started(order: Order, cause: Exception, began_s: float) -> Ending:
 
 
 def _write_result(order: Order, ending: Ending) -> None:
-    write_durably(Path(order.result), json.dumps(asdict(ending)))
+    write_whole(Path(order.result), json.dumps(asdict(ending)))
 
 
 def main() -> int:

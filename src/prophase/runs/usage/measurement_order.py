@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -52,16 +51,6 @@ class Ending:
     lost_samples: int
     limit_gib: float | None
     limit_kind: str | None
-
-
-def write_durably(path: Path, text: str) -> None:
-    """Write a small file so that it is there whole or not at all, even after a crash."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with fresh.open("w", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    fresh.replace(path)
 
 
 def run_order(order: Order, folder: Path) -> int:

@@ -44,6 +44,12 @@ class Distribution:
         """Return a quantile by name, such as ``p50``."""
         return self.quantiles[name]
 
+    @property
+    def row(self) -> dict[str, float]:
+        """The columns in which every distribution is shown."""
+        shown = {name: self.at(name) for name in ("p10", "p50", "p90", "p99", "max")}
+        return {"known": self.count, "missing": self.missing, "mean": self.mean, **shown}
+
 
 @dataclass(frozen=True)
 class Curve:

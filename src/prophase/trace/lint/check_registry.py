@@ -1,4 +1,4 @@
-"""How checks are declared and found, and what they look at: tables, raw files, declarations."""
+"""How checks are declared and found, what they look at, and what they find."""
 
 from __future__ import annotations
 
@@ -7,19 +7,65 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase import units
 from prophase.errors import InputError
-from prophase.trace.lint.lint_report import LintFinding
 from prophase.trace.lint.raw_file import RawFile
 from prophase.trace.staged_tables import TableCount
 
 Floats = NDArray[np.float64]
 #: statistics that need no exact answer look at this many rows, evenly spread
 SAMPLE_ROWS = 100_000
+#: error: results will be wrong. warning: look before you trust. info: good to know.
+Severity = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+_EXAMPLES = 5
+#: what names a row in each table
+_ROW_NAMES = {"jobs": "job_id", "usage": "series_id", "nodes": "node_id", "test": "job_id"}
+
+
+@dataclass(frozen=True)
+class LintFinding:
+    """One defect: what it is, where it is, how much of it, and what to do.
+
+    Attributes
+    ----------
+    check : str
+        Name of the check, as in ``docs/reference/lint-checks.md``.
+    severity : {"error", "warning", "info"}
+        *error* only for what makes results wrong and no sound trace can contain.
+    table, column : str
+        Where it was found; ``table`` is a file name for defects of files.
+    rows : int
+        Rows that have the defect.
+    share : float
+        The same as a share of the rows that could have it, 0..1.
+    where : tuple of str
+        A few of them: job ids, series or lines.
+    explanation, advice : str
+        What was seen and why it matters; what to do.
+    """
+
+    severity: Severity
+    table: str
+    explanation: str
+    advice: str
+    column: str = ""
+    rows: int = 0
+    share: float = 1.0
+    where: tuple[str, ...] = ()
+    check: str = ""
+
+    @property
+    def place(self) -> str:
+        """Table and column in one word."""
+        return f"{self.table}.{self.column}" if self.column else self.table
 
 
 @dataclass(frozen=True)
@@ -62,6 +108,40 @@ class LintSubject:
         frame = self.tables.get(table)
         return frame is not None and len(frame) > 0 and (not column or column in frame)
 
+    def marked(
+        self,
+        place: str,
+        rows: NDArray[np.bool_],
+        severity: Severity,
+        explanation: str,
+        advice: str,
+        *,
+        frame: pd.DataFrame | None = None,
+        of: int | None = None,
+    ) -> Iterator[LintFinding]:
+        """Yield a finding about the rows that ``rows`` marks; nothing if it marks none.
+
+        ``place`` is ``table`` or ``table.column``, ``frame`` the rows it is about if they are not
+        the whole table. ``{n}`` and ``{share}`` in the explanation become the count and its
+        percentage of ``of`` (default: all rows).
+        """
+        table, _, column = place.partition(".")
+        frame = self.tables[table] if frame is None else frame
+        count = int(rows.sum())
+        if not count:
+            return
+        share = count / (len(frame) if of is None else of)
+        yield LintFinding(
+            severity,
+            table,
+            explanation.format(n=f"{count:,}", share=units.percent(share)),
+            advice,
+            column=column,
+            rows=count,
+            share=share,
+            where=examples(table, frame, rows),
+        )
+
 
 def numbers(frame: pd.DataFrame, column: str) -> Floats:
     """Return a column as floats; what is absent, missing, infinite or no number is NaN."""
@@ -89,6 +169,15 @@ def sampled(frame: pd.DataFrame, limit: int = SAMPLE_ROWS) -> pd.DataFrame:
     """Return the frame itself, or rows evenly spread over it if it is long."""
     step = -(-len(frame) // limit)
     return frame if step <= 1 else frame.iloc[::step]
+
+
+def examples(table: str, frame: pd.DataFrame, marked: np.ndarray) -> tuple[str, ...]:
+    """Name the first rows that are marked, each once."""
+    places = np.flatnonzero(marked)[: 20 * _EXAMPLES]
+    name = _ROW_NAMES.get(table, "")
+    if name not in frame:
+        return tuple(f"row {place}" for place in places[:_EXAMPLES])
+    return tuple(dict.fromkeys(str(value) for value in frame[name].iloc[places]))[:_EXAMPLES]
 
 
 # How checks are declared and found.

@@ -1,8 +1,9 @@
-"""Run every check that applies to a trace and put the findings in order."""
+"""Run every check that applies to a trace, and report the findings in order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,8 +13,13 @@ import pandas as pd
 from prophase.errors import InputError, MissingFileError, ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.trace import source_files as files
-from prophase.trace.lint.check_registry import LintSubject, all_checks
-from prophase.trace.lint.lint_report import SEVERITIES, LintReport
+from prophase.trace.lint.check_registry import (
+    SEVERITIES,
+    LintFinding,
+    LintSubject,
+    Severity,
+    all_checks,
+)
 from prophase.trace.lint.raw_file import RawFile, scan_raw_files
 from prophase.trace.reader import Reader, all_readers, guess_reader, reader_named
 from prophase.trace.schema import JOBS
@@ -23,6 +29,31 @@ from prophase.trace.workspace import Workspace
 
 #: damaged rows are reported, not refused
 _ANY_DAMAGE = 1.0
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """All findings about one trace, worst first, and what was looked at."""
+
+    findings: Sequence[LintFinding]
+    checked: JsonObject = field(default_factory=dict)
+    data_hash: str = ""
+
+    def count(self, severity: Severity) -> int:
+        """Return how many findings have that severity."""
+        return sum(finding.severity == severity for finding in self.findings)
+
+    @property
+    def sound(self) -> bool:
+        """True when nothing was found that makes results wrong."""
+        return self.count("error") == 0
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "findings": [asdict(finding) for finding in self.findings],
+            "checked": dict(self.checked),
+            "data_hash": self.data_hash,
+        }
 
 
 def lint(

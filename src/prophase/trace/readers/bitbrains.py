@@ -16,21 +16,52 @@ import ibis
 
 from prophase.errors import MissingFileError
 from prophase.trace.dump import Dump, having
-from prophase.trace.reader import Reader, Tables
+from prophase.trace.reader import (
+    Reader,
+    SourceTable,
+    Tables,
+    constant,
+    filled,
+    instant,
+    number,
+    text,
+)
 from prophase.trace.source_files import SourceFile
 
 _GIB_PER_KIB = 1 / 2**20
+_JOBS = SourceTable(
+    "jobs",
+    ("id", "start_time", "stop_time", "cpu_capacity"),
+    {
+        "job_id": text("id"),
+        # a VM does not queue: it is there from its start
+        "submit_s": instant("start_time"),
+        "start_s": instant("start_time"),
+        "end_s": instant("stop_time"),
+        "instances": constant(1.0),
+        "request_cpu_cores": number("cpu_count"),
+        "request_memory_gib": number("mem_capacity", _GIB_PER_KIB),
+        "attr_cpu_capacity_mhz": number("cpu_capacity"),
+    },
+)
+_SAMPLES = SourceTable(
+    "usage",
+    ("id", "timestamp", "cpu_usage_mhz"),
+    {
+        "series_id": text("id"),
+        "time_s": instant("timestamp"),
+        "step_s": number("duration_ms", 1e-3),
+        "cpu_mhz": number("cpu_usage_mhz"),
+        "online_cpus": number("cpu_count"),
+    },
+)
 
 
 def _read(dump: Dump) -> Tables:
     found = dump.find("*.csv")
-    vms = having(found, "id", "start_time", "stop_time", "cpu_capacity")
-    series = having(found, "id", "timestamp", "cpu_usage_mhz")
-    tables: Tables = {}
-    if vms:
-        tables["jobs"] = _jobs(dump, vms[0])
-    if series:
-        tables["usage"] = _usage(dump, series[0], vms)
+    tables = _JOBS.read_all(dump, found) | _SAMPLES.read_all(dump, found)
+    if "usage" in tables:
+        tables["usage"] = _with_cores(dump, tables["usage"], having(found, *_JOBS.needs))
     if not tables:
         raise MissingFileError(
             f"{dump.root}: holds neither a table of VMs (id, start_time, stop_time, cpu_capacity) "
@@ -39,31 +70,7 @@ def _read(dump: Dump) -> Tables:
     return tables
 
 
-def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
-    sheet = dump.sheet(file)
-    start = sheet.instant("start_time")
-    return sheet.select(
-        job_id=sheet.text("id"),
-        # a VM does not queue: it is there from its start
-        submit_s=start,
-        start_s=start,
-        end_s=sheet.instant("stop_time"),
-        instances=ibis.literal(1.0),
-        request_cpu_cores=sheet.number("cpu_count"),
-        request_memory_gib=sheet.number("mem_capacity", factor=_GIB_PER_KIB),
-        attr_cpu_capacity_mhz=sheet.number("cpu_capacity"),
-    )
-
-
-def _usage(dump: Dump, file: SourceFile, vms: list[SourceFile]) -> ibis.Table:
-    sheet = dump.sheet(file)
-    samples = sheet.select(
-        series_id=sheet.text("id"),
-        time_s=sheet.instant("timestamp"),
-        step_s=sheet.number("duration_ms", factor=1e-3),
-        cpu_mhz=sheet.number("cpu_usage_mhz"),
-        online_cpus=sheet.number("cpu_count"),
-    )
+def _with_cores(dump: Dump, samples: ibis.Table, vms: list[SourceFile]) -> ibis.Table:
     if not vms:
         dump.note("There is no table of VMs: CPU use stays in MHz, cores and percent are missing.")
         return samples
@@ -84,11 +91,8 @@ READER = Reader(
     name="bitbrains",
     title="Bitbrains business VMs (2013): sizes and CPU use every 5 minutes",
     fills={
-        "jobs": (
-            "job_id submit_s start_s end_s duration_s wait_s instances request_cpu_cores "
-            "request_memory_gib attr_cpu_capacity_mhz"
-        ).split(),
-        "usage": "series_id time_s cpu_cores cpu_util_pct step_s cpu_mhz online_cpus".split(),
+        "jobs": _JOBS.fills,
+        "usage": filled("usage", [*_SAMPLES.columns, "cpu_cores", "cpu_util_pct"]),
     },
     cannot="memory use, owners, GPUs; VMs are long-lived services, not training jobs",
     read=_read,

@@ -191,9 +191,9 @@ def _units(dump: Dump, sheet: Sheet) -> str:
         return chosen
     places = [sheet.columns.index(name) for name in _TELLING if sheet.has(name)]
     with sheet.file.path.open(newline="", encoding="utf-8", errors="replace") as handle:
-        for row in islice(csv.reader(handle, delimiter=sheet.separator), 1, 1000):
+        for row in islice(csv.reader(handle, delimiter=sheet.layout.separator), 1, 1000):
             cells = [row[place].strip() for place in places if place < len(row)]
-            given = [cell for cell in cells if cell not in (*sheet.missing, "0")]
+            given = [cell for cell in cells if cell not in (*sheet.layout.missing, "0")]
             if given:
                 plain = all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", cell) for cell in given)
                 return "raw" if plain else "human"

@@ -13,7 +13,7 @@ import ibis
 
 from prophase.errors import FanOutError, MissingFileError
 from prophase.trace.dump import Dump, column_words, header_of
-from prophase.trace.reader import Reader, Tables
+from prophase.trace.reader import ColumnMaker, Reader, SourceTable, Tables, number, text
 from prophase.trace.source_files import SourceFile, first_lines
 from prophase.trace.text_table import REASON, Sheet
 
@@ -44,8 +44,40 @@ _SENSORS = ("cpu_usage", "gpu_wrk_util", "avg_mem", "max_mem", "avg_gpu_wrk_mem"
 #: inst_id names a job; only with the worker's name it names a row of the sensor table
 _WORKER = ("inst_id", "worker_name")
 _MACHINE_METRICS = HEADERS["machine_metric"].split()[4:]
+_PLANS = ("inst_num", "plan_cpu", "plan_mem", "plan_gpu")
 #: plans and use come in percent of a core or GPU
 _PERCENT = 0.01
+#: how an instance, or a row of the joined sample, ended and when
+_ENDING = {
+    "inst_status": text("status"),
+    "inst_start": number("start_time"),
+    "inst_end": number("end_time"),
+}
+#: table -> what is taken of it
+_TAKEN: dict[str, dict[str, ColumnMaker]] = {
+    "instance": {
+        **{n: text(n) for n in "job_name task_name worker_name inst_name inst_id machine".split()},
+        **_ENDING,
+    },
+    "task": {
+        **{name: text(name) for name in ("job_name", "task_name")},
+        **{name: number(name) for name in _PLANS},
+    },
+    "job": {
+        **{name: text(name) for name in ("job_name", "inst_id", "user")},
+        "submit": number("start_time"),
+    },
+    "group_tag": {n: text(n) for n in "inst_id gpu_type_spec group workload".split()},
+    "sensor": {
+        **{name: text(name) for name in (*_WORKER, "gpu_name")},
+        **{name: number(name) for name in _SENSORS},
+    },
+    "machine_metric": {
+        "worker_name": text("worker_name"),
+        **{name: number(name) for name in _MACHINE_METRICS},
+    },
+    "machine_spec": {"machine": text("machine"), "machine_gpu_type": text("gpu_type")},
+}
 
 
 def _read(dump: Dump) -> Tables:
@@ -54,7 +86,7 @@ def _read(dump: Dump) -> Tables:
     sample = _joined_sample(dump)
     if sample is not None:
         return {"jobs": _jobs_of_sample(sample), **tables}
-    instances = _open(dump, "instance")
+    instances = _columns(dump, "instance")
     if instances is None:
         if tables:
             return tables
@@ -62,7 +94,7 @@ def _read(dump: Dump) -> Tables:
             f"{dump.root}: holds no pai_instance_table (csv, .gz or .tar.gz) and no joined sample. "
             "Fetch the trace with: prophase fetch pai2020"
         )
-    return {"jobs": _jobs_of_tables(dump, instances), **tables}
+    return {"jobs": _jobs(_joined_all(dump, instances)), **tables}
 
 
 def _table_file(dump: Dump, table: str) -> SourceFile | None:
@@ -98,36 +130,30 @@ def _nodes(sheet: Sheet) -> ibis.Table:
     )
 
 
-def _jobs_of_tables(dump: Dump, instances: Sheet) -> ibis.Table:
+def _columns(dump: Dump, table: str) -> ibis.Table | None:
+    """Return what is taken of one of the seven tables, if the dump holds it."""
+    sheet = _open(dump, table)
+    return None if sheet is None else SourceTable(table, (), _TAKEN[table]).read(sheet)
+
+
+def _joined_all(dump: Dump, rows: ibis.Table) -> ibis.Table:
     """Join the raw tables onto the instance table, each by a key that is proven unique."""
-    rows = instances.select(
-        job_name=instances.text("job_name"),
-        task_name=instances.text("task_name"),
-        worker_name=instances.text("worker_name"),
-        inst_name=instances.text("inst_name"),
-        inst_id=instances.text("inst_id"),
-        inst_status=instances.text("status"),
-        inst_start=instances.number("start_time"),
-        inst_end=instances.number("end_time"),
-        machine=instances.text("machine"),
-    )
     rows = _joined(dump, rows, _tasks_with_their_job(dump), ("job_name", "task_name"), "task")
     rows = _with_sensors(dump, rows)
-    metrics = _metric_columns(_open(dump, "machine_metric"))
-    rows = _joined(dump, rows, metrics, ("worker_name",), "machine_metric")
-    machines = _spec_columns(_open(dump, "machine_spec"))
-    return _jobs(_joined(dump, rows, machines, ("machine",), "machine_spec"))
+    for table, key in (("machine_metric", "worker_name"), ("machine_spec", "machine")):
+        rows = _joined(dump, rows, _columns(dump, table), (key,), table)
+    return rows
 
 
 def _tasks_with_their_job(dump: Dump) -> ibis.Table | None:
     """Join job and group onto the task table first: ten times fewer rows than instances."""
-    tasks = _task_columns(_open(dump, "task"))
+    tasks = _columns(dump, "task")
     if tasks is None:
         return None
-    tasks = _joined(dump, tasks, _job_columns(_open(dump, "job")), ("job_name",), "job")
+    tasks = _joined(dump, tasks, _columns(dump, "job"), ("job_name",), "job")
     if "inst_id" not in tasks.columns:
         return tasks
-    groups = _group_columns(_open(dump, "group_tag"))
+    groups = _columns(dump, "group_tag")
     return _joined(dump, tasks, groups, ("inst_id",), "group_tag").drop("inst_id")
 
 
@@ -140,55 +166,9 @@ def _joined(
     return dump.join_one(rows, table, keys, name=name)
 
 
-def _job_columns(sheet: Sheet | None) -> ibis.Table | None:
-    if sheet is None:
-        return None
-    return sheet.select(
-        job_name=sheet.text("job_name"),
-        inst_id=sheet.text("inst_id"),
-        user=sheet.text("user"),
-        submit=sheet.number("start_time"),
-    )
-
-
-def _task_columns(sheet: Sheet | None) -> ibis.Table | None:
-    if sheet is None:
-        return None
-    return sheet.select(
-        job_name=sheet.text("job_name"),
-        task_name=sheet.text("task_name"),
-        inst_num=sheet.number("inst_num"),
-        plan_cpu=sheet.number("plan_cpu"),
-        plan_mem=sheet.number("plan_mem"),
-        plan_gpu=sheet.number("plan_gpu"),
-    )
-
-
-def _group_columns(sheet: Sheet | None) -> ibis.Table | None:
-    if sheet is None:
-        return None
-    return sheet.select(
-        inst_id=sheet.text("inst_id"),
-        gpu_type_spec=sheet.text("gpu_type_spec"),
-        group=sheet.text("group"),
-        workload=sheet.text("workload"),
-    )
-
-
-def _sensor_columns(sheet: Sheet | None) -> ibis.Table | None:
-    if sheet is None:
-        return None
-    return sheet.select(
-        inst_id=sheet.text("inst_id"),
-        worker_name=sheet.text("worker_name"),
-        gpu_name=sheet.text("gpu_name"),
-        **{name: sheet.number(name) for name in _SENSORS},
-    )
-
-
 def _with_sensors(dump: Dump, rows: ibis.Table) -> ibis.Table:
     """Join sensors per worker; one with several GPUs has a row per GPU, which are added up."""
-    sensors = _sensor_columns(_open(dump, "sensor"))
+    sensors = _columns(dump, "sensor")
     try:
         return _joined(dump, rows, sensors, _WORKER, "sensor")
     except FanOutError:
@@ -202,24 +182,6 @@ def _with_sensors(dump: Dump, rows: ibis.Table) -> ibis.Table:
         **{REASON: sensors[REASON].max()},
     )
     return _joined(dump, rows, per_worker, _WORKER, "sensor_by_worker")
-
-
-def _metric_columns(sheet: Sheet | None) -> ibis.Table | None:
-    if sheet is None:
-        return None
-    return sheet.select(
-        worker_name=sheet.text("worker_name"),
-        **{name: sheet.number(name) for name in _MACHINE_METRICS},
-    )
-
-
-def _spec_columns(sheet: Sheet | None) -> ibis.Table | None:
-    if sheet is None:
-        return None
-    return sheet.select(
-        machine=sheet.text("machine"),
-        machine_gpu_type=sheet.text("gpu_type"),
-    )
 
 
 def _jobs(rows: ibis.Table) -> ibis.Table:
@@ -277,21 +239,15 @@ def _joined_sample(dump: Dump) -> Sheet | None:
 
 
 def _jobs_of_sample(sheet: Sheet) -> ibis.Table:
-    text = {name: sheet.text(name) for name in ("job_name", "task_name", "inst_name", "worker_name",
-            "inst_id", "user", "group", "workload", "machine") if sheet.has(name)}  # fmt: skip
-    plans = ("inst_num", "plan_cpu", "plan_mem", "plan_gpu")
-    numbers = {name: sheet.number(name) for name in (*plans, *_SENSORS) if sheet.has(name)}
+    words = ("user", "group", "workload", *_TAKEN["instance"])
     assigned = "gpu_type_machine_spec" if sheet.has("gpu_type_machine_spec") else "gpu_type"
-    return _jobs(
-        sheet.select(
-            **text,
-            **numbers,
-            inst_status=sheet.text("status"),
-            inst_start=sheet.number("start_time"),
-            inst_end=sheet.number("end_time"),
-            machine_gpu_type=sheet.text(assigned),
-        )
-    )
+    taken: dict[str, ColumnMaker] = {
+        **{name: text(name, optional=True) for name in words if name not in _ENDING},
+        **{name: number(name, optional=True) for name in (*_PLANS, *_SENSORS)},
+        **_ENDING,
+        "machine_gpu_type": text(assigned),
+    }
+    return _jobs(SourceTable("sample", (), taken).read(sheet))
 
 
 READER = Reader(

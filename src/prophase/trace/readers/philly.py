@@ -9,55 +9,50 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-import ibis
-
 from prophase.errors import FormatError
 from prophase.trace.dump import Dump, numbered
-from prophase.trace.reader import Reader, Tables
+from prophase.trace.reader import Reader, SourceTable, Tables, constant, instant, number, text
 from prophase.trace.source_files import SourceFile, first_lines
-from prophase.trace.text_table import Sheet
 
-_LOG_COLUMNS = ("jobid", "user", "vc", "status", "submitted", "start", "end", "gpus", "attempts")
 _STATUS = {"Pass": "completed", "Killed": "cancelled", "Failed": "failed"}
+#: the Sia authors' copy
+_CSV = SourceTable(
+    "jobs",
+    ("timestamp", "duration", "num_gpus", "cluster"),
+    {
+        "queue": text("cluster"),
+        "submit_s": instant("timestamp"),
+        "duration_s": number("duration"),
+        "instances": constant(1.0),
+        "request_gpus": number("num_gpus"),
+    },
+)
+#: cluster_job_log: a JSON list of jobs, each with its attempts
+_LOG = SourceTable(
+    "jobs",
+    ("jobid", "user", "vc", "status", "submitted", "start", "end", "gpus", "attempts"),
+    {
+        "job_id": text("jobid"),
+        "user": text("user"),
+        "queue": text("vc"),
+        "submit_s": instant("submitted"),
+        "start_s": instant("start"),
+        "end_s": instant("end"),
+        "status": lambda sheet: sheet.text("status").cases(*_STATUS.items(), else_="unknown"),
+        "instances": constant(1.0),
+        "request_gpus": number("gpus"),
+        "after_attempts": number("attempts"),
+    },
+)
 
 
 def _read(dump: Dump) -> Tables:
     file = dump.find("philly*.csv", "cluster_job_log*")[0]
     if first_lines(file.path, 1)[0].lstrip().startswith("["):
-        return {"jobs": _from_log(dump, file)}
-    return {"jobs": _from_csv(dump.sheet(file))}
-
-
-def _from_csv(sheet: Sheet) -> ibis.Table:
-    """Read timestamp, duration, num_gpus, gpu_time, cluster (the Sia authors' copy)."""
-    sheet.need("timestamp", "duration", "num_gpus", "cluster")
-    jobs = sheet.select(
-        queue=sheet.text("cluster"),
-        submit_s=sheet.instant("timestamp"),
-        duration_s=sheet.number("duration"),
-        instances=ibis.literal(1.0),
-        request_gpus=sheet.number("num_gpus"),
-    )
-    return numbered(jobs, "philly-")
-
-
-def _from_log(dump: Dump, file: SourceFile) -> ibis.Table:
-    """Read cluster_job_log: a JSON list of jobs, each with its attempts."""
-    sheet = dump.sheet_of_rows(file, _LOG_COLUMNS, _log_rows(file))
-    status = sheet.text("status")
-    start, end = sheet.instant("start"), sheet.instant("end")
-    return sheet.select(
-        job_id=sheet.text("jobid"),
-        user=sheet.text("user"),
-        queue=sheet.text("vc"),
-        submit_s=sheet.instant("submitted"),
-        start_s=start,
-        end_s=end,
-        status=status.cases(*_STATUS.items(), else_="unknown"),
-        instances=ibis.literal(1.0),
-        request_gpus=sheet.number("gpus"),
-        after_attempts=sheet.number("attempts"),
-    )
+        return {"jobs": _LOG.read(dump.sheet_of_rows(file, _LOG.needs, _log_rows(file)))}
+    sheet = dump.sheet(file)
+    sheet.need(*_CSV.needs)
+    return {"jobs": numbered(_CSV.read(sheet), "philly-")}
 
 
 def _log_rows(file: SourceFile) -> Iterator[tuple[object, ...]]:
@@ -88,12 +83,7 @@ def _log_rows(file: SourceFile) -> Iterator[tuple[object, ...]]:
 READER = Reader(
     name="philly",
     title="Microsoft Philly GPU training jobs (2017), published log or reduced CSV",
-    fills={
-        "jobs": (
-            "job_id user queue submit_s start_s end_s duration_s wait_s status instances "
-            "request_gpus after_attempts"
-        ).split()
-    },
+    fills={"jobs": _LOG.fills},
     cannot="CPU, memory and usage; the reduced CSV also lacks user, status and waits",
     read=_read,
     patterns=("philly*.csv", "cluster_job_log*"),

@@ -12,13 +12,36 @@ import ibis
 
 from prophase.errors import MissingFileError, ParameterError
 from prophase.trace.dump import Dump, having
-from prophase.trace.reader import Reader, Tables
+from prophase.trace.reader import Reader, SourceTable, Tables, constant, instant, number, text
 from prophase.trace.source_files import SourceFile
 from prophase.trace.text_table import BAD, REASON
 
 _STEP_S = 30.0
 _NODE_CORES, _NODE_MHZ = 16.0, 33600.0
 _CHOICES = ("week", "month")
+_WEEK = SourceTable(
+    "jobs",
+    ("id", "submission_time", "duration"),
+    {
+        "job_id": text("id"),
+        "submit_s": number("submission_time", 1e-3),
+        "duration_s": number("duration", 1e-3),
+        "instances": constant(1.0),
+        "request_cpu_cores": number("cpu_count"),
+        "attr_cpu_capacity_mhz": number("cpu_capacity"),
+    },
+)
+_MONTH = SourceTable(
+    "month_tasks",
+    ("id", "submit_utc", "duration_ms"),
+    {
+        "job_id": text("id"),
+        "submit_s": instant("submit_utc"),
+        "duration_s": number("duration_ms", 1e-3),
+        "instances": constant(1.0),
+        "request_cpu_cores": constant(_NODE_CORES),
+    },
+)
 
 
 def _read(dump: Dump) -> Tables:
@@ -26,49 +49,25 @@ def _read(dump: Dump) -> Tables:
     if chosen not in _CHOICES:
         raise ParameterError(f"--option tasks={chosen}: choose {' or '.join(_CHOICES)}.")
     found = dump.find("*.csv")
-    week = having(found, "id", "submission_time", "duration")
-    month = having(found, "id", "submit_utc", "duration_ms")
+    week, month = having(found, *_WEEK.needs), _MONTH.read_all(dump, found)
     series = having(found, "id", "cpu_mhz_every_30s")
-    wanted = month if chosen == "month" else week
-    if not wanted and not series:
+    if chosen == "month":
+        tables = {"jobs": month["month_tasks"]} if month else {}
+    else:
+        tables = _WEEK.read_all(dump, found)
+    if not tables and not series:
         raise MissingFileError(
             f"{dump.root}: holds no table of the {chosen}'s tasks and no CPU series. "
             "Point to the folder with tasks, month_tasks and cpu_series."
         )
-    tables: Tables = {}
-    if wanted:
-        tables["jobs"] = _month(dump, month[0]) if chosen == "month" else _week(dump, week[0])
     if series and chosen == "week":
         tables["usage"] = _usage(dump, series[0], week)
     elif series:
         dump.note("The CPU series belong to the week's tasks and were not read.")
     if month and chosen == "week":
-        tables["month_tasks"] = _month(dump, month[0])
+        tables |= month
         dump.note("month_tasks is kept beside the jobs; --option tasks=month reads it as the jobs.")
     return tables
-
-
-def _week(dump: Dump, file: SourceFile) -> ibis.Table:
-    sheet = dump.sheet(file)
-    return sheet.select(
-        job_id=sheet.text("id"),
-        submit_s=sheet.number("submission_time", factor=1e-3),
-        duration_s=sheet.number("duration", factor=1e-3),
-        instances=ibis.literal(1.0),
-        request_cpu_cores=sheet.number("cpu_count"),
-        attr_cpu_capacity_mhz=sheet.number("cpu_capacity"),
-    )
-
-
-def _month(dump: Dump, file: SourceFile) -> ibis.Table:
-    sheet = dump.sheet(file)
-    return sheet.select(
-        job_id=sheet.text("id"),
-        submit_s=sheet.instant("submit_utc"),
-        duration_s=sheet.number("duration_ms", factor=1e-3),
-        instances=ibis.literal(1.0),
-        request_cpu_cores=ibis.literal(_NODE_CORES),
-    )
 
 
 def _usage(dump: Dump, file: SourceFile, tasks: list[SourceFile]) -> ibis.Table:
@@ -106,11 +105,9 @@ READER = Reader(
     name="surf-lisa",
     title="SURF LISA cluster (2022): tasks with a CPU series every 30 s",
     fills={
-        "jobs": (
-            "job_id submit_s duration_s instances request_cpu_cores attr_cpu_capacity_mhz"
-        ).split(),
+        "jobs": _WEEK.fills,
         "usage": "series_id time_s cpu_cores".split(),
-        "month_tasks": "job_id submit_s duration_s instances request_cpu_cores".split(),
+        "month_tasks": _MONTH.fills,
     },
     cannot="waits, users, memory and GPUs; the request is always one node of 16 cores",
     read=_read,

@@ -292,7 +292,7 @@ def open_lines(dump: Dump, log: SwfLog) -> Sheet:
         return (count > place).ifelse(rows["parts"][place], ibis.null("string"))
 
     fields = {name: part(place) for place, name in enumerate(names)}
-    sheet = _SplitLines(log.file, rows.select(_count=count, **fields))
+    sheet = _SplitLines(log.file, rows.select(_count=count, **fields), lines.layout)
     dump.sheets[-1] = sheet
     sheet.bad_if(sheet.table["_count"] < len(names), f"fewer than {len(names)} fields")
     return sheet

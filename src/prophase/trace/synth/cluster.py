@@ -13,10 +13,10 @@ from prophase.trace.synth.generator import (
     Generator,
     check_choice,
     check_range,
+    chosen,
     seeded,
     synthetic_trace,
 )
-from prophase.trace.synth.text_columns import chosen
 from prophase.trace.trace_tables import Trace
 
 

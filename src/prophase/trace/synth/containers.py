@@ -15,13 +15,15 @@ import numpy as np
 import pandas as pd
 
 from prophase.trace.synth.generator import (
+    Floats,
     Generator,
+    Ints,
     check_choice,
     check_range,
+    chosen,
     seeded,
     synthetic_trace,
 )
-from prophase.trace.synth.text_columns import Floats, Ints, chosen
 from prophase.trace.trace_tables import Trace
 
 KINDS = ("levels", "dynamics", "both")

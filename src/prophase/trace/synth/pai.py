@@ -13,11 +13,21 @@ import pandas as pd
 
 from prophase.trace.synth import pai_world as world
 from prophase.trace.synth.cluster import nodes_of
-from prophase.trace.synth.generator import Generator, check_range, seeded, synthetic_trace
+from prophase.trace.synth.generator import (
+    Flags,
+    Floats,
+    Generator,
+    Ints,
+    check_range,
+    chosen,
+    numbered,
+    seeded,
+    synthetic_trace,
+    where_known,
+)
 from prophase.trace.synth.pai_groups import Groups, make_groups
 from prophase.trace.synth.pai_load import DAY_S, clock_of_load, inventory_for, times_at
 from prophase.trace.synth.pai_tasks import Tasks, machine_metrics, make_tasks, usage
-from prophase.trace.synth.text_columns import Flags, Floats, Ints, chosen, numbered, where_known
 from prophase.trace.trace_tables import Trace
 
 #: Monday 5 January 1970, 00:00: hour and weekday can be read off the clock, no date is meant

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from prophase.trace.synth import pai_world as world
-from prophase.trace.synth.text_columns import Floats, Ints
+from prophase.trace.synth.generator import Floats, Ints
 
 
 @dataclass(frozen=True)

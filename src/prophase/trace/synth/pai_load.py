@@ -6,8 +6,8 @@ import numpy as np
 
 from prophase.trace.synth import pai_world as world
 from prophase.trace.synth.cluster import PAI, NodeKind, scaled
+from prophase.trace.synth.generator import Floats, Ints
 from prophase.trace.synth.pai_tasks import Tasks
-from prophase.trace.synth.text_columns import Floats, Ints
 
 DAY_S = 86400.0
 HOUR_S = 3600.0

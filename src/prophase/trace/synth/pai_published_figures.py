@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.trace.synth import pai_world as world
-from prophase.trace.synth.text_columns import Floats
+from prophase.trace.synth.generator import Floats
 from prophase.trace.trace_tables import Trace
 
 

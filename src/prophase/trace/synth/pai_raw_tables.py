@@ -15,8 +15,7 @@ import pyarrow.csv as pacsv
 
 from prophase.errors import InputError, storage_error
 from prophase.trace.readers.pai2020 import HEADERS
-from prophase.trace.synth.generator import seeded
-from prophase.trace.synth.text_columns import Floats, Ints, hex_names
+from prophase.trace.synth.generator import Floats, Ints, hex_names, seeded
 from prophase.trace.trace_tables import Trace
 
 #: what the raw files are called

@@ -10,8 +10,8 @@ import pandas as pd
 
 from prophase.trace.synth import pai_world as world
 from prophase.trace.synth.cluster import PAI
+from prophase.trace.synth.generator import Flags, Floats, Ints, chosen, where_known
 from prophase.trace.synth.pai_groups import Groups, deal, dealt
-from prophase.trace.synth.text_columns import Flags, Floats, Ints, chosen, where_known
 
 _SHAPE_TASKS = np.array([len(shape) for shape in world.JOB_SHAPES])
 _SHAPE_ROLES = np.array([(*shape, -1, -1)[:3] for shape in world.JOB_SHAPES])

@@ -12,7 +12,15 @@ import pandas as pd
 
 from prophase.errors import ParameterError
 from prophase.trace.synth import pipeline_world as world
-from prophase.trace.synth.generator import Generator, seeded, synthetic_trace
+from prophase.trace.synth.generator import (
+    Floats,
+    Generator,
+    Ints,
+    chosen,
+    numbered,
+    seeded,
+    synthetic_trace,
+)
 from prophase.trace.synth.pipeline_plan import (
     DAYS,
     PipelinePlan,
@@ -21,7 +29,6 @@ from prophase.trace.synth.pipeline_plan import (
     make_plan,
     make_scenarios,
 )
-from prophase.trace.synth.text_columns import Floats, Ints, chosen, numbered
 from prophase.trace.trace_tables import Trace
 
 _YEAR = pd.Timestamp("2020-01-01")

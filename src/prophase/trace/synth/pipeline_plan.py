@@ -9,8 +9,8 @@ from scipy.special import ndtri
 
 from prophase.errors import ParameterError
 from prophase.trace.synth import pipeline_world as world
+from prophase.trace.synth.generator import Floats, Ints
 from prophase.trace.synth.pai_groups import pick
-from prophase.trace.synth.text_columns import Floats, Ints
 
 DAYS = 366
 LAST_QUARTER = 274

@@ -13,7 +13,7 @@ from prophase.trace.describe.arrivals import Arrivals
 from prophase.trace.describe.durations_and_waits import DurationSummary, Waits
 from prophase.trace.describe.job_classes import Classes
 from prophase.trace.describe.recurrence import Recurrence
-from prophase.trace.describe.sections.columns import jobs_have, percent, quantile_row
+from prophase.trace.describe.sections import percent
 from prophase.trace.describe.trace_clock import WEEKDAYS, knows_weekdays
 
 MOST_CLASSES = 15
@@ -29,7 +29,11 @@ def arrival_blocks(arrivals: Arrivals) -> list[Block]:
     said.append(
         f"{arrivals.count:,} {'starts' if arrivals.basis == 'start_s' else 'arrivals'}, "
         f"{units.number(arrivals.per_hour)} per hour on average"
-        + (f"; {jobs_have(arrivals.missing)} no such time." if arrivals.missing else ".")
+        + (
+            f"; {counted(arrivals.missing, 'job has', 'jobs have')} no such time."
+            if arrivals.missing
+            else "."
+        )
     )
     said += _rhythm(arrivals)
     said.append(
@@ -127,12 +131,12 @@ def _time_sentences(times: DurationSummary, verb: str) -> list[str]:
     if math.isfinite(times.longest_share):
         said.append(f"The longest 1 % take {units.percent(times.longest_share)} of all that time.")
     if values.missing:
-        said.append(f"{jobs_have(values.missing)} no {times.column}.")
+        said.append(f"{counted(values.missing, 'job has', 'jobs have')} no {times.column}.")
     return said
 
 
 def _time_table(key: str, times: DurationSummary, caption: str) -> Table:
-    return Table(key, [{"column": times.column, **quantile_row(times.values)}], caption)
+    return Table(key, [{"column": times.column, **times.values.row}], caption)
 
 
 def class_blocks(classes: Classes) -> list[Block]:

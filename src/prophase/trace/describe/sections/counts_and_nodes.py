@@ -10,7 +10,7 @@ from prophase.result import Block, Bullets, Table
 from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.job_counts import JobCounts, MissingColumn
 from prophase.trace.describe.nodes_and_usage import Inventory, UsageSeries
-from prophase.trace.describe.sections.columns import percent, quantile_row
+from prophase.trace.describe.sections import percent
 from prophase.trace.describe.trace_clock import Span
 
 _PLURAL = {
@@ -147,7 +147,7 @@ def usage_blocks(usage: UsageSeries) -> list[Block]:
             else "There are no gaps."
         )
     rows = tuple(
-        {"metric": metric.name, "unit": metric.unit, **quantile_row(metric.values)}
+        {"metric": metric.name, "unit": metric.unit, **metric.values.row}
         for metric in usage.metrics
     )
     tables = [Table("usage", rows, "Metrics over all samples")] if rows else []

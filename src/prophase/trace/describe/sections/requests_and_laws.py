@@ -12,7 +12,7 @@ from prophase.trace.describe.distribution import Distribution
 from prophase.trace.describe.laws.arrival_fit import ArrivalLaws
 from prophase.trace.describe.laws.service_fit import ServiceLaws
 from prophase.trace.describe.load import LoadOverTime
-from prophase.trace.describe.sections.columns import percent, quantile_row
+from prophase.trace.describe.sections import percent
 from prophase.trace.describe.utilisation import GroupUse, RequestUse, Utilisation
 
 _MOST_ROWS = 20
@@ -26,7 +26,7 @@ _FITS: dict[str, tuple[Tone, str]] = {
 
 def request_blocks(requests: Mapping[str, Distribution]) -> list[Block]:
     """Say what jobs ask for."""
-    rows = tuple({"column": name, **quantile_row(values)} for name, values in requests.items())
+    rows = tuple({"column": name, **values.row} for name, values in requests.items())
     said = [
         f"{name}: median {units.number(values.at('p50'))}, 95 % ask for at most "
         f"{units.number(values.at('p95'))}."

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from prophase.trace.lint.check_registry import Floats, LintSubject, check, numbers
-from prophase.trace.lint.lint_report import LintFinding, spot
+from prophase.trace.lint.check_registry import Floats, LintFinding, LintSubject, check, numbers
 
 #: rounding of reported capacities
 _SLACK = 1.05
@@ -44,12 +43,10 @@ def use_above_request(subject: LintSubject) -> Iterator[LintFinding]:
         if not above.any():
             continue
         share = above.sum() / both.sum()
-        yield spot(
-            "warning" if share >= normal and above.sum() >= 5 else "info",
-            "jobs",
-            use,
-            subject.jobs,
+        yield from subject.marked(
+            f"jobs.{use}",
             above,
+            "warning" if share >= normal and above.sum() >= 5 else "info",
             f"{{n}} jobs ({{share}} of those with both) show {use} above {request}. "
             + (
                 "Where the request is a limit that is enforced this cannot be: another unit, or "
@@ -78,12 +75,10 @@ def use_above_node(subject: LintSubject) -> Iterator[LintFinding]:
             known = int(np.sum(~np.isnan(used)))
             # ten times a node's size is arithmetic, not measurement
             absurd = np.sum(used > 10 * room) > 0.01 * known
-            yield spot(
-                "error" if absurd else "warning",
-                "jobs",
-                use,
-                subject.jobs,
+            yield from subject.marked(
+                f"jobs.{use}",
                 above,
+                "error" if absurd else "warning",
                 f"{{n}} jobs ({{share}}) show {use} above what their node has (at most "
                 f"{np.nanmax(largest):,.4g}). No job can use what is not there: another unit, a "
                 "sum over several nodes, or an incomplete node list.",
@@ -100,19 +95,16 @@ def request_above_every_node(subject: LintSubject) -> Iterator[LintFinding]:
         if np.isnan(sizes).all() or np.isnan(asked).all():
             continue
         above = asked > np.nanmax(sizes) * 1.001
-        if above.any():
-            yield spot(
-                "warning",
-                "jobs",
-                request,
-                subject.jobs,
-                above,
-                f"{{n}} jobs ({{share}}) ask for more {request} per instance than the largest node "
-                f"has ({np.nanmax(sizes):,.4g}, the request goes up to {np.nanmax(asked):,.4g}). "
-                "They can never start, in a simulation or in reality.",
-                "Check units and whether the request is for all instances together; add the "
-                "missing nodes, or leave these jobs out.",
-            )
+        yield from subject.marked(
+            f"jobs.{request}",
+            above,
+            "warning",
+            f"{{n}} jobs ({{share}}) ask for more {request} per instance than the largest node "
+            f"has ({np.nanmax(sizes):,.4g}, the request goes up to {np.nanmax(asked):,.4g}). "
+            "They can never start, in a simulation or in reality.",
+            "Check units and whether the request is for all instances together; add the "
+            "missing nodes, or leave these jobs out.",
+        )
 
 
 @check("node-without-capacity", "nodes")
@@ -124,18 +116,18 @@ def node_without_capacity(subject: LintSubject) -> Iterator[LintFinding]:
     empty = np.all([np.isnan(size) | (size <= 0) for size in sizes], axis=0)
     cores = numbers(subject.nodes, "cpu_cores")
     no_cores = (cores <= 0) & ~empty
-    for rows, what in ((empty, "no capacity at all"), (no_cores, "no CPU cores")):
-        if rows.any():
-            yield spot(
-                "warning",
-                "nodes",
-                "cpu_cores" if rows is no_cores else "",
-                subject.nodes,
-                rows,
-                f"{{n}} nodes ({{share}}) have {what}. Nothing can be placed on them, and rates "
-                "per capacity divide by zero.",
-                "Fill in their size, or leave them out.",
-            )
+    for rows, column, what in (
+        (empty, "", "no capacity at all"),
+        (no_cores, "cpu_cores", "no CPU cores"),
+    ):
+        yield from subject.marked(
+            f"nodes.{column}",
+            rows,
+            "warning",
+            f"{{n}} nodes ({{share}}) have {what}. Nothing can be placed on them, and rates "
+            "per capacity divide by zero.",
+            "Fill in their size, or leave them out.",
+        )
 
 
 @check("use-above-limit", "usage")
@@ -152,12 +144,10 @@ def use_above_limit(subject: LintSubject) -> Iterator[LintFinding]:
         above = values > _SLACK * limit
         if above.any():
             known = int(np.sum(~np.isnan(values)))
-            yield spot(
-                "warning" if above.sum() >= 0.001 * known else "info",
-                "usage",
-                column,
-                usage,
+            yield from subject.marked(
+                f"usage.{column}",
                 above,
+                "warning" if above.sum() >= 0.001 * known else "info",
                 f"{{n}} samples ({{share}}) of {column} lie above {what}, up to "
                 f"{np.nanmax(values):,.4g}: counted per core or GPU instead of per series, or in "
                 "another unit.",

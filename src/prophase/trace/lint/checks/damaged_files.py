@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from prophase import units
 from prophase.errors import FanOutError
-from prophase.trace.lint.check_registry import LintSubject, check
-from prophase.trace.lint.lint_report import LintFinding, Severity
+from prophase.trace.lint.check_registry import LintFinding, LintSubject, check
 from prophase.trace.text_table import BAD
 
 #: an import refuses a table with more damage than this, unless asked to
@@ -23,24 +22,20 @@ def truncated_file(subject: LintSubject) -> Iterator[LintFinding]:
     """Files that end too early."""
     for file in subject.files:
         if file.damage:
-            yield _about_file(
+            yield LintFinding(
                 "error",
                 file.name,
-                1,
-                1.0,
-                ("end of file",),
-                f"{file.damage.splitlines()[0]}",
+                file.damage.splitlines()[0],
                 "Copy or download the file again and compare its checksum.",
+                rows=1,
+                where=("end of file",),
             )
         elif not file.ends_with_newline and file.rows > 1:
             agreed = file.widths[file.width] >= _AGREEMENT * (file.rows - 1)
             short = file.last_width < file.width and agreed
-            yield _about_file(
+            yield LintFinding(
                 "error" if short else "info",
                 file.name,
-                1,
-                1 / file.rows,
-                ("last line",),
                 f"The last line has {file.last_width} of {file.width} fields and no newline: the "
                 "file was cut while it was written or copied."
                 if short
@@ -49,6 +44,9 @@ def truncated_file(subject: LintSubject) -> Iterator[LintFinding]:
                 "Export or copy the file again; rows after the cut are lost."
                 if short
                 else "Compare the number of rows with the source if in doubt.",
+                rows=1,
+                share=1 / file.rows,
+                where=("last line",),
             )
 
 
@@ -60,12 +58,9 @@ def header_width(subject: LintSubject) -> Iterator[LintFinding]:
         if not named or not file.rows or named == usual:
             continue
         index = usual == named + 1
-        yield _about_file(
+        yield LintFinding(
             "warning" if index else "error",
             file.name,
-            file.widths[usual],
-            file.widths[usual] / file.rows,
-            ("line 1",),
             f"The header names {named} columns, but {file.widths[usual]:,} rows have {usual} fields"
             + (
                 ": probably a row number in front that has no name. A reader that trusts the "
@@ -77,6 +72,9 @@ def header_width(subject: LintSubject) -> Iterator[LintFinding]:
             "this layout."
             if index
             else "Correct the header, or export the file again with one name per field.",
+            rows=file.widths[usual],
+            share=file.widths[usual] / file.rows,
+            where=("line 1",),
         )
 
 
@@ -91,16 +89,16 @@ def row_width(subject: LintSubject) -> Iterator[LintFinding]:
             continue
         share = odd / file.rows
         looked = "" if file.whole else f" in the first {file.rows:,} lines"
-        yield _about_file(
+        yield LintFinding(
             "warning" if share <= _TOLERATED else "error",
             file.name,
-            odd,
-            share,
-            tuple(f"line {line} ({width} fields)" for line, width in file.odd),
             f"{odd:,} of {file.rows:,} rows ({units.percent(share)}){looked} do not have the "
             f"{file.width} fields of the others; an import leaves them out.",
             "Look at the lines named here: a separator inside an unquoted value, a line break in "
             "a name, or two writers in one file.",
+            rows=odd,
+            share=share,
+            where=tuple(f"line {line} ({width} fields)" for line, width in file.odd),
         )
 
 
@@ -115,10 +113,6 @@ def unreadable(subject: LintSubject) -> Iterator[LintFinding]:
     yield LintFinding(
         "error",
         subject.source,
-        "",
-        0,
-        1.0,
-        (),
         f"The {subject.source} reader refuses these files, so the tables could not be checked. "
         + " ".join(said),
         "Correct what the message names, or choose another reader with --source.",
@@ -142,22 +136,8 @@ def damaged_rows(subject: LintSubject) -> Iterator[LintFinding]:
         yield LintFinding(
             "warning" if share <= _TOLERATED else "error",
             table,
-            "",
-            total,
-            share,
-            (),
             f"{total:,} of {count.read:,} rows are damaged and were left out: {listed}.",
             "Correct them at the source. What is left may no longer be a fair sample.",
+            rows=total,
+            share=share,
         )
-
-
-def _about_file(
-    severity: Severity,
-    name: str,
-    rows: int,
-    share: float,
-    where: tuple[str, ...],
-    explanation: str,
-    advice: str,
-) -> LintFinding:
-    return LintFinding(severity, name, "", rows, share, where, explanation, advice)

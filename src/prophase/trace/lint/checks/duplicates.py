@@ -7,8 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from prophase.trace.lint.check_registry import LintSubject, check, numbers, sampled
-from prophase.trace.lint.lint_report import LintFinding, Severity, spot
+from prophase.trace.lint.check_registry import (
+    LintFinding,
+    LintSubject,
+    Severity,
+    check,
+    numbers,
+    sampled,
+)
 
 #: columns that say nothing about what a job did
 NAMES = ("job_id", "source", "submit_order")
@@ -38,18 +44,15 @@ def repeated_id(subject: LintSubject) -> Iterator[LintFinding]:
     """Job ids that name several rows."""
     ids = base_ids(subject.jobs)
     repeats = ids.duplicated().to_numpy() & ids.notna().to_numpy()
-    if repeats.any():
-        yield spot(
-            "warning",
-            "jobs",
-            "job_id",
-            subject.jobs,
-            repeats,
-            "{n} rows ({share}) carry the id of another row. Either the same job was written "
-            "twice, or the id is not the key: joining anything on it multiplies rows.",
-            "Find the columns that really name a row (attempt, step, worker) and add them to the "
-            "key; remove true copies.",
-        )
+    yield from subject.marked(
+        "jobs.job_id",
+        repeats,
+        "warning",
+        "{n} rows ({share}) carry the id of another row. Either the same job was written "
+        "twice, or the id is not the key: joining anything on it multiplies rows.",
+        "Find the columns that really name a row (attempt, step, worker) and add them to the "
+        "key; remove true copies.",
+    )
 
 
 @check("repeated-node", "nodes.node_id")
@@ -58,16 +61,13 @@ def repeated_node(subject: LintSubject) -> Iterator[LintFinding]:
     nodes = subject.nodes
     again = [c for c in ("node_id", "available_from_s", "available_until_s") if c in nodes]
     repeats = nodes.duplicated(again).to_numpy()
-    if repeats.any():
-        yield spot(
-            "warning",
-            "nodes",
-            "node_id",
-            nodes,
-            repeats,
-            "{n} node rows ({share}) repeat a name: the cluster looks larger than it is.",
-            "Keep one row per node, or one per period of availability.",
-        )
+    yield from subject.marked(
+        "nodes.node_id",
+        repeats,
+        "warning",
+        "{n} node rows ({share}) repeat a name: the cluster looks larger than it is.",
+        "Keep one row per node, or one per period of availability.",
+    )
 
 
 @check("duplicate-jobs", "jobs.job_id")
@@ -99,7 +99,7 @@ def duplicate_jobs(subject: LintSubject) -> Iterator[LintFinding]:
     for severity, rows, why, advice in parts:
         if rows.any():
             text = "{n} rows ({share}) equal another row in every column but the id. " + why
-            yield spot(severity, "jobs", "", jobs, rows, text, advice)
+            yield from subject.marked("jobs", rows, severity, text, advice)
 
 
 def copied_rows(jobs: pd.DataFrame) -> np.ndarray:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from prophase import units
-from prophase.trace.lint.check_registry import LintSubject, check, numbers
-from prophase.trace.lint.lint_report import LintFinding, spot
+from prophase.trace.lint.check_registry import LintFinding, LintSubject, check, numbers
 from prophase.trace.text_table import BAD
 
 _YEAR_S = 365.25 * 86400
@@ -30,17 +29,14 @@ _FACTORS = {
 def zero_duration(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that ran for no time at all."""
     zero = numbers(subject.jobs, "duration_s") == 0
-    if zero.any():
-        yield spot(
-            "warning" if zero.mean() >= _FEW_ZEROS else "info",
-            "jobs",
-            "duration_s",
-            subject.jobs,
-            zero,
-            "{n} jobs ({share}) ran for 0 s: below the clock's resolution, never started, or not "
-            "known and written as 0. Relative errors and logarithms break on them.",
-            "Leave them out with --keep positive-duration when you import, or say what they mean.",
-        )
+    yield from subject.marked(
+        "jobs.duration_s",
+        zero,
+        "warning" if zero.mean() >= _FEW_ZEROS else "info",
+        "{n} jobs ({share}) ran for 0 s: below the clock's resolution, never started, or not "
+        "known and written as 0. Relative errors and logarithms break on them.",
+        "Leave them out with --keep positive-duration when you import, or say what they mean.",
+    )
 
 
 @check("negative-duration")
@@ -53,27 +49,23 @@ def negative_duration(subject: LintSubject) -> Iterator[LintFinding]:
         yield LintFinding(
             "warning" if share <= _TOLERATED else "error",
             "jobs",
-            "duration_s",
-            left_out,
-            share,
-            (),
             f"{left_out:,} of {count.read:,} rows ({units.percent(share)}) have a run time below "
             "zero, that is an end before the start. The import left them out.",
             "Check whether start and end are swapped, come from two clocks, or lie on both sides "
             "of a clock change.",
+            column="duration_s",
+            rows=left_out,
+            share=share,
         )
     if subject.has("jobs.duration_s"):
         negative = numbers(subject.jobs, "duration_s") < 0
-        if negative.any():
-            yield spot(
-                "error",
-                "jobs",
-                "duration_s",
-                subject.jobs,
-                negative,
-                "{n} jobs ({share}) have a run time below zero.",
-                "Correct start and end, or leave these rows out.",
-            )
+        yield from subject.marked(
+            "jobs.duration_s",
+            negative,
+            "error",
+            "{n} jobs ({share}) have a run time below zero.",
+            "Correct start and end, or leave these rows out.",
+        )
 
 
 @check("absurd-duration", "jobs.duration_s")
@@ -85,12 +77,10 @@ def absurd_duration(subject: LintSubject) -> Iterator[LintFinding]:
         return
     worst = float(np.nanmax(duration)) / _YEAR_S
     sure = worst > 50 and long.mean() > _TOLERATED
-    yield spot(
-        "error" if sure else "warning",
-        "jobs",
-        "duration_s",
-        subject.jobs,
+    yield from subject.marked(
+        "jobs.duration_s",
         long,
+        "error" if sure else "warning",
         f"{{n}} jobs ({{share}}) ran for more than a year, the longest for {worst:,.1f} years. "
         "Milliseconds read as seconds, an end time that stands for 'still running', or services "
         "among the jobs.",
@@ -108,12 +98,10 @@ def duration_unit(subject: LintSubject) -> Iterator[LintFinding]:
         off = known & (np.abs(ratio / factor - 1) < 0.02)
         # a single row may hit a factor by accident
         if off.sum() >= 5 and off.sum() >= 0.05 * known.sum():
-            yield spot(
-                "error",
-                "jobs",
-                "duration_s",
-                subject.jobs,
+            yield from subject.marked(
+                "jobs.duration_s",
                 off,
+                "error",
                 f"{{n}} jobs ({{share}} of those with both) have a duration of {factor:g} times "
                 f"end - start: it is in {unit}, not seconds.",
                 f"Convert the duration from {unit} to seconds, or drop it: it follows from start "
@@ -134,18 +122,15 @@ def duration_disagrees(subject: LintSubject) -> Iterator[LintFinding]:
     off &= ~wrong_unit
     # rounding of very short jobs is no disagreement worth a warning
     share = off.sum() / max(int(known.sum()), 1)
-    if off.any():
-        yield spot(
-            "warning" if share >= 0.001 else "info",
-            "jobs",
-            "duration_s",
-            subject.jobs,
-            off,
-            "{n} jobs ({share} of those with both) have a duration that differs from end - start "
-            "by more than 2 s and 1%: pauses left out, a wait counted in, or two clocks.",
-            "Find out which of the two the source measures, and use that one everywhere.",
-            of=int(known.sum()),
-        )
+    yield from subject.marked(
+        "jobs.duration_s",
+        off,
+        "warning" if share >= 0.001 else "info",
+        "{n} jobs ({share} of those with both) have a duration that differs from end - start "
+        "by more than 2 s and 1%: pauses left out, a wait counted in, or two clocks.",
+        "Find out which of the two the source measures, and use that one everywhere.",
+        of=int(known.sum()),
+    )
 
 
 def _duration_against_clock(subject: LintSubject) -> tuple[np.ndarray, np.ndarray]:

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from prophase import units
-from prophase.trace.lint.check_registry import LintSubject, check, numbers, numeric_columns
-from prophase.trace.lint.lint_report import LintFinding, examples
+from prophase.trace.lint.check_registry import (
+    LintFinding,
+    LintSubject,
+    check,
+    numbers,
+    numeric_columns,
+)
 from prophase.trace.schema import SCHEMAS
 
 #: numbers that programs write for "unknown" or "no limit"
@@ -55,10 +60,6 @@ def constant_column(subject: LintSubject) -> Iterator[LintFinding]:
             yield LintFinding(
                 "warning",
                 table,
-                name,
-                int(known.sum()),
-                float(known.mean()),
-                (),
                 f"Every known value is {constant[name]:g}. "
                 + (
                     "All jobs arrive together: no order, no rate and no split by time is left."
@@ -67,6 +68,9 @@ def constant_column(subject: LintSubject) -> Iterator[LintFinding]:
                     "was filled in, or was cut to a limit."
                 ),
                 "Treat it as unknown.",
+                column=name,
+                rows=int(known.sum()),
+                share=float(known.mean()),
             )
         dull = [name for name in constant if name not in suspicious]
         if dull:
@@ -74,13 +78,11 @@ def constant_column(subject: LintSubject) -> Iterator[LintFinding]:
             yield LintFinding(
                 "info",
                 table,
-                ", ".join(dull[:3]) + (" ..." if len(dull) > 3 else ""),
-                len(frame),
-                1.0,
-                (),
                 f"{len(dull)} of {len(frame.columns)} columns have one value only: {listed}"
                 f"{' ...' if len(dull) > 12 else ''}. They do not distinguish rows.",
                 "Leave them out of a model's inputs.",
+                column=", ".join(dull[:3]) + (" ..." if len(dull) > 3 else ""),
+                rows=len(frame),
             )
 
 
@@ -108,26 +110,22 @@ def empty_column(subject: LintSubject) -> Iterator[LintFinding]:
             yield LintFinding(
                 "warning",
                 table,
-                ", ".join(present[:8]) + (" ..." if len(present) > 8 else ""),
-                len(frame),
-                1.0,
-                (),
                 f"{len(present)} columns hold no value at all: {', '.join(present[:20])}. The "
                 "export or the join that should fill them found nothing.",
                 "Check the key of the join and the names of the columns; drop what is truly "
                 "unknown.",
+                column=", ".join(present[:8]) + (" ..." if len(present) > 8 else ""),
+                rows=len(frame),
             )
         if fillable:
             yield LintFinding(
                 "info",
                 table,
-                "",
-                0,
-                len(fillable) / len(subject.fills[table]),
-                tuple(fillable[:8]),
                 f"This source can fill {len(fillable)} more columns, but these files do not: "
                 f"{', '.join(fillable[:20])}{' ...' if len(fillable) > 20 else ''}.",
                 "Export those columns too if you need them.",
+                share=len(fillable) / len(subject.fills[table]),
+                where=tuple(fillable[:8]),
             )
 
 
@@ -140,51 +138,34 @@ def placeholder_value(subject: LintSubject) -> Iterator[LintFinding]:
             known = int(np.sum(~np.isnan(values)))
             if known < 5 or name in ("time_s", "priority"):
                 continue
-            yield from _placeholders(table, name, frame, values, known)
+            for rows, spelled in _placeholders(name, values, known):
+                yield from subject.marked(
+                    f"{table}.{name}",
+                    rows,
+                    "warning",
+                    f"{{n}} of {known:,} values ({{share}}) are {spelled}, which programs write "
+                    "for 'unknown' or 'no limit'. As a number it bends every mean and every model.",
+                    "Make them missing: unknown is missing, never a number.",
+                    of=known,
+                )
 
 
 def _placeholders(
-    table: str, name: str, frame: pd.DataFrame, values: np.ndarray, known: int
-) -> Iterator[LintFinding]:
+    name: str, values: np.ndarray, known: int
+) -> Iterator[tuple[NDArray[np.bool_], str]]:
+    """Yield the rows of each placeholder that is too frequent for a value, and its spelling."""
     for value, spelled in _PLACEHOLDERS.items():
         same = values == value
-        count = int(same.sum())
         # huge placeholders are wrong even once; -1 may be a real value of a free column
         needed = 1 if abs(value) > 1e9 else max(3, 0.05 * known)
-        if count >= needed and count < known:
-            yield _is_unknown(table, name, frame, same, count, known, spelled)
-    if name in _NEVER_ZERO:
-        zero = values == 0
-        count = int(zero.sum())
-        if count >= 0.2 * known and count >= 3:
-            yield _is_unknown(table, name, frame, zero, count, known, "0")
+        if needed <= same.sum() < known:
+            yield same, spelled
+    zero = values == 0
+    if name in _NEVER_ZERO and zero.sum() >= max(3, 0.2 * known):
+        yield zero, "0"
     vast = (np.abs(values) > _BEYOND) & ~np.isin(values, list(_PLACEHOLDERS))
     if vast.any() and not name.endswith("bytes") and vast.sum() <= 0.5 * known:
-        count = int(vast.sum())
-        yield _is_unknown(table, name, frame, vast, count, known, f"{values[vast][0]:.3g}")
-
-
-def _is_unknown(
-    table: str,
-    name: str,
-    frame: pd.DataFrame,
-    rows: np.ndarray,
-    count: int,
-    known: int,
-    spelled: str,
-) -> LintFinding:
-    return LintFinding(
-        "warning",
-        table,
-        name,
-        count,
-        count / known,
-        examples(table, frame, rows),
-        f"{count:,} of {known:,} values ({units.percent(count / known)}) are {spelled}, which "
-        "programs write for 'unknown' or 'no limit'. As a number it bends every mean "
-        "and every model.",
-        "Make them missing: unknown is missing, never a number.",
-    )
+        yield vast, f"{values[vast][0]:.3g}"
 
 
 def _is_constant(values: pd.Series) -> bool:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from prophase import units
-from prophase.trace.lint.check_registry import LintSubject, check, numbers
-from prophase.trace.lint.lint_report import LintFinding, spot
+from prophase.trace.lint.check_registry import LintFinding, LintSubject, check, numbers
 from prophase.trace.row_rules import CLOCK_STEP_S
 
 _CLOCKS = ("submit_s", "start_s", "end_s")
@@ -31,12 +30,10 @@ def start_before_submit(subject: LintSubject) -> Iterator[LintFinding]:
     if early.any():
         known = int(np.sum(~np.isnan(submit) & ~np.isnan(start)))
         worst = float(np.nanmax((submit - start)[early]))
-        yield spot(
-            "error" if early.sum() > 0.5 * known and known >= 10 else "warning",
-            "jobs",
-            "start_s",
-            jobs,
+        yield from subject.marked(
+            "jobs.start_s",
             early,
+            "error" if early.sum() > 0.5 * known and known >= 10 else "warning",
             f"{{n}} jobs ({{share}}) start before they were submitted, by up to {worst:,.0f} s. "
             "Their wait is unknown: two clocks, a resubmission that kept its first start, or "
             "swapped columns.",
@@ -51,16 +48,13 @@ def end_before_start(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that end before they start."""
     jobs = subject.jobs
     backwards = numbers(jobs, "end_s") < numbers(jobs, "start_s") - CLOCK_STEP_S
-    if backwards.any():
-        yield spot(
-            "error",
-            "jobs",
-            "end_s",
-            jobs,
-            backwards,
-            "{n} jobs ({share}) end before they start. Nothing computed from these times holds.",
-            "Check whether the columns are swapped, or the end is a placeholder for 'not ended'.",
-        )
+    yield from subject.marked(
+        "jobs.end_s",
+        backwards,
+        "error",
+        "{n} jobs ({share}) end before they start. Nothing computed from these times holds.",
+        "Check whether the columns are swapped, or the end is a placeholder for 'not ended'.",
+    )
 
 
 @check("clock-unit", "jobs")
@@ -70,18 +64,15 @@ def clock_unit(subject: LintSubject) -> Iterator[LintFinding]:
         times = numbers(subject.jobs, column)
         far = np.abs(times) > _SURELY_NOT_SECONDS
         known = int(np.sum(~np.isnan(times)))
-        if far.any():
-            yield spot(
-                "error" if far.sum() > 0.5 * known else "warning",
-                "jobs",
-                column,
-                subject.jobs,
-                far,
-                "{n} times ({share} of those known) lie beyond 1e11, the year 5138 if they were "
-                "seconds: they are in milliseconds or finer, or placeholders.",
-                "Divide milliseconds by 1,000 before you import, or give the unit in the mapping.",
-                of=known,
-            )
+        yield from subject.marked(
+            f"jobs.{column}",
+            far,
+            "error" if far.sum() > 0.5 * known else "warning",
+            "{n} times ({share} of those known) lie beyond 1e11, the year 5138 if they were "
+            "seconds: they are in milliseconds or finer, or placeholders.",
+            "Divide milliseconds by 1,000 before you import, or give the unit in the mapping.",
+            of=known,
+        )
 
 
 @check("clock-outlier", "jobs")
@@ -97,12 +88,10 @@ def clock_outlier(subject: LintSubject) -> Iterator[LintFinding]:
         reach = max(_DECADE_S, 10 * (high - low))
         far = np.abs(times - middle) > reach
         if far.any() and far.sum() <= 0.1 * known.sum():
-            yield spot(
-                "warning",
-                "jobs",
-                column,
-                subject.jobs,
+            yield from subject.marked(
+                f"jobs.{column}",
                 far,
+                "warning",
                 f"{{n}} times ({{share}}) are more than {reach / _DECADE_S * 10:,.0f} years away "
                 "from the rest: a clock jump, or 0 and the like written for 'unknown'.",
                 "Set them to missing; they stretch the trace's span and empty every rate.",
@@ -124,18 +113,15 @@ def future_time(subject: LintSubject) -> Iterator[LintFinding]:
         if not dated:
             continue
         ahead = (times > latest) & (times <= _SURELY_NOT_SECONDS)
-        if ahead.any():
-            yield spot(
-                "error" if ahead.sum() > 0.5 * known.sum() else "warning",
-                "jobs",
-                column,
-                subject.jobs,
-                ahead,
-                "{n} times ({share} of those known) lie in the future: a wrong clock or unit, "
-                "a planned time, or a placeholder for 'not ended'.",
-                "Correct the clock or the unit, or set such times to missing.",
-                of=int(known.sum()),
-            )
+        yield from subject.marked(
+            f"jobs.{column}",
+            ahead,
+            "error" if ahead.sum() > 0.5 * known.sum() else "warning",
+            "{n} times ({share} of those known) lie in the future: a wrong clock or unit, "
+            "a planned time, or a placeholder for 'not ended'.",
+            "Correct the clock or the unit, or set such times to missing.",
+            of=int(known.sum()),
+        )
 
 
 @check("unsorted-jobs", "jobs.submit_s")
@@ -144,17 +130,14 @@ def unsorted_jobs(subject: LintSubject) -> Iterator[LintFinding]:
     submit = numbers(subject.jobs, "submit_s")
     back = np.zeros(len(submit), dtype=bool)
     back[1:] = np.diff(submit) < 0
-    if back.any():
-        yield spot(
-            "info",
-            "jobs",
-            "submit_s",
-            subject.jobs,
-            back,
-            "{n} rows ({share}) were submitted before the row above them. That is normal for a "
-            "log written at the end of jobs.",
-            "Sort by submit_s before you cut the table by position.",
-        )
+    yield from subject.marked(
+        "jobs.submit_s",
+        back,
+        "info",
+        "{n} rows ({share}) were submitted before the row above them. That is normal for a "
+        "log written at the end of jobs.",
+        "Sort by submit_s before you cut the table by position.",
+    )
 
 
 @check("silent-period", "jobs.submit_s")
@@ -173,13 +156,13 @@ def silent_period(subject: LintSubject) -> Iterator[LintFinding]:
         yield LintFinding(
             "info",
             "jobs",
-            "submit_s",
-            int(silent.sum()),
-            float(gaps[silent].sum() / span),
-            tuple(f"after {start:,.0f} s" for start in submit[:-1][silent][:5]),
             f"No job was submitted for {longest / _DAY_S:,.1f} days, while 99% of the gaps are "
             f"below {usual:,.0f} s: missing files, an outage, a clock jump, or two periods in one.",
             "Cut the trace into periods, or leave the silent ones out of rates.",
+            column="submit_s",
+            rows=int(silent.sum()),
+            share=float(gaps[silent].sum() / span),
+            where=tuple(f"after {start:,.0f} s" for start in submit[:-1][silent][:5]),
         )
 
 
@@ -196,12 +179,10 @@ def still_running(subject: LintSubject) -> Iterator[LintFinding]:
         running |= jobs["status"].eq("running").to_numpy(dtype=bool, na_value=False)
     if running.any():
         share = running.mean()
-        yield spot(
-            "warning" if share >= _CENSORED else "info",
-            "jobs",
-            "end_s",
-            jobs,
+        yield from subject.marked(
+            "jobs.end_s",
             running,
+            "warning" if share >= _CENSORED else "info",
             "{n} jobs ({share}) were still running when the trace ended. Their run time is only "
             "known to be longer than what was seen, and they are the long ones: leaving them out "
             "makes jobs look shorter than they are.",
@@ -222,12 +203,10 @@ def ends_at_trace_end(subject: LintSubject) -> Iterator[LintFinding]:
     usual = np.unique(end[known & ~at_end], return_counts=True)[1]
     together = np.quantile(usual, 0.999) if len(usual) else 1.0
     if at_end.sum() >= max(5, 3 * together, 0.005 * known.sum()):
-        yield spot(
-            "warning",
-            "jobs",
-            "end_s",
-            subject.jobs,
+        yield from subject.marked(
+            "jobs.end_s",
             at_end,
+            "warning",
             f"{{n}} jobs ({{share}}) end in the last instant of the trace, while other instants "
             f"see at most about {together:,.0f}: their end was cut there, they were still running.",
             "Set their end to missing and treat them as censored; their run time is a lower bound.",
@@ -246,10 +225,8 @@ def mended_rows(subject: LintSubject) -> Iterator[LintFinding]:
             yield LintFinding(
                 "info",
                 table,
-                "",
-                rows,
-                share,
-                (),
                 f"The import mended {rows:,} rows ({units.percent(share)}): {what}.",
                 "Nothing, if that is what you want; the source still has the original values.",
+                rows=rows,
+                share=share,
             )

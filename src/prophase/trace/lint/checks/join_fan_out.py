@@ -11,9 +11,8 @@ import pandas as pd
 
 from prophase import units
 from prophase.errors import FanOutError
-from prophase.trace.lint.check_registry import LintSubject, check, numbers
+from prophase.trace.lint.check_registry import LintFinding, LintSubject, check, numbers
 from prophase.trace.lint.checks.duplicates import MEASURED, base_ids
-from prophase.trace.lint.lint_report import LintFinding, spot
 from prophase.trace.lint.raw_file import RawFile
 
 _KEY = re.compile(
@@ -34,17 +33,13 @@ def fan_out_join(subject: LintSubject) -> Iterator[LintFinding]:
         yield LintFinding(
             "error",
             subject.source,
-            "",
-            0,
-            1.0,
-            (),
             str(subject.refusal),
             "Remove the copies at the source, or aggregate that table to one row per key.",
         )
     if not subject.source and not subject.tables:
         yield from _between_files(subject.files)
     if subject.has("jobs"):
-        yield from _inside_jobs(subject.jobs)
+        yield from _inside_jobs(subject)
 
 
 def _between_files(raw: Sequence[RawFile]) -> Iterator[LintFinding]:
@@ -69,15 +64,15 @@ def _between_files(raw: Sequence[RawFile]) -> Iterator[LintFinding]:
         yield LintFinding(
             "warning",
             f"{one.name} + {two.name}",
-            key,
-            joined,
-            len(both) / len(pairs),
-            tuple(map(str, both.index[:5])),
             f"({key}) repeats in both files, for {len(both):,} values. Joining on it gives "
             f"{joined:,} rows, {grown:.1f} times what either file has for them: every row of one "
             "meets every row of the other.",
             "Join on a key that is unique in one file (add the worker, step or instance), or "
             "aggregate one file to a row per key first.",
+            column=key,
+            rows=joined,
+            share=len(both) / len(pairs),
+            where=tuple(map(str, both.index[:5])),
         )
 
 
@@ -85,8 +80,9 @@ def _repeats(left: pd.DataFrame, right: pd.DataFrame, shared: list[str]) -> bool
     return bool(left.duplicated(shared).any() and right.duplicated(shared).any())
 
 
-def _inside_jobs(jobs: pd.DataFrame) -> Iterator[LintFinding]:
+def _inside_jobs(subject: LintSubject) -> Iterator[LintFinding]:
     """Find m units x n measurements: rows of a group that are all pairs of the two."""
+    jobs = subject.jobs
     used = [name for name in MEASURED if name in jobs and jobs[name].nunique() > 5]
     unit = [name for name in _UNIT if name in jobs]
     if not used or "job_id" not in jobs or len(unit) < 2:
@@ -114,12 +110,10 @@ def _inside_jobs(jobs: pd.DataFrame) -> Iterator[LintFinding]:
         return
     marked = known & np.isin(codes, crossed.index.to_numpy())
     really = int(crossed["m"].sum())
-    yield spot(
-        "error" if numbered else "warning",
+    yield from subject.marked(
         "jobs",
-        "",
-        jobs,
         marked,
+        "error" if numbered else "warning",
         "{n} rows ({share}) look like the product of a join: in "
         f"{len(crossed):,} groups m units meet n measurements in all m x n ways, such as "
         f"{int(crossed['m'].iloc[0])} x {int(crossed['n'].iloc[0])}. There are really about "

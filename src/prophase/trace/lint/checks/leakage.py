@@ -7,9 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from prophase.trace.lint.check_registry import Floats, LintSubject, check, numbers, sampled
+from prophase.trace.lint.check_registry import (
+    Floats,
+    LintFinding,
+    LintSubject,
+    check,
+    numbers,
+    sampled,
+)
 from prophase.trace.lint.checks.duplicates import NAMES, base_ids
-from prophase.trace.lint.lint_report import LintFinding, spot
 from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS
 
 _SPLIT = ("split", "attr_split", "after_split", "attr_fold")
@@ -33,30 +39,26 @@ def split_shares_jobs(subject: LintSubject) -> Iterator[LintFinding]:
     """Jobs that stand on both sides of a split."""
     for train, test, how in _splits(subject):
         same = _same_job(train, test)
-        if same.any():
-            yield spot(
-                "error",
-                "test",
-                "job_id",
-                test,
-                same,
-                f"{{n}} test rows ({{share}}) are jobs of the training side too ({how}). The model "
-                "has seen the answer; its score says nothing about new jobs.",
-                "Split by job, or by time, before anything else is done to the rows.",
-            )
+        yield from subject.marked(
+            "test.job_id",
+            same,
+            "error",
+            f"{{n}} test rows ({{share}}) are jobs of the training side too ({how}). The model "
+            "has seen the answer; its score says nothing about new jobs.",
+            "Split by job, or by time, before anything else is done to the rows.",
+            frame=test,
+        )
         parents = _shared_parents(train, test) & ~same
-        if parents.any():
-            yield spot(
-                "error" if parents.mean() >= _STRADDLING else "warning",
-                "test",
-                "parent_id",
-                test,
-                parents,
-                f"{{n}} test rows ({{share}}) belong to a job or run that also has training rows "
-                f"({how}). Its other tasks and workers ran almost the same: a model that remembers "
-                "the name scores well and learns nothing.",
-                "Split by parent_id, so that a job is on one side as a whole.",
-            )
+        yield from subject.marked(
+            "test.parent_id",
+            parents,
+            "error" if parents.mean() >= _STRADDLING else "warning",
+            f"{{n}} test rows ({{share}}) belong to a job or run that also has training rows "
+            f"({how}). Its other tasks and workers ran almost the same: a model that remembers "
+            "the name scores well and learns nothing.",
+            "Split by parent_id, so that a job is on one side as a whole.",
+            frame=test,
+        )
 
 
 @check("split-shares-time", "jobs.end_s")
@@ -67,18 +69,16 @@ def split_shares_time(subject: LintSubject) -> Iterator[LintFinding]:
         if np.isnan(begins).all() or np.isnan(ends).all():
             continue
         late = ends > np.nanmin(begins)
-        if late.any():
-            yield spot(
-                "warning",
-                "jobs",
-                "end_s",
-                train,
-                late,
-                f"{{n}} training rows ({{share}}) ended after the first test job was submitted "
-                f"({how}). At that moment nobody could have learned from them.",
-                "For a score that holds in production, train on what had ended before the cut. "
-                "For a split by job or user this is expected: then say so beside the score.",
-            )
+        yield from subject.marked(
+            "jobs.end_s",
+            late,
+            "warning",
+            f"{{n}} training rows ({{share}}) ended after the first test job was submitted "
+            f"({how}). At that moment nobody could have learned from them.",
+            "For a score that holds in production, train on what had ended before the cut. "
+            "For a split by job or user this is expected: then say so beside the score.",
+            frame=train,
+        )
 
 
 @check("after-the-fact-input", "inputs")
@@ -94,26 +94,24 @@ def after_the_fact_input(subject: LintSubject) -> Iterator[LintFinding]:
             yield LintFinding(
                 "error",
                 "jobs",
-                name,
-                rows,
-                share,
-                (),
                 f"{name} is an input, but is known only after the job has run"
                 f"{': ' + column.text if column else ''}. The score will be high, and the model "
                 "cannot be used when a job is submitted.",
                 "Take it out of the inputs; use only columns known at submit time.",
+                column=name,
+                rows=rows,
+                share=share,
             )
         elif known == "key":
             yield LintFinding(
                 "warning",
                 "jobs",
-                name,
-                rows,
-                share,
-                (),
                 f"{name} is an input, but only names the row. A model remembers names; new jobs "
                 "have new ones.",
                 "Take it out, or use group, user or task, which come back.",
+                column=name,
+                rows=rows,
+                share=share,
             )
 
 
@@ -133,14 +131,13 @@ def hidden_outcome(subject: LintSubject) -> Iterator[LintFinding]:
         yield LintFinding(
             "warning",
             "jobs",
-            str(name),
-            known,
-            known / len(subject.jobs),
-            (),
             f"{name} claims to be known at submit time, but {how} {outcome}{looked}. It was "
             "probably written after the job had ended.",
             "Ask how it is made. If afterwards, name it "
             f"after_{str(name).removeprefix(ATTRIBUTE_PREFIX)}, so that no predictor takes it.",
+            column=str(name),
+            rows=known,
+            share=known / len(subject.jobs),
         )
 
 
@@ -198,17 +195,18 @@ def _determines(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
 def _splits(subject: LintSubject) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
     """Yield training side, test side and where the split comes from."""
     jobs = subject.jobs
-    if "jobs" in subject.test and "job_id" in subject.test["jobs"]:
-        yield jobs, subject.test["jobs"], "given with --test"
+    held_out = subject.test.get("jobs", pd.DataFrame())
+    if len(held_out) and "job_id" in held_out:
+        yield jobs, held_out, "given with --test"
     for column in _SPLIT:
         if column not in jobs:
             continue
         side = jobs[column].astype("string").str.lower()
         if column == "attr_fold":
-            held_out = side == side.dropna().max() if side.notna().any() else side.isna()
+            tested = side == side.dropna().max() if side.notna().any() else side.isna()
         else:
-            held_out = side.isin(_TEST_WORDS)
-        marked = held_out.fillna(False).to_numpy(dtype=bool)
+            tested = side.isin(_TEST_WORDS)
+        marked = tested.fillna(False).to_numpy(dtype=bool)
         known = side.notna().to_numpy()
         if marked.any() and (known & ~marked).any():
             yield jobs[known & ~marked], jobs[marked], f"column {column}"

@@ -8,8 +8,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from prophase.trace.lint.check_registry import LintSubject, check, numbers, numeric_columns, sampled
-from prophase.trace.lint.lint_report import LintFinding, examples
+from prophase.trace.lint.check_registry import (
+    LintFinding,
+    LintSubject,
+    check,
+    examples,
+    numbers,
+    numeric_columns,
+    sampled,
+)
 
 _PERCENT = re.compile(r"(^|_|\.)(pct|percent|perc|percentage)($|_|\.)|%", re.IGNORECASE)
 _FRACTION = re.compile(r"(^|_|\.)(frac|fraction|ratio|share)($|_|\.)", re.IGNORECASE)
@@ -152,5 +159,12 @@ def _about(
     known = ~np.isnan(numbers(frame, name))
     share = rows / max(int(known.sum()), 1)
     return LintFinding(
-        "warning", table, name, rows, share, examples(table, frame, known), explanation, advice
+        "warning",
+        table,
+        explanation,
+        advice,
+        column=name,
+        rows=rows,
+        share=share,
+        where=examples(table, frame, known),
     )

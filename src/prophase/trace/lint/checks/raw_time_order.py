@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase import units
-from prophase.trace.lint.check_registry import Floats, LintSubject, check
-from prophase.trace.lint.lint_report import LintFinding
+from prophase.trace.lint.check_registry import Floats, LintFinding, LintSubject, check
 from prophase.trace.lint.raw_file import ROWS_SAMPLED, RawFile
 
 _TIME = re.compile(r"time|date|clock", re.IGNORECASE)
@@ -40,10 +39,6 @@ def time_goes_back(subject: LintSubject) -> Iterator[LintFinding]:
         yield LintFinding(
             "warning" if jump else "info",
             file.name,
-            best.column,
-            len(best.lines),
-            best.share,
-            tuple(f"line {line}" for line in best.lines[:5]),
             f"Time runs backwards {len(best.lines):,} times in file order{looked}, "
             f"{units.percent(best.share)} of the steps: "
             + (
@@ -55,6 +50,10 @@ def time_goes_back(subject: LintSubject) -> Iterator[LintFinding]:
             "Look at the lines named here; shift or remove the part after the jump."
             if jump
             else "Nothing, unless the order of the file was meant to be the order of events.",
+            column=best.column,
+            rows=len(best.lines),
+            share=best.share,
+            where=tuple(f"line {line}" for line in best.lines[:5]),
         )
 
 

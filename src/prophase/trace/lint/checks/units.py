@@ -7,9 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from prophase import units
-from prophase.trace.lint.check_registry import Floats, LintSubject, check, numbers, sampled
-from prophase.trace.lint.lint_report import LintFinding, examples, spot
+from prophase.trace.lint.check_registry import (
+    Floats,
+    LintFinding,
+    LintSubject,
+    check,
+    numbers,
+    sampled,
+)
 
 _MEMORY = (
     "request_memory_gib",
@@ -64,12 +69,10 @@ def memory_unit(subject: LintSubject) -> Iterator[LintFinding]:
                 continue
             known = values[~np.isnan(values)]
             typical = float(np.median(known))
-            yield spot(
-                "error" if typical > limit else "warning",
-                table,
-                column,
-                frame,
+            yield from subject.marked(
+                f"{table}.{column}",
                 huge,
+                "error" if typical > limit else "warning",
                 f"{{n}} rows ({{share}}) show more than {limit:,.0f} GiB, up to "
                 f"{known.max():,.0f} (median {typical:,.3g}): bytes, KiB or MiB read as GiB, a sum "
                 "over many nodes, or a placeholder for 'all of it'.",
@@ -94,12 +97,10 @@ def core_unit(subject: LintSubject) -> Iterator[LintFinding]:
         middle = float(np.median(known))
         many = values > (typical if middle > typical else huge)
         if middle > typical or many.sum() > 0.05 * len(known):
-            yield spot(
-                "warning",
-                "jobs",
-                column,
-                subject.jobs,
+            yield from subject.marked(
+                f"jobs.{column}",
                 many,
+                "warning",
                 f"The median is {middle:,.0f} and {{n}} rows ({{share}}) are larger than one node "
                 "can be: thousandths (1000 = one) or percent (100 = one), or a sum over nodes.",
                 "Divide by 1,000 or 100; if it is a sum, divide by the number of instances.",
@@ -111,26 +112,19 @@ def core_unit(subject: LintSubject) -> Iterator[LintFinding]:
 def request_against_use(subject: LintSubject) -> Iterator[LintFinding]:
     """Requests and use so far apart that one of them is in another unit."""
     for use, request in _PAIRS:
-        if not (subject.has(f"jobs.{use}") and subject.has(f"jobs.{request}")):
-            continue
         used, asked = numbers(subject.jobs, use), numbers(subject.jobs, request)
         both = (used > 0) & (asked > 0)
         if both.sum() < 20:
             continue
         ratio = np.divide(used, asked, out=np.ones_like(used), where=both)
         middle = float(np.median(ratio[both]))
-        if middle > 50:
-            off, severity = both & (ratio > 50), "error"
-        elif np.quantile(ratio[both], 0.99) < 1 / 500:
-            off, severity = both & (ratio < 1 / 500), "warning"
-        else:
+        far = middle > 50
+        if not far and np.quantile(ratio[both], 0.99) >= 1 / 500:
             continue
-        yield spot(
-            "error" if severity == "error" else "warning",
-            "jobs",
-            use,
-            subject.jobs,
-            off,
+        yield from subject.marked(
+            f"jobs.{use}",
+            both & (ratio > 50 if far else ratio < 1 / 500),
+            "error" if far else "warning",
             f"{use} is {middle:,.3g} times {request} in the median, for {{n}} rows ({{share}}) "
             "far outside of what a scheduler allows. A factor near 1,000 or 1,024 is KB, MB or GB "
             "taken for each other; near 100, percent.",
@@ -143,26 +137,26 @@ def request_against_use(subject: LintSubject) -> Iterator[LintFinding]:
 def mean_above_peak(subject: LintSubject) -> Iterator[LintFinding]:
     """Means that are larger than the peak they belong to."""
     for mean, peak in _MEAN_AND_PEAK:
-        if not (subject.has(f"jobs.{mean}") and subject.has(f"jobs.{peak}")):
-            continue
         low, high = numbers(subject.jobs, mean), numbers(subject.jobs, peak)
         both = (low > 0) & (high > 0)
         off = both & (low > 1.01 * high)
         if off.any():
             factor = float(np.median(low[off] / high[off]))
             certain = factor > 50 and off.sum() >= 0.01 * both.sum()
-            yield spot(
-                "error" if certain else "warning",
-                "jobs",
-                mean,
-                subject.jobs,
+            why = (
+                "The two are in different units."
+                if certain
+                else "One of them is misnamed, or they were measured over different spans."
+            )
+            yield from subject.marked(
+                f"jobs.{mean}",
                 off,
+                "error" if certain else "warning",
                 f"{{n}} jobs ({{share}}) have {mean} above {peak}, typically {factor:,.3g} times. "
-                + ("The two are in different units." if certain else "One of them is misnamed, or "
-                   "they were measured over different spans."),
+                + why,
                 "Check what the source calls average and maximum, and their units.",
                 of=int(both.sum()),
-            )  # fmt: skip
+            )
 
 
 @check("mixed-units", "jobs")
@@ -177,20 +171,18 @@ def mixed_units(subject: LintSubject) -> Iterator[LintFinding]:
         if found is None:
             continue
         rows, factor, against = found
-        count, total = int(rows.sum()), int(np.sum(values > 0))
         looked = "" if len(jobs) == len(subject.jobs) else f" (of {len(jobs):,} rows looked at)"
-        yield LintFinding(
+        yield from subject.marked(
+            f"jobs.{column}",
+            rows,
             "warning",
-            "jobs",
-            column,
-            count,
-            count / total,
-            examples("jobs", jobs, rows),
-            f"{count:,} rows ({units.percent(count / total)}){looked} lie a factor of about "
+            f"{{n}} rows ({{share}}){looked} lie a factor of about "
             f"{factors[factor]} away from {against}, with hardly any in between: two units in one "
             "column.",
             "Find what these rows have in common (source, time, queue) and convert them; then "
             "lint again.",
+            frame=jobs,
+            of=int(np.sum(values > 0)),
         )
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from prophase import units
-from prophase.trace.lint.check_registry import Floats, LintSubject, check, numbers
-from prophase.trace.lint.lint_report import LintFinding, spot
+from prophase.trace.lint.check_registry import Floats, LintFinding, LintSubject, check, numbers
 
 #: fewer samples than this say nothing about phases
 SHORT = 10
@@ -42,19 +41,15 @@ def series_goes_back(subject: LintSubject) -> Iterator[LintFinding]:
     """Series whose clock runs backwards."""
     found = _steps(subject.usage)
     back = _marked(found, found.inside & (found.step < 0))
-    if back.any():
-        yield spot(
-            "warning",
-            "usage",
-            "time_s",
-            subject.usage,
-            back,
-            "{n} samples ({share}) are earlier than the one before them in the same series: a "
-            "clock that was set back, or rows out of order. Rates and phases computed in this "
-            "order are wrong there.",
-            "Sort by series_id and time_s if only the order is off; else cut the series at the "
-            "jump.",
-        )
+    yield from subject.marked(
+        "usage.time_s",
+        back,
+        "warning",
+        "{n} samples ({share}) are earlier than the one before them in the same series: a "
+        "clock that was set back, or rows out of order. Rates and phases computed in this "
+        "order are wrong there.",
+        "Sort by series_id and time_s if only the order is off; else cut the series at the jump.",
+    )
 
 
 @check("repeated-sample", "usage.series_id", "usage.time_s")
@@ -62,17 +57,14 @@ def repeated_sample(subject: LintSubject) -> Iterator[LintFinding]:
     """Several samples of one series at the same time."""
     usage = subject.usage
     repeats = usage.duplicated(["series_id", "time_s"]).to_numpy()
-    if repeats.any():
-        yield spot(
-            "warning" if repeats.mean() >= 0.001 else "info",
-            "usage",
-            "time_s",
-            usage,
-            repeats,
-            "{n} samples ({share}) have the series and time of another: written twice, several "
-            "devices under one id, or a clock that was set back and ran over the same hour.",
-            "Add the device to series_id, or keep one sample per time.",
-        )
+    yield from subject.marked(
+        "usage.time_s",
+        repeats,
+        "warning" if repeats.mean() >= 0.001 else "info",
+        "{n} samples ({share}) have the series and time of another: written twice, several "
+        "devices under one id, or a clock that was set back and ran over the same hour.",
+        "Add the device to series_id, or keep one sample per time.",
+    )
 
 
 @check("series-gap", "usage.series_id", "usage.time_s")
@@ -85,12 +77,10 @@ def series_gap(subject: LintSubject) -> Iterator[LintFinding]:
     usual = float(np.median(forward))
     jump = found.inside & (found.step > 1000 * usual) & (found.step > 30 * _DAY_S)
     if jump.any():
-        yield spot(
-            "warning",
-            "usage",
-            "time_s",
-            subject.usage,
+        yield from subject.marked(
+            "usage.time_s",
             _marked(found, jump),
+            "warning",
             f"{{n}} times a series jumps by more than 30 days, up to "
             f"{found.step[jump].max() / _DAY_S:,.0f} days, where samples are {usual:,.3g} s apart: "
             "the clock jumped, or two runs share an id.",
@@ -99,12 +89,10 @@ def series_gap(subject: LintSubject) -> Iterator[LintFinding]:
     gap = found.inside & (found.step > 10 * usual) & ~jump
     if gap.any():
         lost = float(found.step[gap].sum() / found.step[found.inside & ~jump].clip(0).sum())
-        yield spot(
-            "info",
-            "usage",
-            "time_s",
-            subject.usage,
+        yield from subject.marked(
+            "usage.time_s",
             _marked(found, gap),
+            "info",
             f"{{n}} gaps of more than ten steps (a step is {usual:,.3g} s); they make up "
             f"{units.percent(lost)} of the time covered.",
             "Do not interpolate over them; treat what follows as a new beginning.",
@@ -120,18 +108,15 @@ def short_series(subject: LintSubject) -> Iterator[LintFinding]:
     if short.any():
         share = float(short.mean())
         few = np.isin(codes, np.flatnonzero(short))
-        finding = spot(
-            "warning" if share >= 0.25 else "info",
-            "usage",
-            "series_id",
-            subject.usage,
+        yield from subject.marked(
+            "usage.series_id",
             few & ~pd.Series(codes).duplicated().to_numpy(),
+            "warning" if share >= 0.25 else "info",
             f"{int(short.sum()):,} of {len(lengths):,} series ({units.percent(share)}) have fewer "
             f"than {SHORT} samples. Phases and forecasts learned from them are noise.",
             "Leave them out of training, or sample more often.",
             of=len(lengths),
         )
-        yield finding
 
 
 def _marked(found: _Steps, steps: np.ndarray) -> np.ndarray:
