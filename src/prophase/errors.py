@@ -27,8 +27,10 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 
 class ProphaseError(Exception):
@@ -36,6 +38,20 @@ class ProphaseError(Exception):
 
     #: what the command line returns: 1 = ran and found a problem, 2 = asked wrongly
     exit_code = 1
+
+    @classmethod
+    def among(
+        cls,
+        said: str,
+        word: str,
+        known: Iterable[str],
+        *,
+        heading: str = "Known",
+        none: str = "none",
+        most: int | None = None,
+    ) -> Self:
+        """Return the error about a word that is not one of the known ones; see `not_among`."""
+        return cls(not_among(said, word, known, heading=heading, none=none, most=most))
 
 
 class InputError(ProphaseError):
@@ -147,6 +163,15 @@ def not_among(
     listed = ", ".join(shown) or none
     listed += f" and {len(words) - len(shown):,} more" if len(shown) < len(words) else ""
     return " ".join(filter(None, [said, nearest(word, words), f"{heading}: {listed}."]))
+
+
+@contextmanager
+def storage_errors(path: Path | str) -> Iterator[None]:
+    """Say in our words what the file system refuses at ``path`` inside the block."""
+    try:
+        yield
+    except OSError as cause:
+        raise storage_error(cause, path) from cause
 
 
 def storage_error(cause: OSError, path: Path | str) -> StorageError:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from prophase.errors import ParameterError, WorkspaceError, not_among, storage_error
+from prophase.errors import ParameterError, WorkspaceError, storage_errors
 from prophase.runs._yaml_file import YamlFile
 from prophase.runs.code_versions import keep_version
 from prophase.runs.executor import Assignment, Executor, make_executor
@@ -92,11 +92,9 @@ class Campaign:
             return before
         named = {"pipeline": str(source), "database": database or _OWN_FILE}
         lines = [f"{key} = {json.dumps(value)}" for key, value in named.items()]
-        try:
+        with storage_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             kept.write_text("\n# or set PROPHASE_DATABASE\n".join(lines) + "\n", encoding="utf-8")
-        except OSError as cause:
-            raise storage_error(cause, folder) from cause
         try:
             return cls.open(folder)
         except BaseException:
@@ -176,7 +174,7 @@ class Campaign:
             tasks = read_pipeline(self.pipeline_file).tasks
             task = key.removeprefix("task.").rpartition(".")[0]
             if task not in tasks:
-                raise ParameterError(not_among(f"{key}: no such task.", task, tasks))
+                raise ParameterError.among(f"{key}: no such task.", task, tasks)
         return self.settings.set(assignment, actor=actor)
 
     def set_advice(self, path: Path | str | None, *, actor: str = "set") -> str:
@@ -218,12 +216,10 @@ def example_campaign(folder: Path, *, quick: bool = False) -> Campaign:
         Register the heavy scenario alone, at one date.
     """
     source = folder / "example"
-    try:
+    with storage_errors(source):
         if not source.exists():
             ignored = shutil.ignore_patterns("__init__.py", "__pycache__")
             shutil.copytree(Path(__file__).parent / "example", source, ignore=ignored)
-    except OSError as cause:
-        raise storage_error(cause, source) from cause
     campaign = Campaign.create(folder / "campaign", source / "pipeline.yaml")
     scenarios = "heavy.yaml" if quick else "scenarios.yaml"
     campaign.register(source / scenarios, actor="demo")

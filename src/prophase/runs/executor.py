@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 import yaml
 
-from prophase.errors import ExecutorError, MissingExtraError, ParameterError, not_among
+from prophase.errors import ExecutorError, MissingExtraError, ParameterError
 from prophase.runs.pipeline import Pipeline
 
 Progress = Literal["running", "succeeded", "failed"]
@@ -162,7 +162,7 @@ def make_executor(name: str, folder: Path) -> Executor:
             except ModuleNotFoundError as cause:
                 raise MissingExtraError(f"The executor {name}", name) from cause
             return loaded
-    raise ParameterError(not_among(f"executor {name!r} is unknown.", name, executor_names()))
+    raise ParameterError.among(f"executor {name!r} is unknown.", name, executor_names())
 
 
 def _plain(text: str) -> str:

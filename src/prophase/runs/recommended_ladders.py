@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from prophase.errors import FormatError, MissingFileError, ParameterError, not_among, storage_error
+from prophase.errors import FormatError, MissingFileError, ParameterError, storage_error
 
 #: columns of a recommendation, first to last attempt
 _TRIES = ("advice", "2nd", "3rd")
@@ -82,9 +82,7 @@ def of_task(ladders: Mapping[str, Sequence[float]], task: str | None, name: str)
             f"{name}: has recommendations for {len(ladders)} tasks; say which with --task NAME."
         )
     if task not in ladders:
-        raise ParameterError(
-            not_among(f"{name}: has no recommendation for {task!r}.", task, ladders)
-        )
+        raise ParameterError.among(f"{name}: has no recommendation for {task!r}.", task, ladders)
     return list(ladders[task])
 
 

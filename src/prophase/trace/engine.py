@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import ibis
 import pandas as pd
 
-from prophase.errors import FormatError, ParameterError, StorageError, not_among, storage_error
+from prophase.errors import FormatError, ParameterError, StorageError, storage_error
 from prophase.trace.source_files import first_line_not_utf8, not_utf8
 
 #: measured on 5 million wide rows: smallest file and fastest write of the settings tried
@@ -206,8 +206,8 @@ def open_engine(name: str, scratch: Path) -> Engine:
     kind, _, address = name.partition("://")
     if kind not in offered:
         known = ["duckdb", *offered]
-        raise ParameterError(
-            not_among(f"engine {name!r} is unknown.", kind, known, heading="Known engines")
+        raise ParameterError.among(
+            f"engine {name!r} is unknown.", kind, known, heading="Known engines"
         )
     opened = offered[kind].load()
     engine: Engine = opened(scratch, name) if address else opened(scratch)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from prophase.errors import FormatError, InputError, MissingFileError, not_among
+from prophase.errors import FormatError, InputError, MissingFileError
 from prophase.json_types import JsonObject
 
 _OTHER = "default"
@@ -51,7 +51,7 @@ class Prices:
                 f"the prices name no GPU type {kind!r}. Add it to gpu_hour, or a price called "
                 f"{_OTHER} for all others."
             )
-            raise InputError(not_among(said, kind, self.gpu_hour))
+            raise InputError.among(said, kind, self.gpu_hour)
         return price
 
     @classmethod
@@ -83,7 +83,7 @@ class Prices:
         known = ("gpu_hour", "core_hour", "gib_hour", "currency")
         for name in found:
             if name not in known:
-                raise FormatError(not_among(f"{where}: {name} is no price.", name, known))
+                raise FormatError.among(f"{where}: {name} is no price.", name, known)
         by_type = found.get("gpu_hour", {})
         if not isinstance(by_type, Mapping):
             by_type = {_OTHER: by_type}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ibis
 
-from prophase.errors import ParameterError, not_among
+from prophase.errors import ParameterError
 from prophase.trace import source_files as files
 from prophase.trace.dump import Dump, first_line_of, having, stack, words_of
 from prophase.trace.schema import SCHEMAS
@@ -174,13 +174,11 @@ class Reader:
         """Stop at an option this source does not have: it would silently change nothing."""
         for name in options:
             if name not in self.options:
-                raise ParameterError(
-                    not_among(
-                        f"option {name!r}: the source {self.name} has no such option.",
-                        name,
-                        self.options,
-                        heading="It has",
-                    )
+                raise ParameterError.among(
+                    f"option {name!r}: the source {self.name} has no such option.",
+                    name,
+                    self.options,
+                    heading="It has",
                 )
 
 
@@ -201,8 +199,8 @@ def reader_named(name: str) -> Reader:
     known = all_readers()
     meant = {alias: reader for reader in known.values() for alias in reader.aliases} | known
     if name not in meant:
-        raise ParameterError(
-            not_among(f"source {name!r} is unknown.", name, known, heading="Known sources")
+        raise ParameterError.among(
+            f"source {name!r} is unknown.", name, known, heading="Known sources"
         )
     return meant[name]
 

@@ -71,13 +71,8 @@ def keep_rules(names: Sequence[str]) -> list[KeepRule]:
     """Return the rules of these names, or say which there are."""
     for name in names:
         if name not in KEEP_RULES:
-            raise ParameterError(
-                not_among(
-                    f"--keep {name}: there is no such rule.",
-                    name,
-                    KEEP_RULES,
-                    heading="Known rules",
-                )
+            raise ParameterError.among(
+                f"--keep {name}: there is no such rule.", name, KEEP_RULES, heading="Known rules"
             )
     return [KEEP_RULES[name] for name in names]
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
+from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.plural import counted
 
 #: how rows without a value in the column are called
@@ -62,13 +62,11 @@ def sample_jobs(
     {'bert': 6, 'vgg': 4}
     """
     if by not in jobs:
-        raise MissingColumnError(
-            not_among(
-                f"the job table has no column {by!r} to sample by.",
-                by,
-                map(str, jobs.columns),
-                heading="It has",
-            )
+        raise MissingColumnError.among(
+            f"the job table has no column {by!r} to sample by.",
+            by,
+            map(str, jobs.columns),
+            heading="It has",
         )
     return jobs.iloc[draw_sample(jobs[by], size, random_state=random_state).rows]
 

@@ -23,7 +23,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, Any
 
-from prophase.errors import FormatError, MissingFileError, storage_error
+from prophase.errors import FormatError, MissingFileError, storage_error, storage_errors
 
 
 class _Zst(io.RawIOBase):
@@ -82,13 +82,11 @@ class SourceFile:
 
 def files_below(root: Path) -> list[Path]:
     """Return the file itself, or every visible file below a folder, in name order."""
-    try:
+    with storage_errors(root):
         there = root.exists()
         if root.is_dir():
             # rglob passes over a folder that may not be read
             next(root.iterdir(), None)
-    except OSError as cause:
-        raise storage_error(cause, root) from cause
     if not there:
         raise MissingFileError(
             f"{root}: there is nothing at this path. Check the spelling; relative paths start "
@@ -200,12 +198,9 @@ def first_lines(path: Path, count: int = 2, *, shown: Path | None = None) -> lis
     Errors name ``shown``, the file of the user, if ``path`` is an unpacked copy.
     """
     shown = shown or path
-    try:
-        with path.open("rb") as handle:
-            block = 1 << 22 if count > 1 else 1 << 20
-            head = handle.read(block)
-    except OSError as cause:
-        raise storage_error(cause, shown) from cause
+    with storage_errors(shown), path.open("rb") as handle:
+        block = 1 << 22 if count > 1 else 1 << 20
+        head = handle.read(block)
     return decoded(head, shown, cut=len(head) == block).splitlines()[:count]
 
 
@@ -292,11 +287,8 @@ def first_line_not_utf8(path: Path) -> tuple[int, bytes] | None:
 
 def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file's bytes."""
-    try:
-        with path.open("rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
-    except OSError as cause:
-        raise storage_error(cause, path) from cause
+    with storage_errors(path), path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def combined_hash(parts: Sequence[object]) -> str:

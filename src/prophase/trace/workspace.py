@@ -26,7 +26,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from prophase.atomic_files import held_by_one
-from prophase.errors import WorkspaceError, not_among, storage_error
+from prophase.errors import WorkspaceError, not_among, storage_error, storage_errors
 from prophase.plural import counted
 from prophase.trace.source_files import file_hash
 from prophase.version import __version__
@@ -83,11 +83,9 @@ class Workspace:
     def create(cls, folder: Path | str) -> Self:
         """Make the folder a workspace; one that already is stays as it is."""
         made = cls.prepare(folder)
-        try:
+        with storage_errors(made.folder):
             made.folder.mkdir(parents=True, exist_ok=True)
             made._write_settings()
-        except OSError as cause:
-            raise storage_error(cause, made.folder) from cause
         return made
 
     @classmethod
@@ -226,11 +224,9 @@ class Workspace:
             self.refuse_to_overwrite(list(frames), source_hash)
         with self.writing() as cache:
             parts = {name: cache / f"{name}.parquet" for name in frames}
-            try:
+            with storage_errors(cache):
                 for name, frame in frames.items():
                     frame.to_parquet(parts[name], compression="zstd", index=False)
-            except OSError as cause:
-                raise storage_error(cause, cache) from cause
             self.store(
                 parts,
                 source=source,
@@ -274,10 +270,8 @@ class Workspace:
         """Hold the workspace for one writer and return its cache folder."""
         cache = self.folder / ".cache"
         new = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
-        try:
+        with storage_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as cause:
-            raise storage_error(cause, self.folder) from cause
         busy = (
             f"{self.folder}: another command is writing to this workspace. Wait until it has "
             "finished."

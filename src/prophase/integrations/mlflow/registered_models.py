@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prophase.errors import ParameterError, not_among
+from prophase.errors import ParameterError
 from prophase.integrations.mlflow.client import (
     EXPERIMENT,
     client_of,
@@ -70,13 +70,11 @@ def register_bundle(
     """
     model = load_model(path)
     if model.kind not in ANSWERERS:
-        raise ParameterError(
-            not_among(
-                f"{path}: a model of kind {model.kind!r} gives no answers to a table of jobs.",
-                model.kind,
-                ANSWERERS,
-                heading="MLflow can serve",
-            )
+        raise ParameterError.among(
+            f"{path}: a model of kind {model.kind!r} gives no answers to a table of jobs.",
+            model.kind,
+            ANSWERERS,
+            heading="MLflow can serve",
         )
     client, wanted = client_of(uri), f"name = '{_quoted(name)}'"
     scratching = tempfile.TemporaryDirectory(prefix="prophase-")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from prophase.errors import ParameterError, not_among
+from prophase.errors import ParameterError
 from prophase.profile.submission.kubernetes_manifest import OWNER_WORDS
 
 #: pods of these owners are services, not jobs
@@ -58,13 +58,11 @@ class LabelNames:
         known = [one.name for one in fields(cls)]
         for name, value in options.items():
             if name not in known:
-                raise ParameterError(
-                    not_among(
-                        f"option {name!r}: the source prometheus has no such option.",
-                        name,
-                        known,
-                        heading="It has",
-                    )
+                raise ParameterError.among(
+                    f"option {name!r}: the source prometheus has no such option.",
+                    name,
+                    known,
+                    heading="It has",
                 )
             if name == "services":
                 fits = value in ("yes", "no")

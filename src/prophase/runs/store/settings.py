@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from prophase import units
-from prophase.errors import ParameterError, not_among
+from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.runs.states import BRANCHES, STEPS
 from prophase.runs.store.database import Database
@@ -174,11 +174,11 @@ def known_setting(key: str) -> Setting:
     if match is not None:
         if match["what"] not in TASK_SETTINGS:
             said = f"{key!r}: a task has no setting {match['what']!r}."
-            raise ParameterError(not_among(said, match["what"], TASK_SETTINGS))
+            raise ParameterError.among(said, match["what"], TASK_SETTINGS)
         return TASK_SETTINGS[match["what"]]
     if key not in KNOWN:
         known = [*KNOWN, *(f"task.NAME.{what}" for what in TASK_SETTINGS)]
-        raise ParameterError(not_among(f"Setting {key!r} is unknown.", key, known))
+        raise ParameterError.among(f"Setting {key!r} is unknown.", key, known)
     return KNOWN[key]
 
 

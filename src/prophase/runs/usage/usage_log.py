@@ -18,7 +18,7 @@ from prophase.errors import (
     MissingFileError,
     ParameterError,
     StorageError,
-    storage_error,
+    storage_errors,
 )
 from prophase.runs.usage.measurement_order import Ending, Order, run_order
 
@@ -57,15 +57,13 @@ def read_usage(path: Path | str, *, series_id: str | None = None) -> pd.DataFram
 def write_usage(samples: pd.DataFrame, path: Path) -> None:
     """Write samples in the format the file's name asks for."""
     check_format(path)
-    try:
+    with storage_errors(path):
         if path.suffix == ".parquet":
             samples.to_parquet(path, compression="zstd", index=False)
         elif path.suffix == ".csv":
             samples.to_csv(path, index=False)
         else:
             samples.to_json(path, orient="records", lines=True)
-    except OSError as cause:
-        raise storage_error(cause, path) from cause
 
 
 def check_format(path: Path) -> None:
@@ -114,11 +112,9 @@ def run_logged(
         order = Order(
             list(command), str(part.resolve()), str(result), every_s=every_s, memory_gib=memory_gib
         )
-        try:
+        with storage_errors(out):
             part.unlink(missing_ok=True)
             part.touch()
-        except OSError as cause:
-            raise storage_error(cause, out) from cause
         run_order(order, Path(folder))
         if not result.exists():
             raise StorageError(
@@ -157,11 +153,9 @@ def log_usage(out: Path | str = "usage.parquet", *, every_s: float = 5.0) -> Ite
     out = Path(out)
     check_format(out)
     part = out.with_name(out.name + ".part")
-    try:
+    with storage_errors(out):
         part.unlink(missing_ok=True)
         part.touch()
-    except OSError as cause:
-        raise storage_error(cause, out) from cause
     order = {"pid": os.getpid(), "every_s": every_s, "samples": str(part.resolve())}
     beside = subprocess.Popen(
         [sys.executable, "-m", "prophase.runs.usage.sidecar", json.dumps(order)],

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Literal
 
-from prophase.errors import ParameterError, not_among
+from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 
 #: who vouches for a checksum: the trace's owner, or copies of the same version
@@ -79,13 +79,8 @@ def public_trace(name: str) -> PublicTrace:
     """
     known = all_public_traces()
     if name not in known:
-        raise ParameterError(
-            not_among(
-                f"there is no public trace {name!r} in the catalogue.",
-                name,
-                known,
-                heading="It has",
-            )
+        raise ParameterError.among(
+            f"there is no public trace {name!r} in the catalogue.", name, known, heading="It has"
         )
     return known[name]
 

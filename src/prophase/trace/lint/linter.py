@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from prophase.errors import InputError, MissingFileError, ParameterError, not_among
+from prophase.errors import InputError, MissingFileError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.trace import source_files as files
 from prophase.trace.lint.check_registry import (
@@ -236,14 +236,12 @@ def _known_inputs(inputs: Sequence[str], tables: Mapping[str, pd.DataFrame]) -> 
     for name in inputs:
         if name not in jobs and name not in JOBS.names:
             columns = [str(column) for column in jobs.columns]
-            raise ParameterError(
-                not_among(
-                    f"input {name!r}: the job table has no such column.",
-                    name,
-                    columns,
-                    heading="It has",
-                    none="nothing",
-                )
+            raise ParameterError.among(
+                f"input {name!r}: the job table has no such column.",
+                name,
+                columns,
+                heading="It has",
+                none="nothing",
             )
     return list(inputs)
 

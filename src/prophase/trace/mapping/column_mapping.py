@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prophase.errors import MissingFileError, ParameterError, nearest, not_among, storage_error
+from prophase.errors import MissingFileError, ParameterError, nearest, storage_error
 from prophase.trace.schema import SCHEMAS, STATUSES, Column, TableSchema
 from prophase.units.parsers import CONVERTIBLE, factor_to
 
@@ -136,13 +136,11 @@ def read_mapping(path: Path | str) -> ColumnMapping:
         raise ParameterError(f"{path}: maps nothing. Add [jobs.columns] and a line per column.")
     for name, section in content.items():
         if name not in SCHEMAS or not isinstance(section, dict):
-            raise ParameterError(
-                not_among(
-                    f"{path}: {name!r} is not a table.",
-                    name,
-                    SCHEMAS,
-                    heading="A mapping has clock at the top and one section per table",
-                )
+            raise ParameterError.among(
+                f"{path}: {name!r} is not a table.",
+                name,
+                SCHEMAS,
+                heading="A mapping has clock at the top and one section per table",
             )
     tables = [_table_rule(path, SCHEMAS[name], section) for name, section in content.items()]
     return ColumnMapping(path, tables, clock)
@@ -154,7 +152,7 @@ def _table_rule(path: Path, schema: TableSchema, section: Mapping[str, object]) 
             ours = schema.get(key) is not None and not schema.open_metrics
             said = f"{path}: [{schema.name}] does not know {key!r}."
             said += f" Move it to [{schema.name}.columns]." if ours else ""
-            raise ParameterError(not_among(said, "" if ours else key, _TABLE_KEYS))
+            raise ParameterError.among(said, "" if ours else key, _TABLE_KEYS)
     columns = section.get("columns")
     if not isinstance(columns, dict) or not columns:
         raise ParameterError(
@@ -191,7 +189,7 @@ def _column_rule(path: Path, schema: TableSchema, target: str, spec: object) -> 
         )
     for key in spec:
         if key not in _COLUMN_KEYS:
-            raise ParameterError(not_among(f"{place}: does not know {key!r}.", key, _COLUMN_KEYS))
+            raise ParameterError.among(f"{place}: does not know {key!r}.", key, _COLUMN_KEYS)
     if "constant" in spec:
         return ColumnRule(column, constant=_constant(place, column, spec["constant"]))
     unit = spec.get("unit")
@@ -237,14 +235,12 @@ def _check_unit(place: str, column: Column, unit: str) -> None:
     except ParameterError as cause:
         known = [*CONVERTIBLE.get(column.unit, ()), *written]
         what = column.unit or ("text" if column.kind == "text" else "a plain number")
-        raise ParameterError(
-            not_among(
-                f"{place}: unit {unit!r} cannot become {what}.",
-                unit,
-                known,
-                heading="Known units",
-                none="none, leave the unit out",
-            )
+        raise ParameterError.among(
+            f"{place}: unit {unit!r} cannot become {what}.",
+            unit,
+            known,
+            heading="Known units",
+            none="none, leave the unit out",
         ) from cause
 
 
@@ -281,10 +277,8 @@ def _words(path: Path, schema: TableSchema, section: Mapping[str, Any], key: str
 def _status(path: Path, schema: TableSchema, words: object) -> dict[str, str]:
     for word, status in words.items() if isinstance(words, dict) else ():
         if status not in STATUSES:
-            raise ParameterError(
-                not_among(
-                    f"{path}: [{schema.name}.status] {word} is {status!r}.", str(status), STATUSES
-                )
+            raise ParameterError.among(
+                f"{path}: [{schema.name}.status] {word} is {status!r}.", str(status), STATUSES
             )
     if not isinstance(words, dict):
         raise ParameterError(

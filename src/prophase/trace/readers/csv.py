@@ -14,7 +14,7 @@ from pathlib import Path
 
 import ibis
 
-from prophase.errors import MissingColumnError, ParameterError, not_among
+from prophase.errors import MissingColumnError, ParameterError
 from prophase.trace.dump import Dump, header_of, numbered, stack
 from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, free_name, read_mapping
 from prophase.trace.mapping.column_vocabulary import STATUS_WORDS
@@ -159,14 +159,12 @@ def _carried(sheet: Sheet, rule: TableRule, path: Path) -> list[ColumnRule]:
 
 def _need(sheet: Sheet, column: str, place: str) -> None:
     if not sheet.has(column):
-        raise MissingColumnError(
-            not_among(
-                f"{place}: {sheet.file.origin} has no column {column!r}.",
-                column,
-                sheet.columns,
-                heading="It has",
-                most=30,
-            )
+        raise MissingColumnError.among(
+            f"{place}: {sheet.file.origin} has no column {column!r}.",
+            column,
+            sheet.columns,
+            heading="It has",
+            most=30,
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ibis
 
-from prophase.errors import ParameterError, not_among
+from prophase.errors import ParameterError
 from prophase.trace.dump import Dump, having, stack
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.source_files import SourceFile
@@ -30,13 +30,11 @@ def _read(dump: Dump) -> Tables:
     wanted = dump.option("case", "")
     chosen = [case for case in cases if not wanted or case.stem == wanted]
     if not chosen:
-        raise ParameterError(
-            not_among(
-                f"--option case={wanted}: {dump.root} has no such case.",
-                wanted,
-                (case.stem for case in cases),
-                heading="Known cases",
-            )
+        raise ParameterError.among(
+            f"--option case={wanted}: {dump.root} has no such case.",
+            wanted,
+            (case.stem for case in cases),
+            heading="Known cases",
         )
     dump.note(
         "Of the run times per GPU type one is measured, the others were drawn at random; a "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ibis
 
-from prophase.errors import MissingFileError, ParameterError, not_among
+from prophase.errors import MissingFileError, ParameterError
 from prophase.trace.dump import Dump, having
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.source_files import SourceFile
@@ -59,13 +59,11 @@ def _chosen(
     """Return the list the user wants, else the usual one, else the only one."""
     lists = {file.stem.removeprefix(prefix): file for file in files}
     if wanted and wanted not in lists:
-        raise ParameterError(
-            not_among(
-                f"{dump.root}: there is no list {prefix}{wanted}.csv.",
-                wanted,
-                lists,
-                heading="There are",
-            )
+        raise ParameterError.among(
+            f"{dump.root}: there is no list {prefix}{wanted}.csv.",
+            wanted,
+            lists,
+            heading="There are",
         )
     if wanted or usual in lists:
         return lists[wanted or usual]

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
+from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.plural import counted
 
 Floats = NDArray[np.float64]
@@ -229,8 +229,8 @@ def _metrics(usage: pd.DataFrame, wanted: Sequence[str] | None) -> tuple[str, ..
             raise ParameterError(f"metrics is {wanted!r}. Pass a list of column names.")
         for name in wanted:
             if name not in numeric:
-                raise MissingColumnError(
-                    not_among(f"the series have no metric {name!r}.", name, numeric)
+                raise MissingColumnError.among(
+                    f"the series have no metric {name!r}.", name, numeric
                 )
         return tuple(dict.fromkeys(wanted))
     varying = tuple(name for name in numeric if usage[name].nunique(dropna=True) > 1)

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from prophase.errors import ParameterError, not_among, storage_error
+from prophase.errors import ParameterError, storage_error
 from prophase.trace.source_files import combined_hash
 from prophase.trace.trace_tables import Trace
 from prophase.version import __version__
@@ -68,7 +68,7 @@ class Generator:
     def _check_parameter(self, name: str) -> None:
         if name not in self.parameters:
             said = f"synth {self.name} has no parameter {name!r}."
-            raise ParameterError(not_among(said, name, self.parameters, heading="It takes"))
+            raise ParameterError.among(said, name, self.parameters, heading="It takes")
 
 
 @cache
@@ -88,7 +88,7 @@ def generator_named(name: str) -> Generator:
     """Return a generator, or say which there are."""
     known = all_generators()
     if name not in known:
-        raise ParameterError(not_among(f"there is no synthetic trace {name!r}.", name, known))
+        raise ParameterError.among(f"there is no synthetic trace {name!r}.", name, known)
     return known[name]
 
 
@@ -131,7 +131,7 @@ def check_range(what: str, value: float, low: float, high: float) -> None:
 def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
     """Refuse a word that is none of the choices."""
     if value not in choices:
-        raise ParameterError(not_among(f"{what} is {value!r}.", value, choices))
+        raise ParameterError.among(f"{what} is {value!r}.", value, choices)
 
 
 def _converted(what: str, text: str, default: object) -> object:
