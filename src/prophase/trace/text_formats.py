@@ -63,7 +63,8 @@ def _parse_year_first(order: str) -> Callable[[str], object]:
     return parse
 
 
-def _hms(text: ibis.Value) -> ibis.Value:
+def elapsed_s(text: ibis.Value) -> ibis.Value:
+    """Return seconds of ``5-00:00:26``, ``00:07:00`` or ``01:02.345``; other words are missing."""
     days, hours, minutes, seconds = (_part(text, _HMS, place) for place in (1, 2, 3, 4))
     # two fields behind days are hours and minutes, else minutes and seconds
     shift = text.re_search(_DAYS_HOURS_MINUTES).ifelse(60.0, 1.0)
@@ -114,13 +115,13 @@ TEXT_FORMS = {
         _year_first(r"\3-\1-\2"),
         _parse_year_first(r"\3-\1-\2"),
     ),
-    "hms": TextForm("a time span such as 1-02:26:23", _hms, _matching(_HMS)),
+    "hms": TextForm("a time span such as 1-02:26:23", elapsed_s, _matching(_HMS)),
     "size": TextForm("a size such as 512Mi or 16GB", _size(_PREFIXES), _matching(_SIZE)),
     "size binary": TextForm("a size such as 512M or 16G", _size(_BINARY), _matching(_SIZE)),
     "quantity": TextForm("a quantity such as 500m or 2", _quantity, _matching(_QUANTITY)),
 }
 
-_PERCENT = TextForm(
+PERCENT = TextForm(
     "a percentage such as 55 or 55%",
     lambda text: text.re_replace(r"\s*%\s*$", "").try_cast("float64"),
     lambda cell: float(cell.strip().removesuffix("%")),
@@ -130,7 +131,7 @@ _NUMBER = TextForm("a number", lambda text: text.try_cast("float64"), float)
 
 def form_of(unit: str | None, decimal: str = ".") -> TextForm | None:
     """Return how cells in a unit are read; None if they are plain numbers or text."""
-    form = _PERCENT if (unit or "").lower() == "percent" else TEXT_FORMS.get(unit or "")
+    form = PERCENT if (unit or "").lower() == "percent" else TEXT_FORMS.get(unit or "")
     return form if decimal == "." else _with_comma(form or _NUMBER)
 
 

@@ -127,6 +127,20 @@ class Sheet:
         self._expect(name, what, value, parse)
         return value
 
+    def parsed(
+        self,
+        name: str,
+        parse: Callable[[ibis.Value], ibis.Value],
+        what: str,
+        *,
+        allowed: Sequence[str] = (),
+    ) -> ibis.Value:
+        """Return a column put through ``parse``; what gives nothing and is not allowed is bad."""
+        text = self.text(name)
+        value = parse(text)
+        self.bad_if(value.isnull() & text.notnull() & ~text.isin(allowed), f"{name} is not {what}")
+        return value
+
     def bad_if(self, condition: ibis.Value, what: str) -> None:
         """Count rows that meet the condition as damaged."""
         self._rules.append((condition, BAD + what))

@@ -7,6 +7,7 @@ import pytest
 
 from prophase.trace.readers import sacct_cells as slurm
 from prophase.trace.schema import STATUSES
+from prophase.trace.text_formats import elapsed_s
 
 ENGINE = ibis.duckdb.connect()
 
@@ -30,7 +31,7 @@ def result(expression: Callable[[ibis.Value], ibis.Value], text: str | None) -> 
     ],
 )
 def test_elapsed_text_becomes_seconds(text: str | None, seconds: float | None) -> None:
-    assert result(slurm.elapsed_s, text) == pytest.approx(seconds)
+    assert result(elapsed_s, text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,24 @@ def numbers(table: pd.DataFrame, column: str) -> Floats:
     values: Floats = table[column].to_numpy(dtype=np.float64, na_value=np.nan)
     broken = np.isinf(values)
     return np.where(broken, np.nan, values) if broken.any() else values
+
+
+def combined_codes(columns: Sequence[pd.Series]) -> Ints:
+    """Return one number per distinct combination of values, in order of appearance.
+
+    A missing value is a value too.
+
+    Examples
+    --------
+    >>> combined_codes([pd.Series(["a", "a", None]), pd.Series([1, 2, 1])]).tolist()
+    [0, 1, 2]
+    """
+    code = np.zeros(len(columns[0]) if columns else 0, dtype=np.int64)
+    for column in columns:
+        part = pd.factorize(column, use_na_sentinel=False)[0]
+        # numbered anew each time, so that the next one does not overflow
+        code = pd.factorize(code * (int(part.max(initial=0)) + 1) + part)[0]
+    return code
 
 
 def codes_of(values: pd.Series) -> tuple[Ints, list[str]]:

@@ -19,7 +19,7 @@ from prophase.trace.describe.column_arrays import (
     numbers,
 )
 from prophase.trace.describe.distribution import Curve, Distribution, curve_of, distribution_of
-from prophase.trace.describe.job_counts import instances_of
+from prophase.trace.describe.job_counts import instances_of, total_of
 from prophase.trace.describe.trace_clock import hour_of_week
 
 #: kinds of work beyond the most frequent ones are taken together
@@ -111,7 +111,7 @@ def describe_classes(
                 workload=kinds[which_kind],
                 jobs=int(rows.size),
                 share=rows.size / max(len(jobs), 1),
-                gpu_hours=_total(gpu_time_s[rows]) / 3600,
+                gpu_hours=total_of(gpu_time_s[rows]) / 3600,
                 duration=distribution_of(duration[rows]),
                 wait=distribution_of(wait[rows]),
                 by_hour=_profile(hours[rows]) if hours is not None else (),
@@ -134,11 +134,6 @@ def describe_classes(
             else {}
         ),
     )
-
-
-def _total(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.sum()) if known.size else float("nan")
 
 
 def _workloads(jobs: pd.DataFrame) -> tuple[Ints, list[str]]:

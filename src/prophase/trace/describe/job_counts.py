@@ -65,8 +65,8 @@ def count_jobs(jobs: pd.DataFrame) -> JobCounts:
         busiest_users_share=_busiest_share(jobs),
         instances=float(instances.sum()),
         gang_share=float(share),
-        gpu_hours=_total(numbers(jobs, "request_gpus") * hours),
-        core_hours=_total(numbers(jobs, "request_cpu_cores") * hours),
+        gpu_hours=total_of(numbers(jobs, "request_gpus") * hours),
+        core_hours=total_of(numbers(jobs, "request_cpu_cores") * hours),
     )
 
 
@@ -97,6 +97,7 @@ def _busiest_share(jobs: pd.DataFrame) -> float:
     return float(per_user[:top].sum() / per_user.sum())
 
 
-def _total(values: Floats) -> float:
+def total_of(values: Floats) -> float:
+    """Return the sum of the values that are known; NaN if none is."""
     known = values[~np.isnan(values)]
     return float(known.sum()) if known.size else float("nan")

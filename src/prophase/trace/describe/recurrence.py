@@ -12,6 +12,7 @@ from prophase.trace.describe.column_arrays import (
     Ints,
     NotComputable,
     codes_of,
+    combined_codes,
     has_values,
     numbers,
 )
@@ -116,23 +117,7 @@ def _codes(jobs: pd.DataFrame, name: str) -> Ints:
     if name != "request":
         return codes_of(jobs[name])[0]
     # a request is the same if all its numbers are, and a missing number is one too
-    combined = np.zeros(len(jobs), dtype=np.int64)
-    for column in _REQUEST:
-        if has_values(jobs, column):
-            codes, names = codes_of(jobs[column])
-            combined = _combined(combined, codes + 1, len(names) + 1)
-    return combined
-
-
-def _combined(left: Ints, right: Ints, size: int) -> Ints:
-    """Return one number for two, small enough that the next one does not overflow."""
-    return _in_order(left * size + right)[0]
-
-
-def _in_order(codes: Ints) -> tuple[Ints, int]:
-    """Number the codes 0, 1, 2 ... as they first appear; returns also how many there are."""
-    numbered, different = pd.factorize(codes)
-    return numbered.astype(np.int64), len(different)
+    return combined_codes([jobs[column] for column in _REQUEST if has_values(jobs, column)])
 
 
 def _one_key(
@@ -141,11 +126,8 @@ def _one_key(
     """Return per job 1 if seen before, 0 if not, -1 without a key; and the summary."""
     parts = [columns[name] for name in key]
     known = np.logical_and.reduce([part >= 0 for part in parts])
-    code = parts[0][known]
-    for part in parts[1:]:
-        code = _combined(code, part[known], int(part.max()) + 1)
     # keys are numbered in order of appearance, so a new one is the greatest so far
-    code, distinct = _in_order(code)
+    code = combined_codes([pd.Series(part[known]) for part in parts])
     greatest = np.maximum.accumulate(np.r_[-1, code[:-1]]) if code.size else code
     repeats = code <= greatest
     seen = np.full(known.size, -1, dtype=np.int64)
@@ -154,7 +136,7 @@ def _one_key(
     return seen, KeyRecurrence(
         key=" + ".join(key),
         jobs=int(known.sum()),
-        distinct=distinct,
+        distinct=int(code.max(initial=-1)) + 1,
         seen_before_share=float(repeats.mean()) if code.size else float("nan"),
         often_share=float(often.mean()) if code.size else float("nan"),
         like_last_share=_like_last(code, duration[known]),

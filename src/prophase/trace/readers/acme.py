@@ -31,14 +31,14 @@ def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
     sheet = dump.sheet(file)
     sheet.need(*_NEEDED)
     nodes = sheet.number("node_num").clip(lower=1.0).fill_null(1.0)
-    start, end = _instant(sheet, "start_time"), _instant(sheet, "end_time")
+    start, end = (sheet.parsed(name, instant_s, "a time") for name in ("start_time", "end_time"))
     reported = sheet.number("duration") if sheet.has("duration") else ibis.null("float64")
     run = end - start
     return sheet.select(
         job_id=sheet.text("job_id"),
         user=sheet.text("user") if sheet.has("user") else ibis.null("string"),
         workload=sheet.text("type"),
-        submit_s=_instant(sheet, "submit_time"),
+        submit_s=sheet.parsed("submit_time", instant_s, "a time"),
         start_s=start,
         end_s=end,
         duration_s=run,
@@ -49,7 +49,7 @@ def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
         **_pods(sheet),
         attr_cluster=ibis.literal(file.stem.removeprefix("trace_")),
         **{
-            f"after_{name.removesuffix('_time')}_s": _instant(sheet, name)
+            f"after_{name.removesuffix('_time')}_s": sheet.parsed(name, instant_s, "a time")
             for name in ("fail_time", "stop_time")
             if sheet.has(name)
         },
@@ -69,14 +69,6 @@ def _pods(sheet: Sheet) -> dict[str, ibis.Value]:
         for ours, column in asked.items()
         if sheet.has(column)
     }
-
-
-def _instant(sheet: Sheet, name: str) -> ibis.Value:
-    """Return Unix seconds; times carry the offset of their cluster."""
-    text = sheet.text(name)
-    value = instant_s(text)
-    sheet.bad_if(value.isnull() & text.notnull(), f"{name} is not a time")
-    return value
 
 
 READER = Reader(

@@ -25,6 +25,7 @@ from prophase.trace.dump import Dump, header_of, stack
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.row_rules import REPAIRED
 from prophase.trace.source_files import SourceFile, first_lines
+from prophase.trace.text_formats import PERCENT, TEXT_FORMS
 from prophase.trace.text_table import Sheet
 
 _STATUS = {
@@ -37,9 +38,8 @@ _STATUS = {
     "NEW": "pending",
 }
 _UNITS = ("raw", "human")
-_BYTES = {"": 2.0**0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50}
-_MEMORY = r"^([0-9]+\.?[0-9]*) ?([KMGTP]?)B?$"
-_GIB = 2.0**30
+#: 1.2 GB, 945 KB, 12 B, or plain bytes
+_SIZE, _GIB = TEXT_FORMS["size binary"], 2.0**30
 #: unit -> pattern of its number; "m" must not take the minutes out of "ms"
 _SPANS = {
     86400.0: r"([0-9]+\.?[0-9]*)d",
@@ -120,12 +120,12 @@ def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
     columns = {
         **{new: sheet.text(old) for old, new in _TEXTS.items() if sheet.has(old)},
         **{new: sheet.number(old) for old, new in _COUNTS.items() if sheet.has(old)},
-        **_parsed(sheet, _AMOUNTS, _bytes_of, "an amount such as 1.2 GB"),
-        **_parsed(sheet, _AMOUNTS_GIB, _bytes_of, "an amount such as 1.2 GB", 1 / _GIB),
+        **_parsed(sheet, _AMOUNTS, _SIZE.read, "an amount such as 1.2 GB", _GIB),
+        **_parsed(sheet, _AMOUNTS_GIB, _SIZE.read, "an amount such as 1.2 GB"),
         **_parsed(sheet, _SECONDS, seconds, f"a time such as {'3m 20s' if human else '200000'}"),
         **_parsed(sheet, _CLOCKS, instant, "a point in time"),
-        **_parsed(sheet, {"%cpu": "cpu_mean_cores"}, _percent_of, "a percentage", 0.01),
-        **_parsed(sheet, {"%mem": "after_memory_pct"}, _percent_of, "a percentage"),
+        **_parsed(sheet, {"%cpu": "cpu_mean_cores"}, PERCENT.read, "a percentage", 0.01),
+        **_parsed(sheet, {"%mem": "after_memory_pct"}, PERCENT.read, "a percentage"),
     }
     columns |= _from_others(sheet, columns, seconds)
     if sheet.has("status"):
@@ -208,29 +208,15 @@ def _parsed(
     factor: float = 1.0,
 ) -> dict[str, ibis.Value]:
     """Parse those columns the file has; a cell that does not parse makes a bad row."""
-    columns = {}
-    for old, new in names.items():
-        if sheet.has(old):
-            text = sheet.text(old)
-            value = parse(text)
-            sheet.bad_if(value.isnull() & text.notnull(), f"{old} is not {what}")
-            columns[new] = value * factor
-    return columns
-
-
-def _bytes_of(text: ibis.Value) -> ibis.Value:
-    """Read 1.2 GB, 945 KB, 12 B, or plain bytes."""
-    size = _extracted(text, _MEMORY, 1)
-    factor = text.re_extract(_MEMORY, 2).cases(*_BYTES.items(), else_=ibis.null("float64"))
-    return size * factor
+    return {
+        new: sheet.parsed(old, parse, what) * factor for old, new in names.items() if sheet.has(old)
+    }
 
 
 def _seconds_of(text: ibis.Value) -> ibis.Value:
     """Read 1d 2h 3m 4s, 12.5s, 850ms, or 0."""
-    parts = [_extracted(text, pattern, 1).fill_null(0.0) * unit for unit, pattern in _SPANS.items()]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
+    parts = [_extracted(text, pattern) * unit for unit, pattern in _SPANS.items()]
+    total = sum(parts[1:], start=parts[0])
     return ibis.cases((text.re_search(_WHOLE_SPAN), total), (text == "0", 0.0))
 
 
@@ -240,19 +226,15 @@ def _ms_of(text: ibis.Value) -> ibis.Value:
 
 def _instant_of(text: ibis.Value) -> ibis.Value:
     """Read 2024-05-01 12:30:00.123 with its fraction of a second."""
-    fraction = _extracted(text, r"(\.[0-9]+)$", 1).fill_null(0.0)
+    fraction = _extracted(text, r"(\.[0-9]+)$")
     # engines differ in whether they round or cut the fraction, so it goes a way of its own
     whole = text.re_replace(r"\.[0-9]+$", "").try_cast("timestamp")
     return whole.epoch_seconds().cast("float64") + fraction
 
 
-def _percent_of(text: ibis.Value) -> ibis.Value:
-    return text.re_replace("%$", "").try_cast("float64")
-
-
-def _extracted(text: ibis.Value, pattern: str, group: int) -> ibis.Value:
+def _extracted(text: ibis.Value, pattern: str) -> ibis.Value:
     # an engine gives "" where the pattern does not fit; that is no number either
-    return text.re_extract(pattern, group).try_cast("float64")
+    return text.re_extract(pattern, 1).try_cast("float64").fill_null(0.0)
 
 
 READER = Reader(

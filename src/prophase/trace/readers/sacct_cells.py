@@ -1,4 +1,4 @@
-"""What Slurm writes into its accounting text: memory, elapsed time, TRES and state words.
+"""What Slurm writes into its accounting text: memory, TRES and state words.
 
 Every function takes a column of text and returns an expression, so it runs on any
 engine; the regular expressions use only what both RE2 and Java know. Slurm's K, M and
@@ -13,8 +13,6 @@ import ibis
 
 _AMOUNT = r"^([0-9]+(?:[.][0-9]+)?)([KMGTPE]?)B?$"
 _REQUEST = r"^([0-9]+(?:[.][0-9]+)?)([KMGTPE]?)B?([nc]?)$"
-_ELAPSED = r"^(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+(?:[.][0-9]+)?)$"
-_DAYS_HOURS_MINUTES = r"^[0-9]+-[0-9]+:[0-9]+$"
 _GRES = (
     r"(?:^|,)(?:gres[:/])?gpu(?::([^:,()=]*[A-Za-z][^:,()=]*))?(?:[:=]([0-9]+))?(?:[(][^)]*[)])?"
     r"(?:,|$)"
@@ -97,18 +95,6 @@ def requested_memory(text: ibis.Value) -> RequestedMemory:
         of_job=((kind == "") & ~folded).ifelse(value, nothing),
         unfolded=folded,
         broken=amount.isnull() & text.notnull(),
-    )
-
-
-def elapsed_s(text: ibis.Value) -> ibis.Value:
-    """Return seconds of ``5-00:00:26``, ``00:07:00`` or ``01:02.345``; other words are missing."""
-    days, hours, minutes, seconds = (_number(text.re_extract(_ELAPSED, i)) for i in (1, 2, 3, 4))
-    zero = ibis.literal(0.0)
-    return (
-        ibis.coalesce(days, zero) * 86400.0
-        + ibis.coalesce(hours, zero) * 3600.0
-        # two fields behind days are hours and minutes, else minutes and seconds
-        + (minutes * 60.0 + seconds) * text.re_search(_DAYS_HOURS_MINUTES).ifelse(60.0, 1.0)
     )
 
 

@@ -11,7 +11,7 @@ import ibis
 from prophase.trace.dump import Dump
 from prophase.trace.readers import sacct_cells as slurm
 from prophase.trace.row_rules import REPAIRED
-from prophase.trace.text_formats import instant_s
+from prophase.trace.text_formats import elapsed_s, instant_s
 from prophase.trace.text_table import Sheet
 
 _NO_LIMIT = ("UNLIMITED", "Partition_Limit", "INVALID", "NOT_SET")
@@ -77,11 +77,7 @@ class _Columns:
         """Return a column put through ``parse``; what does not parse makes a bad row."""
         if name not in self.names:
             return ibis.null("float64")
-        text = self.sheet.text(self.names[name])
-        value = parse(text)
-        broken = value.isnull() & text.notnull() & ~text.isin(allowed)
-        self.sheet.bad_if(broken, f"{self.names[name]} is not {what}")
-        return value
+        return self.sheet.parsed(self.names[name], parse, what, allowed=allowed)
 
 
 def parsed_rows(dump: Dump, sheet: Sheet) -> ibis.Table:
@@ -100,10 +96,10 @@ def parsed_rows(dump: Dump, sheet: Sheet) -> ibis.Table:
     start = columns.parsed("start", instant_s, "a time")
     end = columns.parsed("end", instant_s, "a time")
     elapsed = ibis.coalesce(
-        columns.number("elapsedraw"), columns.parsed("elapsed", slurm.elapsed_s, "a time span")
+        columns.number("elapsedraw"), columns.parsed("elapsed", elapsed_s, "a time span")
     )
     limit = ibis.coalesce(
-        columns.parsed("timelimit", slurm.elapsed_s, "a time span", _NO_LIMIT),
+        columns.parsed("timelimit", elapsed_s, "a time span", _NO_LIMIT),
         _minutes(columns.text("timelimitraw")),
     )
     return sheet.select(
@@ -186,10 +182,8 @@ def _requests(dump: Dump, columns: _Columns) -> dict[str, ibis.Value]:
 def _measured(columns: _Columns, elapsed: ibis.Value) -> dict[str, ibis.Value]:
     """Return what Slurm measured in this row; most of it stands in step rows only."""
     span = "a time span"
-    both = columns.parsed("usercpu", slurm.elapsed_s, span) + columns.parsed(
-        "systemcpu", slurm.elapsed_s, span
-    )
-    used = ibis.coalesce(columns.parsed("totalcpu", slurm.elapsed_s, span), both)
+    both = columns.parsed("usercpu", elapsed_s, span) + columns.parsed("systemcpu", elapsed_s, span)
+    used = ibis.coalesce(columns.parsed("totalcpu", elapsed_s, span), both)
     tasks = columns.number("ntasks")
     amount = "an amount of memory"
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from prophase import units
 from prophase.errors import FanOutError
+from prophase.trace.describe.column_arrays import combined_codes
 from prophase.trace.lint.check_registry import LintFinding, LintSubject, check, numbers
 from prophase.trace.lint.checks.duplicates import MEASURED, base_ids
 from prophase.trace.lint.raw_file import RawFile
@@ -91,8 +92,8 @@ def _inside_jobs(subject: LintSubject) -> Iterator[LintFinding]:
     numbered = bool(ids.duplicated().any())
     group = jobs["parent_id"] if "parent_id" in jobs and jobs["parent_id"].notna().any() else ids
     codes = pd.factorize(group)[0]
-    whose = _codes([*(jobs[name] for name in unit), *([ids] if numbered else [])])
-    what = _codes([pd.Series(numbers(jobs, name)) for name in used])
+    whose = combined_codes([*(jobs[name] for name in unit), *([ids] if numbered else [])])
+    what = combined_codes([pd.Series(numbers(jobs, name)) for name in used])
     known = (codes >= 0) & np.any([numbers(jobs, name) > 0 for name in used], axis=0)
     rows = pd.DataFrame({"group": codes, "unit": whose, "use": what})[known]
     sizes = rows.groupby("group", sort=False).agg(
@@ -122,12 +123,3 @@ def _inside_jobs(subject: LintSubject) -> Iterator[LintFinding]:
         "Go back to the raw tables and join on a key that names the unit (for PAI: inst_id and "
         "worker_name), or import the raw dump with its reader.",
     )
-
-
-def _codes(columns: Sequence[pd.Series]) -> np.ndarray:
-    """Return one number per distinct combination of values."""
-    code = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        part = pd.factorize(column, use_na_sentinel=False)[0]
-        code = pd.factorize(code * (int(part.max(initial=0)) + 1) + part)[0]
-    return code

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from prophase.trace.describe.column_arrays import combined_codes
 from prophase.trace.lint.check_registry import (
     Floats,
     LintFinding,
@@ -207,7 +208,8 @@ def _views(jobs: pd.DataFrame, values: Floats, column: str) -> Iterator[tuple[Fl
             yield ratio - _lower_median(ratio, np.zeros(len(jobs), dtype=int)), f"their {name}"
     for keys in _KINDS:
         if all(key in jobs for key in keys):
-            kinds = _kind_codes(jobs, keys)
+            alike = np.zeros(len(jobs), dtype=np.int64)
+            kinds = combined_codes([jobs[key] for key in keys]) if keys else alike
             like = f"jobs of the same {' and '.join(keys)}" if keys else "the other jobs"
             yield logs - _lower_median(logs, kinds), like
             return  # coarser kinds put honest sizes beside each other
@@ -229,14 +231,6 @@ def _apart(distance: Floats, step: float, *, strict: bool) -> np.ndarray | None:
 
 def _log(values: Floats) -> Floats:
     return np.log10(values, out=np.full(len(values), np.nan), where=values > 0)
-
-
-def _kind_codes(jobs: pd.DataFrame, keys: tuple[str, ...]) -> np.ndarray:
-    codes = np.zeros(len(jobs), dtype=np.int64)
-    for key in keys:
-        part = pd.factorize(jobs[key], use_na_sentinel=False)[0]
-        codes = codes * (int(part.max(initial=0)) + 1) + part
-    return codes
 
 
 def _lower_median(values: Floats, codes: np.ndarray) -> Floats:
