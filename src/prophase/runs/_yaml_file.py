@@ -13,15 +13,7 @@ Path_ = tuple[str | int, ...]
 
 
 class YamlFile:
-    """The value of a YAML file, and the line and column of each part of it.
-
-    Parameters
-    ----------
-    text : str
-        What the file holds.
-    name : str
-        How messages call it.
-    """
+    """The value of a YAML file, and the line and column of each part of it."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text

@@ -27,8 +27,6 @@ def keep_version(code: object, pipeline_text: str, base: Path, versions: Path) -
         The pipeline is part of the version: other commands are another job.
     base : path
         Folder that relative paths start from: that of the pipeline file.
-    versions : path
-        Folder of all versions.
     """
     if code is None:
         return _digest(pipeline_text, "")[:40], ""

@@ -59,12 +59,8 @@ def retry(
         Limit of the first attempt.
     lift : function
         From a limit that was too small to the next one, or None; see :func:`ladder`.
-    attempts : int, default=4
-        How many attempts there are at most.
     log : path, optional
         File of JSON lines that gets a line per attempt.
-    report : function, optional
-        Called after each attempt.
     """
     if attempts < 1:
         raise ParameterError(f"attempts is {attempts}, but at least one is needed.")

@@ -29,12 +29,8 @@ class Worker:
 
     Parameters
     ----------
-    campaign : Campaign
-        Where the runs are.
     executor : Executor, optional
         Who deploys, executes and profiles; by default the one the pipeline names.
-    name : str, optional
-        What the history calls this worker.
     """
 
     def __init__(

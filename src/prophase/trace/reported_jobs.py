@@ -16,11 +16,6 @@ from prophase.trace.workspace_paths import REPORTED, WATCH
 def reported_jobs(folder: Path | str) -> pd.DataFrame:
     """Return every job that was fed back, once; the first word on a job counts.
 
-    Parameters
-    ----------
-    folder : path
-        The workspace.
-
     Examples
     --------
     >>> len(reported_jobs(getfixture("tmp_path")))

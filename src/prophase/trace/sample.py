@@ -46,8 +46,6 @@ def sample_jobs(
 
     Parameters
     ----------
-    jobs : DataFrame
-        A job table.
     by : str, default="workload"
         Column whose values are the strata. Rows without a value are a stratum of their own.
     size : int, optional

@@ -52,8 +52,6 @@ def split_by_time(
 
     Parameters
     ----------
-    jobs : DataFrame
-        A job table.
     cut : float, optional
         First moment of the test side, on the table's own clock.
     test_share : float, optional

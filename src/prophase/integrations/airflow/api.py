@@ -36,8 +36,6 @@ class AirflowApi:
         Address of the API server, such as ``http://airflow:8080``.
     user, password : str, optional
         With which a token is asked for, and asked for again when it has expired.
-    token : str, optional
-        A token, in place of both.
     """
 
     def __init__(

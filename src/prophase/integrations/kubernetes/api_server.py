@@ -20,8 +20,6 @@ class ApiServer:
 
     Parameters
     ----------
-    namespace : str
-        Where all objects are.
     api_client : optional
         A client of the official library; by default that of the pod we are in, or of the
         kubeconfig.

@@ -41,8 +41,6 @@ class WatchedObjects:
     ask : function
         Method of the official client that lists such objects, such as
         ``CoreV1Api.list_namespaced_pod`` with its namespace.
-    selector : str
-        Labels they have.
     """
 
     def __init__(self, ask: Callable[..., Any], selector: str) -> None:

@@ -37,8 +37,6 @@ def log_evaluation(
         measures.
     uri : str
         Address of MLflow: ``http://HOST:5000``, ``sqlite:///mlflow.db`` or a folder.
-    experiment : str
-        Where runs go; made if it is not there.
     """
     client = client_of(uri)
     tags = tags_of(command, {"prophase.data_hash": data_hash})

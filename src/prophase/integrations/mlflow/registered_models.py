@@ -58,10 +58,6 @@ def register_bundle(
     ----------
     path : path
         File of ``prophase learn`` or ``prophase profile classify``.
-    uri : str
-        Address of MLflow.
-    name : str
-        Of the registered model; made if it is not there.
 
     Notes
     -----

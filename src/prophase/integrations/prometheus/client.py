@@ -61,12 +61,8 @@ class Prometheus:
     token : str, optional
         Bearer token; that of the environment variable ``PROPHASE_PROMETHEUS_TOKEN`` if not given.
         It is never part of a message.
-    per_second : float, default=20
-        Questions per second at most.
     tries : int, default=4
         How often a question is asked while the server is busy or away.
-    timeout_s : float, default=60
-        How long to wait for one answer.
     wait, now : callable
         How to wait, and the clock that measures it.
     """

@@ -108,17 +108,9 @@ def gather(
 
     Parameters
     ----------
-    server : Prometheus
-        Who to ask.
-    folder : path
-        Where to write; made if it is not there.
-    start_s, end_s : float
-        Unix times.
     step_s : float, default=60
         Seconds between samples. Memory is the highest inside each step, so that no peak that was
         scraped is lost.
-    labels : Labels, optional
-        Names of labels, if they are not the usual ones.
     """
     if not step_s > 0 or not end_s > start_s:
         raise ParameterError("Prometheus: the step is above 0 and the end after the start.")

@@ -109,13 +109,7 @@ def run_of(row: Row[Any]) -> Run:
 
 
 class RunQueries:
-    """What is in the tables.
-
-    Parameters
-    ----------
-    database : Database
-        Where they are; its tables must be up to date.
-    """
+    """What is in the tables of a database, which must be up to date."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

@@ -23,13 +23,7 @@ _ROWS_AT_ONCE = 500
 
 
 class RunStore(LeaseQueries):
-    """The runs of a campaign.
-
-    Parameters
-    ----------
-    database : Database
-        Where they are; its tables must be up to date.
-    """
+    """The runs of a campaign."""
 
     def register(self, runs: Iterable[NewRun], *, actor: str) -> int:
         """Add the runs that are not there yet and return how many were added."""

@@ -115,8 +115,6 @@ def describe(
 
     Parameters
     ----------
-    trace : Trace
-        As :func:`prophase.trace.open_trace` returns it.
     short_below_s : float, default=3600
         Jobs that ran for less belong to the class *short*.
     low_gpus : float, default=1

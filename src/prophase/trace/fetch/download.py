@@ -75,8 +75,6 @@ def download(
 
     Parameters
     ----------
-    url : str
-        An http or https address.
     target : Path
         The file to make. One that is there is replaced only by a complete, right one.
     sha256 : str, optional

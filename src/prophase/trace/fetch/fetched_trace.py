@@ -81,8 +81,6 @@ def fetch(
     ----------
     trace : PublicTrace
         An entry of the catalogue: see ``catalogue.public_trace``.
-    folder : path
-        Where the files go.
     only : sequence of str
         Patterns of file names; without it, all files that are not optional.
     mirror : str, optional

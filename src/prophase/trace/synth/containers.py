@@ -70,8 +70,6 @@ def make_containers(
 
     Parameters
     ----------
-    series : int, default=60
-        Number of containers.
     samples : int, default=600
         Mean samples per container; lengths vary by a third either way.
     services : int, default=6
@@ -86,8 +84,6 @@ def make_containers(
         Lose about 5 % of the samples, in runs.
     irregular : bool, default=False
         Let the time between samples vary from half to twice the service's step.
-    random_state : int, default=0
-        Seed. The same seed gives the same tables.
 
     Examples
     --------

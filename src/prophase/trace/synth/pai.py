@@ -82,8 +82,6 @@ def make_pai(
         mix of types and is sized to meet it.
     burst_sd : float, default=0.45
         Spread of the logarithm of the arrival rate around its daily and weekly pattern.
-    random_state : int, default=0
-        Seed. The same seed gives the same tables.
 
     Examples
     --------

@@ -51,15 +51,11 @@ def make_pipeline(
     ----------
     logic_change_task : str, optional
         Name of a task whose code changes: from the date on it needs 1.6 times the memory.
-    logic_change_date : str, default="2020-07-01"
-        Date of that change.
     fifth_region : bool, default=False
         Open a region in the last quarter that no earlier row has seen.
     new_scenarios : bool, default=False
         The same world, but only sales that the trace without this switch does not have.
         Learn on one, test on the other.
-    random_state : int, default=0
-        Seed. The same seed gives the same table.
 
     Returns
     -------
