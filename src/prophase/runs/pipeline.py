@@ -186,17 +186,13 @@ def _whole(file: YamlFile, value: Any, *path: str) -> int:
 
 
 def _cores(value: Any) -> float:
-    number = _float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.0
     if not 0 < number < float("inf"):
         raise ParameterError(f"{value!r} is no number of cores.")
     return number
-
-
-def _float(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return 0.0
 
 
 def _memory(value: Any) -> float:

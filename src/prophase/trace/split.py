@@ -109,13 +109,11 @@ def split_by_job(jobs: pd.DataFrame, test_share: float = 0.2, *, random_state: i
     >>> sorted([split.train.tolist(), split.test.tolist()])
     [[0, 1], [2, 3]]
     """
-    if "parent_id" in jobs and jobs["parent_id"].notna().any():
-        _need(jobs, "job_id")
-        return _by_group(
-            jobs["parent_id"].fillna(jobs["job_id"]), test_share, random_state, "by job (parent_id)"
-        )
     _need(jobs, "job_id")
-    return _by_group(jobs["job_id"], test_share, random_state, "by job (job_id)")
+    keys, by = jobs["job_id"], "job_id"
+    if "parent_id" in jobs and jobs["parent_id"].notna().any():
+        keys, by = jobs["parent_id"].fillna(keys), "parent_id"
+    return _by_group(keys, test_share, random_state, f"by job ({by})")
 
 
 def split_by_user(jobs: pd.DataFrame, test_share: float = 0.2, *, random_state: int = 0) -> Split:
@@ -143,7 +141,7 @@ def split_by_row(jobs: pd.DataFrame, test_share: float = 0.2, *, random_state: i
         Split(
             train=np.sort(order[count:]),
             test=np.sort(order[:count]),
-            left_out=_none(),
+            left_out=np.empty(0, dtype=np.intp),
             rule=f"by row, seed {random_state}",
             notes=(
                 "Rows of one job may be on both sides, and test rows may be older than train "
@@ -283,21 +281,19 @@ def _by_group(keys: pd.Series, test_share: float, random_state: int, rule: str) 
     chosen = np.zeros(len(names), dtype=bool)
     chosen[order[:count]] = True
     in_test = known & chosen[codes]
-    missing = int((~known).sum())
-    note = f"{counted(missing, 'row')} without {rule.split()[1]} left out."
-    split = Split(
+    notes = []
+    if not known.all():
+        notes.append(f"{counted(int((~known).sum()), 'row')} without {rule.split()[1]} left out.")
+    found = in_test.sum() / known.sum()
+    if abs(found - test_share) > 0.05:
+        largest = f"the largest group has {sizes.max() / sizes.sum():.0%} of the rows"
+        notes.append(f"The test side has {found:.0%} instead of {test_share:.0%}: {largest}.")
+    return Split(
         train=np.flatnonzero(known & ~in_test),
         test=np.flatnonzero(in_test),
         left_out=np.flatnonzero(~known),
         rule=f"{rule}, seed {random_state}",
-        notes=(note,) if missing else (),
-    )
-    if abs(split.test_share - test_share) <= 0.05:
-        return split
-    largest = f"the largest group has {sizes.max() / sizes.sum():.0%} of the rows"
-    note = f"The test side has {split.test_share:.0%} instead of {test_share:.0%}: {largest}."
-    return Split(
-        split.train, split.test, split.left_out, split.rule, (*split.notes, note), split.cut
+        notes=tuple(notes),
     )
 
 
@@ -331,7 +327,3 @@ def _checked(split: Split, why: str = "") -> Split:
                 "Choose another cut or share."
             )
     return split
-
-
-def _none() -> Rows:
-    return np.empty(0, dtype=np.intp)

@@ -119,7 +119,7 @@ def test_a_job_that_is_there_already_is_not_started_twice(cluster):
     api, executor = cluster
     api.run_pods = False
     job = started(executor, assignment())
-    executor.cluster.jobs = lambda selector: []
+    executor.cluster.listed = lambda kind, selector: []
     executor.execute(job)
     assert len(api.objects["jobs"]) == 1
     assert ("POST", "jobs", 409) in api.log

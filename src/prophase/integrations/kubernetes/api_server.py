@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 from prophase.errors import ExecutorError, ParameterError
 from prophase.integrations.kubernetes.watch_stream import WatchedObjects
 from prophase.json_types import JsonObject
 
 _CONFLICT, _NOT_FOUND = 409, 404
+Kind = Literal["job", "pod", "config_map"]
 
 
 class ApiServer:
@@ -29,67 +30,38 @@ class ApiServer:
         self.namespace = namespace
         self._given_client = api_client
 
-    def create_job(self, manifest: JsonObject) -> None:
-        """Create a Job, unless it is there."""
-        self._create(self._batch.create_namespaced_job, manifest)
-
-    def create_config_map(self, manifest: JsonObject) -> None:
-        """Create a ConfigMap, unless it is there."""
-        self._create(self._core.create_namespaced_config_map, manifest)
+    def create(self, kind: Kind, manifest: JsonObject) -> None:
+        """Create an object; that it is there already is what we wanted."""
+        with _tolerating(_CONFLICT):
+            self._method("create", kind)(self.namespace, manifest)
 
     def config_map(self, name: str) -> dict[str, str] | None:
         """Return what a ConfigMap holds; None if it is not there."""
-        from kubernetes.client import ApiException
-
-        try:
+        with _tolerating(_NOT_FOUND):
             return dict(self._core.read_namespaced_config_map(name, self.namespace).data or {})
-        except ApiException as cause:
-            if cause.status != _NOT_FOUND:
-                raise
-            return None
+        return None
 
-    def jobs(self, selector: str) -> list[JsonObject]:
-        """List Jobs as they are now."""
-        return _items(self._batch.list_namespaced_job, self.namespace, selector)
+    def listed(self, kind: Kind, selector: str) -> list[JsonObject]:
+        """Return the objects as they are now."""
+        ask = self._method("list", kind)
+        with ask(self.namespace, label_selector=selector, _preload_content=False) as answer:
+            return list(json.loads(answer.data)["items"])
 
-    def pods(self, selector: str) -> list[JsonObject]:
-        """List pods as they are now."""
-        return _items(self._core.list_namespaced_pod, self.namespace, selector)
+    def watched(self, kind: Kind, selector: str) -> WatchedObjects:
+        """Return a view of the objects that is kept up to date."""
+        return WatchedObjects(partial(self._method("list", kind), self.namespace), selector)
 
-    def watch_jobs(self, selector: str) -> WatchedObjects:
-        """Keep a view of Jobs up to date."""
-        return WatchedObjects(partial(self._batch.list_namespaced_job, self.namespace), selector)
+    def delete(self, kind: Kind, name: str) -> None:
+        """Delete an object, and with a Job its pod, if it is there."""
+        how = {"propagation_policy": "Background"} if kind == "job" else {}
+        with _tolerating(_NOT_FOUND):
+            self._method("delete", kind)(name, self.namespace, **how)
 
-    def watch_pods(self, selector: str) -> WatchedObjects:
-        """Keep a view of pods up to date."""
-        return WatchedObjects(partial(self._core.list_namespaced_pod, self.namespace), selector)
-
-    def delete_job(self, name: str) -> None:
-        """Delete a Job with its pod, if it is there."""
-        self._delete(self._batch.delete_namespaced_job, name, propagation_policy="Background")
-
-    def delete_pod(self, name: str) -> None:
-        """Delete a pod, if it is there."""
-        self._delete(self._core.delete_namespaced_pod, name)
-
-    def _create(self, create: Any, manifest: JsonObject) -> None:
-        """Create an object; that it is there already is what we wanted."""
-        from kubernetes.client import ApiException
-
-        try:
-            create(self.namespace, manifest)
-        except ApiException as cause:
-            if cause.status != _CONFLICT:
-                raise
-
-    def _delete(self, delete: Any, name: str, **how: str) -> None:
-        from kubernetes.client import ApiException
-
-        try:
-            delete(name, self.namespace, **how)
-        except ApiException as cause:
-            if cause.status != _NOT_FOUND:
-                raise
+    def _method(self, verb: str, kind: Kind) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(
+            self._batch if kind == "job" else self._core, f"{verb}_namespaced_{kind}"
+        )
+        return found
 
     @cached_property
     def _batch(self) -> Any:
@@ -136,6 +108,13 @@ def api_server_message() -> Iterator[None]:
         raise ExecutorError(f"The API server says {cause.status}: {said}") from cause
 
 
-def _items(ask: Any, namespace: str, selector: str) -> list[JsonObject]:
-    with ask(namespace, label_selector=selector, _preload_content=False) as answer:
-        return list(json.loads(answer.data)["items"])
+@contextmanager
+def _tolerating(status: int) -> Iterator[None]:
+    """Take an answer of this status as none."""
+    from kubernetes.client import ApiException
+
+    try:
+        yield
+    except ApiException as cause:
+        if cause.status != status:
+            raise

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from prophase.integrations.kubernetes.api_server import ApiServer, api_server_message
+from prophase.integrations.kubernetes.api_server import ApiServer, Kind, api_server_message
 from prophase.integrations.kubernetes.attempts import JobAttempt, attempt_row, job_attempts
 from prophase.integrations.kubernetes.manifests import (
     DEFAULT_IMAGE,
@@ -27,6 +27,8 @@ from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
 from prophase.runs.next_attempt import NextAttempt, Tried, verdict
+
+_WATCHED: tuple[Kind, ...] = ("job", "pod")
 
 
 class KubernetesExecutor:
@@ -64,14 +66,14 @@ class KubernetesExecutor:
         self.image = os.environ.get("PROPHASE_KUBE_IMAGE", DEFAULT_IMAGE)
         self._allocations: Mapping[str, Mapping[str, Any]] = {}
         #: Jobs and pods of each campaign, as the API server reports their changes
-        self._views: dict[str, tuple[WatchedObjects, WatchedObjects]] = {}
+        self._views: dict[str, tuple[WatchedObjects, ...]] = {}
 
     # deployment
 
     def deploy(self, job: Assignment) -> str:
         """Create the ConfigMap of the scenario, unless it is there."""
         with api_server_message():
-            self.cluster.create_config_map(scenario_map(job))
+            self.cluster.create("config_map", scenario_map(job))
         return job.new_dag_id
 
     def check_deploy(self, job: Assignment) -> ExecutorCheck:
@@ -145,26 +147,26 @@ class KubernetesExecutor:
             if attempt.result is None
         ]
         for attempt in stuck:
-            self.cluster.delete_job(attempt.name)
+            self.cluster.delete("job", attempt.name)
         return f"deleted {counted(len(stuck), 'Job')} that had not ended" if stuck else None
 
     def tidy(self, executing: Sequence[Assignment], campaign: str = "") -> list[str]:
         """Delete Jobs that nobody waits for, and failed pods whose Job is gone."""
         wanted = {run_label(job.run_id or job.new_run_id) for job in executing}
         selector = campaign_selector(campaign)
-        jobs = self.cluster.jobs(selector)
+        jobs = self.cluster.listed("job", selector)
         done = []
         for found in jobs:
             about = found["metadata"]
             if not JobAttempt(found, None).has_ended and about["labels"][RUN_LABEL] not in wanted:
-                self.cluster.delete_job(about["name"])
+                self.cluster.delete("job", about["name"])
                 done.append(f"deleted Job {about['name']}, which nobody waits for")
         names = {found["metadata"]["name"] for found in jobs}
-        for pod in self.cluster.pods(selector):
+        for pod in self.cluster.listed("pod", selector):
             about = pod["metadata"]
             orphaned = about["labels"].get("job-name") not in names
             if orphaned and pod["status"]["phase"] in ("Failed", "Unknown"):
-                self.cluster.delete_pod(about["name"])
+                self.cluster.delete("pod", about["name"])
                 done.append(f"deleted pod {about['name']}, which had failed")
         return done
 
@@ -190,7 +192,8 @@ class KubernetesExecutor:
                 assert state.memory_gib is not None
                 number = len(attempts[task.name]) + 1
                 cores, image = self._cores(job, task.name), task.image or self.image
-                self.cluster.create_job(task_job(job, task, number, state.memory_gib, cores, image))
+                manifest = task_job(job, task, number, state.memory_gib, cores, image)
+                self.cluster.create("job", manifest)
                 room -= 1
         return states
 
@@ -216,13 +219,15 @@ class KubernetesExecutor:
     def _attempts(self, job: Assignment) -> dict[str, list[JobAttempt]]:
         """Return what the cluster knows of each task right now."""
         selector = f"{RUN_LABEL}={run_label(job.run_id or job.new_run_id)}"
-        return _per_task(job, self.cluster.jobs(selector), self.cluster.pods(selector))
+        return _per_task(
+            job, self.cluster.listed("job", selector), self.cluster.listed("pod", selector)
+        )
 
     def _watched_attempts(self, job: Assignment) -> dict[str, list[JobAttempt]]:
         """Return what the watch knows of each task; while it knows nothing, ask."""
         if job.campaign not in self._views:
             selector = campaign_selector(job.campaign)
-            views = self.cluster.watch_jobs(selector), self.cluster.watch_pods(selector)
+            views = tuple(self.cluster.watched(kind, selector) for kind in _WATCHED)
             self._views[job.campaign] = views
         jobs, pods = (view.objects() for view in self._views[job.campaign])
         if jobs is None or pods is None:

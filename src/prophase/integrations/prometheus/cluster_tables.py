@@ -131,7 +131,7 @@ def gather(
             server, folder, wanted, named, start_s, end_s, step_s, progress
         )
         jobs = {key: job_row(pod, named, cron_jobs, end_s) for key, pod in wanted.items()}
-        rows = [{**job, **_of(uses, key).row(job, step_s)} for key, job in jobs.items()]
+        rows = [{**job, **uses.get(key, _Use()).row(job, step_s)} for key, job in jobs.items()]
         nodes = gather_nodes(server, start_s, end_s, named)
         _write(folder / JOBS_FILE, JOBS, rows)
         if nodes:
@@ -241,10 +241,6 @@ def _add_cpu_time(
 
 def _gpu_labels(labels: LabelNames) -> LabelNames:
     return replace(labels, pod=labels.gpu_pod, namespace=labels.gpu_namespace)
-
-
-def _of(uses: Mapping[tuple[str, str], _Use], key: tuple[str, str]) -> _Use:
-    return uses.get(key) or _Use()
 
 
 def _write(path: Path, columns: tuple[str, ...], rows: list[JsonObject]) -> None:

@@ -179,19 +179,9 @@ def describe(
 
 
 _JOB_PARTS = (
-    "counts",
-    "span",
-    "arrivals",
-    "durations",
-    "waits",
-    "classes",
-    "requests",
-    "utilisation",
-    "load",
-    "recurrence",
-    "arrival_laws",
-    "service_laws",
-)
+    "counts span arrivals durations waits classes requests utilisation load "
+    "recurrence arrival_laws service_laws"
+).split()
 
 
 def _arrival_laws(jobs: pd.DataFrame, clock: str, seed: int) -> ArrivalLaws | NotComputable:

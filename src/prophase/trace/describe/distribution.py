@@ -10,18 +10,10 @@ import numpy as np
 from prophase.trace.describe.column_arrays import Floats
 
 #: name -> probability, from the least to the greatest
+_PERCENTILES = ("01", "05", "10", "25", "50", "75", "90", "95", "99", "99.9")
 QUANTILES: Mapping[str, float] = {
     "min": 0.0,
-    "p01": 0.01,
-    "p05": 0.05,
-    "p10": 0.10,
-    "p25": 0.25,
-    "p50": 0.50,
-    "p75": 0.75,
-    "p90": 0.90,
-    "p95": 0.95,
-    "p99": 0.99,
-    "p99.9": 0.999,
+    **{f"p{text}": round(float(text) / 100, 3) for text in _PERCENTILES},
     "max": 1.0,
 }
 _CURVE = np.unique(np.r_[np.linspace(0.0, 1.0, 101), 0.001, 0.005, 0.995, 0.999])

@@ -59,16 +59,12 @@ class _PassingError(Exception):
         self.wait_s = wait_s
 
 
-def _silent(done: int, total: int | None) -> None:
-    pass
-
-
 def download(
     url: str,
     target: Path,
     *,
     sha256: str | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda done, total: None,
     patience: Patience | None = None,
 ) -> str:
     """Fetch ``url`` into ``target`` and return the SHA-256 of the file.

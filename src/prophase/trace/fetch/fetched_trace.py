@@ -59,17 +59,13 @@ class FetchReport:
     notes: tuple[str, ...] = field(default=())
 
 
-def _silent(step: str, percent: float | None) -> None:
-    pass
-
-
 def fetch(
     trace: PublicTrace,
     folder: Path | str,
     *,
     only: Sequence[str] = (),
     mirror: str | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda step, percent: None,
     patience: Patience | None = None,
 ) -> FetchReport:
     """Bring the files of a public trace into a folder and check them.
