@@ -63,6 +63,16 @@ class Assignment:
         described = {"scenario": self.scenario, "version": self.version, **self.attributes}
         return str(yaml.safe_dump(described, sort_keys=True, allow_unicode=True))
 
+    def placeholders(self, run_id: str, **more: str) -> dict[str, object]:
+        """Return what the placeholders of commands stand for."""
+        about = {"date": str(self.execution_date), "scenario": self.scenario, "run_id": run_id}
+        return {**self.attributes, **about, **more}
+
+    def environment(self, values: Mapping[str, object], *names: str) -> dict[str, str]:
+        """Return the variables that a task finds the scenario and these values in."""
+        held = {**self.attributes, **{name: values[name] for name in names}}
+        return {f"PROPHASE_{key.upper()}": str(value) for key, value in held.items()}
+
     def check_code(self) -> None:
         """Refuse to deploy job code that is not there."""
         if self.code is not None and not self.code.is_dir():

@@ -37,9 +37,10 @@ class ApiServer:
 
     def config_map(self, name: str) -> dict[str, str] | None:
         """Return what a ConfigMap holds; None if it is not there."""
+        found = None
         with _tolerating(_NOT_FOUND):
-            return dict(self._core.read_namespaced_config_map(name, self.namespace).data or {})
-        return None
+            found = self._core.read_namespaced_config_map(name, self.namespace)
+        return None if found is None else dict(found.data or {})
 
     def listed(self, kind: Kind, selector: str) -> list[JsonObject]:
         """Return the objects as they are now."""

@@ -65,11 +65,7 @@ def task_job(
 ) -> dict[str, object]:
     """Return the Job of one attempt: one pod, which is never restarted by the cluster."""
     run_id = job.run_id or job.new_run_id
-    labels = {
-        **_labels(job),
-        RUN_LABEL: run_label(run_id),
-        ATTEMPT_LABEL: str(attempt),
-    }
+    labels = {**_labels(job), RUN_LABEL: run_label(run_id), ATTEMPT_LABEL: str(attempt)}
     notes = {
         RUN_NOTE: run_id,
         TASK_NOTE: task.name,
@@ -77,16 +73,9 @@ def task_job(
         MEMORY_NOTE: repr(memory_gib),
     }
     mib = units.whole_mib(memory_gib)
-    values = {
-        **job.attributes,
-        "date": str(job.execution_date),
-        "scenario": job.scenario,
-        "code": _CODE,
-        "memory_gib": f"{memory_gib:.6g}",
-        "run_id": run_id,
-        "task": task.name,
-        "python": "python3",
-    }
+    known = {"code": _CODE, "memory_gib": f"{memory_gib:.6g}", "task": task.name}
+    values = job.placeholders(run_id, python="python3", **known)
+    variables = job.environment(values, "date", "scenario", "code", "memory_gib", "run_id", "task")
     spec: JsonObject = {
         "backoffLimit": 0,
         "template": {
@@ -98,7 +87,7 @@ def task_job(
                         "name": CONTAINER,
                         "image": image,
                         "command": task.filled_in(values),
-                        "env": _environment(job, values),
+                        "env": [{"name": n, "value": v} for n, v in variables.items()],
                         "resources": {
                             "requests": {"memory": f"{mib}Mi", "cpu": f"{cpu_cores:g}"},
                             "limits": {"memory": f"{mib}Mi"},
@@ -131,10 +120,3 @@ def task_job(
 
 def _labels(job: Assignment) -> dict[str, str]:
     return {**MANAGED, CAMPAIGN_LABEL: job.campaign}
-
-
-def _environment(job: Assignment, values: dict[str, object]) -> list[dict[str, str]]:
-    named = {f"PROPHASE_{key.upper()}": str(value) for key, value in job.attributes.items()}
-    given = ("date", "scenario", "code", "memory_gib", "run_id", "task")
-    named |= {f"PROPHASE_{key.upper()}": str(values[key]) for key in given}
-    return [{"name": name, "value": value} for name, value in named.items()]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 
 from prophase.json_types import JsonObject
 from prophase.runs.executor import Assignment
 from prophase.runs.local.attempts import MEMORY_LATER, PYTHON_LATER, Attempt, attempts_of, read_json
+from prophase.runs.usage.sampler import whole_lines
 
 
 def run_spec(
@@ -24,26 +24,12 @@ def run_spec(
         File with the memory and cores that are set per task while the campaign runs.
     """
     # memory and interpreter are known only when an attempt begins
-    filled = {
-        **job.attributes,
-        "date": str(job.execution_date),
-        "scenario": job.scenario,
-        "code": code,
-        "memory_gib": MEMORY_LATER,
-        "run_id": run_id,
-        "python": PYTHON_LATER,
-    }
-    env = {f"PROPHASE_{key.upper()}": str(value) for key, value in job.attributes.items()}
-    env |= {
-        "PROPHASE_SCENARIO": job.scenario,
-        "PROPHASE_DATE": str(job.execution_date),
-        "PROPHASE_CODE": code,
-        "PROPHASE_RUN_ID": run_id,
-    }
+    later = {"memory_gib": MEMORY_LATER, "python": PYTHON_LATER}
+    filled = job.placeholders(run_id, code=code, **later)
     return {
         "id": job.id,
         "generation": job.resets,
-        "env": env,
+        "env": job.environment(filled, "scenario", "date", "code", "run_id"),
         "tasks": {
             task.name: {
                 "command": task.filled_in({**filled, "task": task.name}),
@@ -108,13 +94,8 @@ def _row(attempt: Attempt, task: JsonObject) -> JsonObject:
 
 def _mean_memory(samples: Path) -> float | None:
     """Return the mean over time, each sample standing for the stretch before it."""
-    rows = []
     try:
-        for line in samples.read_bytes().splitlines():
-            try:
-                rows.append(json.loads(line))
-            except ValueError:
-                continue
+        rows = whole_lines(samples)
     except OSError:
         return None
     if len(rows) < 2:

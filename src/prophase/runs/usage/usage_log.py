@@ -21,6 +21,7 @@ from prophase.errors import (
     storage_errors,
 )
 from prophase.runs.usage.measurement_order import Ending, Order, run_order
+from prophase.runs.usage.sampler import whole_lines
 
 #: ends of file names a table can be written to
 FORMATS = (".parquet", ".csv", ".jsonl")
@@ -45,7 +46,7 @@ def read_usage(path: Path | str, *, series_id: str | None = None) -> pd.DataFram
     elif path.suffix == ".csv":
         samples = pd.read_csv(path)
     else:
-        samples = pd.DataFrame(_whole_lines(path))
+        samples = pd.DataFrame(whole_lines(path))
     if "time_s" not in samples.columns:
         raise FormatError(f"{path}: holds no samples (no column time_s).")
     if series_id is not None or "series_id" not in samples.columns:
@@ -72,17 +73,6 @@ def check_format(path: Path) -> None:
         raise ParameterError(f"{path}: the name must end with one of {', '.join(FORMATS)}.")
 
 
-def _whole_lines(path: Path) -> list[dict[str, float]]:
-    """Return the rows of a file of JSON lines; half a line of a killed writer is left out."""
-    rows = []
-    for line in path.read_bytes().splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            continue
-    return rows
-
-
 def run_logged(
     command: Sequence[str],
     out: Path | str = "usage.parquet",
@@ -105,16 +95,12 @@ def run_logged(
         Limit that holds for all processes of the command together.
     """
     out = Path(out)
-    check_format(out)
-    part = out.with_name(out.name + ".part")
+    part = _empty_part(out)
     with tempfile.TemporaryDirectory(prefix="prophase-log-") as folder:
         result = Path(folder) / "result.json"
         order = Order(
             list(command), str(part.resolve()), str(result), every_s=every_s, memory_gib=memory_gib
         )
-        with storage_errors(out):
-            part.unlink(missing_ok=True)
-            part.touch()
         run_order(order, Path(folder))
         if not result.exists():
             raise StorageError(
@@ -151,11 +137,7 @@ def log_usage(out: Path | str = "usage.parquet", *, every_s: float = 5.0) -> Ite
     True
     """
     out = Path(out)
-    check_format(out)
-    part = out.with_name(out.name + ".part")
-    with storage_errors(out):
-        part.unlink(missing_ok=True)
-        part.touch()
+    part = _empty_part(out)
     order = {"pid": os.getpid(), "every_s": every_s, "samples": str(part.resolve())}
     beside = subprocess.Popen(
         [sys.executable, "-m", "prophase.runs.usage.sidecar", json.dumps(order)],
@@ -175,6 +157,16 @@ def log_usage(out: Path | str = "usage.parquet", *, every_s: float = 5.0) -> Ite
         if part.stat().st_size:
             write_usage(read_usage(part, series_id=out.name.removesuffix(out.suffix)), out)
         part.unlink(missing_ok=True)
+
+
+def _empty_part(out: Path) -> Path:
+    """Make the file that samples go to while they are taken, empty."""
+    check_format(out)
+    part = out.with_name(out.name + ".part")
+    with storage_errors(out):
+        part.unlink(missing_ok=True)
+        part.touch()
+    return part
 
 
 def _series_name(command: Sequence[str]) -> str:
