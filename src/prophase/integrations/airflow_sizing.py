@@ -27,6 +27,7 @@ from typing import Any
 
 from prophase import units
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.runs.next_attempt import ladder
 from prophase.runs.recommended_ladders import read_recommended_ladders
 
@@ -98,7 +99,7 @@ class _SizedPod:
     container_resources: Any
     log: Any
 
-    def execute(self, context: Mapping[str, Any]) -> Any:
+    def execute(self, context: JsonObject) -> Any:
         """Run the pod, and after an OOM again with the next rung."""
         rungs = self._sizes.ladder(self.task_id)
         if not rungs:
@@ -126,7 +127,7 @@ class _SizedBash:
     task_id: str
     bash_command: object
 
-    def execute(self, context: Mapping[str, Any]) -> Any:
+    def execute(self, context: JsonObject) -> Any:
         """Run the command, which Airflow has filled in by now, under the recommended limit."""
         rungs = self._sizes.ladder(self.task_id)
         if rungs:

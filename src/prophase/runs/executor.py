@@ -8,11 +8,12 @@ from datetime import date
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import yaml
 
 from prophase.errors import ExecutorError, MissingExtraError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.runs.pipeline import Pipeline
 
 Progress = Literal["running", "succeeded", "failed"]
@@ -87,7 +88,7 @@ class Assignment:
             f"Run {self.run_id} has not finished successfully, so it cannot be profiled."
         )
 
-    def check_rows(self, rows: Sequence[Mapping[str, Any]], place: Path) -> ExecutorCheck:
+    def check_rows(self, rows: Sequence[JsonObject], place: Path) -> ExecutorCheck:
         """Return the rows of a profiling if every task was completed once."""
         completed = sorted(row["task"] for row in rows if row["status"] == "completed")
         if completed != sorted(self.pipeline.tasks):
@@ -102,7 +103,7 @@ class ExecutorCheck:
     progress: Progress
     reason: str = ""
     #: of a profiling that succeeded: one row per attempt at a task
-    task_rows: Sequence[Mapping[str, Any]] = ()
+    task_rows: Sequence[JsonObject] = ()
 
 
 RUNNING = ExecutorCheck("running")
@@ -137,7 +138,7 @@ class Executor(Protocol):
     def check_profile(self, job: Assignment) -> ExecutorCheck:
         """Say whether it is gathered, with the rows."""
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
+    def allocate(self, allocations: Mapping[str, JsonObject]) -> None:
         """Use these allocations per task from the next attempt on."""
 
     def repair(self, job: Assignment) -> str | None:
@@ -206,7 +207,7 @@ class NoopExecutor:
         rows = [{"task": t, "attempt": 1, "status": "completed"} for t in job.pipeline.tasks]
         return ExecutorCheck("succeeded", task_rows=rows)
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
+    def allocate(self, allocations: Mapping[str, JsonObject]) -> None:
         """Leave them: nothing is run."""
 
     def repair(self, job: Assignment) -> str | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from prophase.json_types import JsonObject
 
 #: what was given and refused -> what to give next, or None if there is nothing more to try
 Ladder = Callable[[float], float | None]
@@ -61,7 +63,7 @@ class Tried:
     """One attempt that was made."""
 
     #: ``exit_code``, ``oom``, ``because``, ``limit_gib``; None while it runs
-    result: Mapping[str, Any] | None
+    result: JsonObject | None
     #: how often the run had been reset when it began
     generation: int | None
     #: where its output is
@@ -78,10 +80,10 @@ class NextAttempt:
 
 
 def verdict(
-    task: Mapping[str, Any],
+    task: JsonObject,
     tried: Sequence[Tried],
     *,
-    allocation: Mapping[str, Any],
+    allocation: JsonObject,
     generation: int,
     node_memory_gib: float | None,
     bins_gib: Sequence[float],
@@ -120,7 +122,7 @@ def verdict(
             most=most_gib,
         )
         ooms = sum(bool(result["oom"]) for result in recent)
-        most = int(allocation.get("attempts", task["attempts"]))
+        most = int(allocation.get("attempts") or task["attempts"])
         return _after_oom(base, limit, lift(limit), ooms, most)
     if not recent:
         return NextAttempt("again", base if "memory_gib" in allocation else max(base, limit))

@@ -161,7 +161,7 @@ def _check_placeholders(
 
 
 def _check_keys(
-    file: YamlFile, given: Mapping[str, Any], known: Sequence[str], what: str, *path: str
+    file: YamlFile, given: JsonObject, known: Sequence[str], what: str, *path: str
 ) -> None:
     for key in given:
         if key not in known:

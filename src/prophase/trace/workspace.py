@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from prophase.atomic_files import held_by_one
 from prophase.errors import WorkspaceError, not_among, storage_error, storage_errors
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.trace.source_files import file_hash
 from prophase.version import __version__
@@ -65,7 +66,7 @@ class TableEntry:
     version: str = __version__
     #: of the dump alone, whatever was kept of it; tables that were not imported have none
     dump_hash: str = ""
-    report: Mapping[str, Any] = field(default_factory=dict)
+    report: JsonObject = field(default_factory=dict)
 
 
 class Workspace:
@@ -178,7 +179,7 @@ class Workspace:
         command: str = "",
         clock: str = "relative",
         seed: int | None = None,
-        report: Mapping[str, Any] | None = None,
+        report: JsonObject | None = None,
         dump_hash: str = "",
         appended: Sequence[str] = (),
     ) -> None:

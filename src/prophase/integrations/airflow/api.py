@@ -88,11 +88,11 @@ class AirflowApi:
             if len(page) < _PAGE:
                 return found
 
-    def post(self, *path: str, body: Mapping[str, Any]) -> JsonObject:
+    def post(self, *path: str, body: JsonObject) -> JsonObject:
         """Create something, or have something done."""
         return self._ask("POST", path, body=body)
 
-    def patch(self, *path: str, body: Mapping[str, Any], **query: Any) -> JsonObject:
+    def patch(self, *path: str, body: JsonObject, **query: Any) -> JsonObject:
         """Change something."""
         return self._ask("PATCH", path, body=body, query=query)
 
@@ -111,8 +111,8 @@ class AirflowApi:
         method: str,
         path: tuple[str, ...],
         *,
-        body: Mapping[str, Any] | None = None,
-        query: Mapping[str, Any] | None = None,
+        body: JsonObject | None = None,
+        query: JsonObject | None = None,
     ) -> JsonObject:
         address = "/".join([self.url, "api/v2", *(quote(part, safe="~") for part in path)])
         if query:

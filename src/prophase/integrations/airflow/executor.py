@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from prophase.atomic_files import write_whole
 from prophase.integrations.airflow.api import AirflowApi, AirflowApiError
@@ -58,7 +57,7 @@ class AirflowExecutor:
     ) -> None:
         self.folder = Path(folder).resolve() / "airflow"
         self._given_api, self._given_dags = api, dags
-        self._allocations: Mapping[str, Mapping[str, Any]] = {}
+        self._allocations: Mapping[str, JsonObject] = {}
         self._told: dict[str, str] = {}
 
     # deployment
@@ -133,7 +132,7 @@ class AirflowExecutor:
 
     # the rest
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
+    def allocate(self, allocations: Mapping[str, JsonObject]) -> None:
         """Have attempts from now on use these; an Airflow Variable passes them on."""
         self._allocations = {task: dict(values) for task, values in allocations.items()}
 

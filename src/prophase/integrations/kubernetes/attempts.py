@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from prophase.integrations.kubernetes.manifests import (
     ATTEMPT_LABEL,
@@ -23,7 +22,7 @@ _KILLED, _TIMED_OUT = 137, 124
 class JobAttempt:
     """One Job and its pod, both as plain JSON."""
 
-    def __init__(self, job: Mapping[str, Any], pod: Mapping[str, Any] | None) -> None:
+    def __init__(self, job: JsonObject, pod: JsonObject | None) -> None:
         about = job["metadata"]
         notes = about.get("annotations") or {}
         self.name: str = about["name"]
@@ -77,14 +76,14 @@ class JobAttempt:
         return {"exit_code": exit_code, "oom": oom, "because": because, "limit_gib": limit}
 
     @property
-    def _terminated(self) -> Mapping[str, Any] | None:
+    def _terminated(self) -> JsonObject | None:
         statuses = ((self.pod or {}).get("status") or {}).get("containerStatuses") or ()
         ours = next((one for one in statuses if one["name"] == CONTAINER), None)
         return None if ours is None else (ours.get("state") or {}).get("terminated")
 
 
 def job_attempts(
-    jobs: Iterable[Mapping[str, Any]], pods: Iterable[Mapping[str, Any]]
+    jobs: Iterable[JsonObject], pods: Iterable[JsonObject]
 ) -> dict[str, list[JobAttempt]]:
     """Return the attempts at each task, first to last."""
     pod_of = {(pod["metadata"].get("labels") or {}).get("job-name"): pod for pod in pods}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from prophase.integrations.kubernetes.api_server import ApiServer, Kind, api_server_message
 from prophase.integrations.kubernetes.attempts import JobAttempt, attempt_row, job_attempts
@@ -64,7 +63,7 @@ class KubernetesExecutor:
         self.cluster = ApiServer(self.namespace, api_client)
         self.prometheus = prometheus or os.environ.get("PROPHASE_PROMETHEUS")
         self.image = os.environ.get("PROPHASE_KUBE_IMAGE", DEFAULT_IMAGE)
-        self._allocations: Mapping[str, Mapping[str, Any]] = {}
+        self._allocations: Mapping[str, JsonObject] = {}
         #: Jobs and pods of each campaign, as the API server reports their changes
         self._views: dict[str, tuple[WatchedObjects, ...]] = {}
 
@@ -132,7 +131,7 @@ class KubernetesExecutor:
 
     # the rest
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
+    def allocate(self, allocations: Mapping[str, JsonObject]) -> None:
         """Use these for the Jobs that are created from now on."""
         self._allocations = allocations
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from prophase.errors import ExecutorError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.lazy_imports import optional
 from prophase.version import __version__
 
@@ -79,7 +80,7 @@ def tags_of(command: str, more: Mapping[str, str]) -> dict[str, str]:
     return {name: str(value)[:_MOST_TAG] for name, value in held.items() if value}
 
 
-def log_params(client: Any, run_id: str, params: Mapping[str, Any]) -> None:
+def log_params(client: Any, run_id: str, params: JsonObject) -> None:
     """Log settings, cut to what MLflow takes."""
     for name, value in params.items():
         client.log_param(run_id, name, str(value)[:_MOST_PARAM])

@@ -15,13 +15,14 @@ from prophase.integrations.mlflow.client import (
     mlflow_errors,
     tags_of,
 )
+from prophase.json_types import JsonObject
 
 #: names of metrics may hold these characters only
 _NOT_ALLOWED = re.compile(r"[^\w\-. /]")
 
 
 def log_evaluation(
-    document: Mapping[str, Any],
+    document: JsonObject,
     uri: str,
     *,
     experiment: str = EXPERIMENT,
@@ -44,7 +45,7 @@ def log_evaluation(
         place = experiment_id(client, experiment)
         parent = client.create_run(place, tags=tags, run_name=f"evaluate {document['target']}")
         run_id = str(parent.info.run_id)
-        settings = {
+        settings: JsonObject = {
             name: document[name]
             for name in ("target", "split", "online", "train_jobs", "test_jobs")
             if name in document

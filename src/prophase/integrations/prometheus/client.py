@@ -192,7 +192,7 @@ def _spans(start_s: float, end_s: float, step_s: float) -> Iterator[tuple[float,
         begin = end + step_s
 
 
-def _labels(series: Mapping[str, Any]) -> dict[str, str]:
+def _labels(series: JsonObject) -> dict[str, str]:
     held = series.get("metric")
     return {str(k): str(v) for k, v in held.items()} if isinstance(held, dict) else {}
 

@@ -55,7 +55,7 @@ class _Use:
         self.total[metric] = self.total.get(metric, 0.0) + value
         self.peak[metric] = max(self.peak.get(metric, value), value)
 
-    def row(self, job: Mapping[str, Any], step_s: float) -> dict[str, float]:
+    def row(self, job: JsonObject, step_s: float) -> dict[str, float]:
         """Return the columns of the job table that are made of samples."""
         found = {}
         for metric, (mean, peak) in _COLUMNS.items():

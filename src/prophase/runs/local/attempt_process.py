@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from prophase import units
 from prophase.atomic_files import write_whole
@@ -43,9 +42,9 @@ class TaskFailedError(Exception):
 
 def judge(
     run: Path,
-    spec: Mapping[str, Any],
+    spec: JsonObject,
     task: str,
-    allocation: Mapping[str, Any],
+    allocation: JsonObject,
     lives: Callable[[Attempt], bool] = Attempt.is_running,
 ) -> NextAttempt:
     """Say what happens next with a task; an attempt that nobody runs any more is written off.
@@ -69,7 +68,7 @@ def judge(
 
 
 def start_attempt(
-    run: Path, spec: Mapping[str, Any], task: str, memory_gib: float | None, *, tied: bool = False
+    run: Path, spec: JsonObject, task: str, memory_gib: float | None, *, tied: bool = False
 ) -> subprocess.Popen[bytes]:
     """Begin the next attempt at a task and return the process that measures it.
 
@@ -122,7 +121,7 @@ def start_attempt(
         )
 
 
-def try_once(run: Path, task: str, allocation: Mapping[str, Any]) -> JsonObject:
+def try_once(run: Path, task: str, allocation: JsonObject) -> JsonObject:
     """Make one attempt at a task, unless it is done already; return how the last one ended.
 
     For schedulers that repeat a task by themselves: :class:`TryAgainError` asks for a repetition,

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from prophase.atomic_files import make_whole_folder, write_whole
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
 from prophase.runs.local.attempts import attempts_of, is_locked, read_json
@@ -134,7 +134,7 @@ class LocalExecutor:
 
     # the rest
 
-    def allocate(self, allocations: Mapping[str, Mapping[str, Any]]) -> None:
+    def allocate(self, allocations: Mapping[str, JsonObject]) -> None:
         """Leave the allocations where supervisors look before each attempt."""
         path = self.folder / "allocations.json"
         wanted = {task: dict(values) for task, values in allocations.items()}

@@ -180,6 +180,8 @@ class RunQueries:
 
 def joined() -> Select[Any]:
     """Select runs with what is kept beside them."""
-    wanted = [column.label(_CALLED.get(column.name, column.name)) for column in RUNS.c]
+    wanted: list[ColumnElement[Any]] = [
+        column.label(_CALLED.get(column.name, column.name)) for column in RUNS.c
+    ]
     wanted += [CLAIMS.c[name] for name in ("token", *_OF_CLAIM)]
     return select(*wanted).join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
@@ -89,8 +89,8 @@ class RunStore(LeaseQueries):
         """
 
         def move(connection: Connection) -> RunState:
-            state, held = _locked(connection, claim.run.id)
-            if held.token != claim.token or held.worker != claim.worker:
+            state, token, worker = _locked(connection, claim.run.id)
+            if (token, worker) != (claim.token, claim.worker):
                 done = _moved_under(connection, claim)
                 if done is not None:
                     # the answer to our commit was lost on the way, not the commit
@@ -117,7 +117,7 @@ class RunStore(LeaseQueries):
         """
 
         def back(connection: Connection) -> RunState:
-            state, _ = _locked(connection, run_id)
+            state, _, _ = _locked(connection, run_id)
             event = reset_event(goal)
             next_state(state, event)
             values: JsonObject = {"state": int(goal), "notes": None, "profiling_id": None}
@@ -138,7 +138,7 @@ class RunStore(LeaseQueries):
         """Write a line of history about a run that stays where it is, and restart its clock."""
 
         def add(connection: Connection) -> None:
-            state, _ = _locked(connection, run_id)
+            state, _, _ = _locked(connection, run_id)
             now = self._now
             line: JsonObject = {"run": run_id, "time_s": now, "event": event, "actor": actor}
             line |= {"from_state": int(state), "to_state": int(state), "reason": reason}
@@ -177,7 +177,8 @@ class RunStore(LeaseQueries):
         connection.execute(insert(HISTORY).values(**line))
 
 
-def _locked(connection: Connection, run_id: int) -> tuple[RunState, Row[tuple[int, int, str]]]:
+def _locked(connection: Connection, run_id: int) -> tuple[RunState, int, str | None]:
+    """Return state, token and worker of a run that nobody else can change meanwhile."""
     asked = (
         select(RUNS.c.state, CLAIMS.c.token, CLAIMS.c.worker)
         .join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)
@@ -187,7 +188,7 @@ def _locked(connection: Connection, run_id: int) -> tuple[RunState, Row[tuple[in
     row = connection.execute(asked).first()
     if row is None:
         raise ParameterError(f"There is no run {run_id}. See them with: prophase runs status")
-    return RunState(row.state), row
+    return RunState(row.state), row.token, row.worker
 
 
 def _moved_under(connection: Connection, claim: Claim) -> RunState | None:

@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -182,7 +181,7 @@ def known_setting(key: str) -> Setting:
     return KNOWN[key]
 
 
-def allocations_of(settings: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def allocations_of(settings: JsonObject) -> dict[str, dict[str, float]]:
     """Return the settings of tasks, by task.
 
     Examples

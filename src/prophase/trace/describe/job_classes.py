@@ -24,6 +24,8 @@ from prophase.trace.describe.trace_clock import hour_of_week
 
 #: kinds of work beyond the most frequent ones are taken together
 MOST_WORKLOADS = 8
+#: what classes go by -> the column it is read from
+_BY = {"length": "duration_s", "gpus": "request_gpus", "workload": "workload"}
 LENGTHS = ("short", "long", "unknown length")
 GPU_LEVELS = ("no GPU", "low GPU", "high GPU", "unknown GPU")
 
@@ -79,15 +81,7 @@ def describe_classes(
             f"class limits are short_below_s={short_below_s}, low_gpus={low_gpus}. "
             "Pass a positive time and a number of GPUs that is not negative."
         )
-    by = tuple(
-        name
-        for name, column in (
-            ("length", "duration_s"),
-            ("gpus", "request_gpus"),
-            ("workload", "workload"),
-        )
-        if has_values(jobs, column)
-    )
+    by = tuple(name for name, column in _BY.items() if has_values(jobs, column))
     if not by:
         return NotComputable("no durations, no GPU requests, no workloads")
     duration, wait = numbers(jobs, "duration_s"), numbers(jobs, "wait_s")
@@ -100,6 +94,7 @@ def describe_classes(
     gpu_time_s = gpus * duration
     hours = _hours(jobs, clock)
     code = (length * len(levels) + level) * len(kinds) + kind
+    both = [", ".join(filter(None, pair)) or "all jobs" for pair in product(lengths, levels)]
     found = []
     for group, rows in _rows_by_code(code):
         rest, which_kind = divmod(group, len(kinds))
@@ -124,15 +119,7 @@ def describe_classes(
         classes=tuple(sorted(found, key=lambda c: -c.jobs)),
         duration_by_gpus=_curves(duration, level, levels) if "gpus" in by else {},
         duration_by_workload=_curves(duration, kind, kinds) if "workload" in by else {},
-        wait_by_class=(
-            _curves(
-                wait,
-                length * len(levels) + level,
-                [", ".join(filter(None, pair)) or "all jobs" for pair in product(lengths, levels)],
-            )
-            if has_values(jobs, "wait_s")
-            else {}
-        ),
+        wait_by_class=_curves(wait, length * len(levels) + level, both),
     )
 
 

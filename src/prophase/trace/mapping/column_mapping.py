@@ -27,7 +27,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from prophase.errors import MissingFileError, ParameterError, nearest, storage_error
 from prophase.trace.schema import SCHEMAS, STATUSES, Column, TableSchema
@@ -263,7 +262,7 @@ def _separator(path: Path, schema: TableSchema, value: object) -> str | None:
     return separator
 
 
-def _words(path: Path, schema: TableSchema, section: Mapping[str, Any], key: str) -> list[str]:
+def _words(path: Path, schema: TableSchema, section: Mapping[str, object], key: str) -> list[str]:
     """Return a text or a list of texts as a list."""
     value = section.get(key, [])
     words = [value] if isinstance(value, str) else value

@@ -10,13 +10,14 @@ are attributes; an input whose sizes add up to zero was a URL and has no known s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import ibis
 
 from prophase.errors import FormatError, MissingFileError
+from prophase.json_types import JsonObject
 from prophase.trace.dump import Dump, having, stack
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.row_rules import REPAIRED
@@ -111,7 +112,7 @@ def workflow_of(instance: str) -> str:
     return instance.split("-")[0]
 
 
-def _tasks_in_two_parts(workflow: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _tasks_in_two_parts(workflow: JsonObject) -> Iterator[tuple[Any, ...]]:
     """Join specification and execution by task id (schema 1.5 and later)."""
     specification = workflow["specification"]
     sizes = {file["id"]: file.get("sizeInBytes") for file in specification.get("files", [])}
@@ -123,7 +124,7 @@ def _tasks_in_two_parts(workflow: Mapping[str, Any]) -> Iterator[tuple[Any, ...]
         yield _row(task, took, inputs, outputs, " ".join(took.get("machines") or []))
 
 
-def _tasks_in_one_part(workflow: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _tasks_in_one_part(workflow: JsonObject) -> Iterator[tuple[Any, ...]]:
     """Read tasks that carry their files and measurements themselves (schema 1.4)."""
     for task in workflow["tasks"]:
         linked: dict[str, list[Any]] = {"input": [], "output": []}
@@ -133,8 +134,8 @@ def _tasks_in_one_part(workflow: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]
 
 
 def _row(
-    task: Mapping[str, Any],
-    took: Mapping[str, Any],
+    task: JsonObject,
+    took: JsonObject,
     inputs: list[Any],
     outputs: list[Any],
     machine: str | None,

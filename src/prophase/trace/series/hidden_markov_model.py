@@ -16,8 +16,7 @@ series is too long and no sample too strange.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +38,8 @@ MOST_SAMPLES = 60_000
 #: two of these can be multiplied: no likelihood is taken as smaller than its inverse
 _MOST = 1e150
 _LEAST_LOG = -745.0
+#: what a model has one of per state
+_BY_STATE = ("start", "weights", "variance", "level", "spread")
 
 
 @dataclass(frozen=True)
@@ -207,12 +208,9 @@ def learn_hmm(
 
 def best_hmm(stretches: list[Floats], states: int, *, order: int, random_state: int = 0) -> HMM:
     """Return the likelier of the models that each first guess leads to, states by level."""
-    guesses: tuple[Literal["movement", "level"], ...] = (
-        ("movement", "level") if order else ("level",)
-    )
     found = [
         learn_hmm(stretches, states, order=order, random_state=random_state, guess=guess)
-        for guess in guesses
+        for guess in (("movement", "level") if order else ("level",))
     ]
     return _by_level(max(found, key=lambda one: one.log_likelihood))
 
@@ -220,16 +218,8 @@ def best_hmm(stretches: list[Floats], states: int, *, order: int, random_state: 
 def _by_level(model: HMM) -> HMM:
     """Number states by their level, so that the numbers mean the same in every run."""
     order = np.lexsort(model.level.T[::-1])
-    return HMM(
-        model.start[order],
-        model.moves[np.ix_(order, order)],
-        model.weights[order],
-        model.variance[order],
-        model.level[order],
-        model.spread[order],
-        model.log_likelihood,
-        model.samples,
-    )
+    by_state = {name: getattr(model, name)[order] for name in _BY_STATE}
+    return replace(model, moves=model.moves[np.ix_(order, order)], **by_state)
 
 
 def _chunks(stretches: list[Floats], order: int, rng: np.random.Generator) -> list[Floats]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import chdtrc
@@ -180,17 +181,16 @@ def _fit_each(
 ) -> tuple[list[ArrivalFit], dict[str, str]]:
     fits: list[ArrivalFit] = []
     failed: dict[str, str] = {}
-    renewals: list[type[Law]] = [Exponential, Gamma, Weibull, Lognormal]
-    attempts: list[tuple[str, Callable[[], ArrivalFit]]] = [
-        (_renewal_name(family), lambda family=family: _renewal(family, stretches, random))  # type: ignore[misc]
-        for family in renewals
-    ]
-    attempts.append(("Poisson by hour", lambda: _hourly(stretches, random)))
-    attempts.append(("two-state MMPP", lambda: _modulated(stretches, random)))
+    renewals: tuple[type[Law], ...] = (Exponential, Gamma, Weibull, Lognormal)
+    attempts: dict[str, Callable[[_Stretches, np.random.Generator], ArrivalFit]] = {
+        **{_renewal_name(family): partial(_renewal, family) for family in renewals},
+        "Poisson by hour": _hourly,
+        "two-state MMPP": _modulated,
+    }
     with np.errstate(all="ignore"):
-        for name, attempt in attempts:
+        for name, attempt in attempts.items():
             try:
-                fit = attempt()
+                fit = attempt(stretches, random)
             except FitError as cause:
                 failed[name] = str(cause)
                 continue
