@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Protocol
 
 import ibis
 import pandas as pd
@@ -123,7 +123,7 @@ class DuckEngine:
             # a path that was given relative to here is known by its whole name
             [str(path), str(path.absolute())],
         )
-        return [BadLine(path, int(line), _plain_reason(str(message))) for line, message in rows]
+        return [BadLine(path, line, _plain_reason(message)) for line, message in rows]
 
     def open_parquet(self, path: Path) -> ibis.Table:
         return self.connection.read_parquet(str(path))
@@ -150,8 +150,8 @@ class DuckEngine:
     def close(self) -> None:
         self.connection.disconnect()
 
-    def _sql(self, query: str, values: list[Any]) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self.connection.con.execute(query, values).fetchall()
+    def _sql(self, query: str, values: list[str]) -> list[tuple[int, str]]:
+        rows: list[tuple[int, str]] = self.connection.con.execute(query, values).fetchall()
         return rows
 
     def _in_our_words(self, cause: Exception, where: Path | str) -> BaseException:

@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -106,7 +107,7 @@ def read_text(url: str, *, limit: int = 8 << 20, patience: Patience | None = Non
     patience = patience or Patience()
     try:
         with _open(urllib.request.Request(url, headers=_headers()), patience) as answer:
-            content: bytes = answer.read(limit + 1)
+            content = answer.read(limit + 1)
     except (_PassingError, OSError, http.client.HTTPException) as cause:
         raise FetchError(f"{url}: cannot be read: {cause}.") from cause
     if len(content) > limit:
@@ -196,7 +197,7 @@ def _resumable(url: str, part: Path, sha256: str | None) -> tuple[int, str | Non
     return have, version
 
 
-def _place(answer: Any, have: int) -> tuple[int, int | None]:
+def _place(answer: HTTPResponse, have: int) -> tuple[int, int | None]:
     """Return where the delivered bytes begin and how many the whole file has."""
     length = answer.headers.get("Content-Length")
     count = int(length) if length and length.isdigit() else None
@@ -209,7 +210,9 @@ def _place(answer: Any, have: int) -> tuple[int, int | None]:
     return have, total if total is not None or count is None else have + count
 
 
-def _copy(answer: Any, part: Path, start: int, total: int | None, progress: Progress) -> None:
+def _copy(
+    answer: HTTPResponse, part: Path, start: int, total: int | None, progress: Progress
+) -> None:
     done = start
     with part.open("ab" if start else "wb") as out:
         progress(done, total)
@@ -221,13 +224,12 @@ def _copy(answer: Any, part: Path, start: int, total: int | None, progress: Prog
         raise _PassingError(f"the connection ended after {done:,} of {total:,} bytes")
 
 
-def _read(answer: Any) -> bytes:
+def _read(answer: HTTPResponse) -> bytes:
     """Read on; an error of the network must not look like one of the disk."""
     try:
-        chunk: bytes = answer.read(_CHUNK)
+        return answer.read(_CHUNK)
     except (OSError, http.client.HTTPException) as cause:
         raise _PassingError(_words(cause)) from cause
-    return chunk
 
 
 def _check_space(part: Path, needed: int | None) -> None:
@@ -239,13 +241,13 @@ def _check_space(part: Path, needed: int | None) -> None:
         )
 
 
-def _remember(url: str, part: Path, answer: Any) -> None:
+def _remember(url: str, part: Path, answer: HTTPResponse) -> None:
     """Keep the strong version mark of the file, if the server gives one."""
     note = {"url": url, "version": _version(answer)}
     _note_of(part).write_text(json.dumps(note), encoding="utf-8")
 
 
-def _version(answer: Any) -> str | None:
+def _version(answer: HTTPResponse) -> str | None:
     etag: str = answer.headers.get("ETag", "")
     modified: str | None = answer.headers.get("Last-Modified")
     # a weak ETag (W/...) does not promise the same bytes
@@ -282,7 +284,7 @@ class _HttpOnly(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _open(request: urllib.request.Request, patience: Patience) -> Any:
+def _open(request: urllib.request.Request, patience: Patience) -> HTTPResponse:
     # built by hand: the usual opener would also know file:, ftp: and data:
     opener = urllib.request.OpenerDirector()
     for handler in (
@@ -294,7 +296,8 @@ def _open(request: urllib.request.Request, patience: Patience) -> Any:
         urllib.request.HTTPDefaultErrorHandler(),
     ):
         opener.add_handler(handler)
-    return opener.open(request, timeout=patience.timeout_s)
+    answer: HTTPResponse = opener.open(request, timeout=patience.timeout_s)
+    return answer
 
 
 def _headers() -> dict[str, str]:
@@ -302,7 +305,7 @@ def _headers() -> dict[str, str]:
     return {"User-Agent": f"prophase/{__version__}", "Accept-Encoding": "identity"}
 
 
-def _length_after_slash(answer: Any) -> int | None:
+def _length_after_slash(answer: HTTPResponse | urllib.error.HTTPError) -> int | None:
     total = str(answer.headers.get("Content-Range", "")).rpartition("/")[2]
     return int(total) if total.isdigit() else None
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import ibis
 
@@ -112,7 +111,7 @@ def workflow_of(instance: str) -> str:
     return instance.split("-")[0]
 
 
-def _tasks_in_two_parts(workflow: JsonObject) -> Iterator[tuple[Any, ...]]:
+def _tasks_in_two_parts(workflow: JsonObject) -> Iterator[tuple[object, ...]]:
     """Join specification and execution by task id (schema 1.5 and later)."""
     specification = workflow["specification"]
     sizes = {file["id"]: file.get("sizeInBytes") for file in specification.get("files", [])}
@@ -124,10 +123,10 @@ def _tasks_in_two_parts(workflow: JsonObject) -> Iterator[tuple[Any, ...]]:
         yield _row(task, took, inputs, outputs, " ".join(took.get("machines") or []))
 
 
-def _tasks_in_one_part(workflow: JsonObject) -> Iterator[tuple[Any, ...]]:
+def _tasks_in_one_part(workflow: JsonObject) -> Iterator[tuple[object, ...]]:
     """Read tasks that carry their files and measurements themselves (schema 1.4)."""
     for task in workflow["tasks"]:
-        linked: dict[str, list[Any]] = {"input": [], "output": []}
+        linked: dict[str, list[float | None]] = {"input": [], "output": []}
         for file in task.get("files", []):
             linked[file["link"]].append(file.get("sizeInBytes", file.get("size")))
         yield _row(task, task, linked["input"], linked["output"], task.get("machine"))
@@ -136,10 +135,10 @@ def _tasks_in_one_part(workflow: JsonObject) -> Iterator[tuple[Any, ...]]:
 def _row(
     task: JsonObject,
     took: JsonObject,
-    inputs: list[Any],
-    outputs: list[Any],
+    inputs: list[float | None],
+    outputs: list[float | None],
     machine: str | None,
-) -> tuple[Any, ...]:
+) -> tuple[object, ...]:
     """Return the columns from task_id on."""
     return (
         task.get("id", task["name"]),
