@@ -142,12 +142,14 @@ class Reader:
         cannot: str,
         patterns: Sequence[str],
         signature: Sequence[str] = (),
+        also: Sequence[Sequence[str]] | None = None,
         aliases: Sequence[str] = (),
         clock: str = "relative",
     ) -> Reader:
         """Return the reader of a source whose files need no more than their columns named.
 
-        A file is known by its ``signature`` or, without one, by what the first table needs.
+        Unless ``signature`` and ``also`` say otherwise, a file is recognised by what one of the
+        tables needs.
         """
 
         def read(dump: Dump) -> Tables:
@@ -165,7 +167,7 @@ class Reader:
             read,
             patterns,
             signature or tables[0].needs,
-            [table.needs for table in tables[1:]],
+            [table.needs for table in tables[1:]] if also is None else also,
             aliases,
             clock=clock,
         )
