@@ -23,8 +23,8 @@ from prophase.trace.text_table import Sheet
 #: what a reader returns: table name -> expression; names beyond jobs, usage and nodes are
 #: side tables (measured speeds, published results) that are kept as they are
 Tables = dict[str, ibis.Table]
-#: makes a column of ours from a file; None if the file lacks what it is made from
-ColumnMaker = Callable[[Sheet], ibis.Value | None]
+#: makes a column of ours from a file
+ColumnMaker = Callable[[Sheet], ibis.Value]
 #: columns that the importer derives, and those from which it can
 _DERIVED = (
     ("start_s", {"submit_s", "wait_s"}),
@@ -37,14 +37,12 @@ _DERIVED = (
 
 def text(name: str, *, optional: bool = False) -> ColumnMaker:
     """Take a column of text; an ``optional`` one may be absent."""
-    return lambda sheet: None if optional and not sheet.has(name) else sheet.text(name)
+    return lambda sheet: sheet.text(name, optional=optional)
 
 
 def number(name: str, factor: float = 1.0, *, optional: bool = False) -> ColumnMaker:
     """Take a column of numbers, each times ``factor``."""
-    return lambda sheet: (
-        None if optional and not sheet.has(name) else sheet.number(name, factor=factor)
-    )
+    return lambda sheet: sheet.number(name, factor=factor, optional=optional)
 
 
 def instant(name: str) -> ColumnMaker:
@@ -76,8 +74,7 @@ class SourceTable:
 
     def read(self, sheet: Sheet) -> ibis.Table:
         """Return the rows of one file."""
-        made = {ours: make(sheet) for ours, make in self.columns.items()}
-        return sheet.select(**{ours: value for ours, value in made.items() if value is not None})
+        return sheet.select(**{ours: make(sheet) for ours, make in self.columns.items()})
 
     def read_all(self, dump: Dump, found: Sequence[SourceFile]) -> Tables:
         """Return the table of those files that have its columns; nothing if none has."""

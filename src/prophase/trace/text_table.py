@@ -95,13 +95,17 @@ class Sheet:
                 f"{said} Check that this is a file of that source, with its header line."
             )
 
-    def text(self, name: str) -> ibis.Value:
-        """Return a column of text; missing words become missing."""
+    def text(self, name: str, *, optional: bool = False) -> ibis.Value:
+        """Return a column of text; missing words become missing, as does an optional column."""
+        if optional and not self.has(name):
+            return ibis.null("string")
         self.need(name)
         return self.table[name]
 
-    def number(self, name: str, *, factor: float = 1.0) -> ibis.Value:
+    def number(self, name: str, *, factor: float = 1.0, optional: bool = False) -> ibis.Value:
         """Return a column of numbers; what is neither a number nor missing makes a bad row."""
+        if optional and not self.has(name):
+            return ibis.null("float64")
         self.need(name)
         column = self.table[name]
         value = column.try_cast("float64")

@@ -16,7 +16,6 @@ from prophase.trace.readers import sacct_cells as slurm
 from prophase.trace.row_rules import REPAIRED
 from prophase.trace.source_files import SourceFile
 from prophase.trace.text_formats import instant_s
-from prophase.trace.text_table import Sheet
 from prophase.units.parsers import GIB
 
 _NEEDED = ("job_id", "node_num", "gpu_num", "cpu_num", "type", "state", "submit_time")
@@ -32,11 +31,11 @@ def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
     sheet.need(*_NEEDED)
     nodes = sheet.number("node_num").clip(lower=1.0).fill_null(1.0)
     start, end = (sheet.parsed(name, instant_s, "a time") for name in ("start_time", "end_time"))
-    reported = sheet.number("duration") if sheet.has("duration") else ibis.null("float64")
+    reported = sheet.number("duration", optional=True)
     run = end - start
     return sheet.select(
         job_id=sheet.text("job_id"),
-        user=sheet.text("user") if sheet.has("user") else ibis.null("string"),
+        user=sheet.text("user", optional=True),
         workload=sheet.text("type"),
         submit_s=sheet.parsed("submit_time", instant_s, "a time"),
         start_s=start,
@@ -46,7 +45,9 @@ def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
         instances=nodes,
         request_cpu_cores=sheet.number("cpu_num") / nodes,
         request_gpus=sheet.number("gpu_num") / nodes,
-        **_pods(sheet),
+        # Kalos has memory per pod, Seren has not
+        request_memory_gib=sheet.number("mem_per_pod_GB", factor=GIB["gb"], optional=True),
+        attr_shared_memory_gib=sheet.number("shared_mem_per_pod", factor=GIB["gb"], optional=True),
         attr_cluster=ibis.literal(file.stem.removeprefix("trace_")),
         **{
             f"after_{name.removesuffix('_time')}_s": sheet.parsed(name, instant_s, "a time")
@@ -56,19 +57,6 @@ def _jobs(dump: Dump, file: SourceFile) -> ibis.Table:
         after_reported_duration_s=reported,
         **{f"{REPAIRED}duration included the wait": ((reported - run).abs() > 1).fill_null(False)},
     )
-
-
-def _pods(sheet: Sheet) -> dict[str, ibis.Value]:
-    """Return memory per pod, which Kalos has and Seren has not."""
-    asked = {
-        "request_memory_gib": "mem_per_pod_GB",
-        "attr_shared_memory_gib": "shared_mem_per_pod",
-    }
-    return {
-        ours: sheet.number(column, factor=GIB["gb"])
-        for ours, column in asked.items()
-        if sheet.has(column)
-    }
 
 
 READER = Reader(

@@ -81,7 +81,7 @@ def _jobs(dump: Dump, file: SourceFile, *, several: bool) -> ibis.Table:
         job_id=ibis.literal(prefix) + sheet.text("job_id"),
         user=sheet.text("user"),
         queue=sheet.text("vc"),
-        name=sheet.text("jobname") if sheet.has("jobname") else ibis.null("string"),
+        name=sheet.text("jobname", optional=True),
         submit_s=sheet.instant("submit_time"),
         start_s=start,
         end_s=end,

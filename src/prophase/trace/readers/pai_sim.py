@@ -51,21 +51,17 @@ def _read(dump: Dump) -> Tables:
 
 def _jobs(sheet: Sheet) -> ibis.Table:
     instances = sheet.number("num_inst")
-    text = {
-        name: sheet.text(name) for name in ("user", "group", "workload", "gpu_type")
-        if sheet.has(name)
-    }  # fmt: skip
-    estimates = {f"attr_{name}": sheet.number(name) for name in _ESTIMATES if sheet.has(name)}
+    words = ("user", "group", "workload", "gpu_type")
     return sheet.select(
         job_id=sheet.text("job_id"),
-        **text,
+        **{name: sheet.text(name, optional=True) for name in words},
         submit_s=sheet.number("submit_time"),
         duration_s=sheet.number("duration"),
         instances=instances.fill_null(1.0),
-        request_cpu_cores=sheet.number("num_cpu") if sheet.has("num_cpu") else None,
+        request_cpu_cores=sheet.number("num_cpu", optional=True),
         request_gpus=sheet.number("num_gpu"),
         attr_num_inst=instances,
-        **estimates,
+        **{f"attr_{name}": sheet.number(name, optional=True) for name in _ESTIMATES},
         **{f"{REPAIRED}num_inst empty, counted as 1": instances.isnull()},
     )
 

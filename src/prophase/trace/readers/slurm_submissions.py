@@ -25,32 +25,28 @@ COLUMNS = ("dt", "job_id", "wall_time", "wall_limit", "n_tasks")
 def jobs(dump: Dump, file: SourceFile) -> ibis.Table:
     """Return one row per submission; an instance is a node of the job."""
     sheet = dump.sheet(file, separator=";")
-
-    def text(name: str) -> ibis.Value:
-        return sheet.text(name) if sheet.has(name) else ibis.null("string")
-
     tasks = sheet.number("n_tasks")
     per_node = sheet.number("ntasks_per_node") if sheet.has("ntasks_per_node") else tasks
     nodes = (tasks / per_node.nullif(0.0)).ceil().cast("float64").fill_null(1.0)
-    gres = text("gres")
+    gres, constraint = (sheet.text(name, optional=True) for name in ("gres", "constraint"))
     run_s, limit_s = sheet.number("wall_time"), sheet.number("wall_limit", factor=60.0)
     endless = run_s < 0
     return sheet.select(
         job_id=sheet.text("job_id"),
-        user=text("user"),
-        group=text("account"),
-        queue=text("partition"),
+        user=sheet.text("user", optional=True),
+        group=sheet.text("account", optional=True),
+        queue=sheet.text("partition", optional=True),
         submit_s=sheet.number("dt"),
         duration_s=endless.ifelse(limit_s, run_s),
         instances=nodes,
         request_cpu_cores=tasks / nodes,
-        request_memory_gib=slurm.gib(text("mem"), plain="M"),
+        request_memory_gib=slurm.gib(sheet.text("mem", optional=True), plain="M"),
         request_gpus=slurm.gres_gpus(gres).fill_null(0.0),
         gpu_type=slurm.gres_gpu_type(gres),
         time_limit_s=limit_s,
-        attr_qos=text("qos"),
-        attr_constraint=text("constraint"),
-        attr_features=slurm.features(text("constraint")),
+        attr_qos=sheet.text("qos", optional=True),
+        attr_constraint=constraint,
+        attr_features=slurm.features(constraint),
         **{f"{REPAIRED}wall_time -1, runs until its limit": endless.fill_null(False)},
     )
 

@@ -53,9 +53,6 @@ def _read(dump: Dump) -> Tables:
 def _jobs(sheet: Sheet) -> ibis.Table:
     memory, inputs = sheet.number("memory_bytes"), sheet.number("input_bytes")
     sizeless = (inputs == 0) & (sheet.number("input_files") > 0)
-    extra = {}
-    if sheet.has("started_at"):
-        extra = {"start_s": sheet.number("started_at"), "priority": sheet.number("priority")}
     return sheet.select(
         job_id=sheet.text("instance") + "/" + sheet.text("task_id"),
         parent_id=sheet.text("instance"),
@@ -76,7 +73,8 @@ def _jobs(sheet: Sheet) -> ibis.Table:
         attr_parents=sheet.text("parents"),
         after_output_bytes=sheet.number("output_bytes"),
         after_node=sheet.text("machine"),
-        **extra,
+        start_s=sheet.number("started_at", optional=True),
+        priority=sheet.number("priority", optional=True),
         **{_NO_MEMORY: (memory == 0).fill_null(False), _NO_SIZE: sizeless.fill_null(False)},
     )
 
