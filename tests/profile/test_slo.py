@@ -121,7 +121,7 @@ def test_a_metric_the_model_does_not_know_is_refused(model: JobModel) -> None:
         ('[[rule]]\nmetric = "duration_s"\nvalue = 5', "has no comparison"),
         ('[[rule]]\nmetric = "duration"\ncomparison = "<"\nvalue = 5', "Did you mean 'duration_s'"),
         ('[[rule]]\nmetric = "duration_s"\ncomparison = "=="\nvalue = 5', "Use one of <="),
-        ('[[rule]]\nmetric = "duration_s"\ncomparison = "<"\nvalue = "soon"', "not a number in s"),
+        ('[[rule]]\nmetric = "duration_s"\ncomparison = "<"\nvalue = "soon"', "is not a duration"),
         ('[[rule]]\nmetric = "duration_s"\ncomparison = "<"\nvalue = -1', "never below 0"),
         ('[[rule]]\nmetric="duration_s"\ncomparison="<"\nvalue=5\nconfidence=90', "0 and 1"),
         ('[[rule]]\nmetric="duration_s"\ncomparison="<"\nvalue=5\nqueue="x"', "has 'queue'"),

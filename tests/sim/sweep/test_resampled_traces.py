@@ -72,7 +72,7 @@ def test_the_load_is_the_number_of_jobs_per_day_in_the_mean():
 
 
 def test_a_trace_of_one_day_has_nothing_to_draw_from():
-    with pytest.raises(ParameterError, match="--block-h"):
+    with pytest.raises(ParameterError, match="--block 1h"):
         require_blocks(Resampler(trace(days=1)), 10)
     require_blocks(Resampler(trace(days=1), block_h=1.0), 10)
     with pytest.raises(ParameterError, match="at least 1"):
