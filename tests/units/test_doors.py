@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prophase.cli.retry import _gib
-from prophase.profile.submission.quantities import number_for
+from prophase.profile.submission.submission import number_for
 from prophase.runs._yaml_file import YamlFile
 from prophase.runs.pipeline import pipeline_of
 from prophase.runs.store.settings import _number, known_setting

@@ -13,17 +13,11 @@ from prophase.json_types import JsonObject
 
 @dataclass(frozen=True)
 class Penalties:
-    """What goes wrong, in samples of mean use: a cost to compare policies by.
+    """What goes wrong, in samples of mean use: a cost to compare policies by."""
 
-    Parameters
-    ----------
-    violation : float, default=10.0
-        A sample above its allocation costs as much as this many samples of mean use.
-    resize : float, default=1.0
-        A change of an allocation costs as much as this many samples of mean use.
-    """
-
+    #: a sample above its allocation costs as much as this many samples of mean use
     violation: float = 10.0
+    #: a change of an allocation costs as much as this many samples of mean use
     resize: float = 1.0
 
     def __post_init__(self) -> None:

@@ -16,18 +16,12 @@ from prophase.errors import ParameterError
 
 @dataclass(frozen=True)
 class Hysteresis:
-    """How far the wanted allocation may lie from the current one before it is changed.
+    """How far the wanted allocation may lie from the current one before it is changed."""
 
-    Parameters
-    ----------
-    up : float, default=0.0
-        Share by which more must be wanted before the allocation rises: the least step upwards.
-    down : float, default=0.0
-        Share by which less must be wanted before it falls. Larger means fewer resizes and a
-        larger allocation.
-    """
-
+    #: share by which more must be wanted before the allocation rises: the least step upwards
     up: float = 0.0
+    #: share by which less must be wanted before it falls. Larger means fewer resizes and a larger
+    #: allocation
     down: float = 0.0
 
     def __post_init__(self) -> None:

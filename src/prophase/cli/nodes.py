@@ -55,7 +55,7 @@ def command(
     `prophase nodes ws --per-profile`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.profile.job_forecast.node_type_ranking import (
+    from prophase.profile.node_types import (
         jobs_of_profile,
         rank_for_job,
         rank_node_types,
@@ -105,7 +105,7 @@ def _affinity(
 ) -> None:
     """Show use and duration of every profile on every type of node."""
     from prophase.cli.profile.options import open_profiles
-    from prophase.profile.clusters.node_affinity import node_type_affinity
+    from prophase.profile.node_types import node_type_affinity
 
     profiler = open_profiles(path)
     table = node_type_affinity(history, profiler.predict(history), column=column, enough=enough)

@@ -64,7 +64,7 @@ def command(
 
     `prophase watch ws --undo 3`
     """
-    from prophase.profile.drift.workspace_watch import begin_watching, publish, watch_folder
+    from prophase.profile.drift.watch_folder import begin_watching, publish, watch_folder
     from prophase.trace.workspace import Workspace
 
     if undo is not None and (finished is not None or restart):
@@ -160,7 +160,7 @@ def _show(
     format: Format,
     remarks: list[str],
 ) -> None:
-    from prophase.profile.drift.workspace_watch import watch_as_json
+    from prophase.profile.drift.watch_folder import watch_as_json
 
     document = watch_as_json(watcher, folder, remarks)
     scopes, waiting = watcher.table(), document["waiting_jobs"]

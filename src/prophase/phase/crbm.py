@@ -12,6 +12,7 @@ Learned by contrastive divergence. A history is laid out time by time, the oldes
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -26,31 +27,9 @@ Floats = NDArray[Any]
 _SHAPES = ("W", "A", "B", "v_bias", "h_bias")
 
 
+@dataclass(eq=False, repr=False)
 class CRBM:
     """Learn hidden features of samples and their histories.
-
-    Parameters
-    ----------
-    hidden : int, default=10
-        Number of hidden features.
-    history : int, default=3
-        Samples before one that it depends on.
-    learning_rate, momentum : float
-        Size of a step, and the share of the step before that it keeps.
-    epochs : int, default=200
-        Most passes over the windows.
-    batch : int, default=64
-        Windows per step.
-    gibbs : int, default=1
-        Rounds of reconstruction per step (the k of CD-k).
-    sampled : bool, default=False
-        Draw hidden states while reconstructing instead of taking their probabilities, which
-        is less noisy and what AI4DL does.
-    patience : int, default=10
-        Passes without a better reconstruction of the windows kept aside, after which learning
-        stops; the best weights are kept. 0 learns to the end, from all windows.
-    random_state : int, default=0
-        Seed. The same seed gives the same weights, bit by bit.
 
     Attributes
     ----------
@@ -69,30 +48,28 @@ class CRBM:
     ((397, 4), True)
     """
 
-    def __init__(
-        self,
-        *,
-        hidden: int = 10,
-        history: int = 3,
-        learning_rate: float = 0.02,
-        momentum: float = 0.9,
-        epochs: int = 200,
-        batch: int = 64,
-        gibbs: int = 1,
-        sampled: bool = False,
-        patience: int = 10,
-        random_state: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.history = history
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.epochs = epochs
-        self.batch = batch
-        self.gibbs = gibbs
-        self.sampled = sampled
-        self.patience = patience
-        self.random_state = random_state
+    _: KW_ONLY
+    #: number of hidden features
+    hidden: int = 10
+    #: samples before one that it depends on
+    history: int = 3
+    #: size of a step, and the share of the step before that it keeps
+    learning_rate: float = 0.02
+    momentum: float = 0.9
+    #: most passes over the windows
+    epochs: int = 200
+    #: windows per step
+    batch: int = 64
+    #: rounds of reconstruction per step (the k of CD-k)
+    gibbs: int = 1
+    #: draw hidden states while reconstructing instead of taking their probabilities, which is less
+    #: noisy and what AI4DL does
+    sampled: bool = False
+    #: passes without a better reconstruction of the windows kept aside, after which learning
+    #: stops; the best weights are kept. 0 learns to the end, from all windows
+    patience: int = 10
+    #: the same seed gives the same weights, bit by bit
+    random_state: int = 0
 
     def fit(self, stretches: list[Floats]) -> Self:
         """Learn from uninterrupted values, scaled to a spread of about 1."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,29 +25,9 @@ from prophase.phase.stays import phase_statistics, stay_lengths, stays_of, trans
 from prophase.trace.series.usage_series import Floats, Ints, Series, SeriesSet, series_of
 
 
+@dataclass(eq=False, repr=False)
 class PhaseDetector(FittedPhases):
     """Find the phases of containers, pods, VMs or jobs in what they use.
-
-    Parameters
-    ----------
-    labeller : str, default="hmm"
-        ``hmm``: hidden Markov model whose states have a level and a movement; ``crbm``: AI4DL's
-        way; ``samples``, ``windows``: k-means on single samples, or on statistics of recent
-        ones; ``change-points``.
-    n_phases : int, optional
-        Number of phases. Chosen by what explains the series best if not given.
-    window : int, optional
-        Samples that are looked back at; likewise.
-    hidden : int, default=10
-        Hidden features, for ``crbm``.
-    metrics : sequence of str, optional
-        Columns to use; all that vary if not given.
-    step_s : float, optional
-        Bring samples to this step; see `series_of`.
-    gap_s : float, optional
-        A pause longer than this starts a new history; five usual steps if not given.
-    random_state : int, default=0
-        Seed. The same seed and series give the same model, byte by byte.
 
     Attributes
     ----------
@@ -75,26 +56,25 @@ class PhaseDetector(FittedPhases):
     (2, [0, 0, 1, 1, 1])
     """
 
-    def __init__(
-        self,
-        labeller: str = "hmm",
-        *,
-        n_phases: int | None = None,
-        window: int | None = None,
-        hidden: int = HIDDEN,
-        metrics: Sequence[str] | None = None,
-        step_s: float | None = None,
-        gap_s: float | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.labeller = labeller
-        self.n_phases = n_phases
-        self.window = window
-        self.hidden = hidden
-        self.metrics = metrics
-        self.step_s = step_s
-        self.gap_s = gap_s
-        self.random_state = random_state
+    #: ``hmm``: hidden Markov model whose states have a level and a movement; ``crbm``: AI4DL's
+    #: way; ``samples``, ``windows``: k-means on single samples, or on statistics of recent ones;
+    #: ``change-points``
+    labeller: str = "hmm"
+    _: KW_ONLY
+    #: number of phases; chosen by what explains the series best if not given
+    n_phases: int | None = None
+    #: samples that are looked back at; likewise
+    window: int | None = None
+    #: hidden features, for ``crbm``
+    hidden: int = HIDDEN
+    #: columns to use; all that vary if not given
+    metrics: Sequence[str] | None = None
+    #: bring samples to this step; see `series_of`
+    step_s: float | None = None
+    #: a pause longer than this starts a new history; five usual steps if not given
+    gap_s: float | None = None
+    #: the same seed and series give the same model, byte by byte
+    random_state: int = 0
 
     def fit(self, usage: pd.DataFrame, *, progress: Progress = lambda step, percent: None) -> Self:
         """Learn phases from a usage table: ``series_id``, ``time_s`` and metrics."""

@@ -31,17 +31,12 @@ class PhaseForecast:
 
 @dataclass(frozen=True)
 class NextPhase:
-    """How stays followed each other.
+    """How stays followed each other."""
 
-    Attributes
-    ----------
-    pairs : array (n, 4)
-        Each whole stay with a successor: phase before (-1 if none), phase, samples, next phase.
-    n_phases : int
-        Number of phases.
-    """
-
+    #: (n, 4) Each whole stay with a successor: phase before (-1 if none), phase, samples, next
+    #: phase
     pairs: Ints
+    #: number of phases
     n_phases: int
 
     def forecast(self, phase: int, *, elapsed: int = 0, before: int = -1) -> PhaseForecast | None:

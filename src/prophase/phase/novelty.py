@@ -21,17 +21,11 @@ ALLOWED = 0.01
 
 @dataclass(frozen=True)
 class Familiar:
-    """Samples that were seen, and how far from them a series of the same kind may stray.
+    """Samples that were seen, and how far from them a series of the same kind may stray."""
 
-    Attributes
-    ----------
-    seen : array (n, metrics)
-        Scaled samples.
-    limit : float
-        Samples farther than this from all of them are new.
-    """
-
+    #: (n, metrics) Scaled samples
     seen: Floats
+    #: samples farther than this from all of them are new
     limit: float
 
     @cached_property

@@ -13,21 +13,14 @@ from prophase.trace.series.usage_series import Floats, Ints, SeriesSet
 
 @dataclass(frozen=True)
 class Stays:
-    """All stays of all series, in order.
+    """All stays of all series, in order."""
 
-    Attributes
-    ----------
-    series : array (n,)
-        Number of the series a stay belongs to.
-    phase, samples : array (n,)
-        Which phase, and for how many samples.
-    whole : array (n,) of bool
-        The stay was seen from its beginning to its end; the last one of a series goes on.
-    """
-
+    #: (n,) number of the series a stay belongs to
     series: Ints
+    #: (n,) which phase, and for how many samples
     phase: Ints
     samples: Ints
+    #: (n,) seen from its beginning to its end; the last one of a series goes on
     whole: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 

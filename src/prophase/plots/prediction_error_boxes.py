@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from prophase.array_types import Floats
 from prophase.plots.style import COLOURS, INK, MUTED, draw, short
 from prophase.profile.predict.error_tables import LARGE_PCT
-from prophase.profile.predict.memory import Floats
 
 #: groups that fit beside each other; those with the largest errors are shown
 _MOST = 30

@@ -12,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from prophase.array_types import Floats
 from prophase.errors import storage_error
 from prophase.plots.prediction_error_boxes import error_boxes
 from prophase.plots.style import COLOURS, MUTED, legend, line_style, percent_axis, save, styled
@@ -22,7 +23,6 @@ from prophase.profile.predict.error_tables import (
     errors_by_group,
     relative_errors,
 )
-from prophase.profile.predict.memory import Floats
 
 _LOW_PCT = 0.1
 _TICKS = (0.001, 0.01, 0.1, 1, 10, 100, 1_000, 10_000, 100_000)

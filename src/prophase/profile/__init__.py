@@ -7,7 +7,7 @@ from prophase.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from prophase.profile.job_forecast.forecast import JobForecast
     from prophase.profile.job_forecast.forecast_builder import ask
-    from prophase.profile.job_forecast.node_type_ranking import rank_for_job, rank_node_types
+    from prophase.profile.node_types import rank_for_job, rank_node_types
     from prophase.profile.predict.job_model import JobModel, learn
     from prophase.profile.slo import judge_slo, read_rules
     from prophase.profile.submission.job_file import read_submissions
@@ -18,8 +18,8 @@ _HOMES = {
     "ask": "job_forecast.forecast_builder",
     "judge_slo": "slo",
     "learn": "predict.job_model",
-    "rank_for_job": "job_forecast.node_type_ranking",
-    "rank_node_types": "job_forecast.node_type_ranking",
+    "rank_for_job": "node_types",
+    "rank_node_types": "node_types",
     "read_rules": "slo",
     "read_submissions": "submission.job_file",
 }

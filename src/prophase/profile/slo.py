@@ -21,16 +21,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from prophase.array_types import Bools, Floats
 from prophase.errors import FormatError, MissingFileError, not_among, storage_error
 from prophase.json_types import JsonObject
 from prophase.profile.predict.job_model import JobModel
-from prophase.profile.predict.memory import Floats
 from prophase.profile.predict.range_probability import probability_above
 from prophase.profile.predict.submit_columns import numbers
-from prophase.profile.submission.quantities import number_for
-from prophase.profile.submission.submission import column_value
+from prophase.profile.submission.submission import column_value, number_for
 from prophase.trace.schema import JOBS, known_at_submit
 
 SloOperator = Literal["<=", "<", ">=", ">"]
@@ -56,7 +54,7 @@ class SloRule:
         """Say whether the rule sets a highest value."""
         return self.comparison in ("<=", "<")
 
-    def applies(self, jobs: pd.DataFrame) -> NDArray[np.bool_]:
+    def applies(self, jobs: pd.DataFrame) -> Bools:
         """Return which jobs the rule is for."""
         chosen = np.ones(len(jobs), dtype=bool)
         for column, wanted in self.where.items():
@@ -67,7 +65,7 @@ class SloRule:
             chosen &= same.fillna(False).to_numpy(dtype=bool)
         return chosen
 
-    def broken(self, outcome: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def broken(self, outcome: Floats) -> Bools:
         """Return which outcomes break the rule."""
         compare = {"<=": np.greater, "<": np.greater_equal, ">=": np.less, ">": np.less_equal}
         return np.asarray(compare[self.comparison](outcome, self.value))

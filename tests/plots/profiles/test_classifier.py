@@ -9,7 +9,7 @@ from prophase.plots.profiles.classifier import (
     job_bars,
     shap_bars,
 )
-from prophase.profile.classify.classifier_scores import score
+from prophase.profile.classify.classifier_comparison import score
 from prophase.profile.classify.explanation import JobExplanation, ShapSummary
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import classification_report, confusion_matrix
 
-from prophase.profile.classify.classifier_scores import score
+from prophase.profile.classify.classifier_comparison import score
 
 
 def test_scores_are_those_of_scikit_learn() -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import MissingColumnError
-from prophase.profile.clusters.fixed_labels import PUBLISHED_TABLE_II, fixed_label_silhouettes
+from prophase.profile.clusters.clusterability import PUBLISHED_TABLE_II, fixed_label_silhouettes
 from prophase.profile.clusters.transforms import fit_transform
 from prophase.profile.clusters.usage_metrics import usage_features
 from prophase.trace.trace_tables import open_trace

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from prophase.profile.drift.culprit import find_culprit
-from prophase.profile.drift.outcome_repair import choose_repair
+from prophase.profile.drift.repair import choose_repair, find_culprit
 
 
 def test_the_values_whose_jobs_changed_are_named() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prophase.profile.drift.quantile_sketch import Sketch
+from prophase.profile.drift.live_profiles import Sketch
 
 SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import MissingColumnError, ParameterError
-from prophase.profile.job_forecast.node_type_ranking import (
+from prophase.profile.node_types import (
     median_interval,
     rank_for_job,
     rank_node_types,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from prophase.profile.predict.job_sequence import in_sequence
+from prophase.profile.predict.evaluation import in_sequence
 
 
 def numbered(count: int) -> pd.DataFrame:

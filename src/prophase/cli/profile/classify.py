@@ -27,8 +27,10 @@ from prophase.errors import ParameterError
 from prophase.plural import counted
 
 if TYPE_CHECKING:
-    from prophase.profile.classify.classifier_comparison import ClassifierComparison
-    from prophase.profile.classify.classifier_scores import ClassifierScores
+    from prophase.profile.classify.classifier_comparison import (
+        ClassifierComparison,
+        ClassifierScores,
+    )
 
 #: profiles that the table of the report shows
 _MOST_SHOWN = 30

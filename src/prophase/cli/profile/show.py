@@ -39,10 +39,8 @@ def command(
     """
     profiler = open_profiles(path)
     if profile is None:
-        from prophase.profile.clusters.profile_summary import profiles_as_json
-
         remarks = list(profiler.notes_)
-        emit(overview(profiler), format, document=profiles_as_json(profiler), remarks=remarks)
+        emit(overview(profiler), format, document=profiler.to_dict(), remarks=remarks)
         return
     one = profiler.profile(profile)
     rows = [_metric_row(name, summary) for name, summary in one.dynamic.items()]

@@ -15,29 +15,19 @@ from prophase.trace.trace_tables import Trace
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """One number of a finding.
+    """One number of a finding."""
 
-    Attributes
-    ----------
-    what : str
-        Its definition in words.
-    unit : str
-        "%", "s", "GPUs" and so on; empty for plain counts.
-    here : float or None
-        The number for this trace.
-    published : tuple of float
-        The published number, or the two ends of a range; empty if none was.
-    reason : str
-        Why there is no number here.
-    bound : str
-        Word before the published number, such as "over" or "up to".
-    """
-
+    #: its definition in words
     what: str
+    #: "%", "s", "GPUs" and so on; empty for plain counts
     unit: str
+    #: the number for this trace
     here: float | None
+    #: the published number, or the two ends of a range; empty if none was
     published: tuple[float, ...] = ()
+    #: why there is no number here
     reason: str = ""
+    #: word before the published number, such as "over" or "up to"
     bound: str = ""
 
     @property

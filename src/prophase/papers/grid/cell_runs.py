@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from prophase.array_types import Floats
 from prophase.cells import open_cells
 from prophase.papers.grid.plan import GridCell, GridPlan
 from prophase.profile.clusters.clustering import cluster_statistics
 from prophase.profile.clusters.quality import silhouettes
 from prophase.profile.clusters.transforms import fit_transform
-from prophase.profile.clusters.usage_metrics import Floats, UsageFeatures, content_hash
+from prophase.profile.clusters.usage_metrics import UsageFeatures, content_hash
 from prophase.workers import run_all
 
 

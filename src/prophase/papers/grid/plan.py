@@ -69,17 +69,6 @@ class GridCell:
 class GridPlan:
     """The axes of a grid, and how its cells are measured.
 
-    Parameters
-    ----------
-    min_samples : int, optional
-        For HDBSCAN; the least cluster size, as in the paper, if not given.
-    exact : bool, default=False
-        Whether HDBSCAN takes the true spanning tree; the authors' library does not by default.
-    optics_rows : int, default=10000
-        Rows OPTICS looks at; with more it takes a sample and the cell says so.
-    silhouette_rows : int, optional, default=5000
-        Rows whose silhouette is taken, each against all; all rows if None.
-
     Examples
     --------
     >>> len(GridPlan().cells())
@@ -90,9 +79,13 @@ class GridPlan:
     transforms: Sequence[str] = PAPER_TRANSFORMS
     metrics: Sequence[str] = ("euclidean", "manhattan")
     sizes: Sequence[int] = PAPER_SIZES
+    #: for HDBSCAN; the least cluster size, as in the paper, if not given
     min_samples: int | None = None
+    #: whether HDBSCAN takes the true spanning tree; the authors' library does not by default
     exact: bool = False
+    #: rows OPTICS looks at; with more it takes a sample and the cell says so
     optics_rows: int = 10_000
+    #: rows whose silhouette is taken, each against all; all rows if None
     silhouette_rows: int | None = 5_000
     random_state: int = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prophase.array_types import Floats
 from prophase.papers.polaris.paper_data import Inputs
 from prophase.papers.polaris.published_claims import (
     CHOSEN_SILHOUETTE,
@@ -15,12 +16,16 @@ from prophase.papers.polaris.published_claims import (
     PaperClaim,
     judged,
 )
-from prophase.profile.clusters.clusterability import RANDOM_FROM, hopkins
-from prophase.profile.clusters.fixed_labels import PUBLISHED_TABLE_II, fixed_label_silhouettes
+from prophase.profile.clusters.clusterability import (
+    PUBLISHED_TABLE_II,
+    RANDOM_FROM,
+    fixed_label_silhouettes,
+    hopkins,
+)
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.quality import OUTLIERS
 from prophase.profile.clusters.transforms import fit_transform
-from prophase.profile.clusters.usage_metrics import Floats, usage_features
+from prophase.profile.clusters.usage_metrics import usage_features
 from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.recurrence import describe_recurrence
 from prophase.trace.sample import sample_sizes

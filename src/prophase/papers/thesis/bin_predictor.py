@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,27 +33,9 @@ from prophase.trace.describe.column_arrays import Floats, Ints, numbers
 KIND = "sizing.thesis-bins"
 
 
+@dataclass(eq=False, repr=False)
 class BinPredictor:
     """Predict into which bin of memory each run of a task will fall.
-
-    Parameters
-    ----------
-    edges_gib : sequence of float
-        Upper edges of the bins, rising. The last one is what a run asks for at most.
-    classifier : {"svm", "xgboost", "cautious"}, default="svm"
-        The thesis' two, or ours: a line with a tuned margin, which can name bins that no run
-        was in yet.
-    sampling : {"none", "random", "smote"}, default="none"
-        How rare bins are over-sampled. Without it, ``svm`` is weighted.
-    unseen_scenarios : bool, default=False
-        Choose settings on scenarios that were not trained on, as new ones will be. The thesis
-        chose them on runs at random, which share scenarios with the training runs.
-    trials : int, default=20
-        Settings tried by the Bayesian search.
-    penalty : float, default=10
-        What an under-estimate weighs against an over-estimate.
-    random_state : int, default=0
-        Seed of folds, over-sampling and search.
 
     Attributes
     ----------
@@ -72,24 +55,23 @@ class BinPredictor:
     [[20.0, 60.0], [60.0, 120.0]]
     """
 
-    def __init__(
-        self,
-        edges_gib: Sequence[float],
-        *,
-        classifier: str = "svm",
-        sampling: Sampling = "none",
-        unseen_scenarios: bool = False,
-        trials: int = 20,
-        penalty: float = PENALTY,
-        random_state: int = 0,
-    ) -> None:
-        self.edges_gib = edges_gib
-        self.classifier = classifier
-        self.sampling = sampling
-        self.unseen_scenarios = unseen_scenarios
-        self.trials = trials
-        self.penalty = penalty
-        self.random_state = random_state
+    #: upper edges of the bins, rising. The last one is what a run asks for at most
+    edges_gib: Sequence[float]
+    _: KW_ONLY
+    #: the thesis' two, or ours: a line with a tuned margin, which can name bins that no run was in
+    #: yet
+    classifier: str = "svm"
+    #: how rare bins are over-sampled. Without it, ``svm`` is weighted
+    sampling: Sampling = "none"
+    #: choose settings on scenarios that were not trained on, as new ones will be. The thesis chose
+    #: them on runs at random, which share scenarios with the training runs
+    unseen_scenarios: bool = False
+    #: settings tried by the Bayesian search
+    trials: int = 20
+    #: what an under-estimate weighs against an over-estimate
+    penalty: float = PENALTY
+    #: seed of folds, over-sampling and search
+    random_state: int = 0
 
     def fit(self, jobs: pd.DataFrame) -> Self:
         """Learn from past runs of one task with known peaks."""

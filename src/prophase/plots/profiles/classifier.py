@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from prophase.errors import storage_error
 from prophase.plots.profiles.labels import OUTLIER_COLOUR
 from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, save, short
-from prophase.profile.classify.classifier_scores import ClassifierScores
+from prophase.profile.classify.classifier_comparison import ClassifierScores
 from prophase.profile.classify.explanation import JobExplanation, ShapSummary
 
 _BLUES = LinearSegmentedColormap.from_list("share", [PAPER, COLOURS[5], COLOURS[0]])

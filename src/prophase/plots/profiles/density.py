@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prophase import units
+from prophase.array_types import Floats, Ints
 from prophase.plots.profiles.labels import OUTLIER_COLOUR, profile_colour
 from prophase.plots.style import COLOURS, GRID, MUTED, count_axis, draw
 from prophase.profile.clusters.clustering import CondensedTree, Reachability
-from prophase.profile.clusters.quality import OUTLIERS, Ints
-from prophase.profile.clusters.usage_metrics import Floats
+from prophase.profile.clusters.quality import OUTLIERS
 
 #: bars of a reachability plot; more cannot be seen
 _MOST_BARS = 4_000

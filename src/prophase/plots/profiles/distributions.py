@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from prophase import units
+from prophase.array_types import Floats
 from prophase.plots.style import COLOURS, MUTED, count_axis, percent_axis, styled, time_axis
-from prophase.profile.clusters.usage_metrics import Floats
 
 _COLUMNS = 4
 

@@ -20,10 +20,10 @@ from prophase.profile.clusters.figure_tables import (
     metadata_heat_map,
     silhouette_boxes,
 )
-from prophase.profile.clusters.node_affinity import node_type_affinity
 from prophase.profile.clusters.profiler import Recognised, WorkloadProfiler
 from prophase.profile.clusters.transforms import transform_histograms
 from prophase.profile.clusters.usage_metrics import usage_features
+from prophase.profile.node_types import node_type_affinity
 
 #: metadata that get a heat map, if the jobs have it
 MAPPED = ("workload", "task", "user", "group", "name")

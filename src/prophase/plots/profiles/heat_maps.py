@@ -9,9 +9,9 @@ from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 
 from prophase import units
+from prophase.array_types import Floats
 from prophase.plots.profiles.labels import OUTLIER_COLOUR, profile_label
 from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, short
-from prophase.profile.clusters.usage_metrics import Floats
 
 _BLUES = LinearSegmentedColormap.from_list("share", [PAPER, COLOURS[5], COLOURS[0]])
 #: green is faster than usual, orange slower

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Floats
 from prophase.errors import (
     InputError,
     MissingColumnError,
@@ -35,21 +37,9 @@ KIND = "profile.classifier"
 UNKNOWN = "unknown"
 
 
+@dataclass(eq=False, repr=False)
 class ProfileClassifier:
     """Predict a job's profile from what is known when it is submitted.
-
-    Parameters
-    ----------
-    method : str, default="xgboost"
-        xgboost (the paper's), target-encoded, embedding, nearest, rules or most-frequent.
-    metadata : "paper", "all" or list of columns, default="paper"
-        The paper's user, group, workload, task and job name as far as they are there, every
-        submit-time column, or these.
-    unknown_below : "auto" or float, default="auto"
-        Answers of a lower probability are *unknown*. By itself it learns from held-out jobs
-        where nine answers out of ten are right, which takes a second training.
-    random_state : int, default=0
-        Seed of everything random.
 
     Attributes
     ----------
@@ -73,18 +63,17 @@ class ProfileClassifier:
     [8, 'unknown']
     """
 
-    def __init__(
-        self,
-        method: str = DEFAULT,
-        *,
-        metadata: str | Sequence[str] = "paper",
-        unknown_below: float | str = "auto",
-        random_state: int = 0,
-    ) -> None:
-        self.method = method
-        self.metadata = metadata
-        self.unknown_below = unknown_below
-        self.random_state = random_state
+    #: xgboost (the paper's), target-encoded, embedding, nearest, rules or most-frequent
+    method: str = DEFAULT
+    _: KW_ONLY
+    #: the paper's user, group, workload, task and job name as far as they are there, every submit-
+    #: time column, or these
+    metadata: str | Sequence[str] = "paper"
+    #: answers of a lower probability are *unknown*. By itself it learns from held-out jobs where
+    #: nine answers out of ten are right, which takes a second training
+    unknown_below: float | str = "auto"
+    #: seed of everything random
+    random_state: int = 0
 
     def fit(
         self, jobs: pd.DataFrame, labels: Sequence[Any] | NDArray[Any] | pd.Series | str
@@ -117,7 +106,7 @@ class ProfileClassifier:
         self.data_hash_ = _content_hash(words, found)
         return self
 
-    def predict_proba(self, jobs: pd.DataFrame, *, partial: bool = False) -> NDArray[np.float64]:
+    def predict_proba(self, jobs: pd.DataFrame, *, partial: bool = False) -> Floats:
         """Return how probable each profile is, (jobs, profiles) in the order of ``classes_``.
 
         Parameters

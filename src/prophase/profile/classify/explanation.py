@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats
 from prophase.errors import InputError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.classify.metadata_words import Words
 from prophase.profile.classify.methods.boosted_trees import OneHotBoosted
-from prophase.profile.classify.methods.method import Floats
 from prophase.profile.classify.profile_labels import Label
 from prophase.profile.predict.leaf_forest import xgboost
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.classify.metadata_words import Words
 
@@ -53,15 +55,12 @@ class OneHot:
     @classmethod
     def fit(cls, words: Words) -> OneHot:
         """Give every word its place: columns in order, words in alphabetical order."""
-        places, first = [], 0
-        for column in range(len(words.columns)):
-            known = sorted({word for word in words.values[:, column] if word is not None})
-            places.append({word: first + number for number, word in enumerate(known)})
-            first += len(known)
-        return cls(words.columns, tuple(places))
+        columns = range(len(words.columns))
+        known = ({word for word in words.values[:, c] if word is not None} for c in columns)
+        return cls.from_lists(words.columns, [sorted(held) for held in known])
 
     @classmethod
-    def from_lists(cls, columns: tuple[str, ...], lists: list[list[str]]) -> OneHot:
+    def from_lists(cls, columns: tuple[str, ...], lists: Sequence[Sequence[str]]) -> OneHot:
         """Return the encoding that :meth:`to_lists` was taken from."""
         places, first = [], 0
         for known in lists:
@@ -72,6 +71,15 @@ class OneHot:
     def to_lists(self) -> list[list[str]]:
         """Return the words of each column in order."""
         return [list(held) for held in self.places]
+
+    def to_dict(self) -> JsonObject:
+        """Return what a model file holds of it."""
+        return {"columns": list(self.columns), "words": self.to_lists()}
+
+    @classmethod
+    def from_dict(cls, held: Mapping[str, Any]) -> OneHot:
+        """Return the encoding that :meth:`to_dict` was taken from."""
+        return cls.from_lists(tuple(held["columns"]), held["words"])
 
     @property
     def dimension(self) -> int:

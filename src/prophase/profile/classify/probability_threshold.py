@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import ProphaseError
 from prophase.json_types import JsonObject
 from prophase.profile.classify.metadata_words import Words
-from prophase.profile.classify.methods.method import Floats, Ints, Method
+from prophase.profile.classify.methods.method import Method
 from prophase.trace.split import Split, split_by_row, split_by_time
 
 #: share of the answers that are to be right

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Ints
 from prophase.errors import InputError
 from prophase.plural import counted
 from prophase.profile.clusters.quality import OUTLIERS
@@ -24,7 +25,7 @@ class Labels:
 
     classes: tuple[Label, ...]
     rows: NDArray[np.intp]
-    codes: NDArray[np.int64]
+    codes: Ints
     notes: tuple[str, ...]
 
 
@@ -64,7 +65,7 @@ def numbered(labels: Sequence[Any] | NDArray[Any] | pd.Series, jobs: int) -> Lab
     return Labels(classes, rows, codes, tuple(notes))
 
 
-def _sorted_classes(labels: list[Label]) -> tuple[tuple[Label, ...], NDArray[np.int64]]:
+def _sorted_classes(labels: list[Label]) -> tuple[tuple[Label, ...], Ints]:
     """Return the different labels in order, as numbers if all are, and the place of each."""
     classes: list[Label]
     if all(isinstance(one, int) for one in labels):

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial import cKDTree
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import InputError
-from prophase.profile.clusters.quality import OUTLIERS, Ints
-from prophase.profile.clusters.usage_metrics import Floats
+from prophase.profile.clusters.quality import OUTLIERS
 
 #: norm of the distance, as SciPy's tree wants it
 NORMS = {"euclidean": 2.0, "manhattan": 1.0}

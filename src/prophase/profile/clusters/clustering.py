@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import InputError
 from prophase.plain import finite
 from prophase.plural import counted
-from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes, davies_bouldin
-from prophase.profile.clusters.usage_metrics import Floats
+from prophase.profile.clusters.quality import OUTLIERS, Silhouettes, davies_bouldin
 
 
 @dataclass(frozen=True)

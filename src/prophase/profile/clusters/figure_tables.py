@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Ints
 from prophase.errors import MissingColumnError, ParameterError, not_among
 from prophase.json_types import JsonObject
-from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes
+from prophase.profile.clusters.quality import OUTLIERS, Silhouettes
 
 #: the row of all values that are not among the commonest
 OTHERS = "(others)"

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy import stats
 
+from prophase.array_types import Floats
 from prophase.json_types import JsonObject
-from prophase.profile.clusters.usage_metrics import Floats
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _BINS = 20

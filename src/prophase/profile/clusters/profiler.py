@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Self
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import (
     InputError,
     MissingColumnError,
@@ -18,7 +19,9 @@ from prophase.errors import (
     ParameterError,
     not_among,
 )
+from prophase.json_types import JsonObject
 from prophase.modelfile import load_model, save_model
+from prophase.plain import finite
 from prophase.plural import counted
 from prophase.profile.clusters.assigner import Assignment, learn_assigner
 from prophase.profile.clusters.clustering import Clustering, Generator, cluster_statistics
@@ -30,9 +33,9 @@ from prophase.profile.clusters.profiler_file import (
     settings_to_keep,
 )
 from prophase.profile.clusters.profiles import Profile, describe_profiles, metadata_columns
-from prophase.profile.clusters.quality import OUTLIERS, Ints, Silhouettes, silhouettes
+from prophase.profile.clusters.quality import OUTLIERS, Silhouettes, silhouettes
 from prophase.profile.clusters.transforms import fit_transform
-from prophase.profile.clusters.usage_metrics import Floats, content_hash, usage_features
+from prophase.profile.clusters.usage_metrics import content_hash, usage_features
 from prophase.trace.schema import known_at_submit
 
 KIND = "profile.clusters"
@@ -49,25 +52,9 @@ class Recognised:
     learnt: bool
 
 
+@dataclass(eq=False, repr=False)
 class WorkloadProfiler(FittedProfiles):
     """Group jobs by how they use resources.
-
-    Parameters
-    ----------
-    generator : Generator, optional
-        What makes the groups. HDBSCAN with 10 neighbours if not given, with a least size of
-        0.3 % of the jobs, as in the paper, and never below 15.
-    transform : str, default="power"
-        How metrics are brought to one scale; see ``transforms``.
-    leaking : bool, default=False
-        Let start, end and duration take part, as the paper does. They describe when and how
-        long a job ran, which is what profiles are to predict.
-    members : int, default=500
-        Jobs per profile that are remembered to assign others.
-    reject_below : float, default=0
-        Jobs that belong to their profile with less strength than this become outliers, too.
-    silhouette_rows : int, optional, default=5000
-        Rows whose silhouette is taken.
 
     Attributes
     ----------
@@ -92,24 +79,22 @@ class WorkloadProfiler(FittedProfiles):
     [(0, 50), (1, 50)]
     """
 
-    def __init__(
-        self,
-        generator: Generator | None = None,
-        *,
-        transform: str = "power",
-        leaking: bool = False,
-        members: int = 500,
-        reject_below: float = 0.0,
-        silhouette_rows: int | None = 5_000,
-        random_state: int = 0,
-    ) -> None:
-        self.generator = generator
-        self.transform = transform
-        self.leaking = leaking
-        self.members = members
-        self.reject_below = reject_below
-        self.silhouette_rows = silhouette_rows
-        self.random_state = random_state
+    #: what makes the groups; HDBSCAN with 10 neighbours if not given, with a least size of 0.3 %
+    #: of the jobs, as in the paper, and never below 15
+    generator: Generator | None = None
+    _: KW_ONLY
+    #: how metrics are brought to one scale; see ``transforms``
+    transform: str = "power"
+    #: let start, end and duration take part, as the paper does. They describe when and how long a
+    #: job ran, which is what profiles are to predict
+    leaking: bool = False
+    #: jobs per profile that are remembered to assign others
+    members: int = 500
+    #: jobs that belong to their profile with less strength than this become outliers, too
+    reject_below: float = 0.0
+    #: rows whose silhouette is taken
+    silhouette_rows: int | None = 5_000
+    random_state: int = 0
 
     def fit(self, jobs: pd.DataFrame, y: None = None) -> Self:
         """Learn profiles from a job table."""
@@ -222,6 +207,24 @@ class WorkloadProfiler(FittedProfiles):
         raise ParameterError(
             not_among(f"there is no profile {number}.", word, known, heading="There are")
         )
+
+    def to_dict(self, profiles: Sequence[Profile] | None = None) -> JsonObject:
+        """Return how profiles were learned and what each is.
+
+        ``profiles`` are those as they are now, if jobs were counted in since they were learned.
+        """
+        summary: JsonObject = finite(
+            {
+                "generator": self.generator_settings_,
+                "transform": self.transform_.name,
+                "leaking": self.leaking,
+                "columns": list(self.columns_),
+                "statistics": self.statistics_,
+                "notes": list(self.notes_),
+                "profiles": [one.to_dict() for one in profiles or self.profiles_],
+            }
+        )
+        return summary
 
     def save(self, path: Path | str) -> str:
         """Write the profiles to one file and return its checksum."""

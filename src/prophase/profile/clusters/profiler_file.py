@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prophase.array_types import Floats, Ints
 from prophase.json_types import JsonObject
 from prophase.modelfile import Model
 from prophase.profile.clusters.assigner import Assigner
 from prophase.profile.clusters.clustering import CondensedTree, Reachability
 from prophase.profile.clusters.profiles import Profile, profile_from_dict
-from prophase.profile.clusters.quality import Ints, Silhouettes
+from prophase.profile.clusters.quality import Silhouettes
 from prophase.profile.clusters.transforms import Transform
-from prophase.profile.clusters.usage_metrics import Floats
 
 
 class FittedProfiles:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats
 from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.metric_summary import MetricSummary, Season, Trend, summarise
 from prophase.profile.clusters.quality import OUTLIERS, Silhouettes
-from prophase.profile.clusters.usage_metrics import Floats
 from prophase.trace.schema import JOBS, known_at_submit
 
 #: values of a metadata column that a profile names

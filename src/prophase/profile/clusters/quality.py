@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import ParameterError, not_among
 from prophase.profile.clusters._libraries import library
-from prophase.profile.clusters.usage_metrics import Floats
 
-Ints = NDArray[np.int64]
 OUTLIERS = -1
 #: our word for a distance -> SciPy's
 DISTANCES = {"euclidean": "euclidean", "manhattan": "cityblock", "cosine": "cosine"}

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats
 from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.profile.clusters._libraries import library
-from prophase.profile.clusters.usage_metrics import Floats, UsageFeatures
+from prophase.profile.clusters.usage_metrics import UsageFeatures
 
 #: Table III of the paper, in its order
 PAPER_TRANSFORMS = ("standard", "minmax", "robust", "power")

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from prophase.array_types import Floats
 from prophase.errors import InputError, MissingColumnError, not_among
 from prophase.plural import counted
-
-Floats = NDArray[np.float64]
 
 #: name in the paper (section III, footnote 3) -> column of the job table
 USAGE_METRICS: Mapping[str, str] = {

@@ -10,15 +10,13 @@ their largest sums says which height is crossed at the promised rate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 #: changes smaller than twice this, in standard deviations, are let pass
 ALLOWANCES = (0.12, 0.18, 0.27, 0.4, 0.6, 0.9, 1.35)
@@ -47,15 +45,9 @@ class Crossing:
     allowance: float
 
 
+@dataclass(eq=False, repr=False)
 class Cusum:
     """Sums of weighted scores above their allowances, side by side.
-
-    Parameters
-    ----------
-    rate : float
-        False alarms per score that are allowed, over all allowances together.
-    random_state : int, default=0
-        Seed of the streams that thresholds are learned from.
 
     Attributes
     ----------
@@ -75,9 +67,11 @@ class Cusum:
     (True, True)
     """
 
-    def __init__(self, *, rate: float, random_state: int = 0) -> None:
-        self.rate = rate
-        self.random_state = random_state
+    _: KW_ONLY
+    #: false alarms per score that are allowed, over all allowances together
+    rate: float
+    #: seed of the streams that thresholds are learned from
+    random_state: int = 0
 
     def fit(
         self,
@@ -234,7 +228,7 @@ def _block_length(rows: int) -> int:
     return int(np.clip(rows // 20, 1, 100))
 
 
-def _blocks(rows: int, draw: np.random.Generator) -> NDArray[np.int64]:
+def _blocks(rows: int, draw: np.random.Generator) -> Ints:
     """Return places of streams drawn in blocks, (streams, length); the end joins the beginning."""
     size = _block_length(rows)
     starts = draw.integers(0, rows, (_STREAMS, -(-_LENGTH // size)))

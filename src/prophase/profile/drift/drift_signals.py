@@ -15,12 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from prophase.array_types import Bools, Floats
 from prophase.errors import InputError, MissingColumnError
 from prophase.plural import counted
 from prophase.profile.predict.point_and_range import STRATA
 from prophase.profile.predict.submit_columns import outcomes
 
-Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
 #: signal -> what it means when it rises
@@ -78,7 +78,7 @@ class RawScores:
             "misfit": self.misfit,
         }[signal]
 
-    def rows(self, chosen: NDArray[np.intp] | NDArray[np.bool_] | slice) -> RawScores:
+    def rows(self, chosen: NDArray[np.intp] | Bools | slice) -> RawScores:
         """Return some of the jobs."""
         return RawScores(*(getattr(self, part.name)[chosen] for part in fields(self)))
 

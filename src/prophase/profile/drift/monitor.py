@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Ints
 from prophase.errors import InputError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
@@ -25,7 +26,6 @@ from prophase.profile.drift.monitor_scope import Scope
 from prophase.profile.predict.back_off_keys import choose_levels, hash_columns, key_of
 from prophase.profile.predict.submit_columns import submitted
 
-Ints = NDArray[np.int64]
 OVERALL = "overall"
 #: false alarms per job that are allowed; measured ones stay below 1 in 10,000 with it
 FALSE_ALARMS = 1e-5
@@ -52,6 +52,7 @@ class Alarm:
         return asdict(self)
 
 
+@dataclass(eq=False, repr=False)
 class DriftMonitor:
     """Notice when predictions stop being right.
 
@@ -59,16 +60,6 @@ class DriftMonitor:
     whether it lay outside its range, whether its metadata were new, and whether its use was
     that of the profile its metadata suggest. Each of these is watched overall and for every
     profile by a CUSUM whose threshold is learned from a quiet time.
-
-    Parameters
-    ----------
-    target : str, default="duration_s"
-        The column that is predicted.
-    false_alarms : float, default=1e-5
-        False alarms per job to aim at, all monitors together. Half of them are for the whole
-        stream, half for profiles.
-    random_state : int, default=0
-        Seed of thresholds.
 
     Attributes
     ----------
@@ -93,16 +84,14 @@ class DriftMonitor:
     ('overall', True)
     """
 
-    def __init__(
-        self,
-        *,
-        target: str = "duration_s",
-        false_alarms: float = FALSE_ALARMS,
-        random_state: int = 0,
-    ) -> None:
-        self.target = target
-        self.false_alarms = false_alarms
-        self.random_state = random_state
+    _: KW_ONLY
+    #: the column that is predicted
+    target: str = "duration_s"
+    #: false alarms per job to aim at, all monitors together. Half of them are for the whole
+    #: stream, half for profiles
+    false_alarms: float = FALSE_ALARMS
+    #: seed of thresholds
+    random_state: int = 0
 
     def fit(
         self,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prophase.array_types import Floats, Ints
 from prophase.profile.drift.change_detector import Cusum
-from prophase.profile.drift.drift_signals import SHARES, SIGNALS, Floats, RawScores, Scale, echo
+from prophase.profile.drift.drift_signals import SHARES, SIGNALS, RawScores, Scale, echo
 
-Ints = NDArray[np.int64]
 #: newest jobs of a quiet time that make the reference
 MOST = 4_000
 #: jobs, and weight of jobs, from which what is usual is learned again after an alarm

@@ -6,13 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from prophase.array_types import Ints
 from prophase.profile.clusters.quality import OUTLIERS
 from prophase.profile.predict.back_off_keys import choose_levels, hash_columns, key_of
 from prophase.profile.predict.submit_columns import submitted
 
-Ints = NDArray[np.int64]
 #: jobs of a key before it suggests anything
 _FEWEST = 3
 #: share of them that have to agree

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from prophase.array_types import Floats, Ints
 from prophase.plural import counted
 from prophase.profile.clusters.assigner import Assigner, learn_assigner
 from prophase.profile.clusters.clustering import Clustering
@@ -18,7 +18,6 @@ from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.profiles import describe_profiles
 from prophase.profile.clusters.quality import OUTLIERS
 
-Ints = NDArray[np.int64]
 #: fewest jobs that make it worth looking for new profiles, and fewest of one
 FEWEST = 60
 _LEAST_SIZE = 15
@@ -109,7 +108,7 @@ def _behind(assigner: Assigner, later: Assigner, retired: Sequence[int]) -> Assi
     return replace(assigner, retired=gone, later=behind)
 
 
-def _scaled(profiler: WorkloadProfiler, jobs: pd.DataFrame) -> NDArray[np.float64]:
+def _scaled(profiler: WorkloadProfiler, jobs: pd.DataFrame) -> Floats:
     values = jobs.loc[:, list(profiler.columns_)].to_numpy(np.float64, na_value=np.nan)
     return profiler.transform_(np.nan_to_num(values))
 

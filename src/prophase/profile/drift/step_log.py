@@ -13,7 +13,7 @@ from prophase.errors import WorkspaceError, storage_error
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.profile.drift.monitor import Alarm
-from prophase.profile.drift.repair_plan import RepairPlan
+from prophase.profile.drift.repair import RepairPlan
 
 #: jobs after an alarm at which its cause is looked at again, with more jobs known
 LOOKS_AGAIN = (100, 300)

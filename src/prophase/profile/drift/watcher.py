@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from prophase.array_types import Ints
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.quality import OUTLIERS
-from prophase.profile.drift.finished_jobs import Records, in_time_order
+from prophase.profile.drift.finished_jobs import Clock, Records, in_time_order
 from prophase.profile.drift.live_profiles import LiveProfiles
 from prophase.profile.drift.monitor import FALSE_ALARMS, FEWEST, OVERALL, Alarm, DriftMonitor
 from prophase.profile.drift.monitor_scope import MOST
-from prophase.profile.drift.predictions_made import Clock
 from prophase.profile.drift.profile_by_key import UsualProfiles
-from prophase.profile.drift.repair_plan import RepairPlan, plan_repair, repaired_predictor
+from prophase.profile.drift.repair import RepairPlan, plan_repair, repaired_predictor
 from prophase.profile.drift.replacement_profiles import FEWEST as FEWEST_REGROUPED
 from prophase.profile.drift.replacement_profiles import reprofile
 from prophase.profile.drift.step_log import LOOKS_AGAIN, DriftChange, WatchStep
 from prophase.profile.predict.methods import DEFAULT, predictor_named
 from prophase.profile.predict.submit_columns import outcomes
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: jobs that are answered, judged and learned from at a time
 STRIDE = 25
@@ -43,21 +40,9 @@ _ENOUGH, _LEFT = 10, 0.5
 OF_ERRORS = ("longer", "shorter", "error", "calibration")
 
 
+@dataclass(eq=False, repr=False)
 class Watcher:
     """Keep profiles and predictions right while jobs finish.
-
-    Parameters
-    ----------
-    target : str, default="duration_s"
-        The column that is predicted and watched.
-    method : str, default="default"
-        Predictor, by name.
-    false_alarms : float, default=1e-5
-        False alarms per job to aim at, see :class:`DriftMonitor`.
-    act : bool, default=True
-        Mend what broke. If False, changes are noticed and nothing is done.
-    random_state : int, default=0
-        Seed of everything random.
 
     Attributes
     ----------
@@ -86,20 +71,17 @@ class Watcher:
     ('user a, b', 'rescale', True)
     """
 
-    def __init__(
-        self,
-        *,
-        target: str = "duration_s",
-        method: str = "default",
-        false_alarms: float = FALSE_ALARMS,
-        act: bool = True,
-        random_state: int = 0,
-    ) -> None:
-        self.target = target
-        self.method = method
-        self.false_alarms = false_alarms
-        self.act = act
-        self.random_state = random_state
+    _: KW_ONLY
+    #: the column that is predicted and watched
+    target: str = "duration_s"
+    #: predictor, by name
+    method: str = "default"
+    #: false alarms per job to aim at, see :class:`DriftMonitor`
+    false_alarms: float = FALSE_ALARMS
+    #: mend what broke. If False, changes are noticed and nothing is done
+    act: bool = True
+    #: seed of everything random
+    random_state: int = 0
 
     def fit(self, history: pd.DataFrame, profiler: WorkloadProfiler | None = None) -> Self:
         """Learn from finished jobs what to predict and what is usual.

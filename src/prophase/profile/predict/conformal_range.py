@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.profile.predict.memory import Floats
+from prophase.array_types import Bools, Floats
 from prophase.profile.predict.point_and_range import STRATA, PointAndRange
 
 #: share of outcomes on each side of the range
@@ -41,7 +41,7 @@ class Calibrator:
         answer: PointAndRange,
         values: Floats,
         stratum: NDArray[np.str_],
-        stale: NDArray[np.bool_],
+        stale: Bools,
         end: Floats,
     ) -> None:
         """Remember how far outcomes lay outside their ranges, known from ``end`` on."""
@@ -60,7 +60,7 @@ class Calibrator:
         self,
         answer: PointAndRange,
         stratum: NDArray[np.str_],
-        stale: NDArray[np.bool_],
+        stale: Bools,
         as_of: Floats,
     ) -> tuple[Floats, Floats]:
         """Return the calibrated ends of the ranges; infinite where nothing is known."""

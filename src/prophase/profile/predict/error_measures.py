@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Floats
 from prophase.json_types import JsonObject
-from prophase.profile.predict.memory import Floats
 from prophase.profile.predict.point_and_range import STRATA
 from prophase.profile.predict.yes_no_target import yes_no_measures
 from prophase.stats import calendar_blocks, statistics

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from prophase.profile.predict.memory import Floats
+from prophase.array_types import Floats
 from prophase.profile.predict.point_and_range import STRATA
 
 #: errors the paper marks, in percent

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Floats
 from prophase.profile.predict.back_off_keys import Level, choose_levels, hash_columns, key_of
-from prophase.profile.predict.memory import Floats, Keys, Memory, Recall
+from prophase.profile.predict.memory import Keys, Memory, Recall
 from prophase.profile.predict.submit_columns import Columns, arrivals, numbers, submitted
 from prophase.trace.schema import JOBS
 

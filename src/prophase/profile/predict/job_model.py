@@ -9,18 +9,30 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from prophase.errors import InputError, MissingColumnError, ParameterError, not_among
+from prophase.array_types import Floats
+from prophase.errors import (
+    InputError,
+    MissingColumnError,
+    ModelFileError,
+    ParameterError,
+    not_among,
+)
 from prophase.json_types import JsonObject
+from prophase.modelfile import Model, load_model, save_model
 from prophase.plural import counted
-from prophase.profile.predict.job_model_file import JobModelParts, load_job_model, save_job_model
 from prophase.profile.predict.methods import DEFAULT, predictor_named
 from prophase.profile.predict.missing_columns import Exemplars, absent_columns, fill_table
+from prophase.profile.predict.packed_objects import Packer, Unpacker
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
 from prophase.profile.predict.seen_values import SeenValues
 from prophase.profile.predict.submit_columns import Columns, numbers
 from prophase.short_form import ShortForm
 from prophase.version import __version__
 
+KIND = "profile.predict"
+#: raised when what the tree of a model holds changes its meaning
+LAYOUT = 2
+_PROBES = 8
 #: what is learned unless targets are named, in the order answers are shown
 USUAL_TARGETS = (
     "duration_s",
@@ -185,14 +197,87 @@ class JobModel(ShortForm):
             )
 
     def save(self, path: Path | str) -> str:
-        """Write the model to one file and return its checksum."""
-        parts = JobModelParts(*(getattr(self, name) for name in JobModelParts._fields))
-        return save_job_model(parts, path, columns=self.columns)
+        """Write the model to one file and return its checksum.
 
-    @staticmethod
-    def load(path: Path | str) -> JobModel:
-        """Return the model of a file; it answers as the one that was saved."""
-        return JobModel(**load_job_model(path)._asdict())
+        Answers to a few probes are kept with it, so that loading can prove itself right.
+        """
+        packer = Packer()
+        meta: JsonObject = {
+            "layout": LAYOUT,
+            "method": self.method,
+            "jobs": self.jobs,
+            "notes": list(self.notes),
+            "targets": list(self.predictors),
+            "seen": packer.pack(self.seen),
+            "exemplars": packer.pack(self.exemplars),
+            "predictors": [packer.pack(one) for one in self.predictors.values()],
+            "probes": [packer.pack(_probe(one)) for one in self.predictors.values()],
+        }
+        return save_model(
+            path,
+            kind=KIND,
+            meta=meta,
+            arrays=packer.arrays,
+            blobs=packer.blobs,
+            columns=self.columns,
+            data_hash=self.data_hash,
+            seed=self.random_state,
+        )
+
+    @classmethod
+    def load(cls, path: Path | str) -> JobModel:
+        """Return the model of a file; it answers as the one that was saved, or is refused."""
+        held = load_model(path, kind=KIND)
+        layout = held.meta.get("layout")
+        if layout != LAYOUT:
+            raise ModelFileError(
+                f"{path}: was written with layout {layout} by Prophase {held.version}; this "
+                f"version reads layout {LAYOUT}. Learn the model again with: prophase learn"
+            )
+        try:
+            return cls._restored(held)
+        except (ModelFileError, LookupError, TypeError, ValueError, AttributeError) as cause:
+            raise ModelFileError(
+                f"{path}: the model cannot be put together again: {cause}. It was written by "
+                f"Prophase {held.version}. Learn it again with: prophase learn"
+            ) from cause
+
+    @classmethod
+    def _restored(cls, held: Model) -> JobModel:
+        unpacker = Unpacker(held.arrays, held.blobs)
+        meta = held.meta
+        predictors = {}
+        for target, packed, probe in zip(
+            meta["targets"], meta["predictors"], meta["probes"], strict=True
+        ):
+            predictor = unpacker.unpack(packed)
+            if not isinstance(predictor, Predictor) or predictor.target_ != target:
+                raise ModelFileError(f"its part for {target} is something else")
+            # machines differ in the last bits of a logarithm, and in no more
+            was = unpacker.unpack(probe)
+            if not np.allclose(_probe(predictor), was, rtol=1e-6, equal_nan=True):
+                raise ModelFileError(f"its answers for {target} are not those it was saved with")
+            predictors[target] = predictor
+        return cls(
+            predictors,
+            meta["method"],
+            meta["jobs"],
+            held.data_hash,
+            held.seed or 0,
+            tuple(meta["notes"]),
+            unpacker.unpack(meta["seen"]),
+            unpacker.unpack(meta["exemplars"]),
+        )
+
+
+def _probe(predictor: Predictor) -> Floats:
+    """Return what a predictor says of a few jobs with keys of its own history."""
+    history = predictor.history_
+    rows = np.unique(np.linspace(0, len(history) - 1, _PROBES).astype(np.intp))
+    keys = tuple(np.sort(memory.rows()[0])[rows] for memory in history.memories)
+    question = replace(history.ask(pd.DataFrame(index=range(len(rows)))), keys=keys)
+    answer = predictor._answer(question, history.recall(question))
+    return np.stack([answer.point, answer.low, answer.high])
 
 
 def learn(

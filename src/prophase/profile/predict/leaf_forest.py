@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from prophase.array_types import Floats, Ints
 from prophase.lazy_imports import optional
-from prophase.profile.predict.memory import Floats
 
 #: with more rows XGBoost is quicker
 FEW = 64
@@ -46,7 +46,7 @@ class Walk:
         self._default_left = joined("default_left", np.bool_)
         self._depth = _depth(left, right, first, self._roots)
 
-    def leaves(self, seen: NDArray[np.float32]) -> NDArray[np.int64]:
+    def leaves(self, seen: NDArray[np.float32]) -> Ints:
         """Return the number of the leaf of each row in each tree, as XGBoost numbers them."""
         place = np.broadcast_to(self._roots, (len(seen), len(self._roots)))
         rows = np.arange(len(seen))[:, None]
@@ -59,10 +59,10 @@ class Walk:
 
 
 def _depth(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    first: NDArray[np.int64],
-    roots: NDArray[np.int64],
+    left: Ints,
+    right: Ints,
+    first: Ints,
+    roots: Ints,
 ) -> int:
     """Return how many steps the deepest leaf is away from its root."""
     level, steps = roots, 0
@@ -151,7 +151,7 @@ class LeafForest:
         found = self.kept_[np.arange(_TREES)[None, :], leaves]
         return found.reshape(len(leaves), _TREES * _KEPT).astype(np.float64)
 
-    def _leaves(self, data: Any) -> NDArray[np.int64]:
+    def _leaves(self, data: Any) -> Ints:
         if isinstance(data, np.ndarray):
             walk = _WALKS.get(self)
             if walk is None:

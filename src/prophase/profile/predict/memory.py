@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from prophase.array_types import Floats, Ints
+
 Keys = NDArray[np.uint64]
 #: keys, ends and values
 Rows = tuple[Keys, Floats, Floats]

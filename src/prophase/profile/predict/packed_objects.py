@@ -24,6 +24,15 @@ from prophase.profile.predict.memory import Memory
 
 #: objects of other packages are neither written nor made
 _OURS = "prophase.profile."
+#: modules that files may still name -> where their classes are now
+_MOVED = {
+    "prophase.profile.drift.culprit": "prophase.profile.drift.repair",
+    "prophase.profile.drift.outcome_repair": "prophase.profile.drift.repair",
+    "prophase.profile.drift.repair_plan": "prophase.profile.drift.repair",
+    "prophase.profile.drift.predictions_made": "prophase.profile.drift.finished_jobs",
+    "prophase.profile.predict.methods.baselines": "prophase.profile.predict.methods.medians",
+    "prophase.profile.predict.methods.key_medians": "prophase.profile.predict.methods.medians",
+}
 _PLAIN = (bool, int, str)
 _SERIES = (list, tuple, set, frozenset)
 
@@ -176,6 +185,7 @@ def _history_state(history: History) -> dict[str, object]:
 
 def _class_named(name: str) -> type[object]:
     module, _, path = name.partition(":")
+    module = _MOVED.get(module, module)
     found: Any = None
     if module.startswith(_OURS) and all(part.isidentifier() for part in module.split(".")):
         try:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from prophase.array_types import Floats, Ints
 from prophase.plural import counted
 from prophase.profile.predict.back_off_keys import Level
-from prophase.profile.predict.memory import Floats, Ints, Recall
+from prophase.profile.predict.memory import Recall
 
 STRATA = ("seen", "partly", "new")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from prophase.profile.predict.memory import Floats, Ints
+from prophase.array_types import Floats, Ints
 
 #: how many outcomes stand for the pooled distribution
 POOLED = 240

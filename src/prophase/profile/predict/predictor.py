@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Bools, Floats
 from prophase.errors import InputError, ParameterError
 from prophase.plural import counted
 from prophase.profile.predict.conformal_range import Calibrator
 from prophase.profile.predict.history import History, Question
-from prophase.profile.predict.memory import Floats, Recall
+from prophase.profile.predict.memory import Recall
 from prophase.profile.predict.point_and_range import PointAndRange, closest_match
 from prophase.profile.predict.submit_columns import Columns, arrivals, ends, is_yes_no, outcomes
 from prophase.profile.predict.yes_no_target import ShareCalibrator
@@ -229,7 +230,7 @@ class Predictor(ABC):
         place = np.searchsorted(self.newest_, as_of, side="left")
         return np.where(place > 0, self.newest_[np.maximum(place - 1, 0)], -np.inf)
 
-    def _is_stale(self, question: Question) -> NDArray[np.bool_]:
+    def _is_stale(self, question: Question) -> Bools:
         """Say which jobs came long after the last outcome that may be used."""
         if not np.isfinite(self.usual_lag_):
             return np.zeros(len(question), dtype=np.bool_)

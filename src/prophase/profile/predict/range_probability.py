@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.profile.predict.memory import Floats
+from prophase.array_types import Floats
 
 _TAIL = 0.05
 #: ends and point closer than this, in logarithms, are one

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Floats
 from prophase.errors import MissingColumnError
 from prophase.trace.schema import known_at_submit
 
@@ -64,7 +65,6 @@ class Columns:
 # method can learn from what is known only afterwards.
 
 
-Floats = NDArray[np.float64]
 #: when a job came, not what it is; these are clocks and never part of a key
 CLOCKS = ("submit_s", "submit_order")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from prophase.array_types import Floats
 from prophase.profile.predict.history import Question
-from prophase.profile.predict.memory import Floats, Recall
+from prophase.profile.predict.memory import Recall
 
 _SHORT = 5
 #: with more jobs it is as quick, and takes less memory, to go level by level

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.array_types import Bools, Floats
 from prophase.profile.predict.leaf_forest import matrix, xgboost
-from prophase.profile.predict.memory import Floats
 from prophase.profile.predict.point_and_range import PointAndRange
 from prophase.stats import wilson_ends
 
@@ -38,7 +38,7 @@ class ShareCalibrator:
         answer: PointAndRange,
         values: Floats,
         stratum: NDArray[np.str_],
-        stale: NDArray[np.bool_],
+        stale: Bools,
         end: Floats,
     ) -> None:
         """Remember answers and what came true, known from ``end`` on."""
@@ -53,7 +53,7 @@ class ShareCalibrator:
         self,
         answer: PointAndRange,
         stratum: NDArray[np.str_],
-        stale: NDArray[np.bool_],
+        stale: Bools,
         as_of: Floats,
     ) -> tuple[Floats, Floats]:
         """Return the bounds of the probabilities; 0 and 1 where nothing is known."""

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import FormatError, storage_error
-from prophase.profile.submission.quantities import number_for
-from prophase.profile.submission.submission import ALIASES
+from prophase.profile.submission.submission import ALIASES, number_for
 from prophase.trace.schema import JOBS, Column
 
 

@@ -12,8 +12,7 @@ from typing import Any
 from prophase import units
 from prophase.errors import InputError
 from prophase.json_types import JsonObject
-from prophase.profile.submission.quantities import number_for
-from prophase.profile.submission.submission import Submission
+from prophase.profile.submission.submission import Submission, number_for
 from prophase.trace.schema import JOBS
 
 FORM = "Kubernetes manifest"

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Response
 
-from prophase.profile.drift.workspace_watch import watch_as_json, watch_folder
+from prophase.profile.drift.watch_folder import watch_as_json, watch_folder
 from prophase.serve.api.tasks import LATER, Wait, begin
 from prophase.serve.dependencies import (
     Caller,

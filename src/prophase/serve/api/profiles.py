@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import ParameterError, not_among
 from prophase.plain import finite
-from prophase.profile.clusters.profile_summary import profiles_as_json
-from prophase.profile.job_forecast.node_type_ranking import (
+from prophase.profile.node_types import (
     jobs_of_profile,
     rank_for_job,
     rank_node_types,
@@ -35,7 +34,7 @@ def profiles(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, 
     The same as `prophase profile show --format json`.
     """
     profiler = held.profiler
-    told = profiles_as_json(profiler, library.profiles(held))
+    told = profiler.to_dict(library.profiles(held))
     return with_provenance(told, data_hash=profiler.data_hash_)
 
 

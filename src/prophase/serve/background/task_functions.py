@@ -92,7 +92,7 @@ def watch_reported(folder: Path, arguments: Mapping[str, Any], progress: Progres
     """Watch reported jobs against their predictions, as ``prophase watch --with``."""
     import pandas as pd
 
-    from prophase.profile.drift.workspace_watch import (
+    from prophase.profile.drift.watch_folder import (
         begin_watching,
         publish,
         watch_as_json,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import svds
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import ModelFileError
 from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words
-from prophase.profile.classify.methods.method import Floats, Ints, Method, class_counts
+from prophase.profile.classify.methods.method import Method, class_counts
 from prophase.profile.classify.one_hot import OneHot
 from prophase.profile.predict.leaf_forest import xgboost
 
@@ -21,9 +22,12 @@ _BLOB = "booster.ubj"
 
 
 class Boosted(Method):
-    """Trees on features that a subclass makes of the words."""
+    """Trees on features that a subclass makes of the words; one-hot words if it does not."""
+
+    encoding: OneHot
 
     def _learn(self, words: Words, codes: Ints, classes: int) -> None:
+        self.encoding = OneHot.fit(words)
         seen = self._learn_features(words, codes, classes)
         self.booster: Any = None
         if classes < 2 or not seen.shape[1]:
@@ -45,29 +49,28 @@ class Boosted(Method):
         found = self.booster.inplace_predict(self._features(words))
         return np.asarray(found, dtype=np.float64).reshape(len(words), len(self.prior))
 
-    @abstractmethod
     def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
         """Learn how words become features, and return those of the training jobs."""
+        return self._features(words)
 
-    @abstractmethod
     def _features(self, words: Words) -> Any:
         """Return the features of jobs, one row each."""
+        return self.encoding.encode(words)
 
-    @abstractmethod
-    def _feature_parts(self) -> Parts:
-        """Return what makes features of words, for a file."""
+    def _arrays(self) -> dict[str, Floats]:
+        """Return what makes features of words beside the encoding, for a file."""
+        return {}
 
-    @abstractmethod
-    def _restore_features(self, parts: Parts) -> None:
-        """Take back what :meth:`_feature_parts` returned."""
+    def _restore_arrays(self, arrays: Mapping[str, Floats]) -> None:
+        """Take back what :meth:`_arrays` returned."""
 
     def _parts(self) -> Parts:
-        own = self._feature_parts()
         blobs = {} if self.booster is None else {_BLOB: bytes(self.booster.save_raw("ubj"))}
-        return Parts(own.meta, own.arrays, blobs)
+        return Parts(self.encoding.to_dict(), self._arrays(), blobs)
 
     def _restore(self, parts: Parts) -> None:
-        self._restore_features(parts)
+        self.encoding = OneHot.from_dict(parts.meta)
+        self._restore_arrays(parts.arrays)
         self.booster = None
         if _BLOB in parts.blobs:
             module = xgboost()
@@ -87,21 +90,6 @@ class OneHotBoosted(Boosted):
 
     name = "xgboost"
     about = "XGBoost, default settings, on one-hot words: the paper's classifier"
-
-    encoding: OneHot
-
-    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
-        self.encoding = OneHot.fit(words)
-        return self.encoding.encode(words)
-
-    def _features(self, words: Words) -> Any:
-        return self.encoding.encode(words)
-
-    def _feature_parts(self) -> Parts:
-        return Parts({"columns": list(self.encoding.columns), "words": self.encoding.to_lists()})
-
-    def _restore_features(self, parts: Parts) -> None:
-        self.encoding = OneHot.from_lists(tuple(parts.meta["columns"]), parts.meta["words"])
 
 
 # XGBoost on a metadata embedding, the paper's future work.
@@ -123,21 +111,18 @@ class Embedding(Boosted):
     )
 
     def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
-        self._encoding = OneHot.fit(words)
-        rows = self._encoding.encode(words)
+        rows = self.encoding.encode(words)
         self._directions = _directions(rows, self.random_state)
         return self._features(words)
 
     def _features(self, words: Words) -> Any:
-        return np.asarray(self._encoding.encode(words) @ self._directions, dtype=np.float32)
+        return np.asarray(self.encoding.encode(words) @ self._directions, dtype=np.float32)
 
-    def _feature_parts(self) -> Parts:
-        meta = {"columns": list(self._encoding.columns), "words": self._encoding.to_lists()}
-        return Parts(meta, {"directions": self._directions})
+    def _arrays(self) -> dict[str, Floats]:
+        return {"directions": self._directions}
 
-    def _restore_features(self, parts: Parts) -> None:
-        self._encoding = OneHot.from_lists(tuple(parts.meta["columns"]), parts.meta["words"])
-        self._directions = parts.arrays["directions"]
+    def _restore_arrays(self, arrays: Mapping[str, Floats]) -> None:
+        self._directions = arrays["directions"]
 
 
 def _directions(rows: Any, random_state: int) -> Floats:
@@ -162,10 +147,9 @@ class TargetEncoded(Boosted):
     about = "XGBoost on the shares of the profiles among jobs with the same word"
 
     def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
-        self._encoding = OneHot.fit(words)
-        rows = self._encoding.encode(words)
+        rows = self.encoding.encode(words)
         self._counts = class_counts(rows, codes, classes)
-        places = self._encoding.codes(words)
+        places = self.encoding.codes(words)
         fold = np.random.default_rng(self.random_state).permutation(len(words)) % _FOLDS
         seen = np.empty((len(words), len(words.columns) * (classes + 1)), dtype=np.float32)
         for number in range(_FOLDS):
@@ -176,7 +160,7 @@ class TargetEncoded(Boosted):
         return seen
 
     def _features(self, words: Words) -> Any:
-        return self._shares(self._encoding.codes(words), self._counts)
+        return self._shares(self.encoding.codes(words), self._counts)
 
     def _shares(self, places: Ints, counts: Floats) -> Any:
         """Return per column the shares of the profiles, and how many jobs they rest on."""
@@ -187,10 +171,8 @@ class TargetEncoded(Boosted):
             columns += [(held + _PULL * self.prior) / (jobs + _PULL), np.log1p(jobs)]
         return np.concatenate(columns, axis=1).astype(np.float32)
 
-    def _feature_parts(self) -> Parts:
-        meta = {"columns": list(self._encoding.columns), "words": self._encoding.to_lists()}
-        return Parts(meta, {"counts": self._counts})
+    def _arrays(self) -> dict[str, Floats]:
+        return {"counts": self._counts}
 
-    def _restore_features(self, parts: Parts) -> None:
-        self._encoding = OneHot.from_lists(tuple(parts.meta["columns"]), parts.meta["words"])
-        self._counts = np.asarray(parts.arrays["counts"], dtype=np.float64)
+    def _restore_arrays(self, arrays: Mapping[str, Floats]) -> None:
+        self._counts = np.asarray(arrays["counts"], dtype=np.float64)

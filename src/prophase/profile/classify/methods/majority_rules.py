@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from prophase.array_types import Floats, Ints
 from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words
-from prophase.profile.classify.methods.method import Floats, Ints, Method
+from prophase.profile.classify.methods.method import Method
 
 
 class Majority(Method):

@@ -6,13 +6,10 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prophase.array_types import Floats, Ints
 from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Method(ABC):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from prophase.array_types import Floats, Ints
 from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words
-from prophase.profile.classify.methods.method import Floats, Ints, Method
+from prophase.profile.classify.methods.method import Method
 from prophase.profile.classify.one_hot import OneHot
 
 #: jobs compared at once; bounds the memory
@@ -54,12 +55,11 @@ class Nearest(Method):
 
     def _parts(self) -> Parts:
         return Parts(
-            {"columns": list(self._encoding.columns), "words": self._encoding.to_lists()},
+            self._encoding.to_dict(),
             {"kinds": self._kinds, "counts": self._counts, "weight": self._weight},
         )
 
     def _restore(self, parts: Parts) -> None:
-        columns, lists = tuple(parts.meta["columns"]), parts.meta["words"]
-        self._encoding = OneHot.from_lists(columns, lists)
+        self._encoding = OneHot.from_dict(parts.meta)
         self._kinds, self._counts = parts.arrays["kinds"], parts.arrays["counts"]
         self._weight = parts.arrays["weight"]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats
 from prophase.errors import ParameterError
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.clustering import Clustering, Generator
 from prophase.profile.clusters.generators.density import Hdbscan
-from prophase.profile.clusters.usage_metrics import Floats
 
 
 @dataclass(frozen=True)
@@ -21,21 +21,15 @@ class Autoencoder:
     """Group jobs by the codes of a network that learns to reproduce its input.
 
     Layers: metrics, ``hidden``, ``codes``, ``hidden``, metrics; tanh between them.
-
-    Parameters
-    ----------
-    codes : int, default=5
-        Numbers that a job is squeezed into.
-    most_rows : int, default=20000
-        Rows that the network learns from; all rows are encoded.
-    inner : Generator
-        What groups the codes.
     """
 
+    #: numbers that a job is squeezed into
     codes: int = 5
     hidden: int = 32
+    #: rows that the network learns from; all rows are encoded
     most_rows: int = 20_000
     random_state: int = 0
+    #: what groups the codes
     inner: Generator = field(default_factory=Hdbscan)
     name: str = "autoencoder"
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import ParameterError
 from prophase.plural import counted
 from prophase.profile.clusters._libraries import library
@@ -21,36 +22,25 @@ from prophase.profile.clusters.clustering import (
 )
 from prophase.profile.clusters.generators.optics_order import visit
 from prophase.profile.clusters.generators.spanning_tree import single_linkage
-from prophase.profile.clusters.quality import Ints
-from prophase.profile.clusters.usage_metrics import Floats
 
 
 @dataclass(frozen=True)
 class Hdbscan:
-    """Groups of any density (Campello et al. 2013), through the ``hdbscan`` library.
+    """Groups of any density (Campello et al. 2013), through the ``hdbscan`` library."""
 
-    Parameters
-    ----------
-    min_cluster_size : int, default=300
-        Fewest jobs of a profile; 300 is the paper's choice for 100,001 rows.
-    min_samples : int, optional
-        Neighbours that make a place dense. The paper leaves it at ``min_cluster_size``; a small
-        number such as 10 leaves fewer outliers, and needs half the time and a third of the
-        memory at 100,001 rows.
-    metric : str, default="euclidean"
-        euclidean or manhattan.
-    exact : bool, default=True
-        Take the true spanning tree. The library's own default, and so the paper's, is an
-        approximation that is hardly faster and can merge or lose profiles: 14 in place of 15
-        on 10,000 synthetic rows, where scikit-learn and fast_hdbscan agree with the exact one.
-    processes : int, default=1
-        For the distances to neighbours; the result is the same.
-    """
-
+    #: fewest jobs of a profile; 300 is the paper's choice for 100,001 rows
     min_cluster_size: int = 300
+    #: neighbours that make a place dense. The paper leaves it at ``min_cluster_size``; a small
+    #: number such as 10 leaves fewer outliers, and needs half the time and a third of the memory
+    #: at 100,001 rows
     min_samples: int | None = None
+    #: euclidean or manhattan
     metric: str = "euclidean"
+    #: take the true spanning tree. The library's own default, and so the paper's, is an
+    #: approximation that is hardly faster and can merge or lose profiles: 14 in place of 15 on
+    #: 10,000 synthetic rows, where scikit-learn and fast_hdbscan agree with the exact one
     exact: bool = True
+    #: for the distances to neighbours; the result is the same
     processes: int = 1
     name: str = "hdbscan"
 
@@ -96,17 +86,12 @@ class Optics:
     Its time grows with the square of the rows. Beyond ``most_rows`` it learns
     from a sample, gives each other row the group of its nearest sampled row within reach, and
     says so in the notes. The least size of a group shrinks with the sample.
-
-    Parameters
-    ----------
-    min_cluster_size : int, default=300
-        Fewest jobs of a profile, and the neighbours that make a place dense, as in the paper.
-    most_rows : int, default=10000
-        Rows it looks at.
     """
 
+    #: fewest jobs of a profile, and the neighbours that make a place dense, as in the paper
     min_cluster_size: int = 300
     metric: str = "euclidean"
+    #: rows it looks at
     most_rows: int = 10_000
     random_state: int = 0
     name: str = "optics"

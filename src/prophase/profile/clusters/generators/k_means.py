@@ -8,26 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats
 from prophase.errors import ParameterError
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.clustering import Clustering, refuse_few_rows
 from prophase.profile.clusters.quality import OUTLIERS
-from prophase.profile.clusters.usage_metrics import Floats
 
 
 @dataclass(frozen=True)
 class KMeans:
-    """Groups around means, through scikit-learn.
+    """Groups around means, through scikit-learn."""
 
-    Parameters
-    ----------
-    clusters : int, default=26
-        Number of profiles; k-means cannot find it out.
-    reject_frac : float, default=0
-        Share of jobs farthest from their mean that become outliers.
-    """
-
+    #: number of profiles; k-means cannot find it out
     clusters: int = 26
+    #: share of jobs farthest from their mean that become outliers
     reject_frac: float = 0.0
     random_state: int = 0
     name: str = "kmeans"

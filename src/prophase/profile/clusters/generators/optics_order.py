@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from prophase.array_types import Floats, Ints
 from prophase.profile.clusters.assigner import NORMS
-from prophase.profile.clusters.quality import Ints
-from prophase.profile.clusters.usage_metrics import Floats
 
 #: visited rows are swept out when they are this share of the rows kept at hand
 _SWEEP = 0.1

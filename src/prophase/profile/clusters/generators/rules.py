@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from prophase.array_types import Bools, Floats
 from prophase.errors import (
     FormatError,
     MissingColumnError,
@@ -23,7 +23,6 @@ from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.quality import OUTLIERS
-from prophase.profile.clusters.usage_metrics import Floats
 
 #: what a rule may ask of a column
 TESTS = ("is", "at_least", "below")
@@ -137,7 +136,7 @@ def read_rules(path: Path) -> list[Rule]:
         raise FormatError(f"{path}: {cause}") from cause
 
 
-def _meets(rule: Rule, jobs: pd.DataFrame) -> NDArray[np.bool_]:
+def _meets(rule: Rule, jobs: pd.DataFrame) -> Bools:
     meets = np.ones(len(jobs), dtype=bool)
     for column, tests in rule.when.items():
         if column not in jobs:

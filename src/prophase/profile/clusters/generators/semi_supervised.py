@@ -9,30 +9,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.plural import counted
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.quality import OUTLIERS
-from prophase.profile.clusters.usage_metrics import Floats
 
 
 @dataclass(frozen=True)
 class SemiSupervised:
-    """Spread the labels of some jobs over the neighbour graph (Zhou et al. 2004).
+    """Spread the labels of some jobs over the neighbour graph (Zhou et al. 2004)."""
 
-    Parameters
-    ----------
-    column : str
-        Column of the job table with the labels; missing where nobody has labelled.
-    neighbours : int, default=10
-        Jobs that each job is linked with.
-    reject_below : float, default=0.5
-        A job whose best label has a smaller share than this becomes an outlier.
-    """
-
+    #: column of the job table with the labels; missing where nobody has labelled
     column: str
+    #: jobs that each job is linked with
     neighbours: int = 10
+    #: a job whose best label has a smaller share than this becomes an outlier
     reject_below: float = 0.5
     name: str = "semi-supervised"
     metric: str = "euclidean"

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from prophase.array_types import Floats
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.assigner import NORMS
-from prophase.profile.clusters.usage_metrics import Floats
 
 #: rows of a leaf of the library's tree; it is little sensitive to it
 _LEAF = 13

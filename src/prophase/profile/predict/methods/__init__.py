@@ -9,12 +9,12 @@ from prophase.profile.predict.predictor import Predictor
 
 #: name -> module and class
 _HOMES = {
-    "global-median": ("baselines", "GlobalMedian"),
-    "user-median": ("baselines", "UserMedian"),
-    "time-limit": ("baselines", "TimeLimit"),
-    "backoff-median": ("baselines", "BackoffMedian"),
-    "recent-median": ("key_medians", "RecentMedian"),
-    "shrinkage": ("key_medians", "Shrinkage"),
+    "global-median": ("medians", "GlobalMedian"),
+    "user-median": ("medians", "UserMedian"),
+    "time-limit": ("medians", "TimeLimit"),
+    "backoff-median": ("medians", "BackoffMedian"),
+    "recent-median": ("medians", "RecentMedian"),
+    "shrinkage": ("medians", "Shrinkage"),
     "boosting": ("quantile_trees", "Boosting"),
     "forest": ("quantile_trees", "Forest"),
     "mixture": ("mixture", "Mixture"),

@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from prophase.array_types import Floats, Ints
 from prophase.profile.predict.history import Question
 from prophase.profile.predict.leaf_forest import (
     FEWEST,
@@ -25,7 +26,7 @@ from prophase.profile.predict.leaf_forest import (
     matrix,
     rows_for_forests,
 )
-from prophase.profile.predict.memory import RECENT, SAMPLED, Floats, Ints, Recall
+from prophase.profile.predict.memory import RECENT, SAMPLED, Recall
 from prophase.profile.predict.point_and_range import PointAndRange
 from prophase.profile.predict.pooled_distribution import (
     FACTOR_TWO,

@@ -15,11 +15,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import MissingColumnError
 from prophase.profile.classify.metadata_words import Words, choose_columns, words_of
 from prophase.profile.classify.methods.boosted_trees import OneHotBoosted
 from prophase.profile.predict.history import Question
-from prophase.profile.predict.memory import Floats, Ints, Recall
+from prophase.profile.predict.memory import Recall
 from prophase.profile.predict.methods.usage_groups import (
     ProfileValues,
     UsageGroups,

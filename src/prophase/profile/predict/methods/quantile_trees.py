@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from prophase.array_types import Floats
 from prophase.profile.predict.history import Question
 from prophase.profile.predict.leaf_forest import FEWEST, YES_NO_FEWEST, LeafForest, matrix, xgboost
-from prophase.profile.predict.memory import Floats, Recall
+from prophase.profile.predict.memory import Recall
 from prophase.profile.predict.point_and_range import PointAndRange
 from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.training_features import features, lessons

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import InputError
 from prophase.plural import counted
 from prophase.profile.clusters.assigner import Assigner, learn_assigner
 from prophase.profile.clusters.generators.density import Hdbscan
 from prophase.profile.clusters.transforms import Transform, fit_transform
 from prophase.profile.clusters.usage_metrics import LEAKING, USAGE_METRICS
-from prophase.profile.predict.memory import Floats, Ints
 from prophase.profile.predict.submit_columns import numbers
 from prophase.trace.schema import known_at_submit
 

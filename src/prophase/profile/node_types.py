@@ -1,4 +1,4 @@
-"""Which type of node suits a job? Types ranked by how long alike jobs ran on them.
+"""Which type of node suits a job or a profile? How long alike jobs ran on each type.
 
 Jobs choose their nodes and are not assigned at random, so a rank is an association.
 """
@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from prophase.array_types import Floats, Ints
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
-from prophase.profile.clusters.node_affinity import ENOUGH, NODE_TYPES
 from prophase.profile.clusters.profiler import WorkloadProfiler
+from prophase.profile.clusters.quality import OUTLIERS
 from prophase.profile.predict.history import History
 from prophase.profile.predict.submit_columns import numbers
 
-Floats = NDArray[np.float64]
+#: columns that may hold the type of node a job ran on, the surest first
+NODE_TYPES = ("after_gpu_type", "after_node_type", "gpu_type", "attr_node_type", "queue")
+#: fewer jobs on a type than this prove nothing
+ENOUGH = 30
 METRICS = ("cpu_mean_cores", "memory_peak_gib", "gpu_util_mean_pct")
 #: alike jobs that make it worth to compare types
 _LEAST_ALIKE = 2 * ENOUGH
@@ -189,3 +192,54 @@ def _give_ranks(rows: list[JsonObject]) -> None:
         quicker = sum(other["duration_high_s"] < row["duration_low_s"] for other in rows)
         row["rank"] = 1 + quicker
     rows.sort(key=lambda row: (row["rank"], row["duration_s"]))
+
+
+def node_type_affinity(
+    jobs: pd.DataFrame,
+    labels: Ints,
+    *,
+    column: str | None = None,
+    metrics: Sequence[str] = METRICS,
+    enough: int = ENOUGH,
+) -> pd.DataFrame:
+    """Return one row per profile and node type, the fastest type of a profile first.
+
+    ``relative_duration`` is the median duration on that type over the median of the profile:
+    below 1 the type is faster than usual. Jobs choose their nodes and are not assigned at
+    random, so this shows association; ``enough`` says whether there are jobs enough to look.
+
+    Parameters
+    ----------
+    column : str, optional
+        Column with the node type; the first of ``NODE_TYPES`` that has values if not given.
+    enough : int, default=30
+        Jobs from which on a row counts.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame(
+    ...     {"after_gpu_type": ["T4", "V100"] * 2, "duration_s": [90.0, 30, 90, 30]}
+    ... )
+    >>> table = node_type_affinity(jobs, np.zeros(4, dtype=np.int64), enough=2)
+    >>> table[["node_type", "relative_duration"]].values.tolist()
+    [['V100', 0.5], ['T4', 1.5]]
+    """
+    named = node_type_column(jobs, column)
+    held = pd.DataFrame({"profile": labels, "node_type": jobs[named].to_numpy()})
+    used = [name for name in metrics if name in jobs and jobs[name].notna().any()]
+    for name in (*used, "duration_s"):
+        held[name] = jobs[name].to_numpy(np.float64) if name in jobs else np.nan
+    held = held[held["node_type"].notna() & (held["profile"] != OUTLIERS)]
+    if held.empty:
+        return pd.DataFrame(columns=["profile", "node_type", "jobs", "share"])
+    groups = held.groupby(["profile", "node_type"], observed=True)
+    table = groups.agg(
+        jobs=("duration_s", "size"),
+        duration_median_s=("duration_s", "median"),
+        **{f"{name}_median": (name, "median") for name in used},
+    ).reset_index()
+    table.insert(3, "share", table["jobs"] / table.groupby("profile")["jobs"].transform("sum"))
+    usual = held.groupby("profile")["duration_s"].median()
+    table.insert(5, "relative_duration", table["duration_median_s"] / table["profile"].map(usual))
+    table["enough"] = table["jobs"] >= enough
+    return table.sort_values(["profile", "relative_duration", "node_type"], ignore_index=True)
