@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from prophase.json_types import JsonObject
 
 VERDICTS = ("reproduced", "contradicted", "needs data", "in kind", "differs in kind", "ours")
 _OPENB_MEASURES = {
@@ -35,6 +37,33 @@ class PublishedClaim:
     reason: str = ""
     #: what ours was taken from, if sources use several data
     data: str = ""
+
+    @classmethod
+    def waiting(
+        cls, item: str, claim: str, published: str, command: str, *, ours: str = "", data: str = ""
+    ) -> PublishedClaim:
+        """Return what the data at hand cannot decide."""
+        return cls(item, claim, published, ours, "needs data", f"get it with: {command}", data)
+
+
+def claim_row(
+    item: str, claim: str, published: str, ours: str, verdict: str, reason: str = ""
+) -> JsonObject:
+    """Return the row that a comparison prints and saves."""
+    row = asdict(PublishedClaim(item, claim, published, ours, verdict, reason))
+    del row["data"]
+    return row
+
+
+def verdict_on(holds: bool, *, real: bool = True) -> str:
+    """Return the verdict on a claim that the data can decide.
+
+    What other rows show, or synthetic ones, does not decide on a number printed for the source's
+    own, which are ``real``.
+    """
+    if real:
+        return "reproduced" if holds else "contradicted"
+    return "in kind" if holds else "differs in kind"
 
 
 def claims_of(name: str, rows: Sequence[Mapping[str, object]]) -> list[PublishedClaim]:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.json_types import JsonObject
+from prophase.papers.claims import claim_row, verdict_on
 from prophase.papers.findings.finding import PublishedFigure
 from prophase.papers.findings.finding_catalogue import published_findings
 from prophase.papers.findings.waiting_times import high_end
@@ -130,14 +131,14 @@ def _numbers(
                 reason = reason or "grows with the cluster: only the whole trace can show it"
             elif verdict == "differs in kind" and not real:
                 reason = _MADE_OTHERWISE.get(finding.key, "")
-            yield {
-                "item": finding.title,
-                "claim": figure.what,
-                "published": figure.published_words,
-                "ours": "" if figure.here is None or nothing else figure.here_words,
-                "verdict": verdict,
-                "reason": reason,
-            }
+            yield claim_row(
+                finding.title,
+                figure.what,
+                figure.published_words,
+                "" if figure.here is None or nothing else figure.here_words,
+                verdict,
+                reason,
+            )
 
 
 def _verdict(figure: PublishedFigure, *, whole: bool) -> str:
@@ -154,9 +155,7 @@ def _verdict(figure: PublishedFigure, *, whole: bool) -> str:
         near &= low / _SMALL <= figure.here <= high * _SMALL
     else:
         near = low / _KIND <= figure.here <= high * _KIND
-    if whole:
-        return "reproduced" if near else "contradicted"
-    return "in kind" if near else "differs in kind"
+    return verdict_on(near, real=whole)
 
 
 def _on_philly(folder: Path | None) -> Rows:
@@ -237,14 +236,14 @@ def _saved(
 ) -> dict[str, object]:
     low, high = published
     near = low - _POINTS <= ours <= high + _POINTS
-    return {
-        "item": item,
-        "claim": claim,
-        "published": f"{low:.0f} % to {high:.0f} %" if high > low else f"{low:.0f} %",
-        "ours": f"{ours:.0f} %",
-        "verdict": "in kind" if near else "differs in kind",
-        "reason": data,
-    }
+    return claim_row(
+        item,
+        claim,
+        f"{low:.0f} % to {high:.0f} %" if high > low else f"{low:.0f} %",
+        f"{ours:.0f} %",
+        verdict_on(near, real=False),
+        data,
+    )
 
 
 def objectives() -> Rows:

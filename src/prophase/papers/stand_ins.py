@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import ProphaseError
+from prophase.papers.claims import claim_row, verdict_on
 from prophase.papers.findings.finding import PublishedFigure
 from prophase.papers.findings.finding_catalogue import published_findings
 from prophase.papers.openb.protocol import POLICIES, simulate_openb
@@ -160,25 +161,24 @@ def openb_stand_in(random_state: int = 0) -> Rows:
         filled[place] = float(found.allocation_pct[100])
         printed = PUBLISHED_MEANS["allocation_pct", 100][number]
         rows.append(
-            {
-                "item": f"default list, {place}",
-                "claim": "GPUs allocated when 100 % have been asked for, %",
-                "published": f"{printed:.2f}",
-                "ours": f"{filled[place]:.2f}",
-                "verdict": "needs data",
-                "reason": "ours is of other pods and another cluster",
-            }
+            claim_row(
+                f"default list, {place}",
+                "GPUs allocated when 100 % have been asked for, %",
+                f"{printed:.2f}",
+                f"{filled[place]:.2f}",
+                "needs data",
+                "ours is of other pods and another cluster",
+            )
         )
     best = max(filled, key=filled.__getitem__)
     rows.append(
-        {
-            "item": "ranking",
-            "claim": "the policy that fills the most GPUs",
-            "published": "fgd",
-            "ours": best,
-            "verdict": "in kind" if best == "fgd" else "differs in kind",
-            "reason": "",
-        }
+        claim_row(
+            "ranking",
+            "the policy that fills the most GPUs",
+            "fgd",
+            best,
+            verdict_on(best == "fgd", real=False),
+        )
     )
     return rows
 
@@ -186,15 +186,15 @@ def openb_stand_in(random_state: int = 0) -> Rows:
 def readme_rows(data: Path | None) -> Rows:
     """Return the README's numbers, and whether orders rank the same on recorded jobs of Philly."""
     rows: Rows = [
-        {
-            "item": f"README, {order}",
-            "claim": "mean completion time and wait, s",
-            "published": f"{completion:,.0f}, {wait:,.0f}",
-            "ours": "",
-            "verdict": "needs data",
-            "reason": "published for 20,000 jobs of a list of 100,000: prophase simulate "
+        claim_row(
+            f"README, {order}",
+            "mean completion time and wait, s",
+            f"{completion:,.0f}, {wait:,.0f}",
+            "",
+            "needs data",
+            "published for 20,000 jobs of a list of 100,000: prophase simulate "
             f"LIST.csv --source pai-sim --preset pai --pai-arrival-rate 1000 --order {order}",
-        }
+        )
         for order, (completion, wait) in PAI_README.items()
     ]
     runs = philly_runs(data)
@@ -204,14 +204,14 @@ def readme_rows(data: Path | None) -> Rows:
     ours = sorted(runs, key=lambda order: runs[order].mean_jct_s)
     times = ", ".join(f"{runs[order].mean_jct_s:,.0f}" for order in ours)
     rows.append(
-        {
-            "item": "README, ranking",
-            "claim": "orders by mean completion time, the shortest first",
-            "published": ", ".join(theirs),
-            "ours": ", ".join(ours),
-            "verdict": "in kind" if theirs == ours else "differs in kind",
-            "reason": f"20,000 jobs of Microsoft's Philly on 600 GPUs: {times} s",
-        }
+        claim_row(
+            "README, ranking",
+            "orders by mean completion time, the shortest first",
+            ", ".join(theirs),
+            ", ".join(ours),
+            verdict_on(theirs == ours, real=False),
+            f"20,000 jobs of Microsoft's Philly on 600 GPUs: {times} s",
+        )
     )
     return rows
 
@@ -229,14 +229,14 @@ def pai_sim_stand_in(random_state: int = 0) -> Rows:
     theirs = 100 * (1 - PAI_README["shortest"][0] / PAI_README["fifo"][0])
     ours = 100 * (1 - shortest.mean_jct_s / fifo.mean_jct_s)
     rows.append(
-        {
-            "item": "README, in kind",
-            "claim": "mean completion time that shortest-first saves, %",
-            "published": f"{theirs:.0f}",
-            "ours": f"{ours:.0f}",
-            "verdict": "in kind" if ours > 0 else "differs in kind",
-            "reason": f"{len(jobs):,} synthetic jobs on {gpus:,} GPUs",
-        }
+        claim_row(
+            "README, in kind",
+            "mean completion time that shortest-first saves, %",
+            f"{theirs:.0f}",
+            f"{ours:.0f}",
+            verdict_on(ours > 0, real=False),
+            f"{len(jobs):,} synthetic jobs on {gpus:,} GPUs",
+        )
     )
     return rows
 
@@ -251,15 +251,14 @@ def also(name: str, data: Path | None) -> Rows:
         return []
     lists = sorted(path.stem.removeprefix(_LIST) for path in data.glob(f"{_LIST}*.csv"))
     return [
-        {
-            "item": f"other lists, {one}",
-            "claim": "the same curves for another mix of pods",
-            "published": "curves of ATC 2023",
-            "ours": "",
-            "verdict": "needs data",
-            "reason": "its expected results are not at hand; ours: prophase reproduce openb "
-            f"--lists {one}",
-        }
+        claim_row(
+            f"other lists, {one}",
+            "the same curves for another mix of pods",
+            "curves of ATC 2023",
+            "",
+            "needs data",
+            f"its expected results are not at hand; ours: prophase reproduce openb --lists {one}",
+        )
         for one in lists
         if one != "default"
     ]

@@ -6,23 +6,23 @@ from pathlib import Path
 import pytest
 
 from prophase.errors import InputError, MissingFileError
+from prophase.papers.claims import PublishedClaim
 from prophase.papers.polaris.paper_data import find_inputs
-from prophase.papers.polaris.published_claims import PaperClaim
 from prophase.papers.polaris.reproduction import reproduce
 
 
-def by_item(items: list[PaperClaim]) -> dict[str, PaperClaim]:
+def by_item(items: list[PublishedClaim]) -> dict[str, PublishedClaim]:
     return {one.item: one for one in items}
 
 
 @pytest.fixture(scope="module")
-def on_real_data(shared_data: Path) -> dict[str, PaperClaim]:
+def on_real_data(shared_data: Path) -> dict[str, PublishedClaim]:
     return by_item(reproduce(shared_data))
 
 
 @pytest.mark.data
 def test_table_iv_comes_out_but_for_four_numbers_of_optics(
-    on_real_data: dict[str, PaperClaim],
+    on_real_data: dict[str, PublishedClaim],
 ) -> None:
     assert on_real_data["Table IV, HDBSCAN"].verdict == "reproduced"
     optics = on_real_data["Table IV, OPTICS"]
@@ -32,14 +32,16 @@ def test_table_iv_comes_out_but_for_four_numbers_of_optics(
 
 
 @pytest.mark.data
-def test_the_headline_is_a_ratio_read_as_percent(on_real_data: dict[str, PaperClaim]) -> None:
+def test_the_headline_is_a_ratio_read_as_percent(on_real_data: dict[str, PublishedClaim]) -> None:
     headline = on_real_data["Fig. 5a, 5 %"]
     assert (headline.verdict, headline.ours) == ("contradicted", "1.2 %")
     assert "80.4 % of jobs are within 500 %" in headline.reason
 
 
 @pytest.mark.data
-def test_the_choice_among_cells_contains_its_answer(on_real_data: dict[str, PaperClaim]) -> None:
+def test_the_choice_among_cells_contains_its_answer(
+    on_real_data: dict[str, PublishedClaim],
+) -> None:
     choice = on_real_data["Section III-B, choice"]
     assert choice.verdict == "reproduced"
     assert "26 clusters, 24,603 outliers" in choice.ours
@@ -48,7 +50,7 @@ def test_the_choice_among_cells_contains_its_answer(on_real_data: dict[str, Pape
 
 @pytest.mark.data
 def test_accuracy_falls_when_rows_of_a_job_stay_together(
-    on_real_data: dict[str, PaperClaim],
+    on_real_data: dict[str, PublishedClaim],
 ) -> None:
     found = on_real_data["Section III-C, accuracy"]
     assert found.data.startswith("999 rows")
@@ -58,7 +60,9 @@ def test_accuracy_falls_when_rows_of_a_job_stay_together(
 
 
 @pytest.mark.data
-def test_other_rows_of_the_trace_speak_in_kind_only(on_real_data: dict[str, PaperClaim]) -> None:
+def test_other_rows_of_the_trace_speak_in_kind_only(
+    on_real_data: dict[str, PublishedClaim],
+) -> None:
     for name in ("Hopkins", "Table II", "Section III-C, explanation"):
         assert on_real_data[name].verdict == "in kind", name
     assert on_real_data["Section III-D"].verdict == "differs in kind"

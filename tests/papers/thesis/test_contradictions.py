@@ -7,7 +7,7 @@ from prophase.papers.thesis.contradictions import contradictions, implied_u_rate
 
 
 def test_tables_that_disagree_in_the_source_are_named_with_both_numbers():
-    found = {(one.where, one.first, one.second) for one in contradictions()}
+    found = {(one["item"], *one["published"].split("; ")) for one in contradictions()}
     assert ("Tables 7 and 10", "28.4 (7)", "18.6 (10)") in found
     assert ("Tables 7 and 9", "13.6 (7)", "13.0 (9)") in found
     assert ("Tables 7 and 9", "5.5 (7)", "5.2 (9)") in found
@@ -16,7 +16,7 @@ def test_tables_that_disagree_in_the_source_are_named_with_both_numbers():
 
 
 def test_tables_that_agree_are_not_named():
-    named = " ".join(one.what for one in contradictions())
+    named = " ".join(one["claim"] for one in contradictions())
     assert "svm, heavy task 2" not in named
     assert "30; 350" not in named
 

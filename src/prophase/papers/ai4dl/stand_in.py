@@ -11,6 +11,7 @@ from prophase.autoscale.fleet import fleet_of
 from prophase.autoscale.policy_comparison import compare, divided
 from prophase.errors import ProphaseError
 from prophase.json_types import JsonObject
+from prophase.papers.claims import claim_row, verdict_on
 from prophase.papers.stand_ins import beside
 from prophase.phase.detector import PhaseDetector
 from prophase.phase.labelling_scores import adjusted_rand_index
@@ -42,14 +43,9 @@ def ai4dl_stand_in(random_state: int = 0) -> Rows:
     """Return how well phases of synthetic containers are found again, and the headline there."""
     trace = make_containers(20, samples=300, random_state=random_state)
     waiting = [
-        {
-            "item": f"walk-through {number}",
-            "claim": words,
-            "published": "phases of three samples",
-            "ours": "",
-            "verdict": "needs data",
-            "reason": _FETCH,
-        }
+        claim_row(
+            f"walk-through {number}", words, "phases of three samples", "", "needs data", _FETCH
+        )
         for number, words in ((1, "phases by the trained model"), (2, "one phase split in four"))
     ]
     usage = trace.tables["usage"]
@@ -104,20 +100,26 @@ def headline(usage: pd.DataFrame, metric: str, origin: str, random_state: int = 
     close = near <= _CLOSE * oracle.allocation_over_usage
     per_phase = "a level per phase, as the README describes; VPA's rule meets "
     per_phase += f"{reactive.satisfied_pct:.1f} %; {origin}"
+    resource = _RESOURCES.get(metric, metric)
     rows: Rows = [
-        _row("README, headline", what, f"{_SAVED_PCT:.0f} % at over 95 % met", ours,
-             "in kind" if share >= _SAVED_PCT else "differs in kind", per_phase),
-        _row("README, a-priori knowledge", f"{_RESOURCES.get(metric, metric)} allocated over used: "
-             "phases, and knowing it beforehand", "close",
-             f"{near:.2f} and {oracle.allocation_over_usage:.2f}",
-             "in kind" if close else "differs in kind",
-             f"phases relative to recent use; {origin}"),
+        claim_row(
+            "README, headline", what, f"{_SAVED_PCT:.0f} % at over 95 % met", ours,
+            verdict_on(share >= _SAVED_PCT, real=False), per_phase,
+        ),
+        claim_row(
+            "README, a-priori knowledge",
+            f"{resource} allocated over used: phases, and knowing it beforehand", "close",
+            f"{near:.2f} and {oracle.allocation_over_usage:.2f}", verdict_on(close, real=False),
+            f"phases relative to recent use; {origin}",
+        ),
     ]  # fmt: skip
     for policy, words in (
         ("phase-relative", "phases relative to recent use"),
         ("recent-max", "the recent maximum with a margin, without any phase"),
     ):
-        rows.append(_row(f"README, headline: {policy}", what, "-", saved(policy)[1], "ours", words))
+        rows.append(
+            claim_row(f"README, headline: {policy}", what, "-", saved(policy)[1], "ours", words)
+        )
     return rows
 
 
@@ -132,9 +134,9 @@ def prototype_row(usage: pd.DataFrame, origin: str, random_state: int = 0) -> Js
     few = next(
         (n for n in range(1, len(runs) + 1) if found.covered(n) > _MAJORITY), len(runs)
     )  # fmt: skip
-    return _row(
+    return claim_row(
         "README, prototypes", "executions that stand for the majority of all", "a reduced set",
-        found.sentence(_MAJORITY), "in kind" if few <= _REDUCED * len(runs) else "differs in kind",
+        found.sentence(_MAJORITY), verdict_on(few <= _REDUCED * len(runs), real=False),
         f"hidden Markov model with {_FEW_PHASES} phases; {origin}",
     )  # fmt: skip
 
@@ -165,13 +167,6 @@ def _some(usage: pd.DataFrame, metric: str) -> pd.DataFrame:
     return part[part.groupby("series_id").cumcount() < _MOST_SAMPLES].reset_index(drop=True)
 
 
-def _row(item: str, claim: str, published: str, ours: str, verdict: str, reason: str) -> JsonObject:
-    return {
-        "item": item, "claim": claim, "published": published, "ours": ours, "verdict": verdict,
-        "reason": reason,
-    }  # fmt: skip
-
-
 def _found_again(trace: Trace, random_state: int) -> JsonObject:
     """Compare the phases of AI4DL's network and of our default with the true ones."""
     usage, truth = trace.tables["usage"], trace.truth["truth_phases"]
@@ -187,11 +182,11 @@ def _found_again(trace: Trace, random_state: int) -> JsonObject:
                 for _, one in both.groupby("series_id")
             ]
         )
-    return {
-        "item": "phases found again",
-        "claim": "adjusted Rand index per container: CRBM, hidden Markov model",
-        "published": "-",
-        "ours": f"{scores['crbm']:.2f}, {scores['hmm']:.2f}",
-        "verdict": "ours",
-        "reason": "synthetic containers, each phase known",
-    }
+    return claim_row(
+        "phases found again",
+        "adjusted Rand index per container: CRBM, hidden Markov model",
+        "-",
+        f"{scores['crbm']:.2f}, {scores['hmm']:.2f}",
+        "ours",
+        "synthetic containers, each phase known",
+    )

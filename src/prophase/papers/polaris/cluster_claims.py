@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from prophase.papers.claims import PublishedClaim, verdict_on
 from prophase.papers.grid.selection import best_cell
 from prophase.papers.grid.statistics import as_grid, compare_with_table_iv
 from prophase.papers.polaris.paper_data import Inputs
@@ -16,8 +17,6 @@ from prophase.papers.polaris.published_claims import (
     CHOSEN_SILHOUETTE,
     FETCH_ROWS,
     SAMPLED,
-    PaperClaim,
-    judged,
 )
 from prophase.profile.clusters.figure_tables import box_statistics
 from prophase.profile.clusters.generators.density import Hdbscan
@@ -31,7 +30,7 @@ _CELLS = "2 algorithms x 4 transforms x 2 distances x 7 sizes"
 _OTHER_IDEAL = 60
 
 
-def grid_items(inputs: Inputs) -> Iterator[PaperClaim]:
+def grid_items(inputs: Inputs) -> Iterator[PublishedClaim]:
     """Tables III and IV, and the choice among the cells."""
     if inputs.grid is None:
         command = f"{FETCH_ROWS}; or make a grid of your own: prophase profile grid"
@@ -41,12 +40,12 @@ def grid_items(inputs: Inputs) -> Iterator[PaperClaim]:
             ("Table IV, OPTICS", "20 statistics of the cells", "20 numbers"),
             ("Section III-B, choice", "the best score picks this cell", _name(CHOSEN)),
         ):
-            yield PaperClaim.waiting(item, claim, published, command)
+            yield PublishedClaim.waiting(item, claim, published, command)
         return
     cells = as_grid(inputs.grid)
-    yield PaperClaim(
+    yield PublishedClaim(
         "Table III", _CELLS, "112 clusterings",
-        f"{len(cells)} cells", judged(len(cells) == 112),
+        f"{len(cells)} cells", verdict_on(len(cells) == 112),
         "the text speaks of a least size of 500, which no cell has; the chosen one has 300",
         _GRID,
     )  # fmt: skip
@@ -57,25 +56,25 @@ def grid_items(inputs: Inputs) -> Iterator[PaperClaim]:
             f"{row.statistic} {row.measure} {row.ours:g} (printed {row.published:g})"
             for row in part[~part["agrees"]].round(2).itertuples()
         )
-        yield PaperClaim(
+        yield PublishedClaim(
             f"Table IV, {str(algorithm).upper()}", "20 statistics of the cells", "20 numbers",
-            f"{agreeing} of {len(part)} agree", judged(agreeing == len(part)),
+            f"{agreeing} of {len(part)} agree", verdict_on(agreeing == len(part)),
             f"from the authors' own cells: {named}" if named else "", _GRID,
         )  # fmt: skip
     yield from _choice(inputs)
 
 
-def _choice(inputs: Inputs) -> Iterator[PaperClaim]:
+def _choice(inputs: Inputs) -> Iterator[PublishedClaim]:
     assert inputs.grid is not None
     best = best_cell(inputs.grid)
     same = all(best[name] == value for name, value in CHOSEN.items())
     other = best_cell(inputs.grid, ideal_clusters=_OTHER_IDEAL)
     own = inputs.grid[as_grid(inputs.grid)["algorithm"] == CHOSEN["algorithm"]]
     apart = best_cell(own, "separation")
-    yield PaperClaim(
+    yield PublishedClaim(
         "Section III-B, choice", "the best score picks this cell", _name(CHOSEN),
         f"{_name(best)}: {best['n_clusters']:.0f} clusters, {best['n_outliers']:,.0f} outliers",
-        judged(same),
+        verdict_on(same),
         f"but the score rewards closeness to {CHOSEN_CLUSTERS} clusters, which is the answer; with "
         f"{_OTHER_IDEAL} as the ideal it picks {_name(other)} ({other['n_clusters']:.0f}), and "
         f"silhouette + 1/Davies-Bouldin picks {_name(apart)} ({apart['n_clusters']:.0f})",
@@ -83,7 +82,7 @@ def _choice(inputs: Inputs) -> Iterator[PaperClaim]:
     )  # fmt: skip
 
 
-def profile_items(inputs: Inputs, profiler: WorkloadProfiler) -> Iterator[PaperClaim]:
+def profile_items(inputs: Inputs, profiler: WorkloadProfiler) -> Iterator[PublishedClaim]:
     """The chosen clustering made again, and Fig. 4."""
     found = profiler.statistics_
     claim = "the chosen clustering"
@@ -96,10 +95,11 @@ def profile_items(inputs: Inputs, profiler: WorkloadProfiler) -> Iterator[PaperC
     )
     if inputs.whole:
         same = found["n_clusters"] == CHOSEN_CLUSTERS and found["n_outliers"] == CHOSEN_OUTLIERS
-        yield PaperClaim("Section III-B, profiles", claim, published, ours, judged(same), "",
-                   inputs.origin)  # fmt: skip
+        yield PublishedClaim(
+            "Section III-B, profiles", claim, published, ours, verdict_on(same), "", inputs.origin
+        )
     else:
-        yield PaperClaim.waiting(
+        yield PublishedClaim.waiting(
             "Section III-B, profiles", claim, published, FETCH_ROWS, ours=ours, data=inputs.origin
         )
     yield _figure_4(inputs, profiler)
@@ -111,7 +111,7 @@ def paper_profiler(inputs: Inputs) -> WorkloadProfiler:
     return WorkloadProfiler(Hdbscan(least), transform="power", leaking=True).fit(inputs.rows)
 
 
-def _figure_4(inputs: Inputs, profiler: WorkloadProfiler) -> PaperClaim:
+def _figure_4(inputs: Inputs, profiler: WorkloadProfiler) -> PublishedClaim:
     claim = "profiles vary less than the outliers, but for maximum memory"
     wider = []
     tables = [
@@ -127,13 +127,13 @@ def _figure_4(inputs: Inputs, profiler: WorkloadProfiler) -> PaperClaim:
     published = "1 exception named"
     enough = bool(known) and bool(np.any(profiler.labels_ != OUTLIERS))
     if not enough:
-        return PaperClaim.waiting(
+        return PublishedClaim.waiting(
             "Fig. 4", claim, published, FETCH_ROWS, ours=ours, data=inputs.origin
         )
     reason = f"a profile is wider than the outliers in {', '.join(wider)}" if wider else ""
-    return PaperClaim(
+    return PublishedClaim(
         "Fig. 4", claim, published, ours,
-        judged(set(wider) <= {"memory_peak_gib"}, real=inputs.whole), reason, inputs.origin,
+        verdict_on(set(wider) <= {"memory_peak_gib"}, real=inputs.whole), reason, inputs.origin,
     )  # fmt: skip
 
 

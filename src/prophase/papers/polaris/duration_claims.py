@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from prophase.papers.claims import PublishedClaim, verdict_on
 from prophase.papers.polaris.paper_data import Inputs
-from prophase.papers.polaris.published_claims import PaperClaim, judged
 from prophase.profile.predict.evaluation import evaluate
 from prophase.trace.split import split_by_job
 
@@ -21,7 +21,7 @@ _NOTEBOOK = (
 )
 
 
-def printed_error_items(inputs: Inputs) -> Iterator[PaperClaim]:
+def printed_error_items(inputs: Inputs) -> Iterator[PublishedClaim]:
     """Fig. 5 read from the errors that the authors' notebook prints, as percent and as ratio."""
     readings = (
         ("Fig. 5a, 5 %", "80 % of jobs have an error below 5 %", 5.0, 80.0),
@@ -29,29 +29,29 @@ def printed_error_items(inputs: Inputs) -> Iterator[PaperClaim]:
     )
     if inputs.errors is None:
         for item, claim, _, share in readings:
-            yield PaperClaim.waiting(item, claim, f"{share:.0f} %", _NOTEBOOK)
-        yield PaperClaim.waiting("Fig. 5b", _OUTLIERS, "a few jobs", _NOTEBOOK)
+            yield PublishedClaim.waiting(item, claim, f"{share:.0f} %", _NOTEBOOK)
+        yield PublishedClaim.waiting("Fig. 5b", _OUTLIERS, "a few jobs", _NOTEBOOK)
         return
     ratio = inputs.errors.dropna().to_numpy(float)
     for item, claim, mark, share in readings:
         inside = 100 * float((ratio <= mark / 100).mean())
         misread = 100 * float((ratio <= mark).mean())
-        yield PaperClaim(
-            item, claim, f"{share:.0f} %", f"{inside:.1f} %", judged(inside >= share - 1),
+        yield PublishedClaim(
+            item, claim, f"{share:.0f} %", f"{inside:.1f} %", verdict_on(inside >= share - 1),
             f"the errors are ratios that were read as percent: {misread:.1f} % of jobs are within "
             f"{100 * mark:.0f} %; the median error is {100 * np.median(ratio):.0f} %",
             _PRINTED,
         )  # fmt: skip
     above = 100 * float((ratio > 1.0).mean())
-    yield PaperClaim(
+    yield PublishedClaim(
         "Fig. 5b", _OUTLIERS, "a few jobs",
-        f"{above:.1f} % of jobs", judged(above < 5),
+        f"{above:.1f} % of jobs", verdict_on(above < 5),
         f"read as ratios; above 100 as printed are {int((ratio > 100).sum())} of {len(ratio)}",
         _PRINTED,
     )  # fmt: skip
 
 
-def prediction_items(inputs: Inputs, *, random_state: int = 0) -> Iterator[PaperClaim]:
+def prediction_items(inputs: Inputs, *, random_state: int = 0) -> Iterator[PublishedClaim]:
     """The paper's predictor run again, on jobs it has not trained on, beside a look-up."""
     claim = "profile means predict 80 % of durations within 5 %"
     split = split_by_job(inputs.rows, 0.3, random_state=random_state)
@@ -61,9 +61,9 @@ def prediction_items(inputs: Inputs, *, random_state: int = 0) -> Iterator[Paper
     off = {name: measures["median_ape_pct"] for name, measures in found.methods.items()}
     ours = f"{within['profile-mean']:.1f} % within 5 %, median error {off['profile-mean']:.0f} %"
     plain = f"{within['backoff-median']:.1f} % and {off['backoff-median']:.0f} %"
-    yield PaperClaim(
+    yield PublishedClaim(
         "Section III-D", claim, "80 %", ours,
-        judged(within['profile-mean'] >= 80, real=inputs.whole),
+        verdict_on(within['profile-mean'] >= 80, real=inputs.whole),
         f"split by job; the median of earlier jobs of the same metadata reaches {plain}",
         inputs.origin,
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from prophase.papers.claims import PublishedClaim
 from prophase.papers.polaris.classifier_claims import classifier_items, table_v_items
 from prophase.papers.polaris.cluster_claims import grid_items, paper_profiler, profile_items
 from prophase.papers.polaris.data_claims import (
@@ -15,14 +16,13 @@ from prophase.papers.polaris.data_claims import (
 )
 from prophase.papers.polaris.duration_claims import prediction_items, printed_error_items
 from prophase.papers.polaris.paper_data import find_inputs
-from prophase.papers.polaris.published_claims import PaperClaim
 
 Progress = Callable[[int, int], None]
 
 
 def reproduce(
     data: Path | str | None = None, *, random_state: int = 0, progress: Progress | None = None
-) -> list[PaperClaim]:
+) -> list[PublishedClaim]:
     """Return every checked claim of the paper with our number and a verdict.
 
     Parameters
@@ -33,7 +33,7 @@ def reproduce(
     """
     inputs = find_inputs(data, random_state=random_state)
     profiler = paper_profiler(inputs)
-    steps: list[Callable[[], Iterator[PaperClaim]]] = [
+    steps: list[Callable[[], Iterator[PublishedClaim]]] = [
         lambda: recurrence_items(inputs),
         lambda: sample_items(inputs),
         lambda: clusterability_items(inputs),
@@ -45,7 +45,7 @@ def reproduce(
         lambda: printed_error_items(inputs),
         lambda: prediction_items(inputs, random_state=random_state),
     ]
-    found: list[PaperClaim] = []
+    found: list[PublishedClaim] = []
     for number, step in enumerate(steps):
         if progress is not None:
             progress(number, len(steps))

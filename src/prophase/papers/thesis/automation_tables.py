@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from prophase.json_types import JsonObject
+from prophase.papers.claims import claim_row
 from prophase.runs.next_attempt import ladder
 from prophase.runs.states import BRANCHES, NEXT_STATE, RunState
 from prophase.runs.store.records import Run
@@ -56,11 +57,4 @@ def automation_rows() -> list[dict[str, object]]:
 
 
 def _row(item: str, claim: str, published: str, ours: str, same: bool) -> JsonObject:
-    return {
-        "item": item,
-        "claim": claim,
-        "published": published,
-        "ours": ours,
-        "verdict": "reproduced" if same else "DIFFERS",
-        "reason": "",
-    }
+    return claim_row(item, claim, published, ours, "reproduced" if same else "DIFFERS")

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from prophase.json_types import JsonObject
+from prophase.papers.claims import claim_row, verdict_on
 from prophase.papers.thesis import published_tables as published
-from prophase.papers.thesis.contradictions import Contradiction
 from prophase.papers.thesis.experiments import Experiment, best_of
 from prophase.papers.thesis.scores import Score
 from prophase.sizing.bins.binning import Binning
 
-Row = dict[str, object]
+Row = JsonObject
 #: a test has few heavy runs: so many under-estimates more are within chance
 _MORE_UNDER = 2
 
@@ -43,7 +44,7 @@ def exact(
     # half a digit, and a hair for binary fractions
     allowed = 0.5 * 10.0**-digits + 1e-9 if tolerance is None else tolerance
     verdict = "reproduced" if abs(theirs - ours) <= allowed else "DIFFERS"
-    return _row(item, claim, f"{theirs:g}", f"{ours:.{digits}f}", verdict)
+    return claim_row(item, claim, f"{theirs:g}", f"{ours:.{digits}f}", verdict)
 
 
 def compared(
@@ -61,12 +62,12 @@ def compared(
         abs(one - other) <= tolerance or (more_is_better and other >= one)
         for one, other in zip(theirs, ours, strict=True)
     )
-    return _row(
+    return claim_row(
         item,
         claim,
         ", ".join(f"{value:,g}" for value in theirs),
         ", ".join(f"{value:,.{digits}f}" for value in ours),
-        "in kind" if near else "differs in kind",
+        verdict_on(near, real=False),
     )
 
 
@@ -83,40 +84,23 @@ def scored(
         found.u_score <= theirs + 100 * _MORE_UNDER * found.penalty / found.total
         for theirs, found in zip(u_scores, ours, strict=True)
     )
-    return _row(
+    return claim_row(
         item,
         claim,
         ", ".join(f"{value:g}" for value in (*accuracies, *u_scores)),
         ", ".join(f"{value:.1f}" for value in (*our_accuracies, *(s.u_score for s in ours))),
-        "in kind" if near else "differs in kind",
+        verdict_on(near, real=False),
     )
 
 
 def said(item: str, claim: str, theirs: str, ours: str, holds: bool) -> Row:
     """Return a row of a sentence about a picture: so on other data, or not."""
-    return _row(item, claim, theirs, ours, "in kind" if holds else "differs in kind")
+    return claim_row(item, claim, theirs, ours, verdict_on(holds, real=False))
 
 
 def ours_alone(item: str, claim: str, ours: str, *, published: str = "-") -> Row:
     """Return a row of what the thesis has no number for."""
-    return _row(item, claim, published, ours, "ours")
-
-
-def contradicted(found: Contradiction) -> Row:
-    """Return a row of two printed numbers that cannot both be right."""
-    row = _row(found.where, found.what, f"{found.first}; {found.second}", "-", "contradicted")
-    return {**row, "reason": found.reason}
-
-
-def _row(item: str, claim: str, published: str, ours: str, verdict: str) -> Row:
-    return {
-        "item": item,
-        "claim": claim,
-        "published": published,
-        "ours": ours,
-        "verdict": verdict,
-        "reason": "",
-    }
+    return claim_row(item, claim, published, ours, "ours")
 
 
 _CLUSTERS = ("light", "moderate", "heavy")

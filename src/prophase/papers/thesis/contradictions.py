@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from prophase.json_types import JsonObject
+from prophase.papers.claims import claim_row
 from prophase.papers.thesis import published_tables as published
 from prophase.papers.thesis.scores import PENALTY, estimated_improvement
 
 
-@dataclass(frozen=True)
-class Contradiction:
-    """Two printed numbers that cannot both be right."""
-
-    where: str
-    what: str
-    first: str
-    second: str
-    reason: str
+def _contradiction(where: str, what: str, first: str, second: str, reason: str) -> JsonObject:
+    """Return a row of two printed numbers that cannot both be right."""
+    return claim_row(where, what, f"{first}; {second}", "-", "contradicted", reason)
 
 
-def contradictions() -> list[Contradiction]:
+def contradictions() -> list[JsonObject]:
     """Return every disagreement between tables, in the order of the tables.
 
     Examples
     --------
-    >>> [one.where for one in contradictions()][:2]
+    >>> [one["item"] for one in contradictions()][:2]
     ['Tables 4, 6 and 12', 'Tables 4 and 12']
     """
     return [*_allocations(), *_best_scores(), *_chosen_models()]
@@ -43,16 +37,17 @@ def implied_u_rate(accuracy: float, u_score: float, penalty: float = PENALTY) ->
     return (u_score - (100 - accuracy)) / (penalty - 1)
 
 
-def _bins(edges: tuple[int, ...]) -> str:
+def bins_words(edges: tuple[int, ...]) -> str:
+    """Return the edges of bins as the tables write them."""
     return "; ".join(map(str, edges))
 
 
-def _allocations() -> list[Contradiction]:
+def _allocations() -> list[JsonObject]:
     groups, steps = published.TABLE_4, published.TABLE_12
     tops = {edges[-1] for task, edges in published.TABLE_6 if task == "heavy task 2"}
     static = groups["memory-intensive"].memory_gb
     found = [
-        Contradiction(
+        _contradiction(
             "Tables 4, 6 and 12",
             "what heavy task 2 asked for",
             f"{static:g} GB (4), {min(tops):g} GB (6)",
@@ -67,7 +62,7 @@ def _allocations() -> list[Contradiction]:
     least = min(steps[kind].before for kind in ("light", "moderate"))
     if least * others > left:
         found.append(
-            Contradiction(
+            _contradiction(
                 "Tables 4 and 12",
                 "memory of light and moderate tasks",
                 f"{left / others:.1f} GB on average (4)",
@@ -83,7 +78,7 @@ def _allocations() -> list[Contradiction]:
     mean = cores / (published.TASK_COUNT - published.PARALLEL_TASKS)
     if abs(mean - steps["non-parallel"].before) > 0.05:
         found.append(
-            Contradiction(
+            _contradiction(
                 "Tables 4 and 12",
                 "cores of non-parallel tasks",
                 f"{mean:.2f} on average (4)",
@@ -104,7 +99,7 @@ def _run_with_one_allocation() -> float:
     )
 
 
-def _best_scores() -> list[Contradiction]:
+def _best_scores() -> list[JsonObject]:
     """Tables 7 and 8 claim the best u_score of each classifier; 9 and 10 list all of them."""
     found = []
     for (task, edges, classifier), (_, claimed) in published.TABLES_7_8.items():
@@ -113,9 +108,9 @@ def _best_scores() -> list[Contradiction]:
             one = 7 if task == "heavy task 1" else 8
             other = 9 if classifier == "svm" else 10
             found.append(
-                Contradiction(
+                _contradiction(
                     f"Tables {one} and {other}",
-                    f"best u_score of {classifier}, {task}, {_bins(edges)}",
+                    f"best u_score of {classifier}, {task}, {bins_words(edges)}",
                     f"{claimed} ({one})",
                     f"{min(listed)} ({other})",
                     f"the best of {', '.join(map(str, listed))} is {min(listed)}",
@@ -124,7 +119,7 @@ def _best_scores() -> list[Contradiction]:
     return found
 
 
-def _chosen_models() -> list[Contradiction]:
+def _chosen_models() -> list[JsonObject]:
     """Table 11 shows "the best model performances"; u_score is said to be the primary metric."""
     found = []
     for (task, edges), row in published.TABLE_11.items():
@@ -136,9 +131,9 @@ def _chosen_models() -> list[Contradiction]:
             u_rate = implied_u_rate(accuracy, u_score)
             would = estimated_improvement(row.optimal, accuracy, u_rate)
             found.append(
-                Contradiction(
+                _contradiction(
                     f"Tables {7 if task == 'heavy task 1' else 8} and 11",
-                    f"best model, {task}, {_bins(edges)}",
+                    f"best model, {task}, {bins_words(edges)}",
                     f"{best}, u_score {u_score}",
                     f"{other}, u_score {of_kind[other][1]}",
                     f"Table 11 takes the model with the worse u_score; the other would be "

@@ -10,21 +10,19 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
-from prophase.papers.thesis import published_tables as arithmetic
 from prophase.papers.thesis import published_tables as published
 from prophase.papers.thesis.bin_predictor import known_runs
 from prophase.papers.thesis.comparison_rows import (
     Row,
     compared,
     confusion_rows,
-    contradicted,
     exact,
     ours_alone,
     said,
     scored,
     usage_rows,
 )
-from prophase.papers.thesis.contradictions import contradictions
+from prophase.papers.thesis.contradictions import bins_words, contradictions
 from prophase.papers.thesis.experiments import (
     Experiment,
     best_of,
@@ -121,7 +119,7 @@ def reproduce(
         *_table_11(found),
         *_on_unseen(unseen),
         *_tables_12_and_13(assessed, found),
-        *(contradicted(one) for one in contradictions()),
+        *contradictions(),
     ]
     return ThesisReproduction(
         rows,
@@ -204,7 +202,7 @@ def _table_6(runs: dict[str, pd.DataFrame]) -> list[Row]:
     for (task, edges), theirs in published.TABLE_6.items():
         rows.append(
             compared(
-                f"Table 6, {task}, {_bins(edges)}",
+                f"Table 6, {task}, {bins_words(edges)}",
                 "optimal, time-based improvement (%)",
                 theirs,
                 _improvements(runs[task], Binning(tuple(map(float, edges)))),
@@ -247,7 +245,7 @@ def _tables_7_to_10(found: dict[str, list[Experiment]]) -> list[Row]:
         best = best_of(found[task], binning=binning, classifier=classifier)
         rows.append(
             scored(
-                f"Table {7 if task == published.TASKS[0] else 8}, {task}, {_bins(edges)}",
+                f"Table {7 if task == published.TASKS[0] else 8}, {task}, {bins_words(edges)}",
                 f"{classifier}: accuracy (%), u_score",
                 [accuracy],
                 [best.score.accuracy_pct],
@@ -262,7 +260,7 @@ def _tables_7_to_10(found: dict[str, list[Experiment]]) -> list[Row]:
         ]
         rows.append(
             scored(
-                f"Table {9 if classifier == 'svm' else 10}, {task}, {_bins(edges)}",
+                f"Table {9 if classifier == 'svm' else 10}, {task}, {bins_words(edges)}",
                 f"{classifier}: u_score of none, random, SMOTE",
                 [],
                 [],
@@ -275,12 +273,12 @@ def _tables_7_to_10(found: dict[str, list[Experiment]]) -> list[Row]:
 
 def _table_11(found: dict[str, list[Experiment]]) -> list[Row]:
     rows = []
-    recomputed = arithmetic.table_11()
+    recomputed = published.table_11()
     for (task, edges), row in published.TABLE_11.items():
         key = (task, edges)
         rows.append(
             exact(
-                f"Table 11, {task}, {_bins(edges)}",
+                f"Table 11, {task}, {bins_words(edges)}",
                 "estimated improvement (%), recomputed",
                 row.estimated,
                 recomputed[key],
@@ -289,7 +287,7 @@ def _table_11(found: dict[str, list[Experiment]]) -> list[Row]:
         best = best_of(found[task], binning=Binning(tuple(map(float, edges))))
         rows.append(
             compared(
-                f"Table 11, {task}, {_bins(edges)}",
+                f"Table 11, {task}, {bins_words(edges)}",
                 f"the same by {best.classifier}, {best.sampling}, u_rate "
                 f"{best.score.u_rate_pct:.1f} %",
                 [row.estimated],
@@ -326,14 +324,14 @@ def _tables_12_and_13(assessed: Assessment, found: dict[str, list[Experiment]]) 
             # the printed amounts were rounded: 42 GB may have been 42.1
             tolerance=0.15,
         )
-        for kind, value in arithmetic.table_12().items()
+        for kind, value in published.table_12().items()
     ]
     estimates = {
         task: max(one.estimated_pct for one in many if len(one.binning) == 3)
         for task, many in found.items()
     }
     mine = _our_run(assessed, estimates)
-    for name, estimate in arithmetic.table_13().items():
+    for name, estimate in published.table_13().items():
         step = published.TABLE_13[name]
         unit = "GB" if name == "memory" else "cores"
         what = f"{name} of one run ({unit})"
@@ -357,23 +355,17 @@ def _tables_12_and_13(assessed: Assessment, found: dict[str, list[Experiment]]) 
     return rows
 
 
-def _our_run(
-    assessed: Assessment, estimates: dict[str, float]
-) -> dict[str, arithmetic.RunEstimate]:
+def _our_run(assessed: Assessment, estimates: dict[str, float]) -> dict[str, published.RunEstimate]:
     """Return what one run would ask for by our static recommendations and predictors."""
     tasks = assessed.tasks
     by_task = {published.STAND_INS[task]: value for task, value in estimates.items()}
     asked = tasks["advice_gib"].fillna(tasks["request_gib"])
     left = 1 - tasks["task"].map(by_task).fillna(0.0) / 100
     return {
-        "memory": arithmetic.RunEstimate(
+        "memory": published.RunEstimate(
             float(tasks["request_gib"].sum()), float((asked * left).sum())
         ),
-        "cpu": arithmetic.RunEstimate(
+        "cpu": published.RunEstimate(
             float(tasks["request_cores"].sum()), float(tasks["advice_cores"].sum())
         ),
     }
-
-
-def _bins(edges: tuple[int, ...]) -> str:
-    return "; ".join(map(str, edges))
