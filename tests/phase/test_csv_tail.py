@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from prophase.errors import FormatError, MissingColumnError, MissingFileError
-from prophase.phase.csv_tail import tail_rows
 from prophase.phase.detector import PhaseDetector
-from prophase.phase.phase_changes import PhaseWatch
+from prophase.phase.phase_changes import PhaseWatch, tail_rows
 
 
 def test_rows_are_given_when_their_line_ends_and_growth_is_followed(tmp_path: Path) -> None:

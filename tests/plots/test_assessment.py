@@ -6,8 +6,13 @@ from tests.sizing.assess.made_runs import light_and_heavy
 
 from prophase.papers.thesis.experiments import run_experiments
 from prophase.papers.thesis.figures import confusion_matrices
-from prophase.plots.assessment import driver_bars, utilisation_bars, write_assessment
-from prophase.plots.assessment_boxes import cluster_boxes, memory_boxes
+from prophase.plots.assessment import (
+    cluster_boxes,
+    driver_bars,
+    memory_boxes,
+    utilisation_bars,
+    write_assessment,
+)
 from prophase.sizing.assess.assessment import assess
 
 

@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from prophase.errors import ParameterError, StorageError
-from prophase.papers.ai4dl.figures import print_trace, print_variance
 from prophase.plots.phase_figures import transition_graph
-from prophase.plots.phase_series import (
-    phase_colour,
-    plot_series,
-    plot_series_overlaid,
-    plot_series_overlaid_with_phases,
-    plot_series_with_phases,
-)
+from prophase.plots.phase_series import phase_colour, plot_phase_boxes, plot_series
 
 VALUES = np.random.default_rng(0).normal(size=(40, 2))
 PHASES = np.repeat([-1, 0, 1, 2], 10)
@@ -22,15 +15,15 @@ PHASES = np.repeat([-1, 0, 1, 2], 10)
 
 def test_the_four_pictures_have_a_row_per_metric_and_strip() -> None:
     assert len(plot_series(VALUES).axes) == 2
-    assert len(plot_series_overlaid(VALUES, VALUES).axes) == 2
-    assert len(plot_series_with_phases(VALUES, PHASES).axes) == 3
-    four = plot_series_overlaid_with_phases(VALUES, VALUES, PHASES, PHASES)
+    assert len(plot_series(VALUES, VALUES).axes) == 2
+    assert len(plot_series(VALUES, phases=[PHASES]).axes) == 3
+    four = plot_series(VALUES, VALUES, phases=[PHASES, PHASES])
     assert len(four.axes) == 4
 
 
 def test_a_picture_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
-    print_trace(VALUES, PHASES, file=tmp_path / "trace.png")
-    print_variance(VALUES, PHASES, file=tmp_path / "variance.png")
+    plot_series(VALUES, phases=[PHASES], file=tmp_path / "trace.png")
+    plot_phase_boxes(VALUES, PHASES, file=tmp_path / "variance.png")
     assert (tmp_path / "trace.png").stat().st_size > 5_000
     assert (tmp_path / "variance.png").stat().st_size > 5_000
     with pytest.raises(StorageError):
@@ -39,7 +32,7 @@ def test_a_picture_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
 
 def test_phases_and_samples_of_different_number_are_refused() -> None:
     with pytest.raises(ParameterError, match="40 samples and 5 phases"):
-        plot_series_with_phases(VALUES, PHASES[:5])
+        plot_series(VALUES, phases=[PHASES[:5]])
     with pytest.raises(ParameterError, match="3 names"):
         plot_series(VALUES, names=["a", "b", "c"])
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from prophase.autoscale.policies.baselines import Oracle, RecentMax, Static
+from prophase.autoscale.policies.baselines import Oracle, PeriodAware, RecentMax, Static
 from prophase.autoscale.policies.per_phase import NoPhase, PhaseAbsolute, PhaseHmm, PhaseRelative
 from prophase.autoscale.policies.priced import Priced
 from prophase.autoscale.policies.quantile_boosting import QuantileBoosting
-from prophase.autoscale.policies.time_of_day import PeriodAware
 from prophase.autoscale.policies.vpa import TunedVpa, Vpa
 from prophase.autoscale.policy import ScalingPolicy
 from prophase.errors import ParameterError, not_among

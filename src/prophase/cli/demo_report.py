@@ -113,7 +113,7 @@ def phase_section(usage: pd.DataFrame, folder: Path, seed: int) -> Section:
     """Find the phases of the containers, keep the model, and tell of one container."""
     from prophase.phase.detector import PhaseDetector
     from prophase.plain import finite
-    from prophase.plots.phase_series import plot_series_with_phases
+    from prophase.plots.phase_series import plot_series
 
     detector = PhaseDetector(n_phases=_PHASES, window=_WINDOW, random_state=seed).fit(usage)
     target = folder / PHASES
@@ -124,7 +124,7 @@ def phase_section(usage: pd.DataFrame, folder: Path, seed: int) -> Section:
     one = usage[usage["series_id"] == first]
     phases = labelled.loc[labelled["series_id"] == first, "phase"].to_numpy(int)
     metrics = [name for name in detector.metrics_ if name in one]
-    figure = plot_series_with_phases(one[metrics].to_numpy(float)[: len(phases)], phases,
+    figure = plot_series(one[metrics].to_numpy(float)[: len(phases)], phases=[phases],
                                      names=metrics)  # fmt: skip
     told = ["phase", "metric", "share_pct", "mean", "q05", "q95"]
     rows = finite(detector.statistics_[told].to_dict("records"))

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
-from prophase.phase.detector_file import load_detector, save_detector
-from prophase.phase.fitted_phases import FittedPhases
+from prophase.phase.fitted_phases import FittedPhases, load_detector, save_detector
 from prophase.phase.labellers.boltzmann import HIDDEN
 from prophase.phase.labellers.labeller import NO_PHASE
 from prophase.phase.model_selection import Progress, check_choice, choose

@@ -1,13 +1,21 @@
-"""What a phase detector has learned: what its stream labels with and its file holds."""
+"""What a phase detector has learned: what its stream labels with, in memory and in one file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from prophase.errors import ModelFileError
+from prophase.json_types import JsonObject
+from prophase.modelfile import load_model, save_model
+from prophase.phase.labellers import LABELLERS
+from prophase.phase.labellers.boltzmann import HIDDEN
 from prophase.phase.labellers.labeller import Labeller
 from prophase.phase.model_selection import LabellerTrial
 from prophase.phase.next_phase import NextPhase
@@ -81,3 +89,122 @@ class FittedPhases:
         for split in self.splits_:
             phases = split.apply(phases, scaled)
         return phases
+
+
+KIND = "phase.detector"
+Detector = TypeVar("Detector", bound=FittedPhases)
+
+
+def save_detector(detector: FittedPhases, path: Path | str) -> str:
+    """Write a fitted detector and return the checksum of the file."""
+    arrays: dict[str, NDArray[Any]] = {
+        f"labeller.{name}": value for name, value in detector.labeller_.arrays().items()
+    }
+    for number, split in enumerate(detector.splits_):
+        arrays[f"split.{number}.centres"] = split.centres
+        arrays[f"split.{number}.seen"] = split.familiar.seen
+    arrays |= {
+        "mean": detector.mean_,
+        "scale": detector.scale_,
+        "seen": detector.familiar_.seen,
+        "pairs": detector.next_.pairs,
+        "transitions": detector.transitions_,
+    }
+    meta = {
+        "labeller": detector.labeller,
+        "n_phases": detector.n_phases,
+        "window": detector.window,
+        "hidden": detector.hidden,
+        "step_s": detector.step_s,
+        "gap_s": detector.gap_s_,
+        "limit": detector.familiar_.limit,
+        "n_phases_now": detector.n_phases_,
+        "splits": [
+            {"phase": s.phase, "first": s.first, "limit": s.familiar.limit}
+            for s in detector.splits_
+        ],
+        "trials": [one.row() for one in detector.trials_],
+        "statistics": _records(detector.statistics_),
+        "lengths": _records(detector.lengths_),
+        "prototypes": detector.prototypes_said_,
+        "notes": list(detector.notes_),
+    }
+    return save_model(
+        path,
+        kind=KIND,
+        meta=meta,
+        arrays=arrays,
+        columns=detector.metrics_,
+        data_hash=detector.data_hash_,
+        seed=detector.random_state,
+    )
+
+
+def load_detector(path: Path | str, make: Callable[..., Detector]) -> Detector:
+    """Return the detector of a file; refuse one that is damaged or of another kind."""
+    held = load_model(path, KIND)
+    meta, arrays = held.meta, held.arrays
+    try:
+        found = make(
+            meta["labeller"],
+            n_phases=meta["n_phases"],
+            window=meta["window"],
+            hidden=meta.get("hidden", HIDDEN),
+            metrics=held.columns,
+            step_s=meta["step_s"],
+            gap_s=meta["gap_s"],
+            random_state=held.seed or 0,
+        )
+        own = {
+            name.removeprefix("labeller."): value
+            for name, value in arrays.items()
+            if name.startswith("labeller.")
+        }
+        found.labeller_ = LABELLERS[meta["labeller"]][0].from_arrays(own)
+        found.metrics_ = held.columns
+        found.mean_, found.scale_ = arrays["mean"], arrays["scale"]
+        found.gap_s_ = meta["gap_s"]
+        found.familiar_ = Familiar(arrays["seen"], meta["limit"])
+        found.splits_ = tuple(
+            PhaseSplit(
+                one["phase"],
+                one["first"],
+                arrays[f"split.{number}.centres"],
+                Familiar(arrays[f"split.{number}.seen"], one["limit"]),
+            )
+            for number, one in enumerate(meta["splits"])
+        )
+        found.n_phases_ = meta["n_phases_now"]
+        found.next_ = NextPhase(arrays["pairs"], found.n_phases_)
+        found.transitions_ = arrays["transitions"]
+        found.trials_ = tuple(_trial(row) for row in meta["trials"])
+        found.statistics_ = pd.DataFrame(meta["statistics"])
+        found.lengths_ = pd.DataFrame(meta["lengths"])
+        found.prototypes_said_ = meta["prototypes"]
+        found.notes_, found.data_hash_ = tuple(meta["notes"]), held.data_hash
+    except (KeyError, TypeError, ValueError) as cause:
+        raise ModelFileError(
+            f"{path}: the phases in it cannot be understood ({cause!r}). Learn them again."
+        ) from cause
+    return found
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the rows for JSON, which knows no NaN."""
+    return [
+        {str(key): None if pd.isna(value) else value for key, value in row.items()}
+        for row in table.to_dict("records")
+    ]
+
+
+def _trial(row: JsonObject) -> LabellerTrial:
+    return LabellerTrial(
+        row["labeller"],
+        row["phases"],
+        row["window"],
+        np.nan if row["bits"] is None else row["bits"],
+        np.nan if row["changes_per_1000"] is None else row["changes_per_1000"],
+        row["stability"],
+        () if row["unseen_bits"] is None else (row["unseen_bits"],),
+        row.get("hidden"),
+    )

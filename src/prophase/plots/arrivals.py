@@ -10,7 +10,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from prophase.plots.style import COLOURS, MUTED, count_axis, draw, time_axis
+from prophase.plots.style import COLOURS, MUTED, count_axis, draw, note, time_axis
 from prophase.trace.describe.arrivals import Arrivals
 from prophase.trace.describe.trace_clock import DAY_S, WEEKDAYS, date_of, knows_weekdays
 
@@ -54,15 +54,7 @@ def arrivals_by_hour(arrivals: Arrivals) -> Figure:
     def paint(axes: Axes) -> None:
         axes.bar(np.arange(24) + 0.5, np.nan_to_num(arrivals.by_hour), 0.85, color=COLOURS[0])
         axes.axhline(arrivals.per_hour, color=MUTED, linestyle="--", linewidth=1)
-        axes.annotate(
-            "mean",
-            (24, arrivals.per_hour),
-            xytext=(4, 0),
-            textcoords="offset points",
-            color=MUTED,
-            fontsize=9,
-            va="center",
-        )
+        note(axes, "mean", (24, arrivals.per_hour), (4, 0), 9, va="center")
         axes.set_xlim(0, 24)
         axes.set_xticks(range(0, 25, 3))
         known = knows_weekdays(arrivals.clock)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-from prophase.errors import storage_error
-from prophase.plots.assessment_boxes import cluster_boxes, memory_boxes
-from prophase.plots.style import COLOURS, GRID, draw, save, short, styled
+from prophase.plots.style import COLOURS, GRID, INK, MUTED, canvas, draw, save, save_table, short
 from prophase.sizing.assess.assessment import Assessment
-from prophase.sizing.assess.utilisation import ALL
+from prophase.sizing.assess.utilisation import ALL, task_names
+from prophase.sizing.resources import round_up
+from prophase.trace.describe.column_arrays import Floats, numbers
 
 _MOST_TASKS = 40
 _MOST_DRIVERS = 12
@@ -26,9 +27,7 @@ def utilisation_bars(used: pd.DataFrame) -> Figure:
     sorted_by = "memory" if "memory" in resources else resources[0]
     first = used[used["resource"] == sorted_by]
     tasks = [ALL, *first[first["task"] != ALL]["task"].head(_MOST_TASKS)][::-1]
-    with styled():
-        figure = Figure(figsize=(3.2 + 2.4 * len(resources), 1.4 + 0.2 * len(tasks)))
-        FigureCanvasAgg(figure)
+    with canvas(3.2 + 2.4 * len(resources), 1.4 + 0.2 * len(tasks)) as figure:
         many = figure.subplots(1, len(resources), sharey=True, squeeze=False)[0]
         for axes, resource in zip(many, resources, strict=True):
             rows = used[used["resource"] == resource].set_index("task")["utilisation_pct"]
@@ -97,18 +96,114 @@ def write_assessment(found: Assessment, jobs: pd.DataFrame, folder: Path) -> lis
         figures[f"drivers-{number}"] = driver_bars(task, table)
     for name, figure in figures.items():
         save(figure, folder, name, formats=("png",))
-    write_table(found.tasks, folder / "tasks.csv")
-    write_table(found.utilisation, folder / "utilisation.csv")
+    save_table(found.tasks, folder / "tasks.csv")
+    save_table(found.utilisation, folder / "utilisation.csv")
     written = [f"{name}.png" for name in figures] + ["tasks.csv", "utilisation.csv"]
     if len(found.binnings):
-        write_table(found.binnings, folder / "binnings.csv")
+        save_table(found.binnings, folder / "binnings.csv")
         written.append("binnings.csv")
     return written
 
 
-def write_table(table: pd.DataFrame, target: Path) -> None:
-    """Write a table as CSV, or say why it cannot be."""
-    try:
-        table.to_csv(target, index=False)
-    except OSError as cause:
-        raise storage_error(cause, target) from cause
+#: more tasks than this are not drawn; those that reach the most are
+_MOST_TASKS = 40
+#: far runs drawn per task: the farthest and a sample of the others
+_MOST_FAR = 150
+CLUSTER_COLOURS = {"light": COLOURS[2], "moderate": COLOURS[4], "heavy": COLOURS[1]}
+
+
+def memory_boxes(jobs: pd.DataFrame, tasks: pd.DataFrame) -> Figure:
+    """Draw the peaks of every task twice: all of them, and where most of them are.
+
+    Parameters
+    ----------
+    tasks : DataFrame
+        What ``sizing.assess.task_groups.cluster_tasks`` returns; the heaviest task is on top.
+    """
+    shown = tasks.tail(_MOST_TASKS)
+    peaks = _peaks(jobs, shown["task"].tolist())
+    zoom = round_up(max(_whisker(values) for values in peaks.values()))
+    with canvas(10.0, 1.6 + 0.2 * len(shown)) as figure:
+        whole, near = figure.subplots(1, 2, sharey=True)
+        for axes in (whole, near):
+            _draw(axes, peaks, shown["cluster"].tolist())
+            axes.set_xlabel("peak memory of a run (GiB)")
+        whole.set_title("All runs")
+        near.set_title(f"The low end: 0 to {zoom:g} GiB")
+        near.set_xlim(0, zoom)
+        whole.set_xlim(left=0)
+        whole.set_yticks(range(len(shown)), [short(name, 26) for name in peaks], fontsize=8)
+    return figure
+
+
+def _peaks(jobs: pd.DataFrame, tasks: list[str]) -> dict[str, Floats]:
+    peak = numbers(jobs, "memory_peak_gib")
+    names = task_names(jobs).to_numpy()
+    known = ~np.isnan(peak)
+    return {task: peak[known & (names == task)] for task in tasks}
+
+
+def _whisker(values: Floats) -> float:
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float(values[values <= high + 1.5 * (high - low)].max())
+
+
+def _draw(axes: Axes, peaks: dict[str, Floats], clusters: list[str]) -> None:
+    at = np.arange(len(peaks))
+    boxes = np.array([np.quantile(values, [0.25, 0.5, 0.75]) for values in peaks.values()])
+    ends = np.array([_whisker(values) for values in peaks.values()])
+    least = np.array([values.min() for values in peaks.values()])
+    colours = [CLUSTER_COLOURS[name] for name in clusters]
+    axes.hlines(at, least, ends, colors=MUTED, linewidth=0.9)
+    axes.barh(at, boxes[:, 2] - boxes[:, 0], 0.6, boxes[:, 0], color=colours, zorder=2)
+    axes.vlines(boxes[:, 1], at - 0.3, at + 0.3, colors=INK, linewidth=1.2, zorder=3)
+    for place, (values, end) in enumerate(zip(peaks.values(), ends, strict=True)):
+        far = np.sort(values[values > end])
+        if len(far) > _MOST_FAR:
+            far = far[np.linspace(0, len(far) - 1, _MOST_FAR).astype(int)]
+        axes.scatter(far, np.full(len(far), place), s=5, color=colours[place], alpha=0.5, zorder=1)
+    axes.grid(visible=False, axis="y")
+
+
+def cluster_boxes(jobs: pd.DataFrame, tasks: pd.DataFrame, clusters: pd.DataFrame) -> Figure:
+    """Draw the groups of tasks on a log axis, their statistics below (Fig. 13)."""
+    of_task = dict(zip(tasks["task"], tasks["cluster"], strict=True))
+    group = task_names(jobs).map(of_task).to_numpy()
+    peak = numbers(jobs, "memory_peak_gib")
+    names = clusters["cluster"].tolist()
+    with canvas(7.5, 5.0) as figure:
+        axes = figure.add_subplot()
+        # logarithms are drawn, so that densities are those of what the eye sees
+        held = [np.log10(peak[(group == name) & (peak > 0)]) for name in names]
+        parts: Any = axes.violinplot(held, showextrema=False, widths=0.75, points=200)
+        for body, name in zip(parts["bodies"], names, strict=True):
+            body.set_facecolor(CLUSTER_COLOURS[name])
+            body.set_alpha(0.35)
+        axes.boxplot(
+            held,
+            widths=0.18,
+            showfliers=False,
+            medianprops={"color": INK},
+            boxprops={"color": MUTED},
+            whiskerprops={"color": MUTED},
+            capprops={"color": MUTED},
+        )
+        for place, values in enumerate(held, start=1):
+            axes.scatter(place, values.max(), marker="_", s=200, color=INK, zorder=3)
+        axes.yaxis.set_major_locator(MultipleLocator(1))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{10.0**at:g}"))
+        axes.set_ylabel("peak memory of a run (GiB), log scale")
+        axes.set_xticks(
+            range(1, len(names) + 1), [_statistics(row) for row in clusters.to_dict("records")]
+        )
+        axes.grid(visible=False, axis="x")
+        axes.set_title("Groups of tasks by the memory they reach")
+    return figure
+
+
+def _statistics(row: dict[Any, Any]) -> str:
+    return (
+        f"{row['cluster']}: {row['tasks']} tasks, {row['runs']:,} runs\n"
+        f"mean {row['mean_gib']:.2f}, std {row['std_gib']:.2f}\n"
+        f"median {row['median_gib']:.2f}, p95 {row['p95_gib']:.2f}\nlargest {row['max_gib']:.1f}"
+    )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from prophase.autoscale.fleet import Fleet
 from prophase.autoscale.policy_comparison import PolicyComparison
-from prophase.plots.style import COLOURS, DASHES, INK, MUTED, draw, short, styled
+from prophase.plots.style import COLOURS, DASHES, INK, MUTED, canvas, draw, short
 
 _STRIP_IN = 1.15
 
@@ -30,9 +29,7 @@ def allocation_figure(found: PolicyComparison, series: str | None = None) -> Fig
     use = test.use[inside]
     hours = np.arange(len(use)) * test.step_s / 3600
     count = len(found.judged)
-    with styled():
-        figure = Figure(figsize=(8.0, _STRIP_IN * count + 0.8))
-        FigureCanvasAgg(figure)
+    with canvas(8.0, _STRIP_IN * count + 0.8) as figure:
         strips = np.ravel(figure.subplots(count, 1, sharex=True, sharey=True))
         for axes, one in zip(strips, found.judged, strict=True):
             given = test.per_sample(one.allocation)[inside]

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from prophase import units
-from prophase.plots.style import draw, legend_below, line_style, short
+from prophase.plots.style import draw, legend_below, line_style, note, short
 from prophase.result.chart import Chart
 from prophase.result.colours import COLOURS, INK, MUTED, PAPER
 
@@ -63,10 +63,15 @@ def _bars(axes: Axes, chart: Chart) -> None:
                 axes.plot([low, high], [place, place], color=INK, linewidth=1.2)
             edge = value if math.isnan(high) else max(value, high)
             if not math.isnan(edge):
-                axes.annotate(
-                    _short_number(value, top), (edge, place), xytext=(4, 0), fontsize=8.5,
-                    textcoords="offset points", va="center", color=INK,
-                )  # fmt: skip
+                note(
+                    axes,
+                    _short_number(value, top),
+                    (edge, place),
+                    (4, 0),
+                    8.5,
+                    va="center",
+                    color=INK,
+                )
     _label_rows(axes, chart)
     axes.margins(x=0.14)
     legend_below(axes)

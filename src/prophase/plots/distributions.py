@@ -16,6 +16,7 @@ from prophase.plots.style import (
     draw,
     legend,
     line_style,
+    note,
     percent_axis,
     short,
     time_axis,
@@ -40,15 +41,7 @@ def time_histogram(times: DurationSummary, *, what: str = "run time") -> Figure:
             at = times.values.at(name)
             if at > 0:
                 axes.axvline(at, color=MUTED, linestyle="--", linewidth=1)
-                axes.annotate(
-                    text,
-                    (at, 1.0),
-                    xycoords=("data", "axes fraction"),
-                    textcoords="offset points",
-                    xytext=(3, -10),
-                    color=MUTED,
-                    fontsize=9,
-                )
+                note(axes, text, (at, 1.0), (3, -10), 9, xycoords=("data", "axes fraction"))
         if times.histogram.zeros:
             axes.annotate(
                 f"{times.histogram.zeros:,} jobs at 0 s are not drawn",

@@ -17,6 +17,7 @@ from prophase.plots.style import (
     count_axis,
     draw,
     legend_below,
+    note,
     percent_axis,
     save,
 )
@@ -106,12 +107,4 @@ def _mark(axes: Axes, steps: Sequence[Mapping[str, Any]], top: float) -> None:
     for step in steps:
         if step["kind"] == "alarm":
             axes.axvline(step["jobs"], color=MUTED, linewidth=0.8, linestyle=":")
-            axes.annotate(
-                str(step["step"]),
-                (step["jobs"], top),
-                xytext=(2, 0),
-                textcoords="offset points",
-                fontsize=8,
-                color=MUTED,
-                va="top",
-            )
+            note(axes, str(step["step"]), (step["jobs"], top), (2, 0), va="top")

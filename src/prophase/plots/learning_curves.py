@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from prophase.plots.style import MUTED, line_style, styled
+from prophase.plots.style import MUTED, canvas, line_style
 
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 2000)
 #: where the runs before a change stand, on a log axis of runs after it
@@ -30,9 +29,7 @@ def learning_figure(
     changed : bool, default=False
         Runs are counted from a change; those before it stand at the left.
     """
-    with styled():
-        figure = Figure(figsize=(9.0, 3.8))
-        FigureCanvasAgg(figure)
+    with canvas(9.0, 3.8) as figure:
         asked, killed = figure.subplots(1, 2)
         for place, (name, curve) in enumerate(curves.items()):
             at = curve["last_run"].where(curve["last_run"] > 0, _BEFORE)

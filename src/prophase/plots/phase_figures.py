@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prophase.phase.detector import PhaseDetector
-from prophase.plots.phase_series import phase_colour, plot_series_with_phases
+from prophase.plots.phase_series import phase_colour, plot_series
 from prophase.plots.style import INK, MUTED, PAPER, draw, save, short
 from prophase.trace.series.usage_series import Floats
 
@@ -104,9 +104,9 @@ def save_figures(detector: PhaseDetector, usage: pd.DataFrame, folder: Path) -> 
     found = detector.series_in(usage).series
     longest = sorted(found, key=len, reverse=True)[:_STRIPS]
     for number, one in enumerate(longest):
-        figure = plot_series_with_phases(
+        figure = plot_series(
             one.values[:_MOST_SAMPLES],
-            detector.labels(one)[:_MOST_SAMPLES],
+            phases=[detector.labels(one)[:_MOST_SAMPLES]],
             names=detector.metrics_,
         )
         figure.suptitle(short(one.series_id, 60), fontsize=10, x=0.01, ha="left")

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from prophase.errors import ParameterError, storage_error
 from prophase.phase.stays import stays_of
-from prophase.plots.style import COLOURS, GRID, WIDTH_IN, short, styled
+from prophase.plots.style import COLOURS, GRID, WIDTH_IN, canvas, count_axis, short
 from prophase.trace.series.usage_series import Floats, Ints
 
 #: after the eight colours of the house, their paler sisters
@@ -43,64 +42,28 @@ Values = Floats | pd.DataFrame
 
 
 def plot_series(
-    values: Values, *, names: Sequence[str] | None = None, file: Path | str | None = None
-) -> Figure:
-    """Draw a series, one row per metric."""
-    return _draw([values], [], names, None, file)
-
-
-def plot_series_overlaid(
-    one: Values,
-    other: Values,
-    *,
-    names: Sequence[str] | None = None,
-    words: tuple[str, str] = ("true", "other"),
-    file: Path | str | None = None,
-) -> Figure:
-    """Draw two series over each other, such as a true and a generated one."""
-    return _draw([one, other], [], names, None, file, words)
-
-
-def plot_series_with_phases(
-    values: Values,
-    phases: Ints,
-    *,
+    *series: Values,
+    phases: Sequence[Ints] = (),
     names: Sequence[str] | None = None,
     palette: Mapping[int, str] | None = None,
+    words: tuple[str, ...] = ("true", "other"),
     file: Path | str | None = None,
 ) -> Figure:
-    """Draw a strip of phases above a series."""
-    return _draw([values], [phases], names, palette, file)
+    """Draw a series, one row per metric, or two over each other, with strips of phases above.
 
-
-def plot_series_overlaid_with_phases(
-    one: Values,
-    other: Values,
-    phases: Ints,
-    other_phases: Ints,
-    *,
-    names: Sequence[str] | None = None,
-    palette: Mapping[int, str] | None = None,
-    words: tuple[str, str] = ("true", "other"),
-    file: Path | str | None = None,
-) -> Figure:
-    """Draw the phases of two series above both, overlaid."""
-    return _draw([one, other], [phases, other_phases], names, palette, file, words)
-
-
-def _draw(
-    series: list[Values],
-    phases: list[Ints],
-    names: Sequence[str] | None,
-    palette: Mapping[int, str] | None,
-    file: Path | str | None,
-    words: tuple[str, ...] = (),
-) -> Figure:
+    Parameters
+    ----------
+    series : array or DataFrame
+        One, or two such as a true and a generated one.
+    phases : sequence of arrays
+        None, or those of each series.
+    words : tuple of str
+        What to call each of two series.
+    """
+    words = words if len(series) > 1 else ()
     arrays, columns = _checked(series, phases, names)
     strips = len(phases)
-    with styled():
-        figure = Figure(figsize=(1.5 * WIDTH_IN, 0.45 * strips + 1.5 * len(columns) + 0.5))
-        FigureCanvasAgg(figure)
+    with canvas(1.5 * WIDTH_IN, 0.45 * strips + 1.5 * len(columns) + 0.5) as figure:
         grid = figure.add_gridspec(
             strips + len(columns), 1, height_ratios=[0.3] * strips + [1.0] * len(columns)
         )
@@ -127,12 +90,49 @@ def _draw(
                 axes.set_xlabel("sample")
         if phases:
             _legend(figure, phases, palette)
-    _saved(figure, file)
+    if file:
+        save_file(figure, file)
+    return figure
+
+
+def plot_phase_boxes(
+    values: Floats,
+    phases: Ints,
+    *,
+    names: Sequence[str] = ("CPU", "memory"),
+    palette: Mapping[int, str] | None = None,
+    file: Path | str | None = None,
+) -> Figure:
+    """Draw boxes of each metric by phase, and bars of how often each phase occurs."""
+    present = [int(one) for one in np.unique(phases) if one >= 0]
+    colours = [phase_colour(one, palette) for one in present]
+    labels = [str(one) for one in present]
+    with canvas(2.2 * WIDTH_IN, 3.6) as figure:
+        *boxed, counted = figure.subplots(1, len(names) + 1)
+        for place, (axes, name) in enumerate(zip(boxed, names, strict=True)):
+            boxes = axes.boxplot(
+                [values[phases == one, place] for one in present],
+                tick_labels=labels,
+                patch_artist=True,
+                flierprops={"markersize": 2},
+                medianprops={"color": "#1f2328"},
+            )
+            for box, colour in zip(boxes["boxes"], colours, strict=True):
+                box.set_facecolor(colour)
+            axes.set_title(name)
+            axes.set_xlabel("phase")
+            axes.set_ylabel("standard score")
+        counted.bar(labels, [int((phases == one).sum()) for one in present], color=colours)
+        count_axis(counted.yaxis)
+        counted.set_title("Samples by phase")
+        counted.set_xlabel("phase")
+    if file:
+        save_file(figure, file)
     return figure
 
 
 def _checked(
-    series: list[Values], phases: list[Ints], names: Sequence[str] | None
+    series: Sequence[Values], phases: Sequence[Ints], names: Sequence[str] | None
 ) -> tuple[list[Floats], list[str]]:
     arrays = []
     columns = list(names) if names else None
@@ -163,7 +163,7 @@ def _strip(axes: Axes, phases: Ints, palette: Mapping[int, str] | None, words: s
     axes.set_ylabel(words, rotation=0, ha="right", va="center")
 
 
-def _legend(figure: Figure, phases: list[Ints], palette: Mapping[int, str] | None) -> None:
+def _legend(figure: Figure, phases: Sequence[Ints], palette: Mapping[int, str] | None) -> None:
     from matplotlib.patches import Patch
 
     present = sorted({int(one) for labels in phases for one in np.unique(labels)})
@@ -174,9 +174,8 @@ def _legend(figure: Figure, phases: list[Ints], palette: Mapping[int, str] | Non
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 12))
 
 
-def _saved(figure: Figure, file: Path | str | None) -> None:
-    if file is None or not str(file):
-        return
+def save_file(figure: Figure, file: Path | str) -> None:
+    """Write a figure to a file of any format that matplotlib knows."""
     try:
         figure.savefig(Path(file), dpi=120)
     except OSError as cause:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.dates import date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -16,10 +15,10 @@ from prophase.plots.style import (
     COLOURS,
     GRID,
     WIDTH_IN,
+    canvas,
     count_axis,
     draw,
     legend_below,
-    styled,
 )
 from prophase.sim.measures.state_curves import StateCurve
 from prophase.sim.signatures import Floats
@@ -58,9 +57,7 @@ def states_over_time(curve: StateCurve, clock: str = "") -> Figure:
 def states_by_type(curves: Sequence[StateCurve], clock: str = "") -> Figure:
     """Draw the same for the types with most GPUs, each on a scale of its own."""
     shown = curves[:_MOST_TYPES]
-    with styled():
-        figure = Figure(figsize=(WIDTH_IN, 1.1 + 1.05 * len(shown)))
-        FigureCanvasAgg(figure)
+    with canvas(WIDTH_IN, 1.1 + 1.05 * len(shown)) as figure:
         rows: list[Axes] = list(figure.subplots(len(shown), sharex=True, squeeze=False)[:, 0])
         for axes, curve in zip(rows, shown, strict=True):
             _layers(axes, curve.coarser(_COARSER), clock)

@@ -18,6 +18,7 @@ from prophase.plots.style import (
     draw,
     legend_below,
     line_style,
+    note,
     save,
     short,
 )
@@ -47,11 +48,16 @@ def explained(one: Recommendation, unit: str) -> Figure:
         for place, rung in enumerate(one.ladder):
             axes.axhline(rung, color=COLOURS[1], linewidth=1.6 - 0.4 * place,
                          label="ladder" if place == 0 else None)  # fmt: skip
-            axes.annotate(
-                f"{place + 1}. {rung:.3g}", (1.0, rung), xycoords=("axes fraction", "data"),
-                xytext=(3, 0), textcoords="offset points", va="center", fontsize=8, color=INK,
+            note(
+                axes,
+                f"{place + 1}. {rung:.3g}",
+                (1.0, rung),
+                (3, 0),
+                xycoords=("axes fraction", "data"),
+                va="center",
+                color=INK,
                 annotation_clip=False,
-            )  # fmt: skip
+            )
         if one.now > 0:
             axes.axhline(one.now, color=MUTED, linestyle="--", linewidth=1.2, label="request today")
         axes.set_ylim(0, 1.08 * max([*one.ladder, float(peaks.max()), np.nan_to_num(one.now)]))

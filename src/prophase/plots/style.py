@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import pandas as pd
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -83,6 +84,18 @@ def styled() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def canvas(width_in: float, height_in: float) -> Iterator[Figure]:
+    """Draw in our style on a figure of this size inside the block.
+
+    Figures belong to no window and no global list: they go when nobody holds them.
+    """
+    with styled():
+        figure = Figure(figsize=(width_in, height_in))
+        FigureCanvasAgg(figure)
+        yield figure
+
+
 def draw(
     paint: Callable[[Axes], object],
     *,
@@ -90,13 +103,8 @@ def draw(
     width_in: float = WIDTH_IN,
     height_in: float = HEIGHT_IN,
 ) -> Figure:
-    """Return a figure with one pair of axes that ``paint`` has drawn on.
-
-    Figures belong to no window and no global list: they go when nobody holds them.
-    """
-    with styled():
-        figure = Figure(figsize=(width_in, height_in))
-        FigureCanvasAgg(figure)
+    """Return a figure with one pair of axes that ``paint`` has drawn on."""
+    with canvas(width_in, height_in) as figure:
         axes = figure.add_subplot()
         paint(axes)
         if title:
@@ -157,6 +165,27 @@ def line_style(place: int) -> dict[str, Any]:
         "color": COLOURS[place % len(COLOURS)],
         "linestyle": DASHES[place % len(DASHES)],
     }
+
+
+def note(
+    axes: Axes,
+    text: str,
+    at: tuple[float, float],
+    offset: tuple[float, float] = (0, 0),
+    size: float = 8,
+    **look: Any,
+) -> None:
+    """Write beside a place, so many points of type away from it."""
+    look = {"color": MUTED, **look}
+    axes.annotate(text, at, xytext=offset, textcoords="offset points", fontsize=size, **look)
+
+
+def save_table(table: pd.DataFrame, target: Path, **options: Any) -> None:
+    """Write a table as CSV, or say why it cannot be."""
+    try:
+        table.to_csv(target, **{"index": False, **options})
+    except OSError as cause:
+        raise storage_error(cause, target.parent) from cause
 
 
 def short(text: str, most: int = 24) -> str:

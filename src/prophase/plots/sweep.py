@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from prophase.errors import ParameterError, storage_error
@@ -20,9 +19,10 @@ from prophase.plots.style import (
     MUTED,
     PAPER,
     WIDTH_IN,
+    canvas,
     count_axis,
+    note,
     save,
-    styled,
 )
 from prophase.result import Picture
 from prophase.sim.sweep.results import SavedSweep
@@ -59,9 +59,7 @@ def pareto_figure(
     groups = _words(ranked, coloured)
     known = sorted(set(groups))
     colours = {word: COLOURS[i] for i, word in enumerate(known)} if len(known) <= _TOLD else {}
-    with styled():
-        figure = Figure(figsize=(WIDTH_IN * (0.6 + 0.4 * across), 0.4 + HEIGHT_IN * down))
-        FigureCanvasAgg(figure)
+    with canvas(WIDTH_IN * (0.6 + 0.4 * across), 0.4 + HEIGHT_IN * down) as figure:
         for number, load in enumerate(loads):
             panel = figure.add_subplot(down, across, number + 1)
             part = ranked[ranked["load"] == load].assign(
@@ -131,10 +129,16 @@ def _number_front(panel: Axes, front: pd.DataFrame, at: pd.Series, up: str) -> N
     """Put numbers at the combinations that nothing beats, and their names in a corner."""
     named = front.head(_LABELS)
     for number, row in enumerate(named.index, 1):
-        panel.annotate(
-            str(number), (at[row], named.loc[row, up]), xytext=(0, 7),
-            textcoords="offset points", ha="center", fontsize=9, fontweight="bold", color=INK,
-        )  # fmt: skip
+        note(
+            panel,
+            str(number),
+            (at[row], named.loc[row, up]),
+            (0, 7),
+            9,
+            ha="center",
+            fontweight="bold",
+            color=INK,
+        )
     words = [f"{number}  {word}" for number, word in enumerate(named["_word"], 1) if word]
     if words:
         panel.text(

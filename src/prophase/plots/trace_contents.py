@@ -20,6 +20,7 @@ from prophase.plots.style import (
     legend,
     legend_below,
     line_style,
+    note,
     percent_axis,
     short,
 )
@@ -105,14 +106,7 @@ def use_over_request(utilisation: Utilisation) -> Figure:
             ratio = np.clip(resource.ratio.values, _LOW / 2, _HIGH * 2)
             axes.plot(ratio, resource.ratio.shares, label=resource.resource, **line_style(place))
         axes.axvline(1.0, color=MUTED, linestyle="--", linewidth=1)
-        axes.annotate(
-            "all of it",
-            (1.0, 0.02),
-            xytext=(3, 0),
-            textcoords="offset points",
-            color=MUTED,
-            fontsize=9,
-        )
+        note(axes, "all of it", (1.0, 0.02), (3, 0), 9)
         axes.set_xscale("log")
         axes.set_xlim(_LOW, _HIGH)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{100 * at:g} %"))
@@ -176,15 +170,14 @@ def recurrence_over_time(recurrence: Recurrence, clock: str) -> Figure:
         )
         overall = recurrence.best.seen_before_share
         axes.axhline(overall, color=MUTED, linestyle="--", linewidth=1)
-        axes.annotate(
+        note(
+            axes,
             "whole\ntrace",
             (1.0, overall),
+            (4, 0),
+            9,
             xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
-            textcoords="offset points",
             va="center",
-            color=MUTED,
-            fontsize=9,
         )
         percent_axis(axes.yaxis)
         axes.set_ylabel(f"seen before, per {recurrence.period}")

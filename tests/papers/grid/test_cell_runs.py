@@ -12,8 +12,7 @@ import pytest
 
 from prophase.cells import CELLS, open_cells
 from prophase.errors import FormatError, ParameterError, WorkspaceError
-from prophase.papers.grid.cell_runs import run_grid
-from prophase.papers.grid.plan import GridPlan
+from prophase.papers.grid.plan import GridPlan, run_grid
 from prophase.profile.clusters.usage_metrics import UsageFeatures, usage_features
 
 SMALL = GridPlan(transforms=["standard", "power"], sizes=[20], min_samples=5)
@@ -81,7 +80,7 @@ def test_a_killed_grid_goes_on_where_it_was(features: UsageFeatures, tmp_path: P
     import os, signal, numpy as np
     from pathlib import Path
     from prophase.profile.clusters.usage_metrics import UsageFeatures
-    from prophase.papers.grid.cell_runs import run_grid
+    from prophase.papers.grid.plan import run_grid
     from prophase.papers.grid.plan import GridPlan
     features = UsageFeatures({features.columns!r}, np.load({str(data)!r}), {{}}, ())
     plan = GridPlan(transforms=["standard", "power"], sizes=[20], min_samples=5)

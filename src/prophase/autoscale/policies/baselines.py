@@ -1,15 +1,15 @@
-"""Policies to beat: one allocation for all, the recent maximum, and the oracle's bound."""
+"""Policies to beat: one allocation for all, the recent maximum, earlier days, and the oracle."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from prophase.autoscale.fleet import Fleet, Floats
-from prophase.autoscale.past_use import recent_peak, startup_level
+from prophase.autoscale.past_use import recent_peak, startup_level, windowed
 from prophase.autoscale.policy import Hysteresis, Plan, Scaled, ScalingPolicy, Wish
 
 
@@ -33,14 +33,12 @@ class _Level(Scaled):
         return self.base * dial
 
 
-#: in decisions: two hours of one-minute samples decided every five are 24
-_WINDOWS = (1, 2, 4, 6, 12, 24, 48)
-
-
 class RecentMax(ScalingPolicy):
     """Give what was used at most in the last ``window`` decisions, times a margin."""
 
-    name = "recent-max"
+    name: ClassVar[str] = "recent-max"
+    #: in decisions: two hours of one-minute samples decided every five are 24
+    windows: ClassVar[tuple[int, ...]] = (1, 2, 4, 6, 12, 24, 48)
 
     def __init__(self, *, window: int = 12) -> None:
         self.window = window
@@ -53,7 +51,7 @@ class RecentMax(ScalingPolicy):
         return Scaled(fleet, recent_peak(fleet, self.window * fleet.every), self.startup_)
 
     def variants(self) -> Sequence[RecentMax]:
-        return [RecentMax(window=window) for window in _WINDOWS]
+        return [type(self)(window=window) for window in self.windows]
 
     def settings(self) -> dict[str, float | int | str]:
         return {"window_decisions": self.window}
@@ -79,3 +77,44 @@ class _Known(Wish):
 
     def wanted(self, dial: float) -> Floats:
         return self.fleet.block_peak()
+
+
+_DAY_S = 86_400.0
+#: days looked back on, with a day weighing less the older it is
+_DAYS = 3
+
+
+class PeriodAware(RecentMax):
+    """Give the larger of the recent maximum and what earlier days used at this time of day.
+
+    A run younger than a day has no earlier days: then it is the recent maximum.
+    """
+
+    name = "period-daily"
+    windows = (1, 4, 16)
+
+    def __init__(self, *, window: int = 4) -> None:
+        super().__init__(window=window)
+
+    def plan(self, fleet: Fleet) -> Plan:
+        recent = recent_peak(fleet, self.window * fleet.every)
+        return Scaled(fleet, np.maximum(recent, earlier_days(fleet)), self.startup_)
+
+
+def earlier_days(fleet: Fleet) -> Floats:
+    """Return the mean over earlier days of the peak in the same interval; 0 without such days.
+
+    The interval is widened by one decision to both sides, as nobody is punctual to the minute.
+    """
+    day = round(_DAY_S / fleet.step_s)
+    width = 3 * fleet.every
+    peak = windowed(fleet, width)
+    total, seen = np.zeros(fleet.decisions), np.zeros(fleet.decisions)
+    for back in range(1, _DAYS + 1):
+        # the last sample of the widened interval, so many days ago
+        offset = 2 * fleet.every - 1 - back * day
+        inside = (offset < 0) & (fleet.age + offset >= 0)
+        at = np.where(inside, fleet.first_sample + offset, 0)
+        total += np.where(inside, peak[at], 0.0)
+        seen += inside
+    return total / np.maximum(seen, 1)

@@ -107,9 +107,6 @@ class Priced(ScalingPolicy):
             self.reaction,
         )
 
-    def variants(self) -> Sequence[Priced]:
-        return [self]
-
     def settings(self) -> dict[str, float | int | str]:
         counted = "per run" if self.per_run else "in the metric's unit"
         return {"counted": counted, "looks_also_at": ", ".join(self.others_)}

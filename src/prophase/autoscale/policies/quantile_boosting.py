@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -58,9 +57,6 @@ class QuantileBoosting(ScalingPolicy):
         rise = self.trees_.inplace_predict(_rows(seen, np.arange(fleet.decisions)))
         expected = seen.scale * np.exp(np.asarray(rise, np.float64))
         return _AboveNow(fleet, expected, self.startup_, seen.levels[:, 0])
-
-    def variants(self) -> Sequence[QuantileBoosting]:
-        return [self]
 
 
 @dataclass(frozen=True)

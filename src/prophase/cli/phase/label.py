@@ -118,8 +118,7 @@ def _write(labels: pd.DataFrame, out: Path) -> None:
 
 
 def _from_file(detector: PhaseDetector, path: Path, follow: bool) -> Iterable[PhaseChange]:
-    from prophase.phase.csv_tail import tail_rows
-    from prophase.phase.phase_changes import PhaseWatch
+    from prophase.phase.phase_changes import PhaseWatch, tail_rows
     from prophase.trace.readers.containers import ORIGINAL_FEATURES
 
     return PhaseWatch(detector, ORIGINAL_FEATURES).changes(tail_rows(path, follow=follow))

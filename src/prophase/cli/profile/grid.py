@@ -19,7 +19,7 @@ from prophase.plural import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from prophase.papers.grid.saved_cells import FoundGrid
+    from prophase.papers.grid.statistics import FoundGrid
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def command(
     `prophase profile grid grid/cells.csv --ideal 10`
     """
     from prophase.papers.grid.plan import GridPlan
-    from prophase.papers.grid.saved_cells import FoundGrid, read_grid
+    from prophase.papers.grid.statistics import FoundGrid, read_grid
 
     if out is not None and out.exists() and not out.is_dir():
         raise ParameterError(f"--out {out}: is a file. Name a folder.")
@@ -111,8 +111,7 @@ def _run(
     workers: str,
 ) -> tuple[pd.DataFrame, list[str]]:
     from prophase.cli.provenance import open_trace
-    from prophase.papers.grid.cell_runs import run_grid
-    from prophase.papers.grid.plan import GridPlan
+    from prophase.papers.grid.plan import GridPlan, run_grid
     from prophase.profile.clusters.ended_jobs import ended_jobs
     from prophase.profile.clusters.usage_metrics import USAGE_METRICS, usage_features
     from prophase.workers import parse_workers

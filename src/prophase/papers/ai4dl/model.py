@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
-from prophase.papers.ai4dl import figures
 from prophase.papers.ai4dl.csv_samples import read_samples
 from prophase.papers.ai4dl.weights import KMeans, Parts, Scaler, read_parts, save_part
 from prophase.phase.crbm import CRBM, logistic
 from prophase.phase.labellers.labeller import NO_PHASE
+from prophase.plots.phase_series import plot_phase_boxes, plot_series
 from prophase.trace.series.block_products import in_blocks
 from prophase.trace.series.kmeans_centres import kmeans, nearest
 from prophase.trace.series.usage_series import Floats, Ints
@@ -308,9 +308,9 @@ class AI4DL:
                 f"n_exec is {n_exec}, and there are {len(list_of_timeseries)} executions, "
                 "counted from 0."
             )
-        return figures.print_trace(
+        return plot_series(
             np.asarray(list_of_timeseries[n_exec])[:, [cpu_idx, mem_idx]],
-            predicted_seq_phases[n_exec],
+            phases=[predicted_seq_phases[n_exec]],
             palette=palette,
             names=col_names,
             file=f_name,
@@ -327,11 +327,11 @@ class AI4DL:
         f_name: Path | str | None = None,
     ) -> object:
         """Draw boxes of two metrics by phase, and how often phases occur."""
-        return figures.print_variance(
+        return plot_phase_boxes(
             np.concatenate([np.asarray(one)[:, [cpu_idx, mem_idx]] for one in list_of_timeseries]),
             np.concatenate(list(pred_seq_phases)),
             palette=palette,
-            names=col_names,
+            names=col_names or ("CPU", "memory"),
             file=f_name,
         )
 

@@ -12,7 +12,7 @@ from prophase.errors import FormatError, MissingFileError
 from prophase.json_types import JsonObject
 from prophase.papers.ai4dl.model import AI4DL
 from prophase.phase.crbm import CRBM
-from prophase.plots.phase_series import plot_series_overlaid
+from prophase.plots.phase_series import plot_series
 from prophase.trace.series.usage_series import Floats, Ints
 
 MODEL, GOLDEN = "ai4dl_model.npz", "ai4dl_golden_phases.json"
@@ -152,7 +152,7 @@ def _draw_generated(network: CRBM, series: Floats, figures: Path) -> None:
     true = series[network.history :]
     made = network.generate(series[: network.history], len(true))
     two = [_CPU, _MEMORY]
-    plot_series_overlaid(
+    plot_series(
         true[:, two],
         made[:, two],
         names=_NAMES,

@@ -7,23 +7,20 @@ from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from prophase.papers.thesis.experiments import Experiment, best_of
 from prophase.papers.thesis.reproduction import ThesisReproduction
 from prophase.plots.assessment import write_assessment, write_table
-from prophase.plots.style import COLOURS, MUTED, PAPER, save, styled
+from prophase.plots.style import COLOURS, MUTED, PAPER, canvas, save
 
 RIGHT, UNDER, OVER = COLOURS[2], COLOURS[1], MUTED
 
 
 def confusion_matrices(found: Sequence[Experiment], title: str = "") -> Figure:
     """Draw matrices side by side, each with accuracy, u_score and u_rate (Figs. 15 and 16)."""
-    with styled():
-        figure = Figure(figsize=(max(4.0, 3.3 * len(found)), 3.9))
-        FigureCanvasAgg(figure)
+    with canvas(max(4.0, 3.3 * len(found)), 3.9) as figure:
         for axes, one in zip(figure.subplots(1, len(found), squeeze=False)[0], found, strict=True):
             _draw(axes, one)
         if title:

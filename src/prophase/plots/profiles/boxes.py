@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 
 from prophase import units
 from prophase.plots.profiles.labels import OUTLIER_COLOUR, profile_label
-from prophase.plots.style import COLOURS, INK, MUTED, draw
+from prophase.plots.style import COLOURS, INK, MUTED, draw, note
 from prophase.profile.clusters.figure_tables import BoxTable
 from prophase.profile.clusters.profiles import DOUBTFUL_FROM
 from prophase.profile.clusters.quality import OUTLIERS, Silhouettes
@@ -149,15 +149,14 @@ def silhouette_box_plot(table: pd.DataFrame) -> Figure:
         for place, row in enumerate(rows, 1):
             if row["negative_frac"] <= DOUBTFUL_FROM:
                 continue
-            axes.annotate(
+            note(
+                axes,
                 f"{row['negative_frac']:.0%}",
                 (place, row["whisker_low"]),
-                xytext=(0, -2),
-                textcoords="offset points",
+                (0, -2),
                 ha="center",
                 va="top",
                 color=OUTLIER_COLOUR,
-                fontsize=8,
                 fontweight="bold",
                 rotation=90 if len(rows) > 20 else 0,
             )

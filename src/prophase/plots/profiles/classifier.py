@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from prophase.errors import storage_error
 from prophase.plots.profiles.labels import OUTLIER_COLOUR
-from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, save, short
+from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, note, save, save_table, short
 from prophase.profile.classify.classifier_comparison import ClassifierScores
 from prophase.profile.classify.explanation import JobExplanation, ShapSummary
 
@@ -65,10 +64,7 @@ def confusion_matrix(report: ClassifierScores, about: str = "") -> Figure:
 def write_confusion(report: ClassifierScores, folder: Path, about: str = "") -> None:
     """Write the figure, and its counts as CSV beside it."""
     save(confusion_matrix(report, about), folder, "confusion")
-    try:
-        report.confusion.to_csv(folder / "confusion.csv", index_label="profile")
-    except OSError as cause:
-        raise storage_error(cause, folder) from cause
+    save_table(report.confusion, folder / "confusion.csv", index=True, index_label="profile")
 
 
 #: profiles with a colour of their own in the stacked bars
@@ -84,10 +80,7 @@ def importance_bars(table: pd.DataFrame) -> Figure:
         shares = shown["total_gain_pct"].to_numpy(float)
         axes.barh(range(len(names)), shares, color=COLOURS[0], height=0.7)
         for place, (share, weight) in enumerate(zip(shares, shown["weight"], strict=True)):
-            axes.annotate(
-                f"{int(weight)} splits", (share, place), xytext=(4, 0),
-                textcoords="offset points", va="center", fontsize=7.5, color=MUTED,
-            )  # fmt: skip
+            note(axes, f"{int(weight)} splits", (share, place), (4, 0), 7.5, va="center")
         axes.set_yticks(range(len(names)), names, fontsize=8)
         axes.set_xlim(0, 1.16 * max(float(shares.max(initial=0)), 1e-9))
         axes.set_xlabel("share of the gain of all splits, %")
@@ -147,11 +140,14 @@ def job_bars(found: JobExplanation, job: str) -> Figure:
         least = float(pushes.min(initial=0))
         axes.set_xlim(least - 0.14 * reach if least < 0 else -0.02 * reach, reach)
         for place, push in enumerate(pushes):
-            axes.annotate(
-                f"{push:+.2f}", (push, place), xytext=(4 if push >= 0 else -4, 0),
-                textcoords="offset points", va="center", ha="left" if push >= 0 else "right",
-                fontsize=8, color=MUTED,
-            )  # fmt: skip
+            note(
+                axes,
+                f"{push:+.2f}",
+                (push, place),
+                (4 if push >= 0 else -4, 0),
+                va="center",
+                ha="left" if push >= 0 else "right",
+            )
         axes.set_yticks(range(len(names)), names, fontsize=8)
         axes.set_xlabel(f"push towards profile {found.profile}, log-odds")
         axes.grid(visible=False, axis="y")
@@ -171,11 +167,8 @@ def write_explanation(
         save(shap_bars(summary), folder, "shap-summary")
         tables["shap-summary.csv"] = summary.per_profile.reset_index(names="value")
         names.append("shap-summary.png")
-    try:
-        for name, table in tables.items():
-            table.to_csv(folder / name, index=False)
-    except OSError as cause:
-        raise storage_error(cause, folder) from cause
+    for name, table in tables.items():
+        save_table(table, folder / name)
     return names
 
 

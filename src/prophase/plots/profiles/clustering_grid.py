@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from prophase.plots.style import DASHES, MUTED, draw, legend_below, line_style, styled
+from prophase.plots.style import DASHES, MUTED, canvas, draw, legend_below, line_style, note
 
 _AXES = ("min_cluster_size", "transform", "metric")
 
@@ -20,9 +19,7 @@ def score_sensitivity(scored: pd.DataFrame, score: str) -> Figure:
     value = f"score_{score}"
     known = scored.dropna(subset=[value])
     present = [axis for axis in _AXES if axis in known and known[axis].nunique() > 1]
-    with styled():
-        figure = Figure(figsize=(10.0, 3.6))
-        FigureCanvasAgg(figure)
+    with canvas(10.0, 3.6) as figure:
         panels = figure.subplots(1, max(1, len(present)), sharey=True, squeeze=False)[0]
         for axes, axis in zip(panels, present, strict=False):
             for place, (name, part) in enumerate(known.groupby("algorithm")):
@@ -54,14 +51,7 @@ def ideal_sensitivity(table: pd.DataFrame) -> Figure:
     def paint(axes: Axes) -> None:
         low, high = table["ideal_clusters"].min(), table["ideal_clusters"].max()
         axes.plot([low, high], [low, high], color=MUTED, linewidth=1, zorder=0)
-        axes.annotate(
-            "the ideal itself",
-            (low, low),
-            xytext=(4, -9),
-            textcoords="offset points",
-            fontsize=8,
-            color=MUTED,
-        )
+        note(axes, "the ideal itself", (low, low), (4, -9))
         for place, (name, part) in enumerate(table.groupby("score", sort=False)):
             axes.plot(
                 part["ideal_clusters"],

@@ -11,7 +11,16 @@ from scipy import stats
 
 from prophase import units
 from prophase.array_types import Floats
-from prophase.plots.style import COLOURS, MUTED, count_axis, percent_axis, styled, time_axis
+from prophase.plots.style import (
+    COLOURS,
+    MUTED,
+    canvas,
+    count_axis,
+    note,
+    percent_axis,
+    styled,
+    time_axis,
+)
 
 _COLUMNS = 4
 
@@ -63,9 +72,7 @@ def duration_page(durations_s: Floats) -> Figure:
     """Draw histogram, distribution function and two Q-Q plots of run times on one page."""
     known = durations_s[np.isfinite(durations_s)]
     held = np.sort(known[known > 0])
-    with styled():
-        figure = Figure(figsize=(10.0, 7.0))
-        FigureCanvasAgg(figure)
+    with canvas(10.0, 7.0) as figure:
         (histogram, cdf), (normal, lognormal) = figure.subplots(2, 2)
         low, high = float(held[0]), float(held[-1])
         if high <= low:
@@ -80,14 +87,7 @@ def duration_page(durations_s: Floats) -> Figure:
         for share in (0.5, 0.95):
             at = float(np.quantile(held, share))
             cdf.axvline(at, color=MUTED, linestyle="--", linewidth=0.9)
-            cdf.annotate(
-                f"{share:.0%}: {units.compact(at)} s",
-                (at, 0.03),
-                xytext=(3, 0),
-                textcoords="offset points",
-                fontsize=8,
-                color=MUTED,
-            )
+            note(cdf, f"{share:.0%}: {units.compact(at)} s", (at, 0.03), (3, 0))
         time_axis(cdf.xaxis, low, high)
         percent_axis(cdf.yaxis)
         cdf.set_ylabel("share of jobs at or below")

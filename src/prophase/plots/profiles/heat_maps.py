@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from prophase import units
 from prophase.array_types import Floats
 from prophase.plots.profiles.labels import OUTLIER_COLOUR, profile_label
-from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, short
+from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, note, short
 
 _BLUES = LinearSegmentedColormap.from_list("share", [PAPER, COLOURS[5], COLOURS[0]])
 #: green is faster than usual, orange slower
@@ -122,16 +122,15 @@ def _margins(axes: Axes, profiles: list[str], sizes: list[int], rows: list[str])
             word.set_fontweight("bold")
     axes.set_yticks(range(len(rows)), rows, fontsize=8)
     for place, size in enumerate(sizes):
-        axes.annotate(
+        note(
+            axes,
             units.compact(float(size)),
             (place, 1.0),
+            (0, 3),
+            7 if len(sizes) <= 30 else 6,
             xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
             ha="center",
             va="bottom",
-            fontsize=7 if len(sizes) <= 30 else 6,
-            color=MUTED,
             rotation=90 if many else 0,
         )
     axes.grid(visible=False)
