@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 
 VERDICTS = ("reproduced", "contradicted", "needs data", "in kind", "differs in kind", "ours")
 _OPENB_MEASURES = {
@@ -108,7 +107,7 @@ def counts_of(claims: Sequence[PublishedClaim]) -> dict[str, int]:
     return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 
 
-def _openb(rows: Sequence[Mapping[str, Any]]) -> Iterator[PublishedClaim]:
+def _openb(rows: Sequence[JsonMapping]) -> Iterator[PublishedClaim]:
     for row in rows:
         for name, words in _OPENB_MEASURES.items():
             theirs = row.get(f"{name}_published")
@@ -122,7 +121,7 @@ def _openb(rows: Sequence[Mapping[str, Any]]) -> Iterator[PublishedClaim]:
             )
 
 
-def _pai_sim(rows: Sequence[Mapping[str, Any]]) -> Iterator[PublishedClaim]:
+def _pai_sim(rows: Sequence[JsonMapping]) -> Iterator[PublishedClaim]:
     for row in rows:
         for name, words in (
             ("mean_jct_s", "mean completion time, s"),

@@ -13,16 +13,16 @@ Learned by contrastive divergence. A history is laid out time by time, the oldes
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prophase.array_types import Array
 from prophase.errors import InputError, ParameterError
 from prophase.trace.series.block_products import in_blocks
 
 #: float64 outside, float32 while learning
-Floats = NDArray[Any]
+Floats = Array
 
 _SHAPES = ("W", "A", "B", "v_bias", "h_bias")
 

@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Bools
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.phase.fitted_phases import FittedPhases, load_detector, save_detector
 from prophase.phase.labellers.boltzmann import HIDDEN
@@ -142,7 +143,7 @@ class PhaseDetector(FittedPhases):
             found[part] = self.renumbered(self.labeller_.label(scaled[part]), scaled[part])
         return found
 
-    def is_new(self, series: Series) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def is_new(self, series: Series) -> Bools:
         """Say of each sample whether it is unlike anything the model has seen."""
         return self.familiar_.is_new((series.values - self.mean_) / self.scale_)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from prophase.array_types import Array
 from prophase.errors import ModelFileError
 from prophase.json_types import JsonObject
 from prophase.modelfile import load_model, save_model
@@ -97,7 +97,7 @@ Detector = TypeVar("Detector", bound=FittedPhases)
 
 def save_detector(detector: FittedPhases, path: Path | str) -> str:
     """Write a fitted detector and return the checksum of the file."""
-    arrays: dict[str, NDArray[Any]] = {
+    arrays: dict[str, Array] = {
         f"labeller.{name}": value for name, value in detector.labeller_.arrays().items()
     }
     for number, split in enumerate(detector.splits_):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from prophase.json_types import JsonMapping
 from prophase.plots.style import (
     COLOURS,
     GRID,
@@ -22,7 +22,7 @@ from prophase.plots.style import (
     save,
 )
 
-Point = Mapping[str, Any]
+Point = JsonMapping
 #: profiles with a line of their own colour; the others are drawn in grey
 _NAMED = 4
 #: jobs over which the error of the chart is taken
@@ -30,7 +30,7 @@ _OVER = 200
 
 
 def write_drift_figures(
-    chart: Sequence[Point], steps: Sequence[Mapping[str, Any]], folder: Path
+    chart: Sequence[Point], steps: Sequence[JsonMapping], folder: Path
 ) -> list[str]:
     """Write the figures as PNG and SVG and return their names."""
     figures = {
@@ -42,7 +42,7 @@ def write_drift_figures(
     return list(figures)
 
 
-def monitor_levels(chart: Sequence[Point], steps: Sequence[Mapping[str, Any]] = ()) -> Figure:
+def monitor_levels(chart: Sequence[Point], steps: Sequence[JsonMapping] = ()) -> Figure:
     """Draw how near each monitor came to an alarm over the jobs watched."""
     jobs = np.array([point["jobs"] for point in chart], dtype=float)
     scopes = dict.fromkeys(name for point in chart for name in point["levels"])
@@ -76,7 +76,7 @@ def monitor_levels(chart: Sequence[Point], steps: Sequence[Mapping[str, Any]] = 
     return draw(paint, title="How near the monitors are to an alarm")
 
 
-def error_over_time(chart: Sequence[Point], steps: Sequence[Mapping[str, Any]] = ()) -> Figure:
+def error_over_time(chart: Sequence[Point], steps: Sequence[JsonMapping] = ()) -> Figure:
     """Draw by which factor predictions are off, and how many outcomes lie outside their range."""
     jobs = np.array([point["jobs"] for point in chart], dtype=float)
     factor = np.exp([point["error"] for point in chart])
@@ -102,7 +102,7 @@ def error_over_time(chart: Sequence[Point], steps: Sequence[Mapping[str, Any]] =
     return draw(paint, title="How wrong predictions are")
 
 
-def _mark(axes: Axes, steps: Sequence[Mapping[str, Any]], top: float) -> None:
+def _mark(axes: Axes, steps: Sequence[JsonMapping], top: float) -> None:
     """Mark alarms by a line with the number of their step."""
     for step in steps:
         if step["kind"] == "alarm":

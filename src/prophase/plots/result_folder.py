@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from prophase.errors import ProphaseError, storage_error
+from prophase.json_types import JsonObject
 from prophase.plots.result_files import write_report
 from prophase.plots.sweep import write_sweep
 from prophase.result.json_form import FORMAT, read_result
@@ -24,7 +24,7 @@ class Redrawn:
     page: str
     problem: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
         return asdict(self)
 

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from prophase.errors import storage_error
+from prophase.json_types import JsonObject
 from prophase.result.colours import COLOURS as COLOURS
 from prophase.result.colours import DARK as DARK
 from prophase.result.colours import GRID as GRID
@@ -159,7 +160,7 @@ def legend_below(axes: Axes) -> None:
         )
 
 
-def line_style(place: int) -> dict[str, Any]:
+def line_style(place: int) -> JsonObject:
     """Return colour and dash of the n-th line."""
     return {
         "color": COLOURS[place % len(COLOURS)],

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from prophase.json_types import JsonObject
 from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, legend_below, short
 from prophase.result import Picture
 from prophase.sim.why.causes import LABELS, NAMES
@@ -179,6 +179,6 @@ def _named(by: str, value: str) -> str:
     return f"{value} GPUs" if by == "gpus" else short(f"{by} {value}", 20)
 
 
-def _row_label(row: dict[str, Any]) -> str:
+def _row_label(row: JsonObject) -> str:
     label = LABELS[row["cause"]]
     return f"{label}\n{short(row['without_it'], 34)}" if row.get("without_it") else label

@@ -5,15 +5,14 @@ Jobs choose their nodes and are not assigned at random, so a rank is an associat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from prophase.array_types import Floats, Ints
 from prophase.errors import InputError, MissingColumnError, ParameterError
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.quality import OUTLIERS
@@ -90,7 +89,7 @@ def jobs_of_profile(
 
 def rank_for_job(
     history: pd.DataFrame,
-    job: Mapping[str, Any],
+    job: JsonMapping,
     *,
     column: str | None = None,
     enough: int = ENOUGH,

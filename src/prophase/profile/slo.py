@@ -24,7 +24,7 @@ import pandas as pd
 
 from prophase.array_types import Bools, Floats
 from prophase.errors import FormatError, MissingFileError, not_among, storage_error
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.range_probability import probability_above
 from prophase.profile.predict.submit_columns import numbers
@@ -45,7 +45,7 @@ class SloRule:
     comparison: SloOperator
     value: float
     #: column -> value a job must have for the rule to apply
-    where: Mapping[str, Any] = field(default_factory=dict)
+    where: JsonMapping = field(default_factory=dict)
     #: the rule has to hold with this probability
     confidence: float = _DEFAULT_CONFIDENCE
 
@@ -251,9 +251,7 @@ def _violations(
     )
 
 
-def _summary(
-    rule: SloRule, chance: Floats, predicted: np.ndarray[Any, np.dtype[np.bool_]], outcome: Floats
-) -> dict[str, object]:
+def _summary(rule: SloRule, chance: Floats, predicted: Bools, outcome: Floats) -> dict[str, object]:
     silent = int(np.isnan(chance).sum())
     summary: JsonObject = {
         "rule": rule.name,

@@ -20,6 +20,7 @@ import numpy as np
 from prophase.autoscale.fleet import Fleet, Floats, Ints
 from prophase.autoscale.past_use import Lags, lags, startup_level
 from prophase.autoscale.policy import Hysteresis, Part, Plan, ScalingPolicy, scattered
+from prophase.json_types import JsonObject
 from prophase.lazy_imports import optional
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def _trained(fleet: Fleet, seen: Lags, random_state: int) -> xgboost.Booster:
     exceeded = _exceeded(fleet, asked, drawn)
     questions = _questions(seen, asked, drawn)
     falling = seen.levels.shape[1]
-    settings: dict[str, Any] = {
+    settings: JsonObject = {
         **_TREES,
         "seed": random_state,
         "monotone_constraints": (-1,) * falling + (0,) * (questions.shape[1] - falling),

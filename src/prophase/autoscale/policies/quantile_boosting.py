@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from prophase.autoscale.fleet import Fleet, Floats, Ints
 from prophase.autoscale.past_use import Lags, lags, startup_level
 from prophase.autoscale.policy import Plan, Scaled, ScalingPolicy
+from prophase.json_types import JsonObject
 from prophase.lazy_imports import optional
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _trained(
     place = (random.random(len(asked)) * fleet.block_length[asked]).astype(np.int64)
     use = np.maximum(fleet.use[fleet.first_sample[asked] + place], floor)
     rise = np.log(use / seen.scale[asked])
-    settings: dict[str, Any] = {**_TREES, "seed": random_state, "quantile_alpha": share}
+    settings: JsonObject = {**_TREES, "seed": random_state, "quantile_alpha": share}
     examples = library.DMatrix(_rows(seen, asked), rise)
     trees: xgboost.Booster = library.train(settings, examples, _ROUNDS)
     return trees

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prophase.array_types import Array
 from prophase.errors import ModelFileError, storage_error
 from prophase.json_types import JsonObject
 
@@ -248,7 +248,7 @@ def _dtype(noted: Any) -> np.dtype[Any]:
     return np.dtype(f"{order}{found.str[1:]}") if order in ("<", ">") else found
 
 
-def _array_of(state: Any) -> NDArray[Any] | Noted:
+def _array_of(state: Any) -> Array | Noted:
     """Rebuild an array from its state: version, shape, type, order of columns, bytes."""
     _, shape, kind, fortran, content = state
     if isinstance(kind, Noted) and str(kind.arguments[0])[0] in "OSU":
@@ -256,7 +256,7 @@ def _array_of(state: Any) -> NDArray[Any] | Noted:
     return _from_bytes(content, _dtype(kind), shape, "F" if fortran else "C")
 
 
-def _array_behind(stream: BinaryIO, state: dict[str, Any]) -> NDArray[Any] | Noted:
+def _array_behind(stream: BinaryIO, state: JsonObject) -> Array | Noted:
     """Read the array that joblib has put behind its description."""
     kind = _dtype(state["dtype"])
     if state.get("numpy_array_alignment_bytes") is not None:
@@ -266,7 +266,7 @@ def _array_behind(stream: BinaryIO, state: dict[str, Any]) -> NDArray[Any] | Not
     return _from_bytes(content, kind, state["shape"], state["order"])
 
 
-def _from_bytes(content: Any, kind: np.dtype[Any], shape: Any, order: str) -> NDArray[Any]:
+def _from_bytes(content: Any, kind: np.dtype[Any], shape: Any, order: str) -> Array:
     raw = content.encode("latin1") if isinstance(content, str) else bytes(content)
     found = np.frombuffer(raw, dtype=kind)
     return found.reshape(tuple(shape), order="F" if order == "F" else "C").copy()

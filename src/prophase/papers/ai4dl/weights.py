@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from prophase.errors import MissingFileError, ModelFileError
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.modelfile import load_model, save_model
 from prophase.papers.ai4dl.pickles import Noted, read_without_running
 from prophase.phase.crbm import CRBM
@@ -92,7 +91,7 @@ def read_parts(path: Path | str) -> Parts:
 
 def save_part(path: Path | str, kind: str, parts: Parts, seed: int) -> None:
     """Write one part, or all, to a model file that runs nothing when it is read."""
-    arrays: dict[str, Any] = {}
+    arrays: JsonObject = {}
     if parts.crbm is not None:
         arrays |= parts.crbm.arrays()
     if parts.kmeans is not None:
@@ -141,7 +140,7 @@ def _from_npz(source: Path) -> Parts:
     return parts
 
 
-def _from_arrays(source: Path, arrays: Mapping[str, Any]) -> Parts:
+def _from_arrays(source: Path, arrays: JsonMapping) -> Parts:
     parts = Parts()
     if all(name in arrays for name in _NETWORK):
         parts.crbm = CRBM.from_arrays({name: arrays[name] for name in _NETWORK})

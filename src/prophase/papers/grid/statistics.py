@@ -104,8 +104,6 @@ def compare_with_table_iv(grid: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-#: the authors' names that no file of ours has
-_AUTHORS = ("transform_function", "avg_silhouette")
 _NEEDED = ("n_outliers", "n_clusters", "mean_cluster_size")
 
 

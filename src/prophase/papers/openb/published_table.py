@@ -11,13 +11,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingFileError, ParameterError, nearest
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.papers.openb.protocol import POLICIES, OpenbCurves, arrival_order, simulate_openb
 from prophase.sim.signatures import Floats, Ints
 from prophase.trace.trace_tables import open_trace
@@ -170,7 +169,7 @@ def _mean_published(
     return None
 
 
-def _verdict(row: Mapping[str, Any], place: str, curves: int) -> str:
+def _verdict(row: JsonMapping, place: str, curves: int) -> str:
     if curves:
         apart = {name: row[name] for name in row if name.startswith("max_deviation")}
         if place == "random":

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import FormatError, MissingFileError
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.papers.pai_sim.simulator import simulate_pai
 from prophase.trace.trace_tables import open_trace
 from prophase.workers import run_all
@@ -92,7 +91,7 @@ def _repeat(shared: tuple[Path, list[JsonObject]], number: int) -> JsonObject:
     return row
 
 
-def _differing_jobs(folder: Path, run: Mapping[str, Any], jobs: pd.DataFrame) -> int | None:
+def _differing_jobs(folder: Path, run: JsonMapping, jobs: pd.DataFrame) -> int | None:
     """Count jobs whose completion time is another; None without per-job results."""
     if not run.get("per_job"):
         return None

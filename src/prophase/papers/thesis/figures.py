@@ -12,8 +12,8 @@ from matplotlib.patches import Rectangle
 
 from prophase.papers.thesis.experiments import Experiment, best_of
 from prophase.papers.thesis.reproduction import ThesisReproduction
-from prophase.plots.assessment import write_assessment, write_table
-from prophase.plots.style import COLOURS, MUTED, PAPER, canvas, save
+from prophase.plots.assessment import write_assessment
+from prophase.plots.style import COLOURS, MUTED, PAPER, canvas, save, save_table
 
 RIGHT, UNDER, OVER = COLOURS[2], COLOURS[1], MUTED
 
@@ -83,7 +83,7 @@ def write_reproduction(found: ThesisReproduction, jobs: pd.DataFrame, folder: Pa
             one.predictor.save(folder / name)
             written.append(name)
         written += [f"confusion-{number}.png", f"unseen-{number}.png"]
-    write_table(pd.DataFrame(found.rows), folder / "comparison.csv")
-    write_table(found.table(), folder / "models.csv")
-    write_table(found.history(), folder / "tuning.csv")
+    save_table(pd.DataFrame(found.rows), folder / "comparison.csv")
+    save_table(found.table(), folder / "models.csv")
+    save_table(found.history(), folder / "tuning.csv")
     return [*written, "comparison.csv", "models.csv", "tuning.csv"]

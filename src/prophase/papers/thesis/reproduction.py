@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.papers.thesis import published_tables as published
 from prophase.papers.thesis.bin_predictor import known_runs
 from prophase.papers.thesis.comparison_rows import (
@@ -100,7 +100,7 @@ def reproduce(
     unseen: dict[str, list[Experiment]] = {}
     for task, of_task in runs.items():
         bins = [edges for name, edges in published.TABLE_6 if name == task]
-        options: dict[str, Any] = {
+        options: JsonObject = {
             "trials": trials,
             "random_state": random_state,
             "progress": counting,

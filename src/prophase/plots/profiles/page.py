@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from prophase.errors import storage_error
+from prophase.json_types import JsonObject
 from prophase.plots.profiles.figures import ProfileFigure, profile_figures
 from prophase.plots.result_files import write_page
 from prophase.plots.style import save
@@ -113,7 +113,7 @@ def _page(
     )
 
 
-def _overview(profiler: WorkloadProfiler) -> list[dict[str, Any]]:
+def _overview(profiler: WorkloadProfiler) -> list[JsonObject]:
     return [
         {
             "profile": "outliers" if one.outliers else one.name,

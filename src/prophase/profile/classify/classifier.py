@@ -10,9 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from prophase.array_types import Floats
+from prophase.array_types import Array, Floats
 from prophase.errors import (
     InputError,
     MissingColumnError,
@@ -75,9 +74,7 @@ class ProfileClassifier:
     #: seed of everything random
     random_state: int = 0
 
-    def fit(
-        self, jobs: pd.DataFrame, labels: Sequence[Any] | NDArray[Any] | pd.Series | str
-    ) -> Self:
+    def fit(self, jobs: pd.DataFrame, labels: Sequence[Any] | Array | pd.Series | str) -> Self:
         """Learn from jobs with known profiles; outliers (-1) and missing labels are left out.
 
         Parameters
@@ -116,7 +113,7 @@ class ProfileClassifier:
         """
         return self.fitted_method().probabilities(self.words(jobs, partial=partial))
 
-    def predict(self, jobs: pd.DataFrame, *, partial: bool = False) -> NDArray[Any]:
+    def predict(self, jobs: pd.DataFrame, *, partial: bool = False) -> Array:
         """Return the most probable profile of each job, however improbable it is."""
         best = self.predict_proba(jobs, partial=partial).argmax(axis=1)
         return np.asarray(np.array(self.classes_)[best])
@@ -255,9 +252,7 @@ class ProfileClassifier:
             raise ParameterError("the classifier is not fitted yet. Call fit(jobs, labels) first.")
 
 
-def labels_of(
-    jobs: pd.DataFrame, labels: Sequence[object] | NDArray[Any] | pd.Series | str
-) -> Labels:
+def labels_of(jobs: pd.DataFrame, labels: Sequence[object] | Array | pd.Series | str) -> Labels:
     """Return numbered labels from a sequence, or from a column of the jobs."""
     if not isinstance(labels, str):
         return numbered(labels, len(jobs))

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from prophase.array_types import Ints
+from prophase.array_types import Array, Ints
 from prophase.errors import InputError, ParameterError, ProphaseError, not_among
 from prophase.json_types import JsonObject
 from prophase.profile.classify.classifier import labels_of
@@ -62,7 +61,7 @@ class ClassifierComparison:
 
 def compare_classifiers(
     jobs: pd.DataFrame,
-    labels: Sequence[Any] | NDArray[Any] | pd.Series | str,
+    labels: Sequence[Any] | Array | pd.Series | str,
     methods: Sequence[str] = tuple(METHODS),
     *,
     splits: Sequence[str] = SPLITS,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
 from prophase.profile.classify.metadata_words import Words
 
@@ -77,7 +77,7 @@ class OneHot:
         return {"columns": list(self.columns), "words": self.to_lists()}
 
     @classmethod
-    def from_dict(cls, held: Mapping[str, Any]) -> OneHot:
+    def from_dict(cls, held: JsonMapping) -> OneHot:
         """Return the encoding that :meth:`to_dict` was taken from."""
         return cls.from_lists(tuple(held["columns"]), held["words"])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.array_types import Ints
+from prophase.array_types import Array, Ints
 from prophase.errors import InputError
 from prophase.plural import counted
 from prophase.profile.clusters.quality import OUTLIERS
@@ -29,7 +29,7 @@ class Labels:
     notes: tuple[str, ...]
 
 
-def numbered(labels: Sequence[Any] | NDArray[Any] | pd.Series, jobs: int) -> Labels:
+def numbered(labels: Sequence[Any] | Array | pd.Series, jobs: int) -> Labels:
     """Return the labels that can be learned; outliers (-1) and missing ones are left out.
 
     Examples

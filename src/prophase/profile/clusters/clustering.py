@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
 from prophase.array_types import Floats, Ints
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.profile.clusters.quality import OUTLIERS, Silhouettes, davies_bouldin
@@ -149,7 +150,7 @@ class Generator(Protocol):
     def metric(self) -> str:
         """Distance by which its groups are judged: euclidean or manhattan."""
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         """Return what JSON can hold of its settings."""
 
     def cluster(self, values: Floats, jobs: pd.DataFrame | None = None) -> Clustering:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from prophase.json_types import JsonObject
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.clusterability import hopkins
 from prophase.profile.clusters.clustering import Generator, cluster_statistics
@@ -139,7 +140,7 @@ def compare_named(
     report = progress or (lambda name, done: None)
     made: list[Generator] = []
     for name in names:
-        settings: dict[str, Any] = {}
+        settings: JsonObject = {}
         if name in ("hdbscan", "optics", "autoencoder"):
             settings["min_cluster_size"] = min_cluster_size
         if name == "k-means":

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from prophase.array_types import Floats, Ints
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.modelfile import Model
 from prophase.profile.clusters.assigner import Assigner
 from prophase.profile.clusters.clustering import CondensedTree, Reachability
@@ -42,7 +39,7 @@ class FittedProfiles:
     data_hash_: str
 
 
-def settings_to_keep(profiler: FittedProfiles) -> dict[str, Any]:
+def settings_to_keep(profiler: FittedProfiles) -> JsonObject:
     """Return what goes into the file as JSON."""
     return {
         "generator": profiler.generator_settings_,
@@ -58,7 +55,7 @@ def settings_to_keep(profiler: FittedProfiles) -> dict[str, Any]:
     }
 
 
-def arrays_to_keep(profiler: FittedProfiles) -> dict[str, Any]:
+def arrays_to_keep(profiler: FittedProfiles) -> JsonObject:
     """Return what goes into the file as arrays."""
     assigner, scores = profiler.assigner_, profiler.scores_
     arrays = {
@@ -115,7 +112,7 @@ def restore(profiler: FittedProfiles, model: Model) -> None:
 
 def _later_to_keep(assigner: Assigner) -> JsonObject:
     """Return what was learned since the fit, numbered in the order it came."""
-    arrays: dict[str, Any] = {}
+    arrays: JsonObject = {}
     number = 1
     while assigner.later is not None:
         arrays[f"later{number}_retired"] = assigner.retired
@@ -130,7 +127,7 @@ def _later_to_keep(assigner: Assigner) -> JsonObject:
     return arrays
 
 
-def _assigner(arrays: Mapping[str, Any], metric: str, number: int = 0) -> Assigner:
+def _assigner(arrays: JsonMapping, metric: str, number: int = 0) -> Assigner:
     start = f"later{number}_" if number else ""
     parts = [
         arrays[start + part] for part in ("members", "member_labels", "member_profiles", "reach")
@@ -142,7 +139,7 @@ def _assigner(arrays: Mapping[str, Any], metric: str, number: int = 0) -> Assign
     return Assigner(members, labels, profiles, reach, metric, retired, later)
 
 
-def _tree(arrays: Mapping[str, Any]) -> CondensedTree | None:
+def _tree(arrays: JsonMapping) -> CondensedTree | None:
     if "tree_parent" not in arrays:
         return None
     return CondensedTree(
@@ -154,7 +151,7 @@ def _tree(arrays: Mapping[str, Any]) -> CondensedTree | None:
     )
 
 
-def _reachability(arrays: Mapping[str, Any]) -> Reachability | None:
+def _reachability(arrays: JsonMapping) -> Reachability | None:
     if "reach_order" not in arrays:
         return None
     return Reachability(arrays["reach_order"], arrays["reach_distance"])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.array_types import Floats
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.metric_summary import MetricSummary, Season, Trend, summarise
@@ -156,7 +155,7 @@ def describe_profiles(
     return profiles
 
 
-def profile_from_dict(held: Mapping[str, Any]) -> Profile:
+def profile_from_dict(held: JsonMapping) -> Profile:
     """Return the profile that ``Profile.to_dict`` wrote."""
     dynamic = {}
     for metric, summary in held["dynamic"].items():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, asdict, dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from prophase.array_types import Ints
+from prophase.array_types import Array, Ints
 from prophase.errors import InputError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
@@ -100,7 +99,7 @@ class DriftMonitor:
         *,
         lagged: pd.DataFrame | None = None,
         profiles: Ints | None = None,
-        misfit: NDArray[Any] | None = None,
+        misfit: Array | None = None,
     ) -> Self:
         """Learn what is usual from finished jobs in time order and their predictions.
 
@@ -143,7 +142,7 @@ class DriftMonitor:
         *,
         lagged: pd.DataFrame | None = None,
         profiles: Ints | None = None,
-        misfit: NDArray[Any] | None = None,
+        misfit: Array | None = None,
     ) -> list[Alarm]:
         """Watch further finished jobs; returns an alarm per scope that changed.
 
@@ -212,7 +211,7 @@ class DriftMonitor:
         jobs: pd.DataFrame,
         predictions: pd.DataFrame,
         lagged: pd.DataFrame | None,
-        misfit: NDArray[Any] | None,
+        misfit: Array | None,
     ) -> RawScores:
         keys = self.keys(jobs)
         both = np.concatenate([self.recent_, keys])

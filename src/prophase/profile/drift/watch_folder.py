@@ -12,15 +12,15 @@ a run that was killed goes on where the state stands.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Ints
 from prophase.atomic_files import write_whole
 from prophase.errors import (
     InputError,
@@ -30,7 +30,7 @@ from prophase.errors import (
     WorkspaceError,
     storage_error,
 )
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.modelfile import load_model, save_model
 from prophase.plain import finite
 from prophase.plural import counted
@@ -89,7 +89,7 @@ class WatchFolder:
         return in_time_order(_with_ids(self._history, "the history"))
 
     def start(
-        self, settings: Mapping[str, Any] | None = None, profiler: WorkloadProfiler | None = None
+        self, settings: JsonMapping | None = None, profiler: WorkloadProfiler | None = None
     ) -> Watcher:
         """Let a new watcher with these settings learn from the history, and keep it."""
         watcher = Watcher(**(settings or {})).fit(self.history, profiler)
@@ -200,7 +200,7 @@ class WatchFolder:
     def _batches(self) -> list[Path]:
         return sorted(self.folder.glob("jobs-[0-9]*.parquet"))
 
-    def _batch_of(self, given: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _batch_of(self, given: pd.DataFrame) -> Ints:
         import pyarrow.parquet as pq
 
         sizes = [pq.read_metadata(path).num_rows for path in self._batches()]
@@ -272,7 +272,7 @@ def watch_folder(workspace: Workspace) -> WatchFolder:
 def begin_watching(
     workspace: Workspace,
     folder: WatchFolder,
-    settings: Mapping[str, Any] | None = None,
+    settings: JsonMapping | None = None,
     *,
     profiles: bool = True,
 ) -> tuple[Watcher, list[str]]:

@@ -219,7 +219,7 @@ class Watcher:
         return state
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], jobs: pd.DataFrame) -> Watcher:
+    def from_state(cls, state: JsonObject, jobs: pd.DataFrame) -> Watcher:
         """Return the watcher of a state and of the jobs it had seen, in their order."""
         self = object.__new__(cls)
         vars(self).update(state)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import pandas as pd
 
 from prophase import units
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.short_form import ShortForm
 from prophase.trace.schema import JOBS
@@ -81,7 +80,7 @@ class ProfileForecast:
 class JobForecast(ShortForm):
     """Everything that is known of a job before it runs."""
 
-    job: Mapping[str, Any]
+    job: JsonMapping
     name: str
     targets: tuple[TargetForecast, ...]
     sizes: tuple[RequestAndNeed, ...]

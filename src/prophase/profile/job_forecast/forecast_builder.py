@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.json_types import JsonMapping
 from prophase.profile.job_forecast.forecast import (
     Influence,
     JobForecast,
@@ -40,7 +41,7 @@ _NEEDS = {
 
 def ask(
     model: JobModel,
-    job: Submission | Mapping[str, Any],
+    job: Submission | JsonMapping,
     *,
     targets: Sequence[str] | None = None,
     classifier: ProfileClassifier | None = None,
@@ -105,7 +106,7 @@ def ask(
 class _Asked:
     """A job, and the same job without each of its attributes, every gap filled several times."""
 
-    columns: Mapping[str, Any]
+    columns: JsonMapping
     given: Sequence[str]
     #: the job as it is, then every filled one
     frame: pd.DataFrame
@@ -113,7 +114,7 @@ class _Asked:
     variants: list[slice]
 
     @classmethod
-    def of(cls, model: JobModel, columns: Mapping[str, Any], given: Sequence[str]) -> _Asked:
+    def of(cls, model: JobModel, columns: JsonMapping, given: Sequence[str]) -> _Asked:
         rows, variants = [dict(columns)], []
         bare = ({k: v for k, v in columns.items() if k != name} for name in given)
         for job in (columns, *bare):
@@ -151,7 +152,7 @@ def _typical(values: pd.Series[float]) -> float:
 
 
 def _mattered(
-    given: Sequence[str], columns: Mapping[str, Any], value: float, others: Sequence[float]
+    given: Sequence[str], columns: JsonMapping, value: float, others: Sequence[float]
 ) -> tuple[Influence, ...]:
     """Compare the answer with those to the same job without one of its attributes."""
     found = []
@@ -162,9 +163,7 @@ def _mattered(
     return tuple(sorted(found, key=lambda one: -abs(np.log(one.factor))))
 
 
-def _sizes(
-    found: Sequence[TargetForecast], columns: Mapping[str, Any]
-) -> tuple[RequestAndNeed, ...]:
+def _sizes(found: Sequence[TargetForecast], columns: JsonMapping) -> tuple[RequestAndNeed, ...]:
     answered = {one.target: one for one in found if not one.abstained}
     sizes = []
     for request, needs in _NEEDS.items():
@@ -187,7 +186,7 @@ def _profile(classifier: ProfileClassifier | None, job: pd.DataFrame) -> Profile
 
 def _unsure(
     model: JobModel,
-    columns: Mapping[str, Any],
+    columns: JsonMapping,
     found: Sequence[TargetForecast],
     notes: Sequence[str],
 ) -> tuple[str, ...]:

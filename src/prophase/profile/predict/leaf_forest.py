@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.array_types import Floats, Ints
+from prophase.array_types import Array, Floats, Ints
 from prophase.lazy_imports import optional
 
 #: with more rows XGBoost is quicker
@@ -33,7 +33,7 @@ class Walk:
         self._roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         first = np.repeat(self._roots, sizes)
 
-        def joined(name: str, kind: Any) -> NDArray[Any]:
+        def joined(name: str, kind: Any) -> Array:
             return np.concatenate([np.array(tree[name], dtype=kind) for tree in trees])
 
         left, right = joined("left_children", np.int64), joined("right_children", np.int64)
@@ -98,17 +98,17 @@ def xgboost() -> ModuleType:
     return module
 
 
-def matrix(seen: NDArray[Any], answers: Floats | None = None) -> object:
+def matrix(seen: Array, answers: Floats | None = None) -> object:
     """Return data as XGBoost wants it; NaN is missing."""
     return xgboost().DMatrix(_clean(seen), answers, nthread=1)
 
 
-def rows_for_forests(seen: NDArray[Any]) -> object:
+def rows_for_forests(seen: Array) -> object:
     """Return data as :meth:`LeafForest.outcomes` takes it: a few rows are left as they are."""
     return _clean(seen) if len(seen) <= FEW else matrix(seen)
 
 
-def _clean(seen: NDArray[Any]) -> NDArray[Any]:
+def _clean(seen: Array) -> Array:
     return np.where(np.isfinite(seen), seen, np.nan)
 
 
@@ -119,7 +119,7 @@ class LeafForest:
         self.fewest = fewest
         self.random_state = random_state
 
-    def fit(self, seen: NDArray[Any], answers: Floats) -> Self:
+    def fit(self, seen: Array, answers: Floats) -> Self:
         """Grow the trees and fill their leaves with outcomes."""
         data = matrix(seen, answers)
         settings = {

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.json_types import JsonObject
+from prophase.array_types import Array
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.range_probability import put_together_each
 from prophase.profile.predict.submit_columns import CLOCKS, submitted
@@ -38,7 +38,7 @@ class Exemplars:
     [{'user': 'bob', 'task': 'ps'}]
     """
 
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, Array]
     #: how much agreement in a column weighs
     weights: dict[str, float]
 
@@ -62,7 +62,7 @@ class Exemplars:
         """Return the columns that jobs usually have and this one does not say."""
         return [name for name in self.columns if job.get(name) is None]
 
-    def filled(self, job: Mapping[str, Any], *, most: int) -> list[JsonObject]:
+    def filled(self, job: JsonMapping, *, most: int) -> list[JsonObject]:
         """Return the job as often as there are jobs like it, with its gaps filled from each."""
         lacking = self.lacking(job)
         rows = len(next(iter(self.columns.values()), ()))

@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prophase.array_types import Array
 from prophase.errors import ModelFileError, ParameterError
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.history import History
 from prophase.profile.predict.leaf_forest import xgboost
 from prophase.profile.predict.memory import Memory
@@ -41,7 +41,7 @@ class Packer:
     """Collects the arrays and blobs of the objects that it packs."""
 
     def __init__(self) -> None:
-        self.arrays: dict[str, NDArray[Any]] = {}
+        self.arrays: dict[str, Array] = {}
         self.blobs: dict[str, bytes] = {}
 
     def pack(self, value: Any) -> Any:
@@ -66,12 +66,12 @@ class Packer:
             return {"booster": name}
         return self._pack_object(value)
 
-    def _pack_array(self, value: NDArray[Any]) -> Any:
+    def _pack_array(self, value: Array) -> Any:
         if value.dtype == object:
             return {"objects": [self.pack(item) for item in value.tolist()]}
         return {"array": self._keep(value)}
 
-    def _keep(self, value: NDArray[Any]) -> str:
+    def _keep(self, value: Array) -> str:
         held = np.ascontiguousarray(value).reshape(value.shape)
         digest = hashlib.sha256(f"{held.dtype}{held.shape}".encode() + held.tobytes())
         name = f"a{digest.hexdigest()[:16]}"
@@ -95,7 +95,7 @@ class Packer:
 class Unpacker:
     """Makes objects from their JSON form, and the arrays and blobs beside it."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], blobs: Mapping[str, bytes]) -> None:
+    def __init__(self, arrays: Mapping[str, Array], blobs: Mapping[str, bytes]) -> None:
         self._arrays = arrays
         self._blobs = blobs
         self._boosters: JsonObject = {}
@@ -139,7 +139,7 @@ class Unpacker:
             self._boosters[name] = made
         return self._boosters[name]
 
-    def _unpack_object(self, name: str, state: Mapping[str, Any]) -> Any:
+    def _unpack_object(self, name: str, state: JsonMapping) -> Any:
         kind = _class_named(name)
         if kind is History:
             return self._history(state)
@@ -149,7 +149,7 @@ class Unpacker:
             object.__setattr__(made, attribute, self.unpack(item))
         return made
 
-    def _history(self, state: Mapping[str, Any]) -> History:
+    def _history(self, state: JsonMapping) -> History:
         held = {name: self.unpack(item) for name, item in state.items() if name != "parts"}
         made = object.__new__(History)
         vars(made).update(held)

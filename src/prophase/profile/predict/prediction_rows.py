@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.submit_columns import Columns
@@ -49,7 +49,7 @@ def described_columns(described: Sequence[Mapping[Any, Any]]) -> list[JsonObject
 
 
 def predicted_rows(
-    model: JobModel, jobs: Sequence[Mapping[str, Any]], targets: Sequence[str] | None = None
+    model: JobModel, jobs: Sequence[JsonMapping], targets: Sequence[str] | None = None
 ) -> list[dict[str, object]]:
     """Return the rows that :func:`predicted` gives for jobs passed one by one, but sooner.
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from prophase.array_types import Bools, Floats
+from prophase.array_types import Array, Bools, Floats
 from prophase.errors import InputError, ParameterError
 from prophase.plural import counted
 from prophase.profile.predict.conformal_range import Calibrator
@@ -106,7 +105,7 @@ class Predictor(ABC):
 
     def answers(
         self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None = None
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, Array]:
         """Return the columns of :meth:`predict` as arrays; quicker for one job or a few."""
         self._need_fit()
         question = self.history_.ask(jobs, self._moments(jobs, as_of))
@@ -124,7 +123,7 @@ class Predictor(ABC):
             f"fewer than {FEWEST_FINISHED} finished jobs are known",
             np.where(silent, self._why_silent(), match.reason),
         )
-        shown: dict[str, NDArray[Any]] = {
+        shown: dict[str, Array] = {
             key: np.where(silent, np.nan, np.clip(part, 0, 1) if self.yes_no_ else np.exp(part))
             for key, part in (("value", answer.point), ("low", low), ("high", high))
         }

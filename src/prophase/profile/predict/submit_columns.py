@@ -6,14 +6,13 @@ Making a DataFrame of one job and reading its columns takes longer than the answ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from prophase.array_types import Floats
+from prophase.array_types import Array, Floats
 from prophase.errors import MissingColumnError
+from prophase.json_types import JsonMapping
 from prophase.trace.schema import known_at_submit
 
 
@@ -27,13 +26,13 @@ class Columns:
     (2, array([ 2., nan]), False)
     """
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+    def __init__(self, arrays: Mapping[str, Array], rows: int) -> None:
         self._arrays, self._rows = arrays, rows
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Columns:
+    def of(cls, rows: Sequence[JsonMapping]) -> Columns:
         """Return jobs that are given one by one; what a job does not say is missing."""
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, Array] = {}
         for name in dict.fromkeys(name for row in rows for name in row):
             values = [row.get(name) for row in rows]
             text = any(isinstance(value, str) for value in values)
@@ -46,7 +45,7 @@ class Columns:
     def __contains__(self, name: object) -> bool:
         return name in self._arrays
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
+    def __getitem__(self, name: str) -> Array:
         return self._arrays[name]
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.array_types import Bools, Floats
+from prophase.array_types import Array, Bools, Floats
 from prophase.profile.predict.leaf_forest import matrix, xgboost
 from prophase.profile.predict.point_and_range import PointAndRange
 from prophase.stats import wilson_ends
@@ -125,7 +125,7 @@ class BoostedChance:
     def __init__(self, *, random_state: int = 0) -> None:
         self.random_state = random_state
 
-    def fit(self, seen: NDArray[Any], truths: Floats) -> Self:
+    def fit(self, seen: Array, truths: Floats) -> Self:
         """Learn from what was seen of jobs and whether it came true."""
         share = float(np.clip(truths.mean(), _LEAST_SHARE, 1 - _LEAST_SHARE))
         settings = {**_SETTINGS, "base_score": share, "seed": self.random_state}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prophase.errors import InputError, nearest, not_among
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.submission.submission import ALIASES, column_value
 from prophase.trace.schema import JOBS, STATUSES
 
@@ -18,7 +18,7 @@ _LONGEST_ID = 200
 class Finished:
     """One row of the job table, and what of the report was not used."""
 
-    columns: Mapping[str, Any]
+    columns: JsonMapping
     notes: tuple[str, ...] = ()
 
     @property
@@ -63,7 +63,7 @@ def finished_from_fields(fields: Mapping[Any, Any], *, where: str = "the job") -
     return Finished(columns, tuple(notes))
 
 
-def _check(columns: Mapping[str, Any], where: str) -> None:
+def _check(columns: JsonMapping, where: str) -> None:
     status = columns.get("status")
     if status is not None and status not in STATUSES:
         said = f"{where}: status {status!r} is unknown."

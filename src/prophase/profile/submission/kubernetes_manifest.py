@@ -11,7 +11,7 @@ from typing import Any
 
 from prophase import units
 from prophase.errors import InputError
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.submission.submission import Submission, number_for
 from prophase.trace.schema import JOBS
 
@@ -33,7 +33,7 @@ def is_manifest(document: Any) -> bool:
     return isinstance(document, Mapping) and "kind" in document and "apiVersion" in document
 
 
-def from_manifest(document: Mapping[str, Any], where: str) -> list[Submission]:
+def from_manifest(document: JsonMapping, where: str) -> list[Submission]:
     """Return the jobs of one manifest; a training job has one per role.
 
     Examples
@@ -65,7 +65,7 @@ def from_manifest(document: Mapping[str, Any], where: str) -> list[Submission]:
 
 
 def _roles(
-    document: Mapping[str, Any], roles: Mapping[str, Any], spec: Mapping[str, Any], where: str
+    document: JsonMapping, roles: JsonMapping, spec: JsonMapping, where: str
 ) -> Iterator[Submission]:
     """Yield one submission per role of a training job; the roles start together."""
     counts = {role: int((part or {}).get("replicas") or 1) for role, part in roles.items()}
@@ -80,7 +80,7 @@ def _roles(
 
 
 def _submission(
-    document: Mapping[str, Any], template: Mapping[str, Any], spec: Mapping[str, Any], where: str
+    document: JsonMapping, template: JsonMapping, spec: JsonMapping, where: str
 ) -> Submission:
     outer = _mapping(document.get("metadata"), f"{where}: metadata")
     inner = _mapping(template.get("metadata"), f"{where}: template.metadata")
@@ -125,7 +125,7 @@ def _owners(labels: Mapping[str, object], notes: list[str]) -> dict[str, object]
     return found
 
 
-def _requests(pod: Mapping[str, Any], where: str, notes: list[str]) -> JsonObject:
+def _requests(pod: JsonMapping, where: str, notes: list[str]) -> JsonObject:
     """Return what the pod asks for: its containers together, or its largest init container."""
     running = [_asked(one, where) for one in pod.get("containers") or []]
     starting = [_asked(one, where) for one in pod.get("initContainers") or []]
@@ -177,7 +177,7 @@ def _column(resource: str) -> str | None:
     return "request_gpus" if resource.rsplit("/", 1)[-1] in ("gpu", "gpu.shared") else None
 
 
-def _gpu_type(pod: Mapping[str, Any]) -> str | None:
+def _gpu_type(pod: JsonMapping) -> str | None:
     """Return the GPU types that the node selector or a required affinity allows."""
     selector = pod.get("nodeSelector") or {}
     for key, value in selector.items():
@@ -200,7 +200,7 @@ def _number(column: str, value: Any, where: str) -> float | None:
     return number_for(known, value, f"{where}: {column}")
 
 
-def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+def _mapping(value: Any, where: str) -> JsonMapping:
     if value is None:
         return {}
     if not isinstance(value, Mapping):

@@ -8,10 +8,9 @@ instead), and times are in minutes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from prophase.errors import InputError
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.submission.slurm_script import FORM, gpus_of
 from prophase.profile.submission.submission import Submission
 
@@ -69,7 +68,7 @@ def from_job_desc(fields: Mapping[str, object]) -> Submission:
     return Submission({k: v for k, v in columns.items() if v is not None}, FORM)
 
 
-def number_of(fields: Mapping[str, Any], name: str) -> float | None:
+def number_of(fields: JsonMapping, name: str) -> float | None:
     """Return a number of ``job_desc``; None if it is not set."""
     value = fields.get(name)
     if value is None or value in _UNSET:
@@ -79,7 +78,7 @@ def number_of(fields: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-def _memory_gib(fields: Mapping[str, Any], cores: float | None) -> float | None:
+def _memory_gib(fields: JsonMapping, cores: float | None) -> float | None:
     for name, times in (("min_mem_per_node", 1.0), ("min_mem_per_cpu", cores or 1.0)):
         held_mib = number_of(fields, name)
         if held_mib:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from prophase import units
 from prophase.errors import InputError, nearest
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS, Column, known_at_submit
 
 
@@ -20,7 +20,7 @@ class Submission:
     """One job as the job table would hold it before it starts."""
 
     #: columns that have a value
-    columns: Mapping[str, Any]
+    columns: JsonMapping
     #: kind of file, in words
     form: str
     #: what was not used or had to be assumed, a sentence each

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.array_types import Floats
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.clustering import Clustering, Generator
 from prophase.profile.clusters.generators.density import Hdbscan
@@ -37,7 +37,7 @@ class Autoencoder:
     def metric(self) -> str:
         return self.inner.metric
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         own = ("codes", "hidden", "most_rows", "random_state", "name")
         return {**{name: getattr(self, name) for name in own}, "inner": self.inner.settings()}
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from prophase.array_types import Floats, Ints
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.assigner import NORMS, learn_assigner
@@ -44,7 +45,7 @@ class Hdbscan:
     processes: int = 1
     name: str = "hdbscan"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         return asdict(self)
 
     def cluster(self, values: Floats, jobs: pd.DataFrame | None = None) -> Clustering:
@@ -96,7 +97,7 @@ class Optics:
     random_state: int = 0
     name: str = "optics"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         return asdict(self)
 
     def cluster(self, values: Floats, jobs: pd.DataFrame | None = None) -> Clustering:

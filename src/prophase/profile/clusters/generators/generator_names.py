@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from prophase.errors import MissingColumnError, ParameterError, not_among
+from prophase.json_types import JsonMapping
 from prophase.profile.clusters.clustering import Generator
 from prophase.profile.clusters.generators.autoencoder import Autoencoder
 from prophase.profile.clusters.generators.density import Hdbscan, Optics
@@ -65,21 +66,21 @@ def generator_named(
     return make(jobs, given, random_state)
 
 
-def _hdbscan(jobs: pd.DataFrame, given: Mapping[str, Any], random_state: int) -> Generator:
+def _hdbscan(jobs: pd.DataFrame, given: JsonMapping, random_state: int) -> Generator:
     chosen = {"min_cluster_size": least_size(len(jobs)), "min_samples": _NEIGHBOURS, **given}
     return Hdbscan(**chosen)
 
 
-def _optics(jobs: pd.DataFrame, given: Mapping[str, Any], random_state: int) -> Generator:
+def _optics(jobs: pd.DataFrame, given: JsonMapping, random_state: int) -> Generator:
     chosen = {"min_cluster_size": least_size(len(jobs)), **given}
     return Optics(**chosen, random_state=random_state)
 
 
-def _k_means(jobs: pd.DataFrame, given: Mapping[str, Any], random_state: int) -> Generator:
+def _k_means(jobs: pd.DataFrame, given: JsonMapping, random_state: int) -> Generator:
     return KMeans(**given, random_state=random_state)
 
 
-def _rules(jobs: pd.DataFrame, given: Mapping[str, Any], random_state: int) -> Generator:
+def _rules(jobs: pd.DataFrame, given: JsonMapping, random_state: int) -> Generator:
     if "rules" in given and "label" in given:
         raise ParameterError("give rules or a label, not both: each says what the profiles are.")
     if "rules" in given:
@@ -93,7 +94,7 @@ def _semi_supervised(
     return SemiSupervised(_label(jobs, given))
 
 
-def _autoencoder(jobs: pd.DataFrame, given: Mapping[str, Any], random_state: int) -> Generator:
+def _autoencoder(jobs: pd.DataFrame, given: JsonMapping, random_state: int) -> Generator:
     inner = {key: value for key, value in given.items() if key != "codes"}
     codes = {"codes": given["codes"]} if "codes" in given else {}
     return Autoencoder(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.array_types import Floats
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.clustering import Clustering, refuse_few_rows
 from prophase.profile.clusters.quality import OUTLIERS
@@ -27,7 +27,7 @@ class KMeans:
     name: str = "kmeans"
     metric: str = "euclidean"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         return asdict(self)
 
     def cluster(self, values: Floats, jobs: pd.DataFrame | None = None) -> Clustering:

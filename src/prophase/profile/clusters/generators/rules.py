@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from prophase.errors import (
     not_among,
     storage_error,
 )
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.quality import OUTLIERS
@@ -38,7 +37,7 @@ class Rule:
     """
 
     name: str
-    when: Mapping[str, Mapping[str, Any]]
+    when: Mapping[str, JsonMapping]
 
     def __post_init__(self) -> None:
         for column, tests in self.when.items():
@@ -66,7 +65,7 @@ class Rules:
     name: str = "rules"
     metric: str = "euclidean"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         listed = [{"name": rule.name, "when": _plain(rule.when)} for rule in self.rules]
         return {"name": self.name, "rules": listed}
 
@@ -153,7 +152,7 @@ def _meets(rule: Rule, jobs: pd.DataFrame) -> Bools:
     return meets
 
 
-def _plain(when: Mapping[str, Mapping[str, Any]]) -> dict[str, JsonObject]:
+def _plain(when: Mapping[str, JsonMapping]) -> dict[str, JsonObject]:
     return {
         column: {test: list(w) if isinstance(w, tuple) else w for test, w in tests.items()}
         for column, tests in when.items()

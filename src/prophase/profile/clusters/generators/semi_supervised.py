@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.array_types import Floats
 from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters._libraries import library
 from prophase.profile.clusters.clustering import Clustering
@@ -30,7 +30,7 @@ class SemiSupervised:
     name: str = "semi-supervised"
     metric: str = "euclidean"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         return asdict(self)
 
     def cluster(self, values: Floats, jobs: pd.DataFrame | None = None) -> Clustering:
