@@ -30,7 +30,7 @@ AREAS = {
 _MODULES = {
     "trace": ["schema", "reader", "dump", "engine"],
     "phase": ["crbm", "next_phase", "phase_expansion", "novelty", "stays", "prototypes",
-              "augmentation", "phase_changes", "csv_tail"],
+              "augmentation", "phase_changes"],
     "autoscale": ["policy", "fleet", "tuned_policy", "policy_comparison"],
     "sim": ["theory_comparison"],
     "runs": ["measured_rows", "recommended_ladders", "retried_command"],
