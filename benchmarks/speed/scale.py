@@ -58,7 +58,7 @@ def grid_part(folder: Path, rows: int) -> Timed:
     """Measure what ``prophase profile grid --sample 10000`` does: read, draw, cluster."""
     from prophase.papers.grid.plan import run_grid
     from prophase.papers.grid.plan import GridPlan
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.usage_metrics import USAGE_METRICS, usage_features
     from prophase.trace.trace_tables import open_trace
 

@@ -42,7 +42,7 @@ def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.phase.made_series import steps, usage_of
 
     from prophase.phase.detector import PhaseDetector
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.study.workspace_models import learn_models
     from prophase.trace.synth.pai import make_pai

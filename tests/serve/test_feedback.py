@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from tests.serve.conftest import Run, Serve
 
 from prophase.errors import StorageError
-from prophase.profile.clusters.ended_jobs import ended_jobs
+from prophase.profile.clusters.default_profiles import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.serve.feedback.store import FeedbackStore
 from prophase.serve.loaded_workspace import WorkspaceCache

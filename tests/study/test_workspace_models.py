@@ -8,7 +8,7 @@ import pytest
 
 from prophase.errors import InputError
 from prophase.profile.classify.classifier import ProfileClassifier
-from prophase.profile.clusters.ended_jobs import ended_jobs
+from prophase.profile.clusters.default_profiles import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.predict.job_model import JobModel
 from prophase.sizing.recommendation_file import Recommendations

@@ -13,11 +13,12 @@ import pandas as pd
 
 from prophase.array_types import Bools
 from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.phase.fitted_phases import FittedPhases, load_detector, save_detector
 from prophase.phase.labellers.boltzmann import HIDDEN
 from prophase.phase.labellers.labeller import NO_PHASE
 from prophase.phase.model_selection import Progress, check_choice, choose
-from prophase.phase.next_phase import NextPhase, learn_next
+from prophase.phase.next_phase import NextPhase, learn_next, score_forecasts
 from prophase.phase.novelty import remember
 from prophase.phase.phase_stream import PhaseStream
 from prophase.phase.prototypes import prototypes_of
@@ -235,3 +236,53 @@ def _without_constants(found: SeriesSet) -> SeriesSet:
     kept = tuple(name for name, yes in zip(found.metrics, varies, strict=True) if yes)
     note = f"{', '.join(constant)} never change and were left out."
     return SeriesSet(series, kept, found.step_s, found.gap_s, (*found.notes, note), found.refused)
+
+
+def phases_as_json(detector: PhaseDetector) -> dict[str, object]:
+    """Return everything about the phases, for JSON."""
+    return {
+        "labeller": detector.labeller,
+        "phases": detector.n_phases_,
+        "window": detector.labeller_.history,
+        "metrics": list(detector.metrics_),
+        "step_s": detector.step_s,
+        "gap_s": detector.gap_s_,
+        "statistics": detector.statistics_.to_dict("records"),
+        "lengths": detector.lengths_.to_dict("records"),
+        "transitions": detector.transitions_.tolist(),
+        "prototypes": detector.prototypes_said_,
+        "tried": [one.row() for one in detector.trials_],
+        "notes": list(detector.notes_),
+    }
+
+
+def labels_as_json(detector: PhaseDetector, labels: pd.DataFrame) -> JsonObject:
+    """Return what ``detector.label`` found, series by series, and how good forecasts would be."""
+    parts = labels.groupby("series_id", sort=False)["phase"]
+    return {
+        "samples": len(labels),
+        "new_pct": 100 * float(labels["new"].mean()),
+        "series": by_series(labels),
+        "forecasts": score_forecasts(detector.next_, [part.to_numpy() for _, part in parts]),
+    }
+
+
+def by_series(labels: pd.DataFrame) -> list[dict[str, object]]:
+    """Return a row per series: how often its phase changes, and which it is in at the end."""
+    rows = []
+    for name, part in labels.groupby("series_id", sort=False):
+        phase = part["phase"].to_numpy()
+        counts = part["phase"].value_counts(normalize=True)
+        rows.append(
+            {
+                "series_id": str(name),
+                "samples": len(part),
+                "changes": int((phase[1:] != phase[:-1]).sum()),
+                "phase_now": int(phase[-1]),
+                "new_pct": 100 * float(part["new"].mean()),
+                "phases": ", ".join(
+                    f"{number}: {100 * share:.0f} %" for number, share in counts.head(4).items()
+                ),
+            }
+        )
+    return rows

@@ -6,10 +6,9 @@ import pandas as pd
 
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
-from prophase.phase.detector import PhaseDetector
+from prophase.phase.detector import PhaseDetector, labels_as_json, phases_as_json
 from prophase.phase.model_selection import reason
 from prophase.phase.next_phase import in_words
-from prophase.phase.phase_summary import labels_as_json, phases_as_json
 from prophase.plain import finite
 from prophase.result import Result, Row, Table
 

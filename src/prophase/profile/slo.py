@@ -27,7 +27,7 @@ from prophase.errors import FormatError, MissingFileError, not_among, storage_er
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.range_probability import probability_above
-from prophase.profile.predict.submit_columns import numbers
+from prophase.profile.predict.submit_columns import job_ids, numbers
 from prophase.profile.submission.submission import column_value, number_for
 from prophase.trace.schema import JOBS, known_at_submit
 
@@ -235,10 +235,9 @@ def _chance(rule: SloRule, answers: pd.DataFrame) -> Floats:
 def _violations(
     rule: SloRule, jobs: pd.DataFrame, answers: pd.DataFrame, chance: Floats
 ) -> pd.DataFrame:
-    ids = jobs["job_id"] if "job_id" in jobs else pd.Series(jobs.index.astype(str), jobs.index)
     return pd.DataFrame(
         {
-            "job_id": ids.to_numpy(dtype=object),
+            "job_id": job_ids(jobs).to_numpy(dtype=object),
             "rule": rule.name,
             "metric": rule.metric,
             "probability": chance,

@@ -177,7 +177,7 @@ def _learn_to_tell_profiles(folder: Path, trace: Trace, seed: int, show: Show) -
     if not (folder / PROFILES).is_file():
         return False
     from prophase.profile.classify.classifier import ProfileClassifier
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
     show("learning to tell profiles", None)

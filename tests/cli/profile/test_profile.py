@@ -22,7 +22,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(trace: Path) -> Path:
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.trace.trace_tables import open_trace
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from prophase.errors import InputError, MissingColumnError
-from prophase.profile.clusters.ended_jobs import ended_jobs
+from prophase.profile.clusters.default_profiles import ended_jobs
 
 JOBS = pd.DataFrame(
     {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prophase.profile.clusters.default_profiles import default_profiles
-from prophase.profile.clusters.ended_jobs import ended_jobs
+from prophase.profile.clusters.default_profiles import default_profiles, ended_jobs
 from prophase.profile.clusters.generators.k_means import KMeans
 from prophase.profile.clusters.generators.rules import Rules, rules_of_column
 from prophase.profile.clusters.profiler import WorkloadProfiler

@@ -39,7 +39,7 @@ def command(
     """
     from prophase.cli.provenance import open_trace
     from prophase.profile.clusters.clusterability import fixed_label_silhouettes, label_columns
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.generator_comparison import hopkins_by_transform, leaking_effect
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.profile.clusters.transforms import fit_transform

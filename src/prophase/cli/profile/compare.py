@@ -50,7 +50,7 @@ def command(
     `prophase profile compare ws --generators hdbscan,k-means --clusters 12`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.generator_comparison import compare_named
 
     names = [name.strip() for name in generators.split(",") if name.strip()]

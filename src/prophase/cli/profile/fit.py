@@ -93,7 +93,7 @@ def command(
     `prophase profile fit pai.csv --out profiles.model --generator k-means --clusters 20`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.generators.generator_names import generator_named
     from prophase.profile.clusters.profiler import WorkloadProfiler
 

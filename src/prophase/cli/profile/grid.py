@@ -112,7 +112,7 @@ def _run(
 ) -> tuple[pd.DataFrame, list[str]]:
     from prophase.cli.provenance import open_trace
     from prophase.papers.grid.plan import GridPlan, run_grid
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.usage_metrics import USAGE_METRICS, usage_features
     from prophase.workers import parse_workers
 

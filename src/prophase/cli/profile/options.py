@@ -135,7 +135,7 @@ def labelled_jobs(
     """Return the ended jobs of a trace with the profile of each."""
     from prophase.cli.provenance import open_trace
     from prophase.errors import ParameterError
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
     if label is not None and profiles is not None:

@@ -46,7 +46,7 @@ def command(
 
     from prophase.cli.provenance import open_trace
     from prophase.plots.profiles.page import PAGE, write_profile_page
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
 
     with progress_bar() as progress:
         progress("reading the trace", None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from prophase.papers.thesis import published_tables as published
 from prophase.papers.thesis.scores import estimated_improvement
 
 TASKS = ("heavy task 1", "heavy task 2")
@@ -136,7 +135,7 @@ def table_11() -> dict[tuple[str, tuple[int, ...]], float]:
     """
     return {
         key: estimated_improvement(row.optimal, row.accuracy, row.u_rate)
-        for key, row in published.TABLE_11.items()
+        for key, row in TABLE_11.items()
     }
 
 
@@ -151,7 +150,7 @@ def table_12() -> dict[str, float]:
     best = best_estimates()
     return {
         kind: best[kind] if step.after is None else 100 * (1 - step.after / step.before)
-        for kind, step in published.TABLE_12.items()
+        for kind, step in TABLE_12.items()
     }
 
 
@@ -160,7 +159,7 @@ def best_estimates() -> dict[str, float]:
     found = table_11()
     return {
         task: max(value for (of_task, _), value in found.items() if of_task == task)
-        for task in published.TASKS
+        for task in TASKS
     }
 
 
@@ -193,17 +192,17 @@ def table_13() -> dict[str, RunEstimate]:
     >>> {name: (one.before, round(one.after)) for name, one in table_13().items()}
     {'memory': (1520, 325), 'cpu': (132, 43)}
     """
-    groups = published.TABLE_4
-    steps = published.TABLE_12
+    groups = TABLE_4
+    steps = TABLE_12
     parallel = groups["parallel"]
-    others = published.TASK_COUNT - published.PARALLEL_TASKS
+    others = TASK_COUNT - PARALLEL_TASKS
     single = steps["non-parallel"].after or 0.0
     return {
         "memory": run_memory(
             sum(group.tasks * group.memory_gb for group in groups.values()),
             {
-                "light": (published.LIGHT_TASKS, steps["light"].after or 0.0),
-                "moderate": (published.MODERATE_TASKS, steps["moderate"].after or 0.0),
+                "light": (LIGHT_TASKS, steps["light"].after or 0.0),
+                "moderate": (MODERATE_TASKS, steps["moderate"].after or 0.0),
             },
             {
                 task: (steps[task].before, round(value, 1))

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from prophase.json_types import JsonObject
-from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters import library
 from prophase.profile.clusters.clusterability import hopkins
 from prophase.profile.clusters.clustering import Generator, cluster_statistics
 from prophase.profile.clusters.generators.generator_names import generator_named

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from prophase.array_types import Floats, Ints
 from prophase.errors import ParameterError, not_among
-from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters import library
 
 OUTLIERS = -1
 #: our word for a distance -> SciPy's

@@ -14,7 +14,7 @@ import pandas as pd
 from prophase.array_types import Floats
 from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
-from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters import library
 from prophase.profile.clusters.usage_metrics import UsageFeatures
 
 #: Table III of the paper, in its order

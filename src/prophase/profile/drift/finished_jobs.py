@@ -14,7 +14,7 @@ import pandas as pd
 from prophase.array_types import Floats, Ints
 from prophase.profile.predict.point_and_range import STRATA
 from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.submit_columns import arrivals, ends, outcomes
+from prophase.profile.predict.submit_columns import arrivals, ends, job_ids, outcomes
 
 
 class Records:
@@ -112,8 +112,7 @@ def in_time_order(jobs: pd.DataFrame) -> pd.DataFrame:
 
 def _hashed(before: str, jobs: pd.DataFrame, target: str) -> str:
     digest = hashlib.sha256(before.encode())
-    ids = jobs["job_id"] if "job_id" in jobs else pd.Series(jobs.index)
-    digest.update("\n".join(ids.astype(str)).encode())
+    digest.update("\n".join(job_ids(jobs)).encode())
     digest.update(outcomes(jobs, target).tobytes())
     return digest.hexdigest()
 

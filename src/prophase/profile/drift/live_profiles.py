@@ -16,7 +16,7 @@ import pandas as pd
 from prophase.array_types import Floats, Ints
 from prophase.profile.clusters.metric_summary import QUANTILES, MetricSummary, summarise
 from prophase.profile.clusters.profiles import Profile
-from prophase.profile.predict.submit_columns import numbers
+from prophase.profile.predict.submit_columns import job_ids, numbers
 
 #: jobs of a profile whose clock and name are kept
 DRAWN = 2_000
@@ -50,11 +50,10 @@ class LiveProfiles:
 
     def update(self, jobs: pd.DataFrame, labels: Ints) -> None:
         """Take finished jobs and the profile of each."""
-        ids = jobs["job_id"] if "job_id" in jobs else pd.Series(jobs.index, index=jobs.index)
         clock = next((n for n in ("submit_s", "start_s") if n in jobs), None)
         table = pd.DataFrame({name: numbers(jobs, name) for name in self.metrics})
         table["clock_s"] = numbers(jobs, clock) if clock else np.nan
-        table["job_id"] = ids.astype(str).to_numpy(dtype=object)
+        table["job_id"] = job_ids(jobs).to_numpy(dtype=object)
         # an even draw that does not depend on how the stream is cut
         table["lot"] = pd.util.hash_array(table["job_id"].to_numpy(dtype=object), categorize=False)
         for number in np.unique(labels).tolist():

@@ -34,7 +34,7 @@ from prophase.json_types import JsonMapping, JsonObject
 from prophase.modelfile import load_model, save_model
 from prophase.plain import finite
 from prophase.plural import counted
-from prophase.profile.clusters.ended_jobs import ended_jobs
+from prophase.profile.clusters.default_profiles import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.drift.finished_jobs import in_time_order
 from prophase.profile.drift.step_log import StepLog, WatchStep

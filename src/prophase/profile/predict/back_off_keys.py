@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prophase.profile.predict.submit_columns import Columns, numbers
-from prophase.trace.schema import JOBS
+from prophase.profile.predict.submit_columns import Columns, is_number, numbers
 
 Keys = NDArray[np.uint64]
 #: seen: the same kind of job finished before. partly: same owner or request. new: neither.
@@ -124,10 +123,8 @@ def key_of(level: Level, hashes: dict[str, Keys], rows: int) -> Keys:
 def _hash(jobs: pd.DataFrame | Columns, column: str) -> Keys:
     if column not in jobs:
         return np.full(len(jobs), _MISSING, dtype=np.uint64)
-    known = JOBS.get(column)
     held = jobs[column]
-    number = known is not None and known.kind == "number"
-    if number or pd.api.types.is_numeric_dtype(held):
+    if is_number(jobs, column):
         # adding zero makes -0.0 and 0.0 one value
         values = numbers(jobs, column) + 0.0
         hashed = pd.util.hash_array(values)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from prophase.array_types import Floats
 from prophase.profile.predict.back_off_keys import Level, choose_levels, hash_columns, key_of
 from prophase.profile.predict.memory import Keys, Memory, Recall
-from prophase.profile.predict.submit_columns import Columns, arrivals, numbers, submitted
-from prophase.trace.schema import JOBS
+from prophase.profile.predict.submit_columns import Columns, arrivals, is_number, numbers, submitted
 
 _DAY_S = 86_400.0
 #: what an hour of the day means cannot be learned from fewer days
@@ -69,7 +68,11 @@ class History:
         steady = steadily_recorded(seen, arrival)
         self.levels: tuple[Level, ...] = choose_levels(seen[steady])
         self.columns = sorted({column for level in self.levels for column in level.columns})
-        self.number_columns = [name for name in map(str, seen) if _is_number(seen, name)]
+        self.number_columns = [
+            name
+            for name in map(str, seen)
+            if is_number(seen, name) and seen[name].nunique(dropna=False) > 1
+        ]
         self.memories = tuple(Memory() for _ in self.levels)
         self.shares = shares
 
@@ -128,13 +131,6 @@ def _days(arrival: Floats) -> float:
     came = arrival[np.isfinite(arrival)]
     begin, end = np.quantile(came, (0.05, 0.95)) if len(came) else (0.0, 0.0)
     return float(end - begin) / _DAY_S
-
-
-def _is_number(jobs: pd.DataFrame, name: str) -> bool:
-    column = JOBS.get(name)
-    declared = column is not None and column.kind == "number"
-    numeric = declared or pd.api.types.is_numeric_dtype(jobs[name])
-    return numeric and jobs[name].nunique(dropna=False) > 1
 
 
 def medians_as_of(

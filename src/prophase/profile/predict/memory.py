@@ -23,6 +23,7 @@ Rows = tuple[Keys, Floats, Floats]
 RECENT = 16
 #: how many rows stand for the whole past of a key
 SAMPLED = 24
+_COLUMNS = ("count", "total", "values", "ends", "sample")
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,12 @@ class Recall:
 
     def rows(self, chosen: NDArray[np.intp]) -> Recall:
         """Return what is remembered for some of the questions."""
-        return Recall(
-            self.count[chosen],
-            self.total[chosen],
-            self.values[chosen],
-            self.ends[chosen],
-            self.sample[chosen],
-            self.shares,
-        )
+        return replace(self, _middles={}, **{n: getattr(self, n)[chosen] for n in _COLUMNS})
 
-    @classmethod
-    def joined(cls, levels: Sequence[Recall]) -> Recall:
+    @staticmethod
+    def joined(levels: Sequence[Recall]) -> Recall:
         """Return what several levels remember as one, level after level."""
-        return cls(
+        return Recall(
             count=np.concatenate([part.count for part in levels]),
             total=np.concatenate([part.total for part in levels]),
             values=np.concatenate([part.values for part in levels]),

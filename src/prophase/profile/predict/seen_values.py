@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.profile.predict.back_off_keys import Keys, hash_columns
-from prophase.profile.predict.submit_columns import numbers, submitted
-from prophase.trace.schema import JOBS
+from prophase.profile.predict.submit_columns import is_number, numbers, submitted
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class SeenValues:
         held = [name for name in wanted if seen[name].notna().any()]
         ranges = {}
         for name in held:
-            if _is_number(seen, name):
+            if is_number(seen, name):
                 known = numbers(seen, name)
                 known = known[np.isfinite(known)]
                 if known.size:
@@ -63,9 +62,3 @@ class SeenValues:
                         f"{name} {value:g} is {side} all that was seen ({low:g} to {high:g})"
                     )
         return sentences
-
-
-def _is_number(jobs: pd.DataFrame, name: str) -> bool:
-    column = JOBS.get(name)
-    declared = column is not None and column.kind == "number"
-    return declared or pd.api.types.is_numeric_dtype(jobs[name])

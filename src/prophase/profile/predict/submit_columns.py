@@ -13,7 +13,7 @@ import pandas as pd
 from prophase.array_types import Array, Floats
 from prophase.errors import MissingColumnError
 from prophase.json_types import JsonMapping
-from prophase.trace.schema import known_at_submit
+from prophase.trace.schema import JOBS, known_at_submit
 
 
 class Columns:
@@ -149,6 +149,19 @@ def _truths(jobs: pd.DataFrame, target: str) -> Floats:
     else:
         found = jobs[column].map({True: True}).eq(True).to_numpy()
     return np.where(known, found.astype(np.float64), np.nan)
+
+
+def is_number(jobs: pd.DataFrame | Columns, column: str) -> bool:
+    """Say whether a column holds numbers: by the schema of jobs, or by what is there."""
+    known = JOBS.get(column)
+    declared = known is not None and known.kind == "number"
+    return declared or pd.api.types.is_numeric_dtype(jobs[column])
+
+
+def job_ids(jobs: pd.DataFrame) -> pd.Series[str]:
+    """Return what each job is called: its ``job_id``, else its place in the table."""
+    named = jobs["job_id"] if "job_id" in jobs else pd.Series(jobs.index, index=jobs.index)
+    return named.astype(str)
 
 
 def numbers(jobs: pd.DataFrame | Columns, column: str) -> Floats:

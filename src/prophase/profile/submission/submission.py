@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from prophase import units
-from prophase.errors import InputError, nearest
+from prophase.errors import InputError, nearest, not_among
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS, Column, known_at_submit
+from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS, STATUSES, Column, known_at_submit
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,14 @@ def from_fields(fields: Mapping[Any, Any], *, form: str, where: str) -> Submissi
     >>> dict(found.columns), found.notes
     ({'request_memory_gib': 16.0}, ('colour is not a column of the job table and is not used.',))
     """
+    columns, notes = _read_fields(fields, where, finished=False)
+    return Submission(columns, form, notes)
+
+
+def _read_fields(
+    fields: Mapping[Any, Any], where: str, *, finished: bool
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """Return the columns that fields say, and notes on those that are not used."""
     columns: JsonObject = {}
     notes = []
     for key, value in fields.items():
@@ -79,20 +87,18 @@ def from_fields(fields: Mapping[Any, Any], *, form: str, where: str) -> Submissi
         column = ALIASES.get(name.lower(), name)
         known = JOBS.get(column)
         if known is None:
-            hint = nearest(column, [*known_at_submit(JOBS.names), *ALIASES])
+            names = JOBS.names if finished else known_at_submit(JOBS.names)
             said = f"{name} is not a column of the job table and is not used."
-            notes.append(f"{said} {hint}".strip())
-        elif known.known == "after":
+            notes.append(f"{said} {nearest(column, [*names, *ALIASES])}".strip())
+        elif known.known == "after" and not finished:
             notes.append(f"{name} is known only after a job has run and is not used.")
+        elif column in columns:
+            raise InputError(f"{where}: {name} says {column} a second time. Keep one of the two.")
         else:
-            if column in columns:
-                raise InputError(
-                    f"{where}: {name} says {column} a second time. Keep one of the two."
-                )
             found = column_value(column, value, f"{where}: {name}")
             if found is not None:
                 columns[column] = found
-    return Submission(columns, form, tuple(notes))
+    return columns, tuple(notes)
 
 
 def column_value(column: str, value: Any, where: str) -> Any:
@@ -143,3 +149,66 @@ def number_for(column: Column, value: Any, where: str) -> float | None:
             "or leave it out if it is unknown."
         )
     return found
+
+
+#: characters of the name of a finished job
+_LONGEST_ID = 200
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One row of the job table, and what of the report was not used."""
+
+    columns: JsonMapping
+    notes: tuple[str, ...] = ()
+
+    @property
+    def job_id(self) -> str:
+        """Name of the job."""
+        return str(self.columns["job_id"])
+
+
+def finished_from_fields(fields: Mapping[Any, Any], *, where: str = "the job") -> Finished:
+    """Return the finished job that named fields describe.
+
+    Examples
+    --------
+    >>> found = finished_from_fields({"job_id": "17", "user": "ann", "duration_s": "2h"})
+    >>> dict(found.columns)
+    {'job_id': '17', 'user': 'ann', 'duration_s': 7200.0}
+    >>> finished_from_fields({"job_id": "17", "user": "ann"})
+    Traceback (most recent call last):
+    prophase.errors.InputError: the job 17: says nothing that was measured. Add for example ...
+    """
+    columns, notes = _read_fields(fields, where, finished=True)
+    job_id = columns.get("job_id")
+    if not job_id or len(job_id) > _LONGEST_ID or not job_id.isprintable():
+        raise InputError(
+            f"{where}: needs a job_id of 1 to {_LONGEST_ID} visible characters, by which it is "
+            "known again."
+        )
+    _check(columns, f"{where} {job_id}")
+    return Finished(columns, notes)
+
+
+def _check(columns: JsonMapping, where: str) -> None:
+    status = columns.get("status")
+    if status is not None and status not in STATUSES:
+        said = f"{where}: status {status!r} is unknown."
+        raise InputError(not_among(said, str(status), STATUSES))
+    if status in ("running", "pending"):
+        raise InputError(f"{where}: is {status}. Report it when it has ended.")
+    measured = [name for name in columns if _is_measured(name)]
+    if not measured:
+        raise InputError(
+            f"{where}: says nothing that was measured. Add for example duration_s or "
+            "memory_peak_gib."
+        )
+    start, end = columns.get("start_s"), columns.get("end_s")
+    if start is not None and end is not None and end < start:
+        raise InputError(f"{where}: ended at {end:g} s, before it started at {start:g} s.")
+
+
+def _is_measured(name: str) -> bool:
+    column = JOBS.get(name)
+    return column is not None and column.known == "after" and name != "start_s"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from prophase.profile.submission.finished_job import finished_from_fields
+from prophase.profile.submission.submission import finished_from_fields
 from prophase.serve.dependencies import Caller, WorkspaceCacheNow, require
 
 router = APIRouter(tags=["feedback"])

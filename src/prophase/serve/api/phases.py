@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import InputError
-from prophase.phase.phase_summary import labels_as_json, phases_as_json
+from prophase.phase.detector import labels_as_json, phases_as_json
 from prophase.plain import finite
 from prophase.provenance import with_provenance
 from prophase.serve.dependencies import LoadedWorkspaceNow, require

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import ProphaseError
-from prophase.profile.clusters.ended_jobs import ended_jobs
+from prophase.profile.clusters.default_profiles import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.drift.live_profiles import LiveProfiles
 from prophase.profile.predict.job_model import JobModel

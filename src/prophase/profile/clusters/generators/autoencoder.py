@@ -11,7 +11,7 @@ import pandas as pd
 from prophase.array_types import Floats
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
-from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters import library
 from prophase.profile.clusters.clustering import Clustering, Generator
 from prophase.profile.clusters.generators.density import Hdbscan
 

@@ -13,7 +13,7 @@ from prophase.array_types import Floats, Ints
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
-from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters import library
 from prophase.profile.clusters.assigner import NORMS, learn_assigner
 from prophase.profile.clusters.clustering import (
     Clustering,

@@ -12,7 +12,7 @@ from prophase.array_types import Floats
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
-from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters import library
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.quality import OUTLIERS
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from prophase.array_types import Floats
-from prophase.profile.clusters._libraries import library
+from prophase.profile.clusters import library
 from prophase.profile.clusters.assigner import NORMS
 
 #: rows of a leaf of the library's tree; it is little sensitive to it
