@@ -30,23 +30,6 @@ from prophase.trace.series.usage_series import Floats, Ints, Series, SeriesSet, 
 class PhaseDetector(FittedPhases):
     """Find the phases of containers, pods, VMs or jobs in what they use.
 
-    Attributes
-    ----------
-    labeller_ : Labeller
-        What gives samples their phase.
-    trials_ : tuple of Trial
-        What was tried, and how well it explained the series.
-    n_phases_ : int
-        Number of phases, with those that were added later.
-    statistics_, lengths_ : DataFrame
-        What is used in each phase, and how long it lasts.
-    transitions_ : array (phases, phases)
-        How often each phase was followed by each other.
-    prototypes_ : Prototypes
-        Executions that stand for the others.
-    notes_ : tuple of str
-        What a reader of the result has to know.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)

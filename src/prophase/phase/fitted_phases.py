@@ -63,24 +63,31 @@ class FittedPhases:
     step_s: float | None
     gap_s: float | None
     random_state: int
+    #: what gives samples their phase
     labeller_: Labeller
+    #: what was tried, and how well it explained the series
     trials_: tuple[LabellerTrial, ...]
     metrics_: tuple[str, ...]
     mean_: Floats
     scale_: Floats
     gap_s_: float
     splits_: tuple[PhaseSplit, ...]
+    #: number of phases, with those that were added later
     n_phases_: int
     familiar_: Familiar
     next_: NextPhase
+    #: what is used in each phase, and how long it lasts
     statistics_: pd.DataFrame
     lengths_: pd.DataFrame
+    #: (phases, phases) how often each phase was followed by each other
     transitions_: Floats
     #: of the series that were learned from, while they are in memory
     labels_: list[Ints]
+    #: executions that stand for the others
     prototypes_: Prototypes
     #: how few executions stand for most, in words
     prototypes_said_: str
+    #: what a reader of the result has to know
     notes_: tuple[str, ...]
     data_hash_: str
 

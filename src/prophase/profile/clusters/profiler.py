@@ -56,19 +56,6 @@ class Recognised:
 class WorkloadProfiler(FittedProfiles):
     """Group jobs by how they use resources.
 
-    Attributes
-    ----------
-    labels_ : array
-        Profile of every job it was fitted on; -1 for outliers.
-    strength_ : array
-        How firmly each job belongs to its profile, 0 to 1.
-    profiles_ : list of Profile
-        Outliers first, then by number.
-    statistics_ : dict
-        Number of clusters and outliers, silhouette and Davies-Bouldin index.
-    notes_ : tuple of str
-        What a reader of the result has to know.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.array_types import Floats, Ints
-from prophase.json_types import JsonMapping, JsonObject
+from prophase.array_types import Array, Floats, Ints
+from prophase.json_types import JsonObject
 from prophase.modelfile import Model
 from prophase.profile.clusters.assigner import Assigner
 from prophase.profile.clusters.clustering import CondensedTree, Reachability
 from prophase.profile.clusters.profiles import Profile, profile_from_dict
 from prophase.profile.clusters.quality import Silhouettes
 from prophase.profile.clusters.transforms import Transform
+
+#: arrays of an assigner, and of a condensed tree, in the order of their fields
+_ASSIGNER = ("members", "member_labels", "member_profiles", "reach")
+_TREE = ("parent", "child", "density", "size")
 
 
 class FittedProfiles:
@@ -24,17 +31,21 @@ class FittedProfiles:
     reject_below: float
     columns_: tuple[str, ...]
     transform_: Transform
+    #: profile of every job it was fitted on, -1 for outliers; how firmly it belongs there, 0 to 1
     labels_: Ints
     strength_: Floats
     tree_: CondensedTree | None
     reachability_: Reachability | None
     job_ids_: NDArray[np.str_]
     scores_: Silhouettes
+    #: number of clusters and outliers, silhouette and Davies-Bouldin index
     statistics_: JsonObject
     generator_settings_: dict[str, object]
+    #: outliers first, then by number
     profiles_: list[Profile]
     metadata_: list[str]
     assigner_: Assigner
+    #: what a reader of the result has to know
     notes_: tuple[str, ...]
     data_hash_: str
 
@@ -55,37 +66,24 @@ def settings_to_keep(profiler: FittedProfiles) -> JsonObject:
     }
 
 
-def arrays_to_keep(profiler: FittedProfiles) -> JsonObject:
+def arrays_to_keep(profiler: FittedProfiles) -> dict[str, Array]:
     """Return what goes into the file as arrays."""
-    assigner, scores = profiler.assigner_, profiler.scores_
-    arrays = {
+    scores, tree, reached = profiler.scores_, profiler.tree_, profiler.reachability_
+    arrays: dict[str, Array] = {
         **profiler.transform_.to_arrays(),
         "labels": profiler.labels_,
         "strength": profiler.strength_,
         "job_ids": np.char.encode(profiler.job_ids_, "utf-8"),
-        "members": assigner.members,
-        "member_labels": assigner.labels,
-        "member_profiles": assigner.profiles,
-        "reach": assigner.reach,
         "silhouette_rows": scores.rows,
         "silhouettes": scores.values,
+        **_assigner_arrays(profiler.assigner_),
     }
-    arrays |= _later_to_keep(assigner)
-    if profiler.tree_ is not None:
-        tree = profiler.tree_
-        arrays |= {
-            "tree_parent": tree.parent,
-            "tree_child": tree.child,
-            # equal jobs split at an infinite density, which arrays can hold
-            "tree_density": tree.density,
-            "tree_size": tree.size,
-            "tree_profiles": np.array(sorted(tree.profile_of.items()), dtype=np.int64),
-        }
-    if profiler.reachability_ is not None:
-        arrays |= {
-            "reach_order": profiler.reachability_.order,
-            "reach_distance": profiler.reachability_.distance,
-        }
+    if tree is not None:
+        # equal jobs split at an infinite density, which arrays can hold
+        arrays |= {f"tree_{name}": getattr(tree, name) for name in _TREE}
+        arrays["tree_profiles"] = np.array(sorted(tree.profile_of.items()), dtype=np.int64)
+    if reached is not None:
+        arrays |= {"reach_order": reached.order, "reach_distance": reached.distance}
     return arrays
 
 
@@ -110,48 +108,35 @@ def restore(profiler: FittedProfiles, model: Model) -> None:
     profiler.data_hash_ = model.data_hash
 
 
-def _later_to_keep(assigner: Assigner) -> JsonObject:
-    """Return what was learned since the fit, numbered in the order it came."""
-    arrays: JsonObject = {}
-    number = 1
-    while assigner.later is not None:
-        arrays[f"later{number}_retired"] = assigner.retired
-        assigner = assigner.later
-        arrays |= {
-            f"later{number}_members": assigner.members,
-            f"later{number}_member_labels": assigner.labels,
-            f"later{number}_member_profiles": assigner.profiles,
-            f"later{number}_reach": assigner.reach,
-        }
-        number += 1
+def _assigner_arrays(assigner: Assigner, number: int = 0) -> dict[str, Array]:
+    """Return the members that stand for profiles, and what was learned since the fit, numbered."""
+    start = f"later{number}_" if number else ""
+    parts = (assigner.members, assigner.labels, assigner.profiles, assigner.reach)
+    arrays = {start + name: part for name, part in zip(_ASSIGNER, parts, strict=True)}
+    if assigner.later is not None:
+        arrays[f"later{number + 1}_retired"] = assigner.retired
+        arrays |= _assigner_arrays(assigner.later, number + 1)
     return arrays
 
 
-def _assigner(arrays: JsonMapping, metric: str, number: int = 0) -> Assigner:
+def _assigner(arrays: Mapping[str, Array], metric: str, number: int = 0) -> Assigner:
     start = f"later{number}_" if number else ""
-    parts = [
-        arrays[start + part] for part in ("members", "member_labels", "member_profiles", "reach")
-    ]
-    members, labels, profiles, reach = parts
+    members, labels, profiles, reach = (arrays[start + name] for name in _ASSIGNER)
+    found = Assigner(members, labels, profiles, reach, metric)
     if (retired := arrays.get(f"later{number + 1}_retired")) is None:
-        return Assigner(members, labels, profiles, reach, metric)
-    later = _assigner(arrays, metric, number + 1)
-    return Assigner(members, labels, profiles, reach, metric, retired, later)
+        return found
+    return replace(found, retired=retired, later=_assigner(arrays, metric, number + 1))
 
 
-def _tree(arrays: JsonMapping) -> CondensedTree | None:
+def _tree(arrays: Mapping[str, Array]) -> CondensedTree | None:
     if "tree_parent" not in arrays:
         return None
-    return CondensedTree(
-        arrays["tree_parent"],
-        arrays["tree_child"],
-        arrays["tree_density"],
-        arrays["tree_size"],
-        {int(node): int(profile) for node, profile in arrays["tree_profiles"]},
-    )
+    named = {int(node): int(profile) for node, profile in arrays["tree_profiles"]}
+    parent, child, density, size = (arrays[f"tree_{name}"] for name in _TREE)
+    return CondensedTree(parent, child, density, size, named)
 
 
-def _reachability(arrays: JsonMapping) -> Reachability | None:
+def _reachability(arrays: Mapping[str, Array]) -> Reachability | None:
     if "reach_order" not in arrays:
         return None
     return Reachability(arrays["reach_order"], arrays["reach_distance"])
