@@ -205,7 +205,7 @@ def _allocation(usage: pd.DataFrame, name: str, progress: Progress) -> JsonObjec
 
 def profile_context(folder: Path, asked: Mapping[str, str], progress: Progress) -> JsonObject:
     """What single profiles are compared with."""
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.profile_context import profile_context
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
@@ -220,7 +220,7 @@ def profile_reasons(folder: Path, asked: Mapping[str, str], progress: Progress) 
     """``prophase profile explain --job TYPICAL --profile PROFILE``."""
     from prophase.profile.classify.classifier import ProfileClassifier
     from prophase.profile.classify.explanation import shap_of_job, typical_job
-    from prophase.profile.clusters.ended_jobs import ended_jobs
+    from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
     progress("reading the jobs", 10)
