@@ -121,7 +121,7 @@ def command(
         **drawn,
     }
     if mlflow is not None:
-        from prophase.integrations.mlflow.evaluation_runs import log_evaluation
+        from prophase.integrations.mlflow.tracking import log_evaluation
 
         run_id = log_evaluation(finite(document), mlflow, command=typed_command())
         remarks.append(f"Logged to MLflow as run {run_id} of the experiment prophase.")

@@ -21,8 +21,7 @@ from prophase.plots.style import (
     short,
     time_axis,
 )
-from prophase.trace.describe.distribution import Curve
-from prophase.trace.describe.durations_and_waits import DurationSummary
+from prophase.trace.describe.distribution import Curve, DurationSummary
 from prophase.trace.describe.laws.arrival_fit import ArrivalLaws
 from prophase.trace.describe.laws.goodness_of_fit import GOOD_DISTANCE, ROUGH_DISTANCE
 from prophase.trace.describe.laws.service_fit import Fit, ServiceLaws

@@ -9,10 +9,9 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from prophase.errors import ExecutorError, ModelFileError, ParameterError
-from prophase.integrations.mlflow.client import pyfunc_of_mlflow, without_password
-from prophase.integrations.mlflow.evaluation_runs import log_evaluation
 from prophase.integrations.mlflow.pyfunc import BundleModel
 from prophase.integrations.mlflow.registered_models import register_bundle
+from prophase.integrations.mlflow.tracking import log_evaluation, pyfunc_of_mlflow, without_password
 from prophase.modelfile import save_model
 from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.predict.job_model import JobModel, learn

@@ -9,8 +9,12 @@ import pytest
 from prophase.errors import ParameterError
 from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
 from prophase.trace.describe.column_arrays import NotComputable
-from prophase.trace.describe.distribution import curve_of, distribution_of, log_histogram
-from prophase.trace.describe.durations_and_waits import describe_waits
+from prophase.trace.describe.distribution import (
+    curve_of,
+    describe_waits,
+    distribution_of,
+    log_histogram,
+)
 from prophase.trace.describe.job_classes import Classes, describe_classes
 from prophase.trace.describe.job_counts import count_jobs, count_missing
 from prophase.trace.describe.nodes_and_usage import describe_nodes, describe_usage

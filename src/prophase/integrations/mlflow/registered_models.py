@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from prophase.errors import ParameterError
-from prophase.integrations.mlflow.client import (
+from prophase.integrations.mlflow.pyfunc import ANSWERERS
+from prophase.integrations.mlflow.tracking import (
     EXPERIMENT,
     client_of,
     experiment_id,
@@ -21,7 +22,6 @@ from prophase.integrations.mlflow.client import (
     pyfunc_of_mlflow,
     tags_of,
 )
-from prophase.integrations.mlflow.pyfunc import ANSWERERS
 from prophase.modelfile import Model, load_model
 from prophase.trace.schema import JOBS
 from prophase.version import __version__

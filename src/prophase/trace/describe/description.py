@@ -14,8 +14,8 @@ from prophase.result.csv_form import flat_rows
 from prophase.short_form import ShortForm
 from prophase.trace.describe.arrivals import Arrivals, describe_arrivals
 from prophase.trace.describe.column_arrays import NotComputable, has_values, numbers
-from prophase.trace.describe.distribution import Distribution
-from prophase.trace.describe.durations_and_waits import (
+from prophase.trace.describe.distribution import (
+    Distribution,
     DurationSummary,
     Waits,
     describe_durations,

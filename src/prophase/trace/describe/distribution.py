@@ -1,4 +1,4 @@
-"""The distribution of one column: moments, quantiles, histogram, and the curve to draw."""
+"""The distribution of one column, of the run times and of the waits: moments, quantiles, curves."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from prophase.trace.describe.column_arrays import Floats
+from prophase.stats import Estimate, quantile
+from prophase.trace.describe.column_arrays import Floats, NotComputable, has_values, numbers
+from prophase.trace.describe.trace_clock import days_of
 
 #: name -> probability, from the least to the greatest
 _PERCENTILES = ("01", "05", "10", "25", "50", "75", "90", "95", "99", "99.9")
@@ -114,3 +117,59 @@ def log_histogram(values: Floats, *, bins_per_decade: int = 8) -> Histogram:
     edges[0], edges[-1] = min(edges[0], positive.min()), max(edges[-1], positive.max())
     counts, _ = np.histogram(positive, edges)
     return Histogram(tuple(edges.tolist()), tuple(int(n) for n in counts), zeros)
+
+
+@dataclass(frozen=True)
+class DurationSummary:
+    """A length of time over all jobs: summary, histogram, distribution function."""
+
+    column: str
+    values: Distribution
+    histogram: Histogram
+    curve: Curve
+    #: share of all job time that the longest 1 % of jobs take
+    longest_share: float
+
+
+@dataclass(frozen=True)
+class Waits(DurationSummary):
+    """Waits, and how they compare with the run times."""
+
+    #: share of jobs that waited for more than half of their completion time
+    mostly_waiting_share: float
+    #: what half of the jobs, and 19 of 20, stay below, with intervals over days
+    median: Estimate
+    p95: Estimate
+
+
+def describe_durations(jobs: pd.DataFrame) -> DurationSummary | NotComputable:
+    """Return the run times of the trace."""
+    if not has_values(jobs, "duration_s"):
+        return NotComputable("no durations")
+    values = numbers(jobs, "duration_s")
+    return DurationSummary("duration_s", *_described(values))
+
+
+def describe_waits(jobs: pd.DataFrame) -> Waits | NotComputable:
+    """Return the waits of the trace."""
+    if not has_values(jobs, "wait_s"):
+        return NotComputable("no submit and start times")
+    wait, duration = numbers(jobs, "wait_s"), numbers(jobs, "duration_s")
+    both = ~np.isnan(wait) & ~np.isnan(duration)
+    mostly = float((wait > duration)[both].mean()) if both.any() else float("nan")
+    known = ~np.isnan(wait)
+    days = days_of(jobs[known])
+    median, p95 = (quantile(wait[known], part, days) for part in (0.5, 0.95))
+    return Waits("wait_s", *_described(wait), mostly, median, p95)
+
+
+def _described(values: np.ndarray) -> tuple[Distribution, Histogram, Curve, float]:
+    known = np.sort(values[~np.isnan(values)])
+    top = known[-max(1, round(0.01 * known.size)) :]
+    total = float(known.sum())
+    return (
+        distribution_of(values),
+        log_histogram(values),
+        curve_of(values),
+        float(top.sum()) / total if total > 0 else float("nan"),
+    )

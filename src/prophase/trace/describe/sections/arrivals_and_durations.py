@@ -10,7 +10,7 @@ from prophase import units
 from prophase.plural import counted
 from prophase.result import Block, Bullets, Table
 from prophase.trace.describe.arrivals import Arrivals
-from prophase.trace.describe.durations_and_waits import DurationSummary, Waits
+from prophase.trace.describe.distribution import DurationSummary, Waits
 from prophase.trace.describe.job_classes import Classes
 from prophase.trace.describe.recurrence import Recurrence
 from prophase.trace.describe.sections import percent

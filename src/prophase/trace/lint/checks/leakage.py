@@ -15,7 +15,7 @@ from prophase.trace.lint.check_registry import (
     numbers,
     sampled,
 )
-from prophase.trace.lint.checks.duplicates import NAMES, base_ids
+from prophase.trace.lint.checks.repeated_rows import NAMES, base_ids
 from prophase.trace.schema import ATTRIBUTE_PREFIX, JOBS
 
 _SPLIT = ("split", "attr_split", "after_split", "attr_fold")
