@@ -165,7 +165,7 @@ def test_bytes_added_at_the_end_are_refused(example: Path) -> None:
 def test_a_sealed_file_with_damage_inside_gives_the_same_model_or_an_error_of_ours(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """The seal is made anew after the damage, so the inner checks have to stand alone."""
+    """The seal is made again after the damage, so the inner checks have to stand alone."""
     path = tmp_path_factory.mktemp("models") / "m"
     save_example(path)
     whole = load_model(path)
@@ -290,7 +290,7 @@ def test_a_newer_format_says_how_to_update(tmp_path: Path) -> None:
         {"members": {"arrays.npz": b"no zip"}},
         {"members": {"arrays.npz": zip_of({"a.npy": b"\x93NUMPY\x01\x00"})}},
     ],
-    # a zip holds the time it was made, so its bytes would name a test anew in every process
+    # a zip holds the time it was made, so its bytes would name a test again in every process
     ids=lambda changes: str(changes)[:40],
 )
 def test_a_crafted_file_with_right_checksums_is_refused(

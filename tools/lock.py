@@ -83,7 +83,7 @@ def check(root: Path = ROOT) -> int:
 
 
 def write(*, upgrade: bool) -> None:
-    """Resolve both environments anew."""
+    """Resolve both environments again."""
     beside = Path(sys.executable).parent / "uv"
     uv = shutil.which("uv") or (str(beside) if beside.exists() else None)
     if uv is None:

@@ -1,8 +1,8 @@
-"""Is a promised saving kept? Advice at ten points of the past of real task traces.
+"""Is a predicted saving right? A back-test at ten cut-off dates of real task traces.
 
-One row per trace and gate: points of the past whose predicted saving came within 5 points of the
-held-out one, of those whose advice reached a later job; with the largest error, the saving and the
-kills of following the advice in the remark. Families of wfinstances have no requests and no
+One row per trace and gate: cut-off dates whose predicted saving came within 5 points of that of
+later jobs, of those that match a later job; with the largest error, the saving and the kills of
+following the recommendations in the remark. Families of wfinstances have no requests and no
 clock: each task is taken to ask for twice its highest peak (a power of two), and runs come in an
 order drawn by lot.
 
@@ -66,7 +66,7 @@ def measure(name: str, jobs: pd.DataFrame, gate: float, data_hash: str) -> None:
             f"of {found.told} splits that reach later jobs",
             [float(found.near)],
             data=data_hash[:12],
-            remark=f"{followed}within 5 points of the advised jobs alone at "
+            remark=f"{followed}within 5 points of the recommended jobs alone at "
             f"{found.near_of_reached}, not more than 5 below of all at {found.kept}; "
             f"{len(found.splits) - found.told} of {len(found.splits)} splits reach no later job; "
             f"errors {min(errors, default=0):.1f} to {max(errors, default=0):.1f} points; "

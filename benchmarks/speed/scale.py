@@ -75,7 +75,7 @@ def grid_part(folder: Path, rows: int) -> Timed:
 
 
 def sweep_part(folder: Path, rows: int) -> Timed:
-    """Measure four replays (two orders, as recorded and drawn anew) of PAI-like jobs."""
+    """Measure four replays (two orders, as recorded and resampled) of PAI-like jobs."""
     from prophase.sim import Cluster, Workload
     from prophase.sim.sweep.plan import SweepPlan
     from prophase.sim.sweep.runner import run_sweep
@@ -114,7 +114,7 @@ def tuning_part(folder: Path, rows: int) -> Timed:
     early, late = jobs.iloc[split.train], jobs.iloc[split.test]
     return (
         lambda: evaluate(early, late, ["default"], online=True),
-        lambda found: f"{found.train_jobs:,} jobs learnt, {found.test_jobs:,} foretold",
+        lambda found: f"{found.train_jobs:,} jobs learnt, {found.test_jobs:,} predicted",
     )
 
 

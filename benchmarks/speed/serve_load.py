@@ -185,7 +185,7 @@ def busy_predictions(folder: Path, options: argparse.Namespace, data: str) -> No
             task = asyncio.run(working(service.port))
             busy.append(load())
             asyncio.run(Connection(service.port).ask("DELETE", f"/v1/tasks/{task}"))
-            # pages are prepared anew for a table that has changed
+            # pages are prepared again for a table that has changed
             (folder / "tables.json").touch()
     finally:
         service.kill()

@@ -1,4 +1,4 @@
-"""How quickly an object that is being created is answered, also while the model is loaded anew.
+"""How quickly an object that is being created is answered, also while the model is loaded again.
 
 A service of its own process is asked about Jobs that differ, with the budget of 100 ms. Meanwhile
 the model file is replaced over and over, so that the service hardly does anything but load. The

@@ -320,7 +320,7 @@ def _read(source: Path) -> bytes:
 
 def _refuse_foreign(source: Path, content: bytes) -> None:
     if not content:
-        raise ModelFileError(f"{source}: is empty. Copy the model file again, or train anew.")
+        raise ModelFileError(f"{source}: is empty. Copy the model file again, or train again.")
     what = next((text for start, text in _FOREIGN if content.startswith(start)), None)
     if content.startswith(b"PK") and _MANIFEST.encode() not in content[:100]:
         what = _kind_of_zip(content)
@@ -351,8 +351,8 @@ def _refuse_damaged(source: Path, content: bytes) -> None:
     right = hashlib.sha256(memoryview(content)[:-64]).hexdigest().encode()
     if not tail.startswith(_MARK) or tail[-64:] != right:
         raise ModelFileError(
-            f"{source}: is damaged: it was cut off, changed or packed anew after it was saved. "
-            "Copy it again from where it was made, or train the model anew."
+            f"{source}: is damaged: it was truncated, changed or repacked after it was saved. "
+            "Copy it again from where it was made, or train the model again."
         )
 
 

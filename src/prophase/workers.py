@@ -177,7 +177,7 @@ def _on_dask(
     with connected(address) as client:
         executor = client.get_executor(pure=False)
         with warnings.catch_warnings():
-            # sent with a task, not scattered: what a lost worker held is then made anew
+            # sent with a task, not scattered: what a lost worker held is then made again
             warnings.filterwarnings("ignore", "Sending large graph")
             handle = client.submit(lambda: shared, pure=False)
 

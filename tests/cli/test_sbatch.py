@@ -56,7 +56,7 @@ def test_advised_lines_are_ready_to_copy_with_their_reasons(here: Path, prophase
     assert 2458 <= int(memory.partition("=")[2].removesuffix("M")) < 4096
     assert any(line.startswith("#SBATCH --time=0:") for line in lines)
     assert any("80 runs used at most" in line for line in lines)
-    assert any(line.startswith("# stays: no cpu is advised") for line in lines)
+    assert any(line.startswith("# stays: no cpu is recommended") for line in lines)
     assert (here / "train.sbatch").read_text(encoding="utf-8") == SCRIPT
 
 
@@ -69,7 +69,7 @@ def test_a_copy_has_the_lines_and_keeps_the_old_ones_as_comments(
     found = json.loads(said.stdout)
     assert found["command"] == "train.py"
     assert {one["option"] for one in found["advised"]} == {"mem", "time"}
-    copy = (here / "train.advised.sbatch").read_text(encoding="utf-8").splitlines()
+    copy = (here / "train.recommended.sbatch").read_text(encoding="utf-8").splitlines()
     assert copy[0] == "#!/bin/bash"
     assert "#SBATCH --job-name=train -A nlp" in copy
     assert "##SBATCH --mem-per-cpu=4G --cpus-per-task=4   # plenty" in copy
@@ -119,4 +119,4 @@ def test_whole_nodes_and_unknown_jobs_keep_their_lines(here: Path, prophase_here
     said = prophase_here("sbatch", "new.sbatch", "--workspace", "ws", "--apply")
     assert "no finished job of 'bio'" in said.stdout
     assert "no copy was written" in said.stderr
-    assert not (here / "new.advised.sbatch").exists()
+    assert not (here / "new.recommended.sbatch").exists()

@@ -1,4 +1,4 @@
-"""Run the commands of a page in one process: starting anew takes longer than most of them.
+"""Run the commands of a page in one process: starting again takes longer than most of them.
 
 python one_process.py < script; ends with the code of the first command that fails. Commands of
 prophase and pieces of Python run here, everything else in a shell of its own.

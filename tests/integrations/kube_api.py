@@ -150,7 +150,7 @@ class KubeApi:
         self._store(kind, value, "MODIFIED")
 
     def forget_changes(self) -> None:
-        """Compact: who wants to go on from before now must list anew."""
+        """Compact: who wants to go on from before now must list again."""
         with self.changed:
             self.forgotten = self.version
             self.events.clear()

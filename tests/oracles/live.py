@@ -1,6 +1,6 @@
 """A replay with all its rules, as docs/explain/event-loop.md tells it: dictionaries and lists.
 
-Everything is worked out anew at every instant from what is known: usage from the list of all
+Everything is worked out again at every instant from what is known: usage from the list of all
 attempts, speeds from who lies on which GPU, plans from copies of the nodes.
 """
 

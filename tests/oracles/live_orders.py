@@ -1,4 +1,4 @@
-"""Who goes first, asked anew: the keys of orders that move, as docs/explain/event-loop.md says."""
+"""Who goes first, asked again: the keys of orders that move, as docs/explain/event-loop.md says."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_study_goes_from_a_file_to_a_proven_advice(plan: StudyPlan, tmp_path: 
     found = run(plan, tmp_path / "ws")
     assert [one.state for one in found.steps] == ["done"] * 4
     assert found.results["proof"]["verdict"]["outcome"] == "pass"
-    assert (found.folder / "advice.json").is_file()
+    assert (found.folder / "recommendation.json").is_file()
     document = to_dict(found.report)
     assert document["provenance"]["settings"]["seeds"] == 2
     assert document["provenance"]["seeds"] == {"all steps": 0}
@@ -122,7 +122,7 @@ def test_an_export_that_is_lost_or_changed_is_put_back(
     plan: StudyPlan, tmp_path: Path, damage: str
 ) -> None:
     found = run(plan, tmp_path / "ws")
-    path = found.folder / "advice.json"
+    path = found.folder / "recommendation.json"
     whole = path.read_text()
     path.unlink() if damage == "lost" else path.write_text(whole[:40])
     ran: Counter[str] = Counter()
@@ -209,14 +209,14 @@ def test_advice_of_other_data_does_not_stay(plan: StudyPlan, trace: Path, tmp_pa
     found = run(plan, tmp_path / "ws")
     pd.read_csv(trace).drop(columns="memory_peak_gib").to_csv(trace, index=False)
     run(plan, tmp_path / "ws")
-    assert not (found.folder / "advice.json").exists()
+    assert not (found.folder / "recommendation.json").exists()
 
 
 def test_results_of_a_workspace_go_where_they_are_asked_to(plan: StudyPlan, tmp_path: Path) -> None:
     run(replace(plan, steps=("lint",)), tmp_path / "ws")
     inside = {path.relative_to(tmp_path) for path in (tmp_path / "ws").rglob("*")}
     found = run(replace(plan, trace=str(tmp_path / "ws")), tmp_path / "results")
-    assert (tmp_path / "results" / "reports" / "study" / "advice.json").is_file()
+    assert (tmp_path / "results" / "reports" / "study" / "recommendation.json").is_file()
     assert found.workspace == tmp_path / "ws"
     assert {path.relative_to(tmp_path) for path in (tmp_path / "ws").rglob("*")} == inside
 

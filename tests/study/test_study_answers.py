@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from prophase.study.study_answers import NOT_TOLD, answers
+from prophase.study.study_answers import NOT_ANSWERED, answers
 
 
 def proof(**changed: Any) -> dict[str, Any]:
@@ -34,9 +34,9 @@ def test_each_question_has_a_number_with_its_interval_or_a_reason() -> None:
     assert told["What does it save?"][0] == "25 % (20 to 30)"
     assert "3,000 instead of 4,000 GiB h" in told["What does it save?"][1]
     assert told["What does it risk?"][0] == "0 % (0 to 1)"
-    assert "that the advice was made of" in told["What does it risk?"][1]
-    assert told["What does it do to waiting times?"] == (NOT_TOLD, "No nodes are known.")
-    assert told["How sure is that?"][0] == NOT_TOLD
+    assert "that the recommendation was learnt from" in told["What does it risk?"][1]
+    assert told["What does it do to waiting times?"] == (NOT_ANSWERED, "No nodes are known.")
+    assert told["How sure is that?"][0] == NOT_ANSWERED
 
 
 def test_waits_and_later_jobs_are_told_when_they_are_known() -> None:
@@ -56,20 +56,24 @@ def test_what_the_trace_cannot_tell_is_said_once_with_the_reason() -> None:
     why = "needs requests and measured use of one resource"
     told = by_question(
         {"describe": {"used": []}},
-        {"sizing": why, "proof": f"needs an advice: {why}", "schedules": "needs a list of nodes"},
+        {
+            "sizing": why,
+            "proof": f"needs a recommendation: {why}",
+            "schedules": "needs a list of nodes",
+        },
     )
     assert told == {
         "Where is the waste?": (
-            NOT_TOLD, "The trace does not say what jobs used of what they asked for.",
+            NOT_ANSWERED, "The trace does not say what jobs used of what they asked for.",
         ),
-        "What should change?": (NOT_TOLD, f"That {why}."),
-        "Would another queue order help?": (NOT_TOLD, "That needs a list of nodes."),
+        "What should change?": (NOT_ANSWERED, f"That {why}."),
+        "Would another queue order help?": (NOT_ANSWERED, "That needs a list of nodes."),
     }  # fmt: skip
 
 
 def test_time_limits_that_are_not_used_up_are_no_waste() -> None:
     told = by_question({"describe": {"used": [{"resource": "run time", "used_pct": 1.0}]}}, {})
-    assert told["Where is the waste?"][0] == NOT_TOLD
+    assert told["Where is the waste?"][0] == NOT_ANSWERED
     assert "1 % of their time limits" in told["Where is the waste?"][1]
 
 

@@ -55,7 +55,7 @@ def command(
     """Show what Prophase does, offline and on data it makes itself.
 
     Builds a GPU-cluster trace like Alibaba's PAI, checks it, groups its jobs into profiles,
-    predicts what jobs need, right-sizes their requests, proves the advice on the history,
+    predicts what jobs need, right-sizes their requests, proves the recommendation on the history,
     replays other queue orders, finds phases in running containers, and writes one
     self-contained report.
 
@@ -107,7 +107,7 @@ def make_demo(
         # the study says what is missing
         _learn_profiles(folder, seed, show)
     found = _study(folder, size, seed, total, show)
-    say(f"{total - 2}/{total}  phases: what containers do now tells what they do next")
+    say(f"{total - 2}/{total}  phases: what containers do now, and what comes next")
     phases: Section | None = None
     try:
         from prophase.cli.demo_report import phase_section
@@ -115,7 +115,7 @@ def make_demo(
         phases = phase_section(usage, folder, seed)
     except MissingExtraError as cause:
         say(f"     left out: {cause}")
-    say(f"{total - 1}/{total}  models: what new jobs are answered from")
+    say(f"{total - 1}/{total}  models: to predict new jobs")
     _learn(folder, seed, show)
     say(f"{total}/{total}  report: what to attach to a decision")
     report = demo_result(found, phases, folder, typed_command())

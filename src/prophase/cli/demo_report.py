@@ -133,8 +133,8 @@ def phase_section(usage: pd.DataFrame, folder: Path, seed: int) -> Section:
         "phases",
         "What jobs do while they run",
         [
-            f"{counted(containers, 'container')} go through {detector.n_phases_} phases that come "
-            "back. A phase tells what is used now and what comes next, so that an allocation can "
+            f"{counted(containers, 'container')} go through {detector.n_phases_} recurring "
+            "phases. A phase says what is used now and what comes next, so that an allocation can "
             "change before the use does.",
         ],
         [Table("phases", rows, "What is used in each phase", folded=True)],

@@ -78,8 +78,8 @@ def command(
 ) -> None:
     """Compare methods, on jobs they were not trained on, with baselines that learn nothing.
 
-    No measure tells the whole: within_x2_pct and r2_log are to be read together, and
-    median_ape_pct rewards guessing short. Intervals in JSON are 95 % bootstrap intervals.
+    No single measure is enough: read within_x2_pct and r2_log together; median_ape_pct
+    rewards predicting too little. Intervals in JSON are 95 % bootstrap intervals.
 
     Examples:
 

@@ -37,7 +37,7 @@ def command(
     """Fetch a public trace from its owner, check every file, and resume after interruptions.
 
     A file with a wrong checksum is not kept. Where no checksum is published, the first
-    fetch records one in SHA256SUMS, and later ones are held against it.
+    fetch records one in SHA256SUMS, and later ones are compared with it.
 
     Examples:
 

@@ -204,7 +204,7 @@ def _rows(report: ImportReport) -> list[dict[str, Any]]:
             {"table": name, "what": f"left out: {r}", "rows": n} for r, n in count.dropped.items()
         ]
         rows += [
-            {"table": name, "what": f"mended: {r}", "rows": n} for r, n in count.repaired.items()
+            {"table": name, "what": f"corrected: {r}", "rows": n} for r, n in count.repaired.items()
         ]
         rows += [
             {"table": name, "what": f"found in {t}", "rows": n} for t, n in count.joined.items()

@@ -72,7 +72,7 @@ def command(
 
 
 def as_text(report: LintReport, path: Path) -> Iterator[str]:
-    """Yield the report for people: a line per finding with its reason and advice below."""
+    """Yield the report for people: a line per finding with its reason and recommendation below."""
     places = [len(finding.check) for finding in report.findings]
     for finding in report.findings:
         yield from _paragraph(finding, max(places))

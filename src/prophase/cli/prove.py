@@ -109,12 +109,12 @@ def command(
 
     Replays the history with today's requests and with the recommended ladder: hours, kills and
     retries, waits per class, utilisation, cost. At ten cut-off dates of the past a recommendation
-    is made and its promise compared with what came later. The verdict is about the limits you
+    is made and its prediction compared with what came later. The verdict is about the limits you
     set; the exit code is 0 for a pass, else 1.
 
     Examples:
 
-    `prophase prove advice.json --workspace ws --cluster nodes.csv --max-oom 1% --min-saving 20%`
+    `prophase prove recommendation.json --workspace ws --cluster nodes.csv --max-oom 1%`
 
     `prophase prove ws --risk 0.5% --cluster '20x0 64c 512g' --prices prices.toml --report proof`
     """

@@ -58,7 +58,7 @@ def command(
 
     `prophase retry --memory 2GiB --most 16GiB -- python train.py`
 
-    `prophase retry --recommendation advice.json --task convert -- ./convert big.csv`
+    `prophase retry --recommendation recommendation.json --task convert -- ./convert big.csv`
     """
     from prophase.runs.next_attempt import ladder
     from prophase.runs.recommended_ladders import of_task, read_recommended_ladders

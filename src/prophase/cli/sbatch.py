@@ -28,7 +28,7 @@ def command(
         bool, typer.Option("--apply", help="Write a copy of the script with the recommended lines.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="The copy. [default: SCRIPT with .advised in its name]")
+        Path | None, typer.Option(help="The copy. [default: SCRIPT with .recommended in its name]")
     ] = None,
     set_: ColumnsOption = None,
     attempt: Annotated[
@@ -165,7 +165,7 @@ def _write(script: Path, out: Path | None, text: str) -> Path:
     """Write the copy; a file that is not such a copy is never overwritten."""
     from prophase.study.submission.sbatch import MARK
 
-    copy = out or script.with_name(f"{script.stem}.advised{script.suffix}")
+    copy = out or script.with_name(f"{script.stem}.recommended{script.suffix}")
     try:
         if copy.exists() and (
             copy.samefile(script) or MARK not in copy.read_text("utf-8", errors="replace")

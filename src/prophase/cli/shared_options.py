@@ -71,7 +71,7 @@ MethodsOption = Annotated[
 GoalOption = Annotated[
     str | None,
     typer.Option(
-        help="Find the least servers, or nodes, that keep a promise such as 'p95 wait < 15 min' "
+        help="Find the fewest servers, or nodes, for a goal such as 'p95 wait < 15 min' "
         "or 'P(wait > 60 s) < 5%'."
     ),
     Formerly("--target"),

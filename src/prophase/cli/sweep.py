@@ -112,7 +112,7 @@ def command(
     """Replay a trace under all combinations of policy, sharing, sizing, cluster and load.
 
     Each combination is replayed on the trace as recorded and on --seeds traces whose days are
-    drawn from it anew; all combinations meet the same jobs, so differences are paired. Stop it
+    resampled; all combinations use the same jobs, so differences are paired. Stop it
     at any time: the same command runs only what is missing. Combinations are ranked, and those
     on the Pareto front are marked.
 

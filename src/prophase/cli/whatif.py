@@ -72,15 +72,15 @@ def command(
     """Compare changes with a baseline, each on its own, on the same jobs.
 
     Every scenario is replayed on the trace as recorded and on --seeds traces whose days are
-    drawn from it anew. Differences are paired and carry 95 % intervals.
+    resampled. Differences are paired and have 95 % intervals.
 
     Examples:
 
     `prophase whatif ws --cluster 20x8 --add 4x8 --load 1.3 --policy shortest`
 
-    `prophase whatif ws --add 16xA10 --requests advised.csv --combine --leave-out-unfit`
+    `prophase whatif ws --add 16xA10 --requests requests.csv --combine --leave-out-unfit`
 
-    `prophase whatif ws --sizing default,advice.json --measure gib_hours.allocated`
+    `prophase whatif ws --sizing default,recommendation.json --measure gib_hours.allocated`
 
     `prophase whatif ws --cluster 20x8 --policy shortest --goal 'p95 wait < 15 min'`
     """

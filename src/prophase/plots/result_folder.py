@@ -1,4 +1,4 @@
-"""Write every page, table and figure below a folder anew, from the results kept there."""
+"""Write every page, table and figure below a folder again, from the results kept there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prophase.sim.sweep.results import TOLD, is_sweep, read_sweep
 
 @dataclass(frozen=True)
 class Redrawn:
-    """One result that was written anew, or why it was not."""
+    """One result that was written again, or why it was not."""
 
     result: str
     kind: str
@@ -32,7 +32,7 @@ class Redrawn:
 def redraw(
     folder: str | Path, *, show: Callable[[Path], None] = lambda path: None
 ) -> list[Redrawn]:
-    """Write all reports and sweeps below a folder anew; damaged ones are named and passed over.
+    """Write all reports and sweeps below a folder again; damaged ones are named and passed over.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def write_explained(one: Recommendation, unit: str, path: Path) -> None:
 
 
 def explained(one: Recommendation, unit: str) -> Figure:
-    """Draw peaks in the order the runs ended, the foretold range, and the rungs."""
+    """Draw peaks in the order the runs ended, the predicted range, and the rungs."""
     peaks = np.array(one.peaks)
 
     def paint(axes: Axes) -> None:

@@ -117,7 +117,7 @@ class Answer:
     question : str
         As one would ask it.
     value : str
-        The answer in a few letters: a number with unit and interval, or ``not told``.
+        The answer in a few letters: a number with unit and interval, or ``not answered``.
     text : str
         What the number is of, or why there is none.
     section : str

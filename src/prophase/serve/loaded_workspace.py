@@ -261,6 +261,6 @@ class WorkspaceCache:
             broken=broken,
             stamps=stamps,
             loaded_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            # a model that was read anew has not seen a reported job yet
+            # a model that was read again has not seen a reported job yet
             reported=before.reported if before is not None and "predictions" in kept else 0,
         )

@@ -52,7 +52,7 @@ class Metrics:
             registry=self.registry,
         )
         self.reloads = Counter(
-            "prophase_reloads", "Times the workspace was loaded anew.", registry=self.registry
+            "prophase_reloads", "Times the workspace was reloaded.", registry=self.registry
         )
         self._info = Gauge(
             "prophase_info", "Version of the service.", ["version"], registry=self.registry

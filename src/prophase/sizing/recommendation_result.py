@@ -123,7 +123,7 @@ def _shown(row: Row) -> Row:
 def _notes(found: ResourceRecommendations, where: str) -> list[str]:
     kept = sum(one.keep for one in found.tasks)
     said = [
-        f"now and advice (the recommended request) in {found.unit}; saved_per_month in "
+        f"now and recommendation (the recommended request) in {found.unit}; saved_per_month in "
         f"{found.unit} h; oom_pct is the share killed in the trial, with its 95 % interval over "
         "days.",
         f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and "

@@ -50,7 +50,7 @@ class FirstRun:
     runs_known: int
     #: requests of the 1st, 2nd and 3rd attempt
     ladder: tuple[float, ...]
-    #: foretold peak and its 90 % range; NaN if nothing can be foretold
+    #: predicted peak and its 90 % range; NaN if nothing can be predicted
     peak: float
     peak_low: float
     peak_high: float
@@ -90,8 +90,8 @@ def first_run(
     risk : float, optional
         Share of runs that may be killed; without it kills are weighed against waste.
     by : sequence of str
-        Columns that runs of the same thing share; without them what advice works best for:
-        task, group and task, or user and task.
+        Columns that runs of the same thing share; without them those that recommendations work
+        best for: task, group and task, or user and task.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from prophase.sizing.resources import RESOURCES
 from prophase.stats import months_in
 from prophase.stats.month import span_text, why_no_month
 
-#: what is foretold of a kind, by preference, with the request that it would change
+#: what is predicted of a kind, by preference, with the request that it would change
 _TARGETS = (("memory_peak_gib", "memory"), ("cpu_mean_cores", "cpu"), ("gpu_util_mean_pct", "gpu"))
 _KIND = "kind"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")

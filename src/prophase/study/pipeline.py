@@ -1,4 +1,4 @@
-"""Run a study: what is finished is kept, what failed is named, and a rerun goes on there."""
+"""Run a study: finished steps are kept, a failed one is named, and a rerun resumes there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class StepFailedError(ProphaseError):
         if finished:
             said.append(f"Finished steps are kept: {', '.join(finished)}.")
         if ours:
-            said.append("Correct that and run the same command again: it goes on from here.")
+            said.append("Correct that and run the same command again to resume.")
         else:
             said.append("That is a defect of Prophase: the same command with --debug shows where.")
             if others:
@@ -123,7 +123,7 @@ class StudyResult(ShortForm):
 
 @dataclass(frozen=True)
 class Watching:
-    """How a study tells of itself: each step as it begins and ends, and progress within it."""
+    """How a study reports progress: each step as it starts and ends, and progress within it."""
 
     begin: Callable[[int, int, StudyStep], None] = lambda number, total, step: None
     end: Callable[[StepDone], None] = lambda done: None
@@ -145,7 +145,7 @@ def run_study(
 
     A step whose inputs (data, settings, results of earlier steps, version) are those of an
     earlier run is not run again. A step that the trace lacks columns for is named with what it
-    needs, and the others go on. A step that fails raises :class:`StepFailedError`.
+    needs, and the others continue. A step that fails raises :class:`StepFailedError`.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def run_study(
         Folder of results: for a trace in raw files the workspace they are read into, beside them
         if not given; for a workspace where cache and report go instead of into it.
     watching : Watching, optional
-        Who is told of progress.
+        What progress is reported to.
     command : str
         How to run it again, for the report.
     """

@@ -45,7 +45,7 @@ class StudyPlan:
     resource : str
         What is sized; ``auto``: memory, else GPUs, else cores, whichever the trace measures.
     kind : tuple of str
-        Columns that name what advice is for; chosen by trial on the past if empty.
+        Columns that name what a recommendation is for; chosen by a back-test if empty.
     steps : tuple of str
         Some of the steps; all if empty.
     engine : str, optional

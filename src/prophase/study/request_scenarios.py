@@ -42,8 +42,8 @@ def sizings_of(
     ----------
     names : sequence of str
         ``"asked"``; a sizer of ``prophase.sizing``, such as ``"default"`` or ``"percentile"``,
-        which sizes memory; an advice of ``prophase size --export json`` (or csv); or a table of
-        requests by ``job_id``, or by columns such as ``user`` and ``task``.
+        which sizes memory; a recommendation of ``prophase size --export json`` (or csv); or a table
+        of requests by ``job_id``, or by columns such as ``user`` and ``task``.
     kill_at : float, default=0.5
         Share of its run after which an attempt with too little memory is killed.
 
@@ -111,9 +111,9 @@ def _by_sizer(jobs: pd.DataFrame, name: str, kill_at: float) -> tuple[Sizing, st
 
 
 def _by_file(jobs: pd.DataFrame, path: Path, kill_at: float) -> tuple[Sizing, list[str]]:
-    """Read an advice with its ladder, or a table of requests."""
+    """Read a recommendation with its ladder, or a table of requests."""
     if not path.exists():
-        raise MissingFileError(f"{path}: there is no such file of requests or advice.")
+        raise MissingFileError(f"{path}: there is no such file of requests or recommendations.")
     table = None if path.suffix.lower() == ".json" else read_requests(path)
     if table is not None and not {"task", "advice"} <= set(table.columns):
         workload, said = with_requests(Workload.from_jobs(jobs), table, name=path.name)
@@ -123,6 +123,6 @@ def _by_file(jobs: pd.DataFrame, path: Path, kill_at: float) -> tuple[Sizing, li
     ladder = climbing(kill_at) if advice.resource == "memory" else None
     changed = len(advice.changed)
     return Sizing(with_candidate(subject, advice), ladder), [
-        f"{path.name}: {changed:,} of {len(advice.tasks):,} tasks are to ask for other "
-        f"{advice.resource}."
+        f"{path.name}: {changed:,} of {len(advice.tasks):,} tasks should ask for another amount "
+        f"of {advice.resource}."
     ]

@@ -1,4 +1,4 @@
-"""The questions people come to a study with, each answered at a glance or not told, and why."""
+"""The questions people come to a study with, each answered at a glance, or why it is not."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from prophase import units
 from prophase.result import Answer
 
 Results = Mapping[str, Mapping[str, Any]]
-#: what stands for an answer that the trace cannot give
-NOT_TOLD = "not told"
+#: in place of an answer that the trace cannot give
+NOT_ANSWERED = "not answered"
 _ALL = "all jobs"
 
 
@@ -26,11 +26,11 @@ def answers(results: Results, cannot: Mapping[str, str]) -> list[Answer]:
 
     Examples
     --------
-    >>> (one,) = answers({}, {"sizing": "needs memory_peak_gib", "proof": "needs the advice"})
+    >>> (one,) = answers({}, {"sizing": "needs memory_peak_gib", "proof": "needs the sizing"})
     >>> one.question, one.value, one.text
-    ('What should change?', 'not told', 'That needs memory_peak_gib.')
+    ('What should change?', 'not answered', 'That needs memory_peak_gib.')
     """
-    told: tuple[tuple[str, str, Callable[[Mapping[str, Any], Results], list[Answer]]], ...] = (
+    asked: tuple[tuple[str, str, Callable[[Mapping[str, Any], Results], list[Answer]]], ...] = (
         ("describe", "Where is the waste?", _waste),
         ("sizing", "What should change?", _change),
         ("proof", "What would it save, and risk?", _proof),
@@ -38,11 +38,11 @@ def answers(results: Results, cannot: Mapping[str, str]) -> list[Answer]:
         ("predictions", "What is known before a job runs?", _known),
     )
     found: list[Answer] = []
-    for step, question, answer in told:
+    for step, question, answer in asked:
         if step in results:
             found += answer(results[step], results)
         elif step in cannot and not (step == "proof" and "sizing" in cannot):
-            found.append(Answer(question, NOT_TOLD, _why(cannot[step]), "cannot"))
+            found.append(Answer(question, NOT_ANSWERED, _why(cannot[step]), "cannot"))
     return found
 
 
@@ -61,10 +61,10 @@ def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
         why = (
             f"Jobs use {units.percent(limits)} of their time limits; no more is known of their use."
         )
-        return [Answer(question, NOT_TOLD, why, section)]
+        return [Answer(question, NOT_ANSWERED, why, section)]
     if not used:
         why = "The trace does not say what jobs used of what they asked for."
-        return [Answer(question, NOT_TOLD, why, section)]
+        return [Answer(question, NOT_ANSWERED, why, section)]
     sized = str(results.get("proof", {}).get("resource", "")).lower()
     first = min(used, key=lambda name: (not (sized and name.lower().startswith(sized)), used[name]))
     resource, _, how = first.partition(", ")
@@ -99,18 +99,19 @@ def _proof(proof: Mapping[str, Any], results: Results) -> list[Answer]:
 def second_tries(proof: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     """Return the share of jobs whose first request is too small, and of which jobs it is.
 
-    Of later jobs, if there are any: what an advice does to the jobs it was made of flatters it.
+    Of later jobs, if there are any: the share among the jobs that a recommendation was learnt from
+    is too optimistic.
     """
     later = (proof.get("splits") or {}).get("held_out_oom")
     if later and later.get("value") is not None:
-        return later, "later jobs, with an advice made before they ran,"
-    return proof["oom"], "the jobs that the advice was made of"
+        return later, "later jobs, with a recommendation made before they ran,"
+    return proof["oom"], "the jobs that the recommendation was learnt from"
 
 
 def _risk(proof: Mapping[str, Any]) -> Answer:
     short, of = second_tries(proof)
     allowed = units.percent((proof.get("limits") or {}).get("max_oom"))
-    text = f"of {of} need a second try. Allowed: {allowed}."
+    text = f"of {of} need a second try. Limit: {allowed}."
     return Answer("What does it risk?", with_range(short), text, "kept")
 
 
@@ -120,8 +121,8 @@ def _waits(proof: Mapping[str, Any]) -> Answer:
     if wait is None:
         why = proof.get("why_no_replay") or "nothing was replayed"
         hint = " Name one: --cluster nodes.csv." if "no cluster" in why else ""
-        return Answer(question, NOT_TOLD, _why(why) + hint, section)
-    text = f"mean wait of all jobs, today and with the advice.{_sureness(wait)}"
+        return Answer(question, NOT_ANSWERED, _why(why) + hint, section)
+    text = f"mean wait of all jobs, today and with the recommendation.{_sureness(wait)}"
     return Answer(question, from_to(wait["today"], wait["advised"]), text, section)
 
 
@@ -130,7 +131,7 @@ def _sureness(wait: Mapping[str, Any]) -> str:
     if low is None or high is None:
         return ""
     said = f" 95 % interval of the change: {from_to(low, high)}."
-    return f"{said} It holds zero: this trace cannot tell." if low < 0 < high else said
+    return f"{said} It contains zero: no clear change." if low < 0 < high else said
 
 
 def from_to(first_s: float, second_s: float) -> str:
@@ -158,11 +159,11 @@ def _sure(proof: Mapping[str, Any]) -> Answer:
     question, section = "How sure is that?", "kept"
     splits = proof.get("splits") or {}
     if not splits.get("told"):
-        why = "No later job followed an advice made before it, so nothing is held out."
-        return Answer(question, NOT_TOLD, why, section)
+        why = "No later job matches a recommendation made before it, so there is no back-test."
+        return Answer(question, NOT_ANSWERED, why, section)
     count = len(splits["splits"])
     text = (
-        "points of the past at which later jobs saved what had been promised, or at most "
+        "cut-off dates of the back-test at which later jobs saved what was predicted, or at most "
         f"{splits['near_points']:g} points less."
     )
     return Answer(question, f"{splits['kept']} of {count}", text, section)
@@ -173,11 +174,11 @@ def _order(study: Mapping[str, Any], results: Results) -> list[Answer]:
     rows = [row for row in study["policies"] if row["of"] == _ALL and row["kind"] == "order"]
     fifo = next((row for row in rows if row["policy"] == "fifo"), None)
     if fifo is not None and fifo["mean_wait_s"] < 1:
-        text = f"The {study['jobs']:,} later jobs find room at once, whatever the order."
+        text = f"The {study['jobs']:,} later jobs start at once, whatever the order."
         return [Answer(question, "no", text, section)]
     guessed = next((row for row in rows if "predicted by" in row["policy"]), None)
     if guessed is None or guessed.get("change_pct") is None:
-        return [Answer(question, NOT_TOLD, "No predictor could answer on this trace.", section)]
+        return [Answer(question, NOT_ANSWERED, "No predictor could answer on this trace.", section)]
     low, high = guessed.get("change_pct_low"), guessed.get("change_pct_high")
     span = "" if low is None or high is None else f" ({low:.1f} to {high:.1f})"
     text = (
@@ -185,7 +186,7 @@ def _order(study: Mapping[str, Any], results: Results) -> list[Answer]:
         "against first come, first served."
     )
     if span and low < 0 < high:
-        text += " The range holds zero: this trace cannot tell."
+        text += " The interval contains zero: no clear change."
     return [Answer(question, f"{guessed['change_pct']:+.1f} %{span}", text, section)]
 
 
@@ -194,9 +195,9 @@ def _known(predicted: Mapping[str, Any], results: Results) -> list[Answer]:
     if row.get("within_x2_pct") is None:
         return []
     what = {"duration_s": "run times", "memory_peak_gib": "memory peaks"}
-    text = f"of {what.get(row['target'], row['target'])} are foretold within a factor of two."
+    text = f"of {what.get(row['target'], row['target'])} are predicted within a factor of two."
     if row.get("coverage_90_pct") is not None:
-        text += f" Ranges meant to hold 90 % of outcomes held {row['coverage_90_pct']:.1f} %."
+        text += f" Coverage of the 90 % ranges: {row['coverage_90_pct']:.1f} %."
     value = f"{row['within_x2_pct']:.1f} %"
     question, section = "What is known before a job runs?", "predictions"
     return [Answer(question, value, text, section)]
@@ -214,4 +215,4 @@ def with_range(estimate: Mapping[str, Any]) -> str:
         None if estimate.get(key) is None else 100 * estimate[key]
         for key in ("value", "low", "high")
     )
-    return units.estimate(value, low, high, "%", missing=NOT_TOLD)
+    return units.estimate(value, low, high, "%", missing=NOT_ANSWERED)

@@ -27,11 +27,11 @@ _ORDER = (
     "scores",
     "lint",
 )
-#: tasks in the figure and in the table of an advice
+#: tasks in the figure and in the table of a recommendation
 _SHOWN, _LISTED = 10, 30
 #: a table without a figure is shown up to so many rows
 _OPEN_ROWS = 5
-#: columns of an advice that a first reader needs
+#: columns of a recommendation that a first reader needs
 _ADVISED = ("task", "runs", "now", "advice", "saving_pct", "why")
 _LENGTHS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _METHODS = (
@@ -102,14 +102,14 @@ def _waste(section: Section, results: Results) -> Section:
             chart,
             rows=sorted(chart.rows, key=lambda row: _number(row["used_pct"])),
             unit="% of what was asked for",
-            caption="Up to the dashed line it was asked for; right of the bar it stayed idle.",
+            caption="The dashed line is what was asked for; what is right of the bar was idle.",
         )
         for chart in section.charts
     ]
     text = list(section.texts)
     if any(row["resource"] == "run time" for chart in charts for row in chart.rows):
-        text.append("Run time is held against the time limit: what is left of it costs nothing, "
-                    "but no scheduler can plan with it.")  # fmt: skip
+        text.append("Run time is compared with the time limit: what is left of it costs nothing, "
+                    "but the scheduler cannot use it for planning.")  # fmt: skip
     return _retold(section, texts=text, charts=charts)
 
 
@@ -132,7 +132,7 @@ def _change(section: Section, results: Results) -> Section:
         for name, row in zip(names, changed[:_SHOWN], strict=True)
     ]
     chart = Chart(
-        "advice", "Requests, today and advised", "bars", drawn, x="task",
+        "advice", "Requests, today and recommended", "bars", drawn, x="task",
         y=["asks now", "should ask"], unit=f"{sized.get('unit', '')} per run",
         caption=f"The {len(drawn)} tasks that save most are shown, the first on top. A run that "
         "needs more gets a second, larger try.",
@@ -143,7 +143,7 @@ def _change(section: Section, results: Results) -> Section:
         text[0] = (
             f"{sized['advised']:,} of {sized['tasks']:,} tasks should ask for something else. On "
             f"this history that is {-total['difference']:,.0f} {total['unit']} less, retries "
-            "included. The others run too seldom to judge, or ask for about what they use."
+            "included. The others have too few runs, or ask for about what they use."
         )
     return _retold(section, texts=text, tables=tables, charts=[chart])
 
@@ -164,7 +164,7 @@ def _saved(section: Section, results: Results) -> Section:
     kept = [row for row in rows[1:] if str(row["what"]).lower() != str(rows[0]["what"]).lower()]
     table = replace(section.tables[0], rows=[*rows[:1], *kept])
     told = (results.get("proof", {}).get("splits") or {}).get("held_out_oom") or {}
-    # kills among the jobs that taught the advice flatter it; those of later jobs are told instead
+    # kills among the jobs it was learnt from are too few; those of later jobs are shown instead
     text = section.texts[:1] if told.get("value") is not None else section.texts
     return _retold(section, texts=text, tables=[table, *section.tables[1:]])
 
@@ -195,8 +195,8 @@ def _policies(section: Section, results: Results) -> Section:
         *section.texts,
         f"These are the {study.get('jobs', fifo.get('jobs', 0)):,} later jobs, on the same nodes, "
         f"which are empty at first: with first come, first served they wait "
-        f"{units.duration(fifo['mean_wait_s'])} on average. A range that holds zero says that this "
-        "trace is too short to tell the difference; true run times are what no scheduler knows.",
+        f"{units.duration(fifo['mean_wait_s'])} on average. An interval that contains zero means "
+        "no clear difference on this trace; true run times are not known to any scheduler.",
     ]
     chart = Chart(
         "policies", "What other rules do to completion times", "intervals", rows, x="policy",
@@ -211,8 +211,8 @@ def _policies(section: Section, results: Results) -> Section:
 def _predictions(section: Section, results: Results) -> Section:
     charts: list[Chart] = []
     for target, title in (
-        ("duration_s", "Run times foretold within a factor of two"),
-        ("memory_peak_gib", "Memory peaks foretold within a factor of two"),
+        ("duration_s", "Run times predicted within a factor of two"),
+        ("memory_peak_gib", "Memory peaks predicted within a factor of two"),
     ):
         rows = [
             {"method": row["method"], "share": row["within_x2_pct"]}

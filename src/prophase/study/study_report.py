@@ -1,4 +1,4 @@
-"""The report of a whole study: the story of its steps, with what could not be done."""
+"""The report of a whole study: the results of its steps, and what could not be done."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prophase.study.plan import StudyPlan
 from prophase.study.steps.context import StepContext
 from prophase.study.steps.import_trace import import_notes
 from prophase.study.steps.predict import NEXT_FILE
-from prophase.study.steps.size import ADVICE_FILE
+from prophase.study.steps.size import RECOMMENDATION_FILE
 from prophase.study.study_answers import answers
 from prophase.study.study_findings import for_first_reader
 
@@ -54,8 +54,8 @@ def study_result(
         facts=_facts(parts),
         data=_data(work),
         method=[
-            "Each step reads the same tables; what is learnt is judged on later jobs than it was "
-            "learnt from, and nothing that is known only afterwards is used to predict.",
+            "Each step reads the same tables; models are tested on jobs later than those they were "
+            "trained on, and nothing that is known only afterwards is used to predict.",
             *(f"{name}: {fact.label} {fact.text()}." for name, fact in _scores(parts)),
         ],
         sections=for_first_reader(sections, work.found),
@@ -74,12 +74,12 @@ def _answer(parts: Mapping[str, Result], work: StepContext) -> str:
     said = [parts[name].answer for name in ("proof", "schedules") if name in parts]
     if "proof" not in parts:
         reason = work.cannot.get("proof", "it was not asked for").rstrip(".")
-        said.insert(0, f"No advice is proven: {reason}.")
+        said.insert(0, f"No recommendation is proven: {reason}.")
     if errors := len(_errors(work)):
         said.insert(
             0,
-            f"The data look wrong in {counted(errors, 'place')} (see the limits): mend that before "
-            "believing the rest.",
+            f"The data look wrong in {counted(errors, 'place')} (see the limits): correct that "
+            "before you trust the rest.",
         )
     return " ".join(one for one in said if one)
 
@@ -116,11 +116,11 @@ def _limits(plan: StudyPlan, work: StepContext, cannot: Mapping[str, str]) -> li
     jobs = work.trace.tables.get("jobs")
     if jobs is not None and len(jobs) > plan.most_jobs:
         said.append(
-            f"Only the latest {plan.most_jobs:,} of {len(jobs):,} jobs were learnt from and "
-            "replayed (most_jobs)."
+            f"Only the latest {plan.most_jobs:,} of {len(jobs):,} jobs were used for training and "
+            "replay (most_jobs)."
         )
     if jobs is not None and "sizing" in work.found and not work.column("duration_s"):
-        said.append("The trace has no run times: every run counts as one hour, alike.")
+        said.append("The trace has no run times: every run counts as one hour.")
     if cannot:
         said.append(f"Left out for lack of data: {', '.join(cannot)}.")
     return said
@@ -152,13 +152,13 @@ def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
         resource = "" if sized["resource"] == "memory" else f" --resource {sized['resource']}"
         risk = "" if work.plan.risk == 0.01 else f" --risk {work.plan.risk:g}"
         steps.append(
-            NextStep("Write the advice in the form your system reads:",
+            NextStep("Export the recommendation for your system:",
                  f"prophase size {work.workspace}{resource}{risk} --export nextflow")
         )  # fmt: skip
     if sized.get("advised"):
         steps.append(
-            NextStep("Keep it, so that it can be settled against what happens:",
-                 f"prophase ledger add {place}/{ADVICE_FILE} --workspace {work.workspace}")
+            NextStep("Keep it in the ledger, to compare it later with what happens:",
+                 f"prophase ledger add {place}/{RECOMMENDATION_FILE} --workspace {work.workspace}")
         )  # fmt: skip
     if "next" in parts:
         steps.append(

@@ -54,7 +54,7 @@ def sweep_result(kept: SavedSweep, ranked: pd.DataFrame) -> Result:
         if best[f"{first}_low"] is not None else ""
     ) + (f" at load x {best['load']:g}." if len(plan.loads) > 1 else ".")  # fmt: skip
     if unclear:
-        answer += f" {unclear} of the others cannot be told from it with certainty."
+        answer += f" {unclear} of the others are not clearly worse."
     shown = [name for name in ("rank", *varied) if name != "combination"]
     for name in measures:
         shown += [name, f"{name}_low", f"{name}_high", f"{name}_trace"]
@@ -77,7 +77,7 @@ def sweep_result(kept: SavedSweep, ranked: pd.DataFrame) -> Result:
         data=[DataUsed(kept.trace or "trace", None, result.data_hash, dropped=result.left_out)],
         method=[
             f"Every combination was replayed on the trace as recorded and on {plan.seeds} traces "
-            f"whose blocks of {plan.block_h:g} h were drawn anew, the same for all. Means and 95 % "
+            f"with resampled blocks of {plan.block_h:g} h, the same for all. Means and 95 % "
             "intervals are over the drawn traces; behind_best is paired, against the best at that "
             "load; _trace is the trace as recorded.",
             "front: no other combination at that load is at least as good in all measures and "

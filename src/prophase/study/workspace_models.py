@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prophase.profile.predict.job_model import JobModel
 
 
-#: told what is being done, and how far it is in percent if that is known
+#: receives what is being done, and the progress in percent if that is known
 Show = Callable[[str, float | None], None]
 
 
@@ -30,9 +30,9 @@ class LearnedModels:
     path: Path
     checksum: str
     model: JobModel
-    #: whether jobs can be told what to ask for
+    #: whether jobs can get a recommended request
     requests: bool = False
-    #: whether the profile of a job can be told by its metadata
+    #: whether the profile of a job can be predicted from its metadata
     profiles: bool = False
 
     def targets(self) -> list[dict[str, Any]]:

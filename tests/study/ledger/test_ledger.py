@@ -189,14 +189,14 @@ def test_the_balance_adds_up_and_prices_turn_it_into_money(ledger: Ledger) -> No
 def test_ledgers_that_cannot_be_used_say_why(
     tmp_path: Path, pipeline_jobs: pd.DataFrame, ledger: Ledger
 ) -> None:
-    with pytest.raises(InputError, match="holds no advice"):
+    with pytest.raises(InputError, match="is empty"):
         Ledger(tmp_path / "empty.db").settle(pipeline_jobs)
     (tmp_path / "text.db").write_text("no database at all, but long enough to look like one\n" * 9)
     with pytest.raises(FormatError, match="not a ledger"):
         Ledger(tmp_path / "text.db").settle(pipeline_jobs)
     with pytest.raises(InputError, match="names no task"):
         ledger.add(advice(other=1.0), pipeline_jobs)
-    with pytest.raises(ParameterError, match="no advice 9"):
+    with pytest.raises(ParameterError, match="no recommendation 9"):
         balance_of(ledger, advice=9)
     kept = {"align": CandidateLadder("align", (4.0,), keep=True)}
     with pytest.raises(InputError, match="keeps its request"):

@@ -46,18 +46,18 @@ def test_gpus_are_read_as_what_can_be_given() -> None:
     [
         ("a.json", "{", "neither JSON nor .csv"),
         ("a.json", "[1]", "no list of tasks"),
-        ("a.json", '{"tasks": []}', "advises no task"),
+        ("a.json", '{"tasks": []}', "recommendation for no task"),
         ("a.json", '{"tasks": [{"advice": 1}]}', "row 1 names no task"),
-        ("a.json", '{"tasks": [{"task": "t"}]}', "has no advice"),
+        ("a.json", '{"tasks": [{"task": "t"}]}', "has no recommendation"),
         ("a.json", '{"tasks": [{"task": "t", "advice": "much"}]}', "not a number"),
         ("a.json", '{"tasks": [{"task": "t", "advice": -1}]}', "above 0"),
-        ("a.json", '{"tasks": [{"task": "t", "advice": NaN}]}', "advised nan"),
-        ("a.json", '{"tasks": [{"task": "t", "ladder": [1, NaN, 3]}]}', "advised nan"),
+        ("a.json", '{"tasks": [{"task": "t", "advice": NaN}]}', "is nan"),
+        ("a.json", '{"tasks": [{"task": "t", "ladder": [1, NaN, 3]}]}', "is nan"),
         ("a.json", '{"tasks": [{"task": "t", "ladder": 5}]}', "list of numbers"),
         ("a.json", '{"tasks": [{"task": "t", "ladder": [5, 3]}]}', "let requests rise"),
         ("a.json", '{"resource": "joy", "tasks": [{"task": "t", "advice": 1}]}', "no resource"),
         ("a.csv", "task,advice\nt,1\nt,2\n", "twice"),
-        ("a.csv", "", "advises no task"),
+        ("a.csv", "", "recommendation for no task"),
     ],
 )
 def test_a_broken_advice_says_what_is_wrong(

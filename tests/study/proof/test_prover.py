@@ -241,7 +241,7 @@ def test_advised_tasks_that_the_history_does_not_have_are_named(
 ) -> None:
     proof = prove(pipeline_jobs, advice(align=2.5, nobody=1.0), splits=0)
     assert proof.unknown_tasks == ["nobody"]
-    assert proof.kept_tasks == {"sort": "not in the advice"}
+    assert proof.kept_tasks == {"sort": "not in the recommendation"}
 
 
 def test_a_gpu_type_without_a_price_is_named(pipeline_jobs: pd.DataFrame) -> None:

@@ -46,7 +46,7 @@ def test_a_saving_whose_interval_reaches_below_the_limit_is_not_shown() -> None:
     later = splits(0, 500, [0.0] * 10)
     assert outcome(judge(Limits(min_saving=0.45), SAVED, NO_KILLS, later, None)) == (
         "undecided",
-        ["saving on the history"],
+        ["saving"],
     )
     assert judge(Limits(min_saving=0.55), SAVED, NO_KILLS, later, None).outcome == "fail"
 
@@ -54,7 +54,7 @@ def test_a_saving_whose_interval_reaches_below_the_limit_is_not_shown() -> None:
 def test_without_later_runs_the_kills_on_the_history_need_an_interval_as_well() -> None:
     assert outcome(judge(Limits(), SAVED, NO_KILLS, None, None)) == (
         "undecided",
-        ["killed on the history"],
+        ["OOM kills"],
     )
 
 
@@ -87,7 +87,7 @@ def test_promises_are_judged_on_the_splits_that_tell(
 def test_a_saving_on_a_history_too_short_to_say_is_not_shown_either_way(value: float) -> None:
     alone = Estimate(value, reason=TOO_SHORT)
     found = judge(Limits(), alone, NO_KILLS, splits(0, 500, [0.0] * 10), None)
-    assert outcome(found) == ("undecided", ["saving on the history"])
+    assert outcome(found) == ("undecided", ["saving"])
     assert found.sentence().startswith("NOT SHOWN")
     assert TOO_SHORT in found.sentence()
 
@@ -95,7 +95,7 @@ def test_a_saving_on_a_history_too_short_to_say_is_not_shown_either_way(value: f
 @pytest.mark.parametrize("value", [0.0, 0.5])
 def test_kills_of_a_history_too_short_to_say_are_not_shown_either_way(value: float) -> None:
     found = judge(Limits(), SAVED, Estimate(value, reason=TOO_SHORT), None, None)
-    assert outcome(found) == ("undecided", ["killed on the history"])
+    assert outcome(found) == ("undecided", ["OOM kills"])
     assert TOO_SHORT in found.sentence()
 
 

@@ -12,11 +12,11 @@ SUBCOMMANDS = {
 app = command_group(
     __name__,
     SUBCOMMANDS,
-    help="""Keep every recommendation with its promise, and settle it against what happened.
+    help="""Keep every recommendation with its prediction, and settle it against what happened.
 
     Examples:
 
-    `prophase ledger add advice.json --workspace ws`
+    `prophase ledger add recommendation.json --workspace ws`
 
     `prophase ledger settle later-jobs.csv --ledger ws`
 

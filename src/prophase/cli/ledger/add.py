@@ -1,4 +1,4 @@
-"""prophase ledger add: keep a recommendation with its promise."""
+"""prophase ledger add: keep a recommendation with its prediction."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def command(
     ] = None,
     from_s: Annotated[
         float | None,
-        typer.Option(
-            help="It counts for submissions from here on. [default: the last of the jobs]"
-        ),
+        typer.Option(help="Submissions from this time on count. [default: the last of the jobs]"),
     ] = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
@@ -37,7 +35,7 @@ def command(
 
     Example:
 
-    `prophase ledger add advice.json --workspace ws`
+    `prophase ledger add recommendation.json --workspace ws`
     """
     from prophase.cli.provenance import open_trace
     from prophase.study.ledger.ledger import Ledger

@@ -1,4 +1,4 @@
-"""prophase ledger show: what recommendations promised and what they were worth."""
+"""prophase ledger show: what recommendations predicted and what they saved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def command(
     prices: PricesOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Show every recommendation: promised, kept, followed, killed; and name the tasks that lost.
+    """Show every recommendation: predicted, saved, followed, killed; and the tasks that lost.
 
     Examples:
 
@@ -54,7 +54,7 @@ def present(
 
     if not book.path.is_file():
         raise MissingFileError(
-            f"{book.path}: there is no ledger. Begin one: prophase ledger add advice.json "
+            f"{book.path}: there is no ledger. Begin one: prophase ledger add recommendation.json "
             "--workspace WORKSPACE"
         )
     found = balance_of(book, prices=None if prices is None else Prices.read(prices), advice=advice)

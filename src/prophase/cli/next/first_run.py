@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """Say what a job should ask for in its first run, and how that narrows as it runs.
 
-    The ladder and the range come from jobs like it. The table tells from the history's own
-    first, second, third ... runs how sizes narrowed once 1, 3 and 10 runs were known.
+    The ladder and the range come from similar jobs. The table shows, from the history's own
+    first, second, third ... runs, how requests improved once 1, 3 and 10 runs were known.
 
     Example:
 

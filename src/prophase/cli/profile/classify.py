@@ -148,7 +148,7 @@ def _report(report: ClassifierScores, method: str, split: str) -> list[str]:
         lines.append(f"Never predicted although jobs had them: {told}.")
     if report.never_learnt:
         told = ", ".join(map(str, report.never_learnt))
-        lines.append(f"No job of these was there to learn from: {told}.")
+        lines.append(f"Not among the training jobs: {told}.")
     return [*lines, ""]
 
 
@@ -157,8 +157,8 @@ def _remarks(found: ClassifierComparison, notes: list[str]) -> list[str]:
         f"{name}: {train:,} and {test:,}" for name, (train, test) in found.sides.items()
     )
     return [
-        f"Told by {', '.join(found.columns)}. {found.size.sentence()}",
-        f"Jobs learnt from and judged on, by split: {sides}.",
+        f"Predicted from {', '.join(found.columns)}. {found.size.sentence()}",
+        f"Training and test jobs, by split: {sides}.",
         *notes,
     ]
 

@@ -114,7 +114,7 @@ def set_command(
 
     `prophase runs set task.train.memory_gib=16`
 
-    `prophase runs set advice=advice.json`, written by `prophase size ws --format json`
+    `prophase runs set advice=recommendation.json`, written by `prophase size ws --format json`
     """
     from prophase.runs.store.settings import known_setting
 

@@ -57,7 +57,7 @@ def status_command(
 
 
 def _follow(campaign: Campaign) -> None:
-    """Write the table anew whenever it changes; in place on a terminal."""
+    """Write the table again whenever it changes; in place on a terminal."""
     from prophase.runs.states import RunState
     from prophase.runs.status import state_counts
 

@@ -34,7 +34,7 @@ def work_command(
     """Deploy, execute and profile runs until all are finished or have failed.
 
     Start as many workers as you like, on as many machines. A worker that is killed loses
-    nothing: its runs go on, and another worker takes over.
+    nothing: its runs continue, and another worker takes over.
 
     Example:
 

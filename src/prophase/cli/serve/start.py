@@ -60,8 +60,8 @@ def command(
 ) -> None:
     """Start the service and the dashboard of a workspace; Ctrl-C stops it.
 
-    It listens to this machine alone unless told otherwise. New tables and models are taken over
-    while it runs.
+    It listens on localhost unless --host is given. New tables and models are loaded while it
+    runs.
 
     Examples:
 

@@ -51,7 +51,7 @@ def command(
     """Say what each task should ask for from now on.
 
     The first request is exceeded with the chosen risk. Every recommendation is tested on the task's
-    own past: made from what had ended, held against what came after. Where the saving is not
+    own past: made from what had ended, compared with what came after. Where the saving is not
     worth it, runs are too few or kills too many, a task keeps its request, and the table says why.
 
     Examples:

@@ -119,7 +119,7 @@ def shap_bars(summary: ShapSummary) -> Figure:
         axes.legend(loc="lower right", fontsize=8)
 
     tall = _tall(len(names))
-    return draw(paint, title="What tells profiles apart", height_in=tall, width_in=7.0)
+    return draw(paint, title="What distinguishes profiles", height_in=tall, width_in=7.0)
 
 
 def job_bars(found: JobExplanation, job: str) -> Figure:

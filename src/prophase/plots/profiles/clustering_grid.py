@@ -45,7 +45,7 @@ def _word(setting: object) -> str:
 def ideal_sensitivity(table: pd.DataFrame) -> Figure:
     """Draw how many clusters each score chooses for each ideal number of clusters.
 
-    A score on the diagonal only gives back what it was told.
+    A score on the diagonal only returns the ideal it was given.
     """
 
     def paint(axes: Axes) -> None:
@@ -70,4 +70,4 @@ def ideal_sensitivity(table: pd.DataFrame) -> Figure:
         axes.set_ylabel("clusters of the chosen cell")
         legend_below(axes)
 
-    return draw(paint, title="Does the score repeat what it is told?", height_in=4.0)
+    return draw(paint, title="Does the score only repeat the ideal?", height_in=4.0)

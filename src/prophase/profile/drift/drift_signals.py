@@ -29,7 +29,7 @@ SIGNALS = {
     "shorter": "outcomes lie below their predictions",
     "error": "predictions are farther off, on either side",
     "calibration": "more outcomes lie outside their 90 % range",
-    "novelty": "more jobs have metadata never seen as a whole",
+    "novelty": "for more jobs no past job matches all fields",
     "misfit": "more jobs use resources unlike the profile of their kind",
 }
 #: of these a share is watched, of the others a size

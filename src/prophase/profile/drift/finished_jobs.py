@@ -26,7 +26,7 @@ class Records:
         Profile by use, and the one its metadata suggested; -1 for none.
     error, outside, new : array
         Log of outcome over prediction, whether it lay outside its range, and whether metadata
-        like these were never seen as a whole; NaN if unknown.
+        like these were never seen together; NaN if unknown.
     history_jobs : int
         How many of the rows are history.
     data_hash : str

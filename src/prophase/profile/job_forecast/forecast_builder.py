@@ -76,7 +76,7 @@ def ask(
     >>> jobs = pd.DataFrame({"user": ["ann", "bob"] * 30, "duration_s": [60.0, 600.0] * 30})
     >>> found = ask(learn(jobs, method="backoff-median"), {"user": "bob", "gpus": 2})
     >>> round(found["duration_s"].value), found["duration_s"].reason
-    (600, 'same user seen 30 times')
+    (600, 'based on 30 jobs with the same user')
     """
     submission = (
         job

@@ -77,9 +77,9 @@ def errors_by_group(
     Returns
     -------
     DataFrame
-        ``cause`` of groups with large errors is *new metadata* (most of its jobs have a key
-        that was never seen as a whole), *spread* (its jobs differ so much that not even their
-        own median would predict them), or *wrong class* (they are alike, and were answered like
+        ``cause`` of groups with large errors is *new metadata* (for most of its jobs
+        no past job matches all fields), *spread* (its jobs differ so much that not even their own
+        median would predict them), or *wrong class* (they are similar, but were predicted like
         other jobs). Groups with the largest median error come first.
 
     Examples

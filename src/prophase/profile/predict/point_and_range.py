@@ -60,9 +60,7 @@ def closest_match(levels: tuple[Level, ...], recall: list[Recall]) -> Match:
 
 
 def _words(label: str, count: int, kind: str) -> str:
-    times = counted(count, "time")
-    if kind == "seen":
-        return f"same {label} seen {times}"
     if label == "all jobs":
-        return f"nothing alike among {counted(count, 'finished job')}"
-    return f"never seen as a whole; same {label} seen {times}"
+        return f"no similar job among {counted(count, 'finished job')}"
+    based = f"based on {counted(count, 'job')} with the same {label}"
+    return based if kind == "seen" else f"no past job matches all fields; {based}"

@@ -59,7 +59,7 @@ def predicted_rows(
     >>> history = pd.DataFrame({"user": ["ann", "bob"] * 20, "duration_s": [60.0, 600.0] * 20})
     >>> model = learn(history, method="backoff-median")
     >>> predicted_rows(model, [{"job_id": "1", "user": "bob"}])[0]["reason"]
-    'same user seen 20 times'
+    'based on 20 jobs with the same user'
     """
     columns = Columns.of(jobs)
     if any(name not in columns for name in model.exemplars.columns):

@@ -22,7 +22,7 @@ router = APIRouter(tags=["drift"])
 
 @router.get("/drift", dependencies=[Depends(require("read"))])
 def drift(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, Any]:
-    """Say how right predictions are and what was mended; as `prophase watch --format json`.
+    """Say how good predictions are and what was corrected; as `prophase watch --format json`.
 
     `watching` is false until the first `POST /v1/drift` or `prophase watch`.
     """
@@ -43,9 +43,9 @@ def drift(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, Any
 async def watch(
     tasks: TasksNow, who: Caller, response: Response, wait: Wait = 0.0
 ) -> dict[str, Any]:
-    """Watch the reported jobs against their predictions, and mend what broke.
+    """Compare the reported jobs with their predictions, and correct what broke.
 
     The same as `prophase watch --with` the reported jobs; each job is watched once. The service
-    takes over what was mended.
+    loads what was corrected.
     """
     return await begin(tasks, "watch", {}, who, response, wait)

@@ -71,7 +71,7 @@ def phases(
 
 @router.get("/phases")
 def known_phases(held: LoadedWorkspaceNow) -> dict[str, Any]:
-    """Say which metrics phases are told by, what each phase uses, and what follows it.
+    """Say which metrics phases are found in, what each phase uses, and what follows it.
 
     The same as `prophase phase show --format json`.
     """

@@ -1,4 +1,4 @@
-"""Is an advice safe to apply? The history replayed with and without it, as a task."""
+"""Is a recommendation safe to apply? The history replayed with and without it, as a task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AdvisedTask(BaseModel):
 
 
 class AdviceGiven(BaseModel):
-    """An advice, as `/v1/size` or `prophase size --export json` return it."""
+    """A recommendation, as `/v1/size` or `prophase size --export json` return it."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -63,5 +63,5 @@ async def prove(
     ],
     starter: StarterNow,
 ) -> dict[str, Any]:
-    """Prove an advice, or the one the history gives. The result is that of `prophase prove`."""
+    """Prove a recommendation, or the one learnt from the history, as `prophase prove` does."""
     return await starter.begin("prove", wanted)

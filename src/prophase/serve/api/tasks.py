@@ -78,7 +78,7 @@ class Sizes(BaseModel):
 
 
 class Learning(BaseModel):
-    """What is learnt anew."""
+    """What is trained."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -104,7 +104,7 @@ class Starter:
     async def begin(self, kind: str, wanted: BaseModel) -> dict[str, Any]:
         """Start it and answer as :func:`begin` does; refuse if there are no jobs."""
         workspace = self._held.workspace
-        # what was imported a moment ago may not be loaded yet, and tasks read the files anew
+        # what was imported a moment ago may not be loaded yet, and tasks read the files again
         if "jobs" not in self._held.tables and "jobs" not in workspace.tables:
             name = workspace.folder.name
             raise Problem(409, f"{name}: has no jobs yet. Import some: POST /v1/import")
@@ -149,7 +149,7 @@ async def learn(
     wanted: Annotated[Learning, Body(examples=[{"method": "default"}])],
     starter: StarterNow,
 ) -> dict[str, Any]:
-    """Learn all models anew, with the result of `prophase learn`; the service takes them over."""
+    """Retrain all models, as `prophase learn` does; the service loads them."""
     return await starter.begin("learn", wanted)
 
 

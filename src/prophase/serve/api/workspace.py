@@ -1,4 +1,4 @@
-"""The workspace: its tables, its models, and reading its files anew."""
+"""The workspace: its tables, its models, and reading its files again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def workspace(held: LoadedWorkspaceNow) -> dict[str, Any]:
 
 @router.post("/reload", dependencies=[Depends(require("admin"))])
 def reload(library: WorkspaceCacheNow, request: Request) -> dict[str, Any]:
-    """Read files that have changed now; answers go on with what was loaded until then."""
+    """Read files that have changed now; until then answers use what was loaded."""
     if library.reload():
         request.app.state.metrics.reloads.inc()
     library.learn_reported()

@@ -83,7 +83,7 @@ def recommend_sizes(folder: Path, arguments: Mapping[str, Any], progress: Progre
         ),
         resource=arguments["resource"],
         data_hash=trace.data_hash,
-        show=lambda percent: progress("trying advice on the past", percent),
+        show=lambda percent: progress("back-testing requests", percent),
     )
     return found.to_dict()
 
@@ -194,7 +194,7 @@ def retrain_models(folder: Path, arguments: Mapping[str, Any], progress: Progres
 def prove_recommendation(
     folder: Path, arguments: Mapping[str, Any], progress: Progress
 ) -> JsonObject:
-    """Replay the workspace's jobs with and without an advice, as ``prophase prove``."""
+    """Replay the workspace's jobs with and without a recommendation, as ``prophase prove``."""
     from prophase.sim import Cluster
     from prophase.sizing.recommender import Gate
     from prophase.study.proof.candidate import candidate_of

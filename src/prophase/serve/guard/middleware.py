@@ -65,14 +65,14 @@ class Guard:
             async with asyncio.timeout(self.settings.timeout_s):
                 await self.app(scope, limited.receive, answer.send)
         except TimeoutError:
-            words = f"this took longer than {self.settings.timeout_s:g} s and was given up."
+            words = f"this took longer than {self.settings.timeout_s:g} s and was stopped."
             await answer.refuse(scope, Problem(503, words))
         except ProphaseError as error:
             await answer.refuse(scope, error)
         except Exception:
             mark = secrets.token_hex(4)
             log.exception("error %s inside the service", mark)
-            words = f"an error inside Prophase; the log of the service tells more under {mark}."
+            words = f"an error inside Prophase; see the log of the service under {mark}."
             await answer.refuse(scope, Problem(500, words))
         finally:
             self._tell(scope, answer.status, time.perf_counter() - began)

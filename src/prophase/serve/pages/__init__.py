@@ -1,7 +1,8 @@
 """The pages of the dashboard: server-rendered, one file of routes per page.
 
 ``templates.py`` fills the templates, ``page_cache.py`` computes what takes long in processes of
-its own (``page_results.py``), ``charts.py`` says what is drawn. Charts and styles are in ``static/``.
+its own (``page_results.py``), ``charts.py`` says what is drawn. Charts and styles
+are in ``static/``.
 """
 
 from collections.abc import AsyncIterator
@@ -40,7 +41,7 @@ for page in (overview, ask, profiles, sizing, simulator, whatif, phases, runs, r
 
 @router.post("/again")
 async def again(request: Request) -> Response:
-    """Compute anew what failed, and go back to its page."""
+    """Compute again what failed, and go back to its page."""
     said = await form_of(request)
     page_cache_of(request).again(said.get("key", ""))
     return RedirectResponse(local_path(said.get("back", "/")), 303)

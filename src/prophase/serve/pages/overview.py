@@ -119,7 +119,7 @@ def _use_chart(data: JsonObject) -> Chart | None:
     return bars(
         "How much of what was asked for was used",
         f"Use over request, weighted by {found[0]['weighted_by']}; {sure}. "
-        f"Least: {least['name']}, {least['value']:.0f} %; the grey rest was reserved for nothing.",
+        f"Least: {least['name']}, {least['value']:.0f} %; the grey rest was reserved but not used.",
         rows,
         "%",
         least=0,
@@ -133,7 +133,7 @@ def _drift(held: LoadedWorkspace, library: WorkspaceCache) -> JsonObject:
     command = f"prophase watch {folder_as_typed(held)} --with finished.csv"
     if not found["watching"]:
         reported = found["reported_jobs"]
-        words = f"{reported:,} finished jobs were reported" if reported else "nobody checks them"
+        words = f"{reported:,} finished jobs were reported" if reported else "not watched"
         return {"words": "not watched", "range": words, "badge": "", "kind": "", "command": command}
     whole = found["scopes"][0]
     calm = found["state"] in ("ok", "learning")

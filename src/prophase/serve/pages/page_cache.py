@@ -111,7 +111,7 @@ class PageCache:
         return PageState("working", key, title, step=step, percent=task.percent, back=back)
 
     def again(self, key: str) -> None:
-        """Let what failed be computed anew at the next look."""
+        """Let what failed be computed again at the next look."""
         with self._lock:
             task = self._task(self._known.get(key))
             if task is not None and task.ended and task.state != "done":

@@ -241,7 +241,7 @@ def _reasons(found: JsonObject | None) -> Chart | None:
         if abs(push["push"]) > _LEAST_PUSH
     ][:8]
     return bars(
-        "Why a job is told to be of this profile",
+        "Why a job gets this profile",
         f"How much each attribute of a typical job pushes towards the profile, in log-odds "
         f"(SHAP); 0.7 doubles the odds. Together they give it {found['probability']:.0%}.",
         rows,

@@ -116,7 +116,7 @@ def _peaks(tasks: list[dict[str, Any]]) -> Chart | None:
         return None
     rows.sort(key=lambda row: -row["value"])
     return bars(
-        "What its tasks used of what they were given",
+        "Memory use of its tasks",
         "Highest memory of each task as measured; grey is the request, orange ran out of it.",
         rows[:25],
         "GiB",

@@ -86,7 +86,7 @@ def _waits_chart(data: JsonObject) -> Chart:
     return bars(
         "Mean wait under other policies",
         f"Mean over {data['seeds']} traces resampled from {data['blocks']} days, with 95 % "
-        "intervals. Bars that end at the edge go on.",
+        "intervals. Bars that end at the edge are longer than shown.",
         rows,
         "s",
         least=0,
@@ -126,7 +126,7 @@ def _removal_chart(data: JsonObject) -> Chart | None:
     return bars(
         "What would help",
         "Change of all waiting in a replay without the cause, with 95 % intervals; to the left "
-        "is less waiting. Bars that end at the edge go on.",
+        "is less waiting. Bars that end at the edge are longer than shown.",
         rows,
         "%",
         least=-100,

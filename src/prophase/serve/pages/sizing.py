@@ -139,7 +139,7 @@ def _savings_chart(data: JsonObject) -> Chart | None:
     which = "The task that saves" if len(rows) == 1 else f"The {len(rows)} tasks that save"
     return bars(
         "Where the savings are",
-        f"{which} most, in {unit} a month. Each recommendation was tried on the task's own past.",
+        f"{which} most, in {unit} a month. Recommendations are back-tested on the task's own past.",
         rows,
         unit,
     )
@@ -157,7 +157,7 @@ def _history_chart(explained: JsonObject) -> Chart:
         "dots",
         "What its runs needed",
         f"The peak of each of the last {len(peaks)} runs, in the order they ended. "
-        f"{above} of them would not have fitted into the first rung.",
+        f"{above} of them would have needed more than the first request.",
         {
             "x": list(range(first, first + len(peaks))), "y": peaks, "unit": unit,
             "xlabel": "run", "ylabel": f"peak, {unit}", "above": rung, "levels": levels,
@@ -177,12 +177,12 @@ def _risk_chart(row: JsonObject, explained: JsonObject) -> Chart | None:
     if row["oom_pct"] is not None:
         rows.insert(
             0,
-            {"name": "seen in the trial", "value": row["oom_pct"], "low": row["oom_low_pct"],
+            {"name": "seen in the back-test", "value": row["oom_pct"], "low": row["oom_low_pct"],
              "high": row["oom_high_pct"], "colour": 0},
         )  # fmt: skip
     return bars(
         "The risk of being killed",
-        "Share of runs above each rung of the ladder, and what the trial on the past saw "
+        "Share of runs above each rung of the ladder, and what the back-test saw "
         "at the first rung, with its 95 % interval over days.",
         rows,
         "%",

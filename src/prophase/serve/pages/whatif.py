@@ -22,7 +22,7 @@ router = APIRouter()
 
 #: policies that the form offers: name -> words
 POLICIES = {
-    "shortest": "shortest first (knows the future: the bound)",
+    "shortest": "shortest first (knows the future: a bound)",
     "smallest_gpu_time": "smallest GPU time first (knows the future)",
     "fifo:best_fit:strict": "first come, strict queue",
     "fifo:first_fit:skip": "first come, first node that fits",
@@ -30,7 +30,7 @@ POLICIES = {
 #: what a comparison may be ranked by
 MEASURES = {
     "mean_wait_s": "mean wait",
-    "p99_wait_s": "wait of the unluckiest 1 %",
+    "p99_wait_s": "99th percentile of the wait",
     "mean_jct_s": "mean time to completion",
     "gpu_utilisation_pct": "GPU use of the cluster",
 }
@@ -132,7 +132,7 @@ def _chart(task: Task) -> Chart:
     ]
     return bars(
         MEASURES.get(measure, measure).capitalize(),
-        f"Mean over {found['seeds']} traces drawn anew from {found['blocks']} stretches of "
+        f"Mean over {found['seeds']} traces resampled from {found['blocks']} blocks of "
         f"{task.arguments['block_h']:g} h, with 95 % intervals.",
         rows,
         unit_of(measure),

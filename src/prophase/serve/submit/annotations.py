@@ -1,4 +1,4 @@
-"""Annotations and labels: what the object, its queue and its owner are told.
+"""Annotations and labels for the object, its queue and its owner.
 
 Annotations hold everything. Labels hold what a queue sorts or counts by, in values that labels
 allow: Kueue copies labels to its Workloads (``integrations.labelKeysToCopy``), Volcano copies

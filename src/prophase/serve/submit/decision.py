@@ -1,4 +1,4 @@
-"""What happens to one object: left alone, told, annotated or changed. Pure: nothing is sent."""
+"""What happens to one object: ignored, reported, annotated or changed. Pure: nothing is sent."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SubmitDecision:
     #: the object as it would be
     after: Mapping[str, Any] | None = None
     counsels: tuple[JobRecommendation, ...] = ()
-    #: pods that each counsel is for
+    #: pods that each recommendation is for
     pods: tuple[int, ...] = ()
 
     @property
@@ -75,7 +75,7 @@ def decide(
         Which attempt a pod is; asked only if it matters.
     """
     if rules.mode == "off":
-        return SubmitDecision("off", "the policy leaves this object alone")
+        return SubmitDecision("off", "the policy does not cover this object")
     skipped = why_no_job(document)
     if skipped is not None:
         return SubmitDecision("skipped", skipped)
@@ -116,7 +116,7 @@ class _Told:
 
 
 def _whole(places: Sequence[PodPlace], counsels: Sequence[JobRecommendation]) -> JobRecommendation:
-    """Return the counsel that stands for the whole object: that of its longest part."""
+    """Return the recommendation that stands for the whole object: that of its longest part."""
     return max(counsels, key=lambda one: one.duration.value if one.duration is not None else -1.0)
 
 
@@ -197,7 +197,7 @@ def _target(template: Mapping[str, Any]) -> tuple[int | None, str]:
         if named and one.get("name") == named and not beside:
             return place, ""
     return None, (
-        "several containers run side by side: the label prophase.dev/container says whose requests "
+        "the pod has several containers: the label prophase.dev/container says whose requests "
         "to set"
     )
 

@@ -36,7 +36,7 @@ class SubmitRules:
     Attributes
     ----------
     mode : str
-        ``off``; ``dry-run`` decides and tells, but changes nothing; ``annotate`` adds annotations
+        ``off``; ``dry-run`` decides and reports, but changes nothing; ``annotate`` adds annotations
         and labels; ``set`` also sets requests.
     resources : tuple of str
         What is set.
@@ -65,9 +65,9 @@ class SubmitPolicy:
         How long an answer may take; later, the object passes unchanged.
     token : bool
         Whether the webhook needs a token where the service has tokens. An API server sends none
-        unless it is told to.
+        unless it is configured to.
     events : bool
-        Whether decisions are told as events of the cluster.
+        Whether decisions are reported as events of the cluster.
     """
 
     rules: SubmitRules = field(default_factory=SubmitRules)

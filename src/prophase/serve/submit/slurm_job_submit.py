@@ -38,7 +38,7 @@ class SlurmQuestion(BaseModel):
 
     #: fields of job_desc; those that are not set may be left out
     job: dict[str, Any]
-    #: higher after a kill: the next rung is advised
+    #: higher after a kill: the next rung is recommended
     attempt: Annotated[int, Field(ge=1, le=100)] = 1
 
 
@@ -85,7 +85,7 @@ def _answered(desk: SubmissionService, question: SlurmQuestion) -> dict[str, Any
         return _nothing("failed", str(error))
     rules = desk.policy.rules_for(str(submission.columns.get("queue", "")), {})
     if rules.mode == "off":
-        return _nothing("off", "the policy leaves this job alone")
+        return _nothing("off", "the policy does not cover this job")
     if not submission.columns:
         return _nothing("skipped", "the job says nothing")
     counsel = desk.counsellor.counsel(submission)
@@ -104,7 +104,7 @@ def _fields(counsel: JobRecommendation, resources: tuple[str, ...], attempt: int
     """Return the fields of job_desc to set."""
     found = {}
     for one in counsel.requests:
-        # without its own number a job may have been told by its partition
+        # without its own number the amount may come from its partition
         if not one.change or one.asked is None or one.resource not in resources:
             continue
         amount = one.rung(attempt)

@@ -45,7 +45,7 @@ class SubmissionService:
     registry : CollectorRegistry
         Where counters are kept.
     events : Events, optional
-        Who tells the cluster.
+        Reports decisions as events of the cluster.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class SubmissionService:
         )
         self._memory = Counter(
             "prophase_submitted_memory_gib",
-            "Memory that submissions asked for, and that they were advised to, by what was done.",
+            "Memory that submissions asked for, and recommended memory, by outcome.",
             ["what", "outcome"],
             registry=registry,
         )
@@ -97,7 +97,7 @@ class SubmissionService:
 
     @property
     def counsellor(self) -> CachedJobRecommender:
-        """Return who gives counsel from what is loaded now."""
+        """Return the recommender of what is loaded now."""
         held = self.library.now
         before = self._counsellor
         if before is not None and before[0] is held:
@@ -111,11 +111,11 @@ class SubmissionService:
         return made
 
     def warm_up(self) -> None:
-        """Give a counsel that nobody needs, so that the first that counts is quick."""
+        """Make a first recommendation for nobody, so that the first real one is quick."""
         try:
             self.counsellor.counsel({"user": "nobody", "memory": 1})
         except Exception:
-            # whatever is wrong is told with the first submission
+            # whatever is wrong is reported with the first submission
             log.exception("the desk for submissions did not warm up")
 
     def count(self, system: str, outcome: str, seconds: float) -> None:

@@ -245,7 +245,7 @@ def last_event_s(jobs: pd.DataFrame) -> float:
     columns = [name for name in ("submit_s", "start_s", "end_s") if name in jobs]
     times = jobs[columns].to_numpy(np.float64, na_value=np.nan)
     if not np.isfinite(times).any():
-        raise InputError("the job table tells no time at all; name --now.")
+        raise InputError("the job table has no times at all; set --now.")
     return float(np.nanmax(times))
 
 

@@ -1,4 +1,4 @@
-"""Other traces like this one: whole days drawn anew, and more or fewer jobs per day.
+"""Other traces like this one: whole days resampled, and more or fewer jobs per day.
 
 Policies and clusters that are compared meet the same jobs: what a seed draws depends on the
 seed alone, and a larger load keeps every job of a smaller one. So differences are paired.

@@ -50,7 +50,7 @@ def run_sweep(
 ) -> SweepResult:
     """Replay a workload under every combination of a plan and return all results.
 
-    Every seed draws the days of the trace anew (``Resampler``); all combinations meet the same
+    Every seed draws the days of the trace again (``Resampler``); all combinations meet the same
     jobs, so that their differences are paired. A job that one of the clusters cannot run is
     left out of all replays, or refused.
 

@@ -98,7 +98,7 @@ def compare_scenarios(
     scenarios : sequence of Scenario
         From ``scenarios_of``, after ``runnable_scenarios``.
     seeds : int, default=10
-        Traces whose days are drawn anew; see ``Resampler``.
+        Traces whose days are resampled; see ``Resampler``.
     """
     drawn = drawing(scenarios, block_h)
     require_blocks(drawn[0][1], seeds)

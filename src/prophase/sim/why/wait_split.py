@@ -132,7 +132,7 @@ class QuotaLimits:
         return cls(np.full((jobs, 1), -1, np.int64), np.full((1, _KINDS), NO_LIMIT, np.int64))
 
 
-#: room per shape and node is kept while there are fewer cells; beyond, nodes are counted anew
+#: room per shape and node is kept while there are fewer cells; beyond, nodes are counted again
 _CELLS = 60_000_000
 _HOURS_OF_WEEK = 168
 _MILLI_SECONDS_PER_GPU_HOUR = 1000 * 3600.0

@@ -1,1 +1,1 @@
-"""Was an advice worth it? What was promised beside what happened, to the last unit."""
+"""Was a recommendation worth it? What was predicted and what happened, in whole numbers."""

@@ -1,4 +1,4 @@
-"""What the ledger adds up to: per task, per advice, in all; and who lost."""
+"""What the ledger adds up to: per task, per recommendation, in all; and who lost."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Account:
 
 @dataclass
 class RecommendationBalance:
-    """An advice with its accounts."""
+    """A recommendation with its accounts."""
 
     advice: LedgerRecommendations
     total: Account
@@ -85,7 +85,7 @@ class RecommendationBalance:
 
     @property
     def losers(self) -> list[Account]:
-        """Tasks whose advice cost more than it saved, the dearest first."""
+        """Tasks whose recommendation cost more than it saved, the largest loss first."""
         return sorted((t for t in self.tasks.values() if t.saved < 0), key=lambda t: t.saved)
 
 
@@ -99,7 +99,7 @@ class Balance:
     currency: str = ""
 
     def reconciles(self) -> bool:
-        """Tell whether tasks add up to advices, to the last whole number."""
+        """Tell whether tasks add up to recommendations, to the last whole number."""
         return all(
             getattr(one.total, name) == sum(getattr(t, name) for t in one.tasks.values())
             for one in self.advices
@@ -107,7 +107,7 @@ class Balance:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per advice."""
+        """Return one row per recommendation."""
         return [
             {
                 "advice": one.advice.id,
@@ -120,7 +120,7 @@ class Balance:
         ]
 
     def task_rows(self) -> list[dict[str, Any]]:
-        """Return one row per advice and task, losers first."""
+        """Return one row per recommendation and task, losers first."""
         return [
             {
                 "advice": one.advice.id,
@@ -153,7 +153,7 @@ class Balance:
 def balance_of(
     ledger: Ledger, *, prices: Prices | None = None, advice: int | None = None
 ) -> Balance:
-    """Add up a ledger, or one advice of it."""
+    """Add up a ledger, or one recommendation of it."""
     found = {
         one.id: RecommendationBalance(one, Account(one.name), {n: Account(n) for n in one.terms})
         for one in ledger.advices

@@ -1,4 +1,4 @@
-"""The ledger of a workspace: every advice with its promise, and the jobs settled against it."""
+"""The ledger of a workspace: every recommendation, its prediction and the jobs settled with it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ create table if not exists entry (
 
 @dataclass(frozen=True)
 class LedgerRecommendations:
-    """An advice in the ledger."""
+    """A recommendation in the ledger."""
 
     id: int
     name: str
@@ -55,7 +55,7 @@ class LedgerRecommendations:
 
 
 class Ledger:
-    """Advices and settled jobs in one SQLite file.
+    """Recommendations and settled jobs in one SQLite file.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Ledger:
         data_hash: str = "",
         made_at: str | None = None,
     ) -> LedgerRecommendations:
-        """Keep an advice with its promise.
+        """Keep a recommendation with its prediction.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class Ledger:
             for name, one in advice.changed.items()
         }
         if not terms:
-            raise InputError(f"{advice.name}: every task keeps its request; there is no promise.")
+            raise InputError(f"{advice.name}: every task keeps its request; nothing to settle.")
         if not any(name in today for name in terms):
             some = ", ".join(sorted(terms)[:3])
             raise InputError(
@@ -121,7 +121,7 @@ class Ledger:
 
     @property
     def advices(self) -> list[LedgerRecommendations]:
-        """Every advice, the oldest first."""
+        """Every recommendation, the oldest first."""
         with self._open() as book:
             rows = book.execute("select * from advice order by id").fetchall()
         return [
@@ -137,14 +137,14 @@ class Ledger:
     def settle(self, jobs: pd.DataFrame) -> int:
         """Settle what happened; return how many jobs have an entry now that these were seen.
 
-        A job belongs to the last advice on its task and resource that was in force when it was
+        A job belongs to the last recommendation for its task and resource in force when it was
         submitted, and to no other. Settling the same jobs again changes nothing; changed ones
         replace theirs.
         """
         advices = self.advices
         if not advices:
             raise InputError(
-                f"{self.path}: holds no advice yet. Add one: prophase ledger add advice.json "
+                f"{self.path}: is empty. Add one: prophase ledger add recommendation.json "
                 "--workspace WORKSPACE"
             )
         seen: dict[str, set[str]] = {}
@@ -161,16 +161,18 @@ class Ledger:
         return sum(map(len, seen.values()))
 
     def entries(self, advice: int | None = None) -> Iterator[tuple[int, Entry]]:
-        """Yield (advice, entry) of every settled job, or of one advice."""
+        """Yield (recommendation, entry) of every settled job, or of one recommendation."""
         known = {one.id for one in self.advices}
         if advice is not None and advice not in known:
             listed = ", ".join(map(str, sorted(known))) or "none"
-            raise ParameterError(f"there is no advice {advice} in {self.path}. Known: {listed}.")
-        chosen = "" if advice is None else "where advice = ?"
+            raise ParameterError(
+                f"there is no recommendation {advice} in {self.path}. Known: {listed}."
+            )
+        chosen = "" if advice is None else "where recommendation = ?"
         with self._open() as book:
             rows = book.execute(
                 f"select advice, job_id, task, submit_s, outcome, before, actual, predicted, why "
-                f"from entry {chosen} order by advice, submit_s, job_id",
+                f"from entry {chosen} order by recommendation, submit_s, job_id",
                 () if advice is None else (advice,),
             ).fetchall()
         for row in rows:
@@ -202,13 +204,13 @@ class Ledger:
 
 
 def _book(book: sqlite3.Connection, advice: int, same: list[int], entries: list[Entry]) -> None:
-    """Write entries of an advice; none of ``same``, which size the same, has the job as well."""
+    """Write entries of a recommendation; no other of ``same``, for its resource, has the job."""
     others = ",".join(map(str, same))
     for e in entries:
         held = book.execute(
             f"select advice from entry where job_id = ? and advice in ({others})", (e.job_id,)
         ).fetchone()
-        # a job that does not say when it came belongs to the advice of when it was told
+        # a job without a submit time belongs to the recommendation of when it was settled first
         owner = held[0] if held and math.isnan(e.submit_s) else advice
         if held and held[0] != owner:
             book.execute("delete from entry where job_id = ? and advice = ?", (e.job_id, held[0]))

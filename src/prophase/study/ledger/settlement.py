@@ -1,7 +1,7 @@
-"""Settle jobs against an advice: what they would have reserved, what they did, what was promised.
+"""Settle jobs against a recommendation: reserved without it, reserved with it, predicted.
 
 Amounts are whole numbers (a ten-thousandth of the unit x a millisecond), so that sums over jobs,
-tasks and advices are the same to the last digit, in whatever order they are added.
+tasks and recommendations are the same to the last digit, in whatever order they are added.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FOLLOWED, KILLED, IGNORED, UNKNOWN = "followed", "killed", "not followed", "unkn
 
 @dataclass(frozen=True)
 class PromisedRequest:
-    """What an advice says of one task."""
+    """What a recommendation says of one task."""
 
-    #: request when the advice was made
+    #: request when the recommendation was made
     now: float
     ladder: tuple[float, ...]
     #: predicted share of what was reserved
@@ -47,7 +47,7 @@ class Entry:
     #: NaN if the job does not say
     submit_s: float
     outcome: str
-    #: reserved at the request of before the advice; nothing for a killed attempt, which that
+    #: reserved at the request before the recommendation; nothing for a killed attempt, which that
     #: request would have spared
     before: int
     actual: int
@@ -56,7 +56,7 @@ class Entry:
 
     @property
     def saved(self) -> int:
-        """What the advice saved; negative if it cost more."""
+        """What the recommendation saved; negative if it cost more."""
         return self.before - self.actual
 
 
@@ -68,7 +68,7 @@ def settle_jobs(
     kind: tuple[str, ...] = (),
     from_s: float = -math.inf,
 ) -> Iterator[Entry]:
-    """Yield an entry for every job of an advised task that came while the advice was in force.
+    """Yield an entry for every job of these tasks submitted while the recommendation was in force.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Is an advice proven? The user's own history replayed with and without it."""
+"""Is a recommendation proven? The user's own history replayed with and without it."""

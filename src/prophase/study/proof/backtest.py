@@ -1,4 +1,4 @@
-"""Was the predicted saving what came? Advice made at points of the past, held against the rest."""
+"""Was the predicted saving right? Recommendations of past cut-off dates, and what came later."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _FIRST, _LAST = 0.3, 0.9
 
 @dataclass(frozen=True)
 class SplitResult:
-    """One cut through the history: promised before it, kept or not after it."""
+    """One cut-off date: the saving predicted at it, and what later jobs saved."""
 
     split: int
     cut_s: float
     learnt_jobs: int
     later_jobs: int
-    #: later jobs whose task had an advice by then
+    #: later jobs whose task had a recommendation by then
     reached_jobs: int
     advised_tasks: int
     #: of all that the later jobs reserve, in percent
@@ -52,7 +52,7 @@ class SplitResult:
 
     @property
     def error_points(self) -> float:
-        """Promised minus kept, in points of percent."""
+        """Predicted minus saved, in points of percent."""
         return self.predicted_pct - self.held_out_pct
 
     @property
@@ -63,65 +63,64 @@ class SplitResult:
 
 @dataclass(frozen=True)
 class SplitsFound:
-    """All cuts, and what following the advice from cut to cut would have brought.
+    """All cut-off dates, and what following the recommendations from date to date would give.
 
-    A cut whose advice reaches no later job tells nothing of promises: it is counted in ``told``
-    and nowhere else.
+    A date whose recommendation matches no later job shows nothing and is not counted in ``told``.
     """
 
     splits: list[SplitResult]
-    #: of the jobs after each cut until the next, those with an advice
+    #: of the jobs after each cut until the next, those with a recommendation
     saving: Estimate | None
     oom: Estimate | None
     near_points: float = NEAR_POINTS
 
     @property
-    def telling(self) -> list[SplitResult]:
-        """Splits in which the advice reached a later job."""
+    def matched(self) -> list[SplitResult]:
+        """Cut-off dates whose recommendation matches a later job."""
         return [one for one in self.splits if one.reached_jobs > 0]
 
     @property
     def told(self) -> int:
-        """How many splits reached a later job."""
-        return len(self.telling)
+        """How many cut-off dates match a later job."""
+        return len(self.matched)
 
     @property
     def near(self) -> int:
-        """Splits that tell and whose prediction came within the limit."""
-        return sum(abs(one.error_points) <= self.near_points for one in self.telling)
+        """Cut-off dates whose prediction was within the limit."""
+        return sum(abs(one.error_points) <= self.near_points for one in self.matched)
 
     @property
     def kept(self) -> int:
-        """Splits that tell and saved what was promised, or at most the limit less."""
-        return sum(one.error_points <= self.near_points for one in self.telling)
+        """Cut-off dates at which later jobs saved what was predicted, or at most the limit less."""
+        return sum(one.error_points <= self.near_points for one in self.matched)
 
     @property
     def near_of_reached(self) -> int:
-        """Splits that tell and came within the limit for the jobs with an advice alone."""
-        return sum(abs(one.error_of_reached_points) <= self.near_points for one in self.telling)
+        """Cut-off dates within the limit if only jobs with a recommendation are counted."""
+        return sum(abs(one.error_of_reached_points) <= self.near_points for one in self.matched)
 
     def sentence(self) -> str:
-        """Say how well predictions were kept."""
+        """Say how good the predictions of past cut-off dates were."""
+        dates = f"{len(self.splits)} cut-off dates"
         if not any(one.advised_tasks for one in self.splits):
             return (
-                f"At none of {len(self.splits)} points of the past was there an advice to give: "
-                "every task kept its request, so nothing is held out."
+                f"Back-test: at none of {dates} was there a recommendation; every task kept its "
+                "request."
             )
         if not self.told:
             return (
-                f"No advice made at {len(self.splits)} points of the past reached a later job: no "
-                "task came back, so nothing tells whether a predicted saving would be kept."
+                f"Back-test: no recommendation made at {dates} matches a later job (no task ran "
+                "again), so predicted savings could not be checked."
             )
         silent = len(self.splits) - self.told
-        apart = (
-            f"; at {silent} more no later job was reached, which tells nothing" if silent else ""
-        )
-        worst = max(self.telling, key=lambda one: abs(one.error_points))
+        apart = f" ({silent} more match no later job and are not counted)" if silent else ""
+        worst = max(self.matched, key=lambda one: abs(one.error_points))
         return (
-            f"At {self.near} of {self.told} points of the past the predicted saving came within "
-            f"{self.near_points:g} points of what later jobs saved, and at {self.kept} it was not "
-            f"more than that below{apart}. Worst: {worst.predicted_pct:.1f} % predicted, "
-            f"{worst.held_out_pct:.1f} % kept. Of the jobs with an advice alone it came as near at "
+            f"Back-test: the predicted saving was within {self.near_points:g} points of what later "
+            f"jobs saved at {self.near} of {self.told} cut-off dates{apart}; at {self.kept} they "
+            f"saved what was predicted, or at most {self.near_points:g} points less. Worst: "
+            f"{worst.predicted_pct:.1f} % predicted, {worst.held_out_pct:.1f} % saved. Counting "
+            f"only jobs with a recommendation: within {self.near_points:g} points at "
             f"{self.near_of_reached}."
         )
 
@@ -149,10 +148,10 @@ def forward_splits(
     workers: int | str = 1,
     show: Callable[[float], None] = lambda percent: None,
 ) -> SplitsFound:
-    """Make advice at points of the past and hold it against the jobs that came later.
+    """Make recommendations at past cut-off dates and compare them with later jobs.
 
-    At each cut only jobs that had ended count. The promise is for the later jobs as they came:
-    each task's predicted share of what its later jobs reserve.
+    At each date only jobs that had ended are used. The prediction is for the later jobs as they
+    came: each task's predicted share of what its later jobs reserve.
 
     Parameters
     ----------
@@ -199,7 +198,7 @@ class _Shared:
 
 @dataclass(frozen=True)
 class _Followed:
-    """Jobs from a cut to the next one that had an advice: what they reserve, and their kills."""
+    """Jobs from one date to the next that had a recommendation: what they reserve, their kills."""
 
     when: Floats
     before: Floats
@@ -208,7 +207,7 @@ class _Followed:
 
 
 def _cut(shared: _Shared, number: int) -> tuple[SplitResult, _Followed | None]:
-    """Make the advice of one cut and hold it against what came later."""
+    """Make the recommendation of one cut-off date and compare it with later jobs."""
     subject, cuts = shared.subject, shared.cuts
     workload, cut = subject.today, cuts[number]
     submit, end = workload.submit_s, _ends(workload.jobs, workload.submit_s, workload.duration_s)

@@ -1,4 +1,4 @@
-"""An advice to be proven: a ladder of requests per task, made now or read from a file."""
+"""A recommendation to be proven: a ladder of requests per task, made now or read from a file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from prophase.plain import finite
 from prophase.sizing.recommender import ResourceRecommendations
 from prophase.sizing.resources import RESOURCES
 
-_FORM = "Write one with: prophase size HISTORY --export json > advice.json"
+_FORM = "Write one with: prophase size HISTORY --export json > recommendation.json"
 #: resources whose requests a replay can change
 PROVABLE = ("memory", "cpu", "gpu")
 
 
 @dataclass(frozen=True)
 class CandidateLadder:
-    """What one task is advised to ask for.
+    """What one task should ask for.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class CandidateLadder:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An advice for the tasks of a trace, whoever made it."""
+    """A recommendation for the tasks of a trace, from any source."""
 
     resource: str
     unit: str
@@ -59,8 +59,8 @@ class Candidate:
     def __post_init__(self) -> None:
         if self.resource not in PROVABLE:
             raise ParameterError(
-                f"{self.name}: is an advice for {self.resource}, which a replay cannot change. "
-                f"What can be proven: {', '.join(PROVABLE)}."
+                f"{self.name}: is a recommendation for {self.resource}, which a replay cannot "
+                f"change. What can be proven: {', '.join(PROVABLE)}."
             )
         # whoever wrote 1.2 GPUs gets two, so that is what is replayed, settled and compared
         given = RESOURCES[self.resource].allocatable
@@ -95,7 +95,7 @@ class Candidate:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the advice as JSON knows it."""
+        """Return the recommendation as JSON knows it."""
         return {
             "resource": self.resource,
             "unit": self.unit,
@@ -116,7 +116,7 @@ class Candidate:
 
 
 def read_candidate(path: str | Path) -> Candidate:
-    """Read an advice that ``prophase size --export json`` or ``csv`` wrote.
+    """Read a recommendation that ``prophase size --export json`` or ``csv`` wrote.
 
     A table of one's own needs the columns ``task`` and ``advice`` (the first request); ``2nd``,
     ``3rd`` and ``saving_pct`` are read if there.
@@ -125,9 +125,9 @@ def read_candidate(path: str | Path) -> Candidate:
     try:
         text = source.read_text(encoding="utf-8")
     except FileNotFoundError as cause:
-        raise MissingFileError(f"{source}: there is no such advice. {_FORM}") from cause
+        raise MissingFileError(f"{source}: there is no such recommendation. {_FORM}") from cause
     except (OSError, UnicodeDecodeError) as cause:
-        raise FormatError(f"{source}: cannot be read as an advice. {_FORM}") from cause
+        raise FormatError(f"{source}: cannot be read as a recommendation. {_FORM}") from cause
     if source.suffix.lower() == ".csv":
         rows = list(csv.DictReader(io.StringIO(text)))
         return _of_rows(rows, {}, source)
@@ -139,7 +139,7 @@ def read_candidate(path: str | Path) -> Candidate:
 
 
 def candidate_of(document: Any, *, name: str = "advice") -> Candidate:
-    """Return the advice that a JSON document holds.
+    """Return the recommendation that a JSON document holds.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def candidate_of(document: Any, *, name: str = "advice") -> Candidate:
     if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
         raise FormatError(f"{name}: has no list of tasks. {_FORM}")
     if not all(isinstance(row, dict) for row in document["tasks"]):
-        raise FormatError(f"{name}: a task is a mapping with task and advice. {_FORM}")
+        raise FormatError(f"{name}: a task is a mapping with task and recommendation. {_FORM}")
     return _of_rows(document["tasks"], document, Path(name))
 
 
@@ -166,7 +166,7 @@ def _of_rows(
             raise FormatError(f"{source}: task {one.task!r} stands there twice; keep one of them.")
         tasks[one.task] = one
     if not tasks:
-        raise FormatError(f"{source}: advises no task. {_FORM}")
+        raise FormatError(f"{source}: has a recommendation for no task. {_FORM}")
     risk = _number(document.get("risk"), "risk", source)
     kind = document.get("kind") or ()
     if not isinstance(kind, list | tuple) or not all(isinstance(one, str) for one in kind):
@@ -186,15 +186,17 @@ def _task(row: Mapping[str, Any], number: int, source: Path) -> CandidateLadder:
     why = str(row.get("why") or "")
     keep = bool(row["keep"]) if "keep" in row else why.startswith("keep")
     given = [one for one in asked if one is not None and one != ""]
-    ladder = tuple(_number(one, f"{name}: advice", source) for one in given)
+    ladder = tuple(_number(one, f"{name}: recommendation", source) for one in given)
     if keep:
         ladder = tuple(rung for rung in ladder if math.isfinite(rung))
     elif not ladder:
-        raise FormatError(f"{source}: task {name!r} has no advice (column advice). {_FORM}")
+        raise FormatError(
+            f"{source}: task {name!r} has no recommendation (column recommendation). {_FORM}"
+        )
     wrong = next((rung for rung in ladder if not (math.isfinite(rung) and rung > 0)), None)
     if wrong is not None:
         raise FormatError(
-            f"{source}: task {name!r} is advised {wrong:g}; ask for a number above 0."
+            f"{source}: the recommendation for task {name!r} is {wrong:g}; write a number above 0."
         )
     if any(later < rung for rung, later in pairwise(ladder)):
         rungs = ", ".join(f"{rung:g}" for rung in ladder)

@@ -1,6 +1,6 @@
 """Both sides on the cluster: waits, completion times and utilisation, on the trace and on others.
 
-The other traces have the days (or hours) of this one drawn anew; both sides meet the same jobs,
+The other traces have the days (or hours) of this one resampled; both sides meet the same jobs,
 so their differences are paired.
 """
 
@@ -60,7 +60,7 @@ class MeasureChange:
 
     @property
     def change(self) -> float:
-        """Advised minus today."""
+        """Recommended minus today."""
         return self.advised - self.today
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class MeasureChange:
 
 @dataclass(frozen=True)
 class Replays:
-    """What the cluster does with today's requests and with the advised ones."""
+    """What the cluster does with today's requests and with the recommended ones."""
 
     changes: list[MeasureChange]
     #: memory that the replays allocated, to be held against what was reckoned, in GiB h
@@ -113,7 +113,7 @@ def replay_both(
     Parameters
     ----------
     ladder : Ladder or None
-        How the advised side asks again after a kill.
+        How the recommended side asks again after a kill.
     by : str
         What forms the classes of jobs, as for ``Schedule.metrics``.
     seeds : int

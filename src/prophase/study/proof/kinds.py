@@ -44,10 +44,10 @@ def with_kinds(
     return jobs.assign(task=joined)
 
 
-# Which jobs are runs of the same thing: what advice is given for.
+# Which jobs are runs of the same thing: what a recommendation is for.
 #
 # A workflow names its tasks. On a shared cluster the task is often only a role ("worker"), and
-# what recurs is the group of a job, or what a user runs: then advice per role would be for
+# what recurs is the group of a job, or what a user runs: then recommendation per role would be for
 # everybody and nobody.
 
 
@@ -67,8 +67,8 @@ def choose_kinds(
 ) -> tuple[str, ...]:
     """Return the columns that name kinds of job best: task, group and task, or user and task.
 
-    Each is tried at three points of the past; the one whose advice saves later jobs most wins,
-    among those that kill few of them and keep what they promise.
+    Each is back-tested at three cut-off dates; the one whose recommendations save later jobs most
+    wins, among those with few kills and right predictions.
     """
     tried: list[tuple[str, ...]] = [("task",)]
     tried += [(column, "task") for column in ("group", "user") if has_values(jobs, column)]

@@ -41,7 +41,7 @@ class Total:
 
 @dataclass(frozen=True)
 class TaskProof:
-    """What the advice does to one task of the history."""
+    """What the recommendation does to one task of the history."""
 
     task: str
     runs: int
@@ -53,7 +53,7 @@ class TaskProof:
 
     @property
     def saved_h(self) -> float:
-        """Amount x hours saved; negative if the advice costs more than it saves."""
+        """Amount x hours saved; negative if the recommendation costs more than it saves."""
         return self.today_h - self.advised_h
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Proof(ShortForm):
     tasks: list[TaskProof]
     #: tasks of the history that keep their request -> why
     kept_tasks: dict[str, str]
-    #: tasks of the advice that the history does not have
+    #: tasks of the recommendation that the history does not have
     unknown_tasks: list[str]
     replays: Replays | None
     why_no_replay: str
@@ -95,7 +95,7 @@ class Proof(ShortForm):
 
     @property
     def losers(self) -> list[TaskProof]:
-        """Tasks whose advice costs more than it saves, the dearest first."""
+        """Tasks whose recommendation costs more than it saves, the largest loss first."""
         return sorted((one for one in self.tasks if one.saved_h < 0), key=lambda one: one.saved_h)
 
     @property

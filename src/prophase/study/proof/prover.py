@@ -1,4 +1,4 @@
-"""Prove an advice: the history replayed with today's requests and with the advised ladder."""
+"""Prove a recommendation: the history replayed with today's requests and the recommended ones."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def prove(
     show: Show = lambda step, percent: None,
     **settings: Unpack[ReplaySettings],
 ) -> Proof:
-    """Prove an advice on a history of jobs.
+    """Prove a recommendation on a history of jobs.
 
     Parameters
     ----------
@@ -123,10 +123,10 @@ def prove(
     prices : Prices, mapping or path, optional
         What hours cost; adds cost to the totals.
     risk, gate : optional
-        Of the advice that is made here and at the points of the past; the advice's own risk if
-        not given.
+        Of the recommendations that are made here and at the cut-off dates; the risk of ``advice``
+        if not given.
     kind : sequence of str, optional
-        Columns that name what an advice is for, such as group and task.
+        Columns that name what a recommendation is for, such as group and task.
     **settings
         How the history is replayed: the fields of :class:`ProofReplays`, such as ``splits=0``.
 
@@ -147,7 +147,7 @@ def prove(
     jobs = with_kinds(jobs, kind, resource)
     subject = subject_of(jobs, resource)
     if advice is None:
-        show("making the advice", None)
+        show("making the recommendation", None)
         made = recommend(jobs, risk=risk, gate=gate, resource=resource)
         advice = Candidate.made(made, kind=kind)
     _refuse_strangers(subject, advice)
@@ -164,7 +164,7 @@ def prove(
         found_splits = forward_splits(
             subject, risk=risk, gate=gate, splits=runs.splits, fails_after=runs.fails_after,
             workers=runs.workers,
-            show=lambda percent: show("advice at points of the past", percent),
+            show=lambda percent: show("back-test", percent),
         )  # fmt: skip
     replays, why_not = None, _why_no_replay(subject, cluster)
     policy = {**USUAL_POLICY, **(runs.policy or {})}
@@ -191,7 +191,7 @@ def prove(
         replays=replays,
         why_no_replay=why_not,
         splits=found_splits,
-        verdict=judge(limits, totals[0].saved, oom, found_splits, replays),
+        verdict=judge(limits, totals[0].saved, oom, found_splits, replays, resource=resource),
         limits=limits,
         settings={
             "risk": risk, "splits": runs.splits, "seeds": runs.seeds, "seed": runs.seed,
@@ -206,14 +206,14 @@ def _risk_of(advice: Candidate | None) -> float:
 
 
 def _refuse_strangers(subject: ProofJobs, advice: Candidate) -> None:
-    """Refuse an advice that names no task of this history."""
+    """Refuse a recommendation that names no task of this history."""
     held = set(subject.tasks.tolist()) - {""}
     if not held & set(advice.tasks):
         some = ", ".join(sorted(advice.tasks)[:3])
         own = ", ".join(sorted(held)[:3])
         raise InputError(
             f"{advice.name}: names no task of this history (it has {some}; the history {own}). "
-            "Prove an advice on the history of the same tasks."
+            "Prove it on the history of the same tasks."
         )
 
 
@@ -262,7 +262,7 @@ def _by_task(
 
 
 def _left_out(subject: ProofJobs) -> dict[str, int]:
-    """Say why jobs follow no advice, or are in no replay at all; each reason once."""
+    """Say why jobs follow no recommendation, or are in no replay at all; each reason once."""
     never = dict(subject.today.left_out)
     if "no run time" in subject.left_out:
         never.pop("no duration_s", None)
@@ -272,7 +272,7 @@ def _left_out(subject: ProofJobs) -> dict[str, int]:
 def _kept_tasks(subject: ProofJobs, advice: Candidate) -> dict[str, str]:
     held = sorted(set(subject.tasks.tolist()) - {""} - set(advice.changed))
     return {
-        task: advice.tasks[task].why if task in advice.tasks else "not in the advice"
+        task: advice.tasks[task].why if task in advice.tasks else "not in the recommendation"
         for task in held
     }
 

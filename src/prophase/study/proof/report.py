@@ -44,10 +44,10 @@ def proof_result(
     """
     return Result(
         "prove",
-        title="Is this advice safe to apply?",
+        title="Is this recommendation safe to apply?",
         question=(
             f"What would have happened if {proof.advised_jobs:,} of {proof.jobs:,} jobs of this "
-            f"history had asked for the advised {proof.resource} instead of what they asked for?"
+            f"history had requested the recommended {proof.resource} instead of their own?"
         ),
         answer=proof.verdict.sentence(),
         tone=TONES[proof.verdict.outcome],
@@ -73,7 +73,7 @@ def proof_result(
 
 
 def proof_facts(proof: Proof) -> list[Fact]:
-    """Return the numbers that stand at the top."""
+    """Return the numbers at the top."""
     first = proof.totals[0]
     found = [
         _percent("saved", f"of {first.name} saved", first.saved),
@@ -93,7 +93,7 @@ def proof_facts(proof: Proof) -> list[Fact]:
         found.append(Fact("mean_wait_change", "change of the mean wait", change, "s"))
     if proof.splits is not None and proof.splits.told:
         near = f"{proof.splits.near} of {proof.splits.told}"
-        found.append(Fact("kept", "predictions kept within 5 points", near))
+        found.append(Fact("kept", "back-test within 5 points, cut-off dates", near))
     return found
 
 
@@ -116,20 +116,20 @@ def _hours(proof: Proof) -> Section:
     first = proof.totals[0]
     text = [
         f"The history reserves {first.today:,.0f} {first.unit} today and would reserve "
-        f"{first.advised:,.0f} with the advice, retries included.",
-        f"{proof.oom.value:.2%} of the advised runs would be killed at their first request and "
-        f"retried: {proof.retries:,} retries in all. "
+        f"{first.advised:,.0f} with the recommendation, retries included.",
+        f"{100 * proof.oom.value:.2f} % of the runs with a recommendation would be killed at "
+        f"their first request and retried: {proof.retries:,} retries in all. "
         + (
-            f"Today {proof.oom_today.value:.2%} of all runs end out of memory."
+            f"Today {100 * proof.oom_today.value:.2f} % of all runs end out of memory."
             if math.isfinite(proof.oom_today.value)
-            else "The trace does not tell how many are killed today."
+            else "The trace does not say how many are killed today."
         ),
     ]
     chart = Chart(
         "hours", f"What is reserved, in {first.unit}", "bars",
         [
             {"requests": "today", "hours": first.today},
-            {"requests": "advised", "hours": first.advised},
+            {"requests": "recommended", "hours": first.advised},
         ],
         x="requests", y=["hours"], unit=first.unit,
     )  # fmt: skip
@@ -152,38 +152,38 @@ def _kept(proof: Proof) -> Section | None:
         for one in proof.splits.splits
     ]  # fmt: skip
     text = [
-        "At each point of the past an advice was made from the jobs that had ended by then, and "
-        "held against all jobs that came later. Predicted is what it promised for those jobs.",
+        "At each cut-off date a recommendation was made from the jobs that had ended by then, and "
+        "its predicted saving was compared with what all later jobs saved.",
         proof.splits.sentence(),
     ]
     if proof.splits.saving is not None and proof.splits.oom is not None:
         saving, oom = proof.splits.saving, proof.splits.oom
         text.append(
-            f"Followed from point to point, runs with an advice would have reserved "
-            f"{saving.value:.1%} less{in_brackets(saving)}, and {oom.value:.2%}"
-            f"{in_brackets(oom, 2)} of them would have been killed first."
+            "Followed from date to date, runs with a recommendation would have reserved "
+            f"{100 * saving.value:.1f} %{in_brackets(saving)} less; OOM kills at the first request "
+            f"{100 * oom.value:.2f} %{in_brackets(oom, 2)}."
         )
     chart = Chart(
-        "kept", "Predicted and held-out saving at each point of the past", "points",
+        "kept", "Predicted saving and saving of later jobs, by cut-off date", "points",
         [row for row in rows if row["reached_jobs"]],
-        x="predicted_pct", y=["held_out_pct"], unit="held-out saving, %",
+        x="predicted_pct", y=["held_out_pct"], unit="saving of later jobs, %",
         x_title="predicted saving, %",
-        caption="On the diagonal the promise was kept; below it less was saved than promised.",
+        caption="On the diagonal the prediction was right; below it less was saved than predicted.",
     )  # fmt: skip
     table = Table(
         "kept",
         rows,
-        "Time-ordered splits; percentages of what later jobs reserve, and of what those with an "
-        "advice reserve",
+        "Cut-off dates; percentages of what later jobs reserve, and of what those with a "
+        "recommendation reserve",
     )
     charts = [chart] if proof.splits.told else []
-    return Section.told("kept", "Were predictions kept?", text, [table], charts)
+    return Section.told("kept", "Were predictions right?", text, [table], charts)
 
 
 def _waits(proof: Proof) -> Section:
     title = "What it does to waiting times"
     if proof.replays is None:
-        return Section.told("waits", title, [f"Not told: {proof.why_no_replay}."])
+        return Section.told("waits", title, [f"Unknown: {proof.why_no_replay}."])
     rows = [
         {
             "measure": one.measure, "of": one.of, "jobs": one.jobs, "today": one.today,
@@ -199,7 +199,7 @@ def _waits(proof: Proof) -> Section:
     )  # fmt: skip
     text = [
         f"Both sides were replayed on the same cluster with the same {proof.replays.jobs:,} jobs; "
-        f"intervals of changes come from {proof.replays.seeds} traces whose days were drawn anew.",
+        f"intervals of changes come from {proof.replays.seeds} traces with resampled days.",
         *proof.replays.notes,
     ]
     table = Table("waits", rows, "Waits in seconds, shares in percent")
@@ -221,8 +221,8 @@ def _tasks(proof: Proof) -> Section:
 def _notes(proof: Proof) -> list[str]:
     said = [
         f"{proof.advised_jobs:,} of {proof.jobs:,} jobs follow the recommendation; "
-        f"{proof.saving.value:.1%} of the {proof.totals[0].name} saved, "
-        f"{finite(100 * proof.predicted) or 0:.1f} % were predicted; {proof.retries:,} retries.",
+        f"{100 * proof.saving.value:.1f} % of the {proof.totals[0].name} saved, "
+        f"{finite(100 * proof.predicted) or 0:.1f} % predicted; {proof.retries:,} retries.",
     ]
     if proof.splits is not None:
         said.append(proof.splits.sentence())
@@ -244,7 +244,7 @@ def _notes(proof: Proof) -> list[str]:
         more = f"; and {len(kept) - 3} more" if len(kept) > 3 else ""
         said.append(f"Nothing is recommended for this history: {'; '.join(kept[:3])}{more}.")
     said += [
-        f"Follow no recommendation, {why}: {counted(count, 'job')}."
+        f"Without a recommendation, {why}: {counted(count, 'job')}."
         for why, count in proof.left_out.items()
     ]
     return [*said, "", proof.verdict.sentence()]
@@ -253,16 +253,17 @@ def _notes(proof: Proof) -> list[str]:
 def _method(proof: Proof) -> list[str]:
     share = proof.settings["fails_after"]
     return [
-        "Every job of the history runs twice: with the request it had, and with the advised one. "
-        f"An attempt that asks for less than the job's measured peak is killed after {share:.0%} "
-        "of its run and climbs the ladder: 2nd request, 3rd, then twice as much each time.",
-        "Hours are summed job by job, and the replay on the cluster climbs the same ladder, so "
+        "Every job of the history runs twice: with the request it had, and with the recommended "
+        f"one. An attempt that asks for less than the job's measured peak is killed after "
+        f"{share:.0%} of its run and climbs the ladder: 2nd request, 3rd, then twice as much each "
+        "time.",
+        "Hours are summed job by job, and the replay on the cluster uses the same ladder, so "
         "both give the same sums. Jobs whose need is not known keep their request on both sides.",
         "95 % intervals compare days (weeks from ten weeks on), because jobs of a day resemble "
         "each other: savings by the jackknife with Student's t, kills by Clopper-Pearson with as "
         "many runs as they count for when kills come together, changes of waits from resampled "
         "traces that both sides share. Below three days there is no interval.",
-        "A limit counts as kept only if its whole interval lies on the right side; otherwise it is "
+        "A limit counts as met only if its whole interval is on the right side; otherwise it is "
         "not shown.",
     ]
 
@@ -271,7 +272,7 @@ def _not_valid(proof: Proof) -> list[str]:
     said = ["tasks that are not in the history, and tasks whose code or inputs change"]
     if proof.resource != "memory":
         said.append(
-            f"how much slower jobs get with less {proof.resource}: run times stay as they were"
+            f"how much slower jobs get with less {proof.resource}: run times are assumed unchanged"
         )
     return said
 
@@ -279,37 +280,37 @@ def _not_valid(proof: Proof) -> list[str]:
 def _limits(proof: Proof) -> list[str]:
     said = [
         "Peaks are those that monitoring saw; a spike between two samples is not in them.",
-        "If the advice was learnt from this same history, its saving there flatters it; the "
-        "splits above do not.",
+        "If the recommendation was learnt from this same history, its saving there is too "
+        "optimistic; that of the back-test is not.",
     ]
     if proof.unknown_tasks:
         said.append(
-            "The history says nothing of these advised tasks, which it does not have: "
+            "These tasks of the recommendation are not in the history: "
             f"{', '.join(proof.unknown_tasks[:20])}."
         )
     said += [
-        f"{counted(count, 'job')} can follow no advice: {why}."
+        f"{counted(count, 'job')} can follow no recommendation: {why}."
         for why, count in proof.left_out.items()
     ]
     return said
 
 
 def _steps(proof: Proof, advice_file: str) -> list[NextStep]:
-    again = "prophase size HISTORY --risk 0.5% --export json > advice.json"
+    again = "prophase size HISTORY --risk 0.5% --export json > recommendation.json"
     if proof.verdict.outcome == "undecided":
         words = (
-            "It is not shown to be safe yet. Prove it again when more runs have ended, or ask for "
+            "It is not shown to be safe yet. Prove it again when more runs have ended, or use "
             "a smaller risk:"
         )
         return [NextStep(words, again)]
     if proof.verdict.outcome == "fail":
-        words = "Do not apply it as it is. Ask for a smaller risk, or leave the losing tasks out:"
+        words = "Do not apply it unchanged. Use a smaller risk, or leave the losing tasks out:"
         return [NextStep(words, again)]
     export = "prophase size HISTORY --export nextflow"
-    keep = f"prophase ledger add {advice_file or 'advice.json'} --workspace HISTORY"
+    keep = f"prophase ledger add {advice_file or 'recommendation.json'} --workspace HISTORY"
     return [
-        NextStep("Write it in the form your system reads:", export),
-        NextStep("Keep it, so that it can be settled against what happens:", keep),
+        NextStep("Export it for your system:", export),
+        NextStep("Keep it in the ledger, to compare it later with what happens:", keep),
     ]
 
 

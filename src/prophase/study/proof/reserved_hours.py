@@ -1,4 +1,4 @@
-"""What each job reserves, today and with an advice: hours, kills and retries, job by job.
+"""What each job reserves, today and with a recommendation: hours, kills and retries, job by job.
 
 The retry rule is the simulator's ladder, so the sums here and those of a replay are the same.
 """
@@ -29,7 +29,7 @@ from prophase.study.proof.candidate import Candidate
 from prophase.trace.prices import Prices
 
 _HOUR_S, _MIB_PER_GIB = 3600.0, 1024
-#: columns the replay reads: the rungs, and the peak of jobs that follow the advice
+#: columns the replay reads: the rungs, and the peak of jobs that follow the recommendation
 RUNGS = ("advised_1", "advised_2", "advised_3")
 PEAK = "advised_peak"
 _TASK = "advised_task"
@@ -55,7 +55,7 @@ class ProofJobs:
 
     @cached_property
     def tasks(self) -> Any:
-        """The task of every job that can follow an advice; empty for the others."""
+        """The task of every job that can follow a recommendation; empty for the others."""
         return self.today.jobs[_TASK].to_numpy(object)
 
 
@@ -89,7 +89,7 @@ class Reserved:
 
 
 def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
-    """Take a history; say which of its jobs can follow an advice.
+    """Take a history; say which of its jobs can follow a recommendation.
 
     Jobs whose need is not known (no measured peak, failed, still running) and those that ask
     for nothing today keep what they have in both replays.
@@ -102,7 +102,7 @@ def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
     if not timed:
         jobs = jobs.assign(submit_s=np.arange(len(jobs), dtype=float))
     if "duration_s" not in jobs or not jobs["duration_s"].notna().any():
-        # as in the trial of an advice: every run counts alike
+        # as in the back-test of a recommendation: every run counts the same
         jobs = jobs.assign(duration_s=_HOUR_S)
     names = known_before(jobs, "strict", what)[0]
     measured = jobs["job_id"].astype(str).isin(followers).to_numpy(bool)
@@ -114,7 +114,7 @@ def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
     if not follows.any():
         raise InputError(
             f"no finished job has both a measured peak ({what.use_column}) and a request "
-            f"({what.request_column}): there is nothing that an advice could be held against."
+            f"({what.request_column}): there is nothing to compare a recommendation with."
         )
     marked = jobs.assign(
         **{
@@ -126,7 +126,7 @@ def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
 
 
 def with_candidate(subject: ProofJobs, advice: Candidate, most: float | None = None) -> Workload:
-    """Return the workload in which advised tasks ask for what they are advised.
+    """Return the workload in which tasks ask for what is recommended.
 
     Memory gets the columns of a ladder, other resources another request. ``most`` is the
     largest amount a node has: no rung above it could ever start.
@@ -191,7 +191,7 @@ def climbing(fails_after: float) -> Ladder:
 
 
 def predicted_saving(subject: ProofJobs, advice: Candidate, today: Reserved) -> Floats:
-    """Return per job how much of its amount x hours the advice promises to save."""
+    """Return per job how much of its amount x hours the recommendation promises to save."""
     share = {
         name: one.saving if one.saving == one.saving else np.nan
         for name, one in advice.changed.items()
@@ -199,7 +199,7 @@ def predicted_saving(subject: ProofJobs, advice: Candidate, today: Reserved) -> 
     shares = np.array([share.get(task, 0.0) for task in subject.tasks], float)
     unknown = np.isnan(shares)
     if unknown.any():
-        # nothing was foretold: what the first request leaves of today's
+        # nothing was predicted: what the first request leaves of today's
         own = RESOURCES[subject.resource].requested(subject.today.jobs)
         first = _rungs(subject, advice, None)[:, 0]
         shares = np.where(unknown, 1.0 - first / own, shares)

@@ -1,4 +1,4 @@
-"""Does an advice pass? Each limit that the user set, held against what was found."""
+"""Does a recommendation pass? What was found, compared with each limit that the user set."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from prophase.study.proof.backtest import SplitsFound
 from prophase.study.proof.cluster_replays import Replays
 
 Outcome = Literal["pass", "fail", "undecided"]
-#: of ten splits that tell nine must keep the promise; of fewer or more, the same share
+#: share of the cut-off dates at which later runs must save what was predicted
 _NEAR_SHARE = 0.9
-#: share of the splits that must reach a later run before promises count as kept
-_FEWEST_TOLD = 0.5
+#: share of the cut-off dates that must match a later run before the back-test counts
+_FEWEST_MATCHED = 0.5
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What an advice must keep to.
+    """What a recommendation must meet.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Verdict:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether the advice passes."""
+        """Whether the recommendation passes."""
         if any(check.holds is False for check in self.checks):
             return "fail"
         return "undecided" if any(check.holds is None for check in self.checks) else "pass"
@@ -97,25 +97,28 @@ def judge(
     oom: Estimate,
     splits: SplitsFound | None,
     replays: Replays | None,
+    *,
+    resource: str = "memory",
 ) -> Verdict:
-    """Hold what was found against the limits.
+    """Compare what was found with the limits.
 
-    A limit counts as kept only where the data show it: with the whole interval on the right side.
-    Kills on the history itself are a fact about it, not a forecast, so that their share alone is
-    held against the limit as long as later runs tell the rest.
+    A limit counts as met only where the data show it: with the whole interval on the right side.
+    Kills on the history itself are a fact about it, not a forecast, so that only their share is
+    compared with the limit if there is a back-test on later runs.
     """
+    kills = "OOM kills" if resource == "memory" else f"runs short of {resource}"
     checks = [
-        _saving("saving on the history", saving, limits.min_saving),
-        _oom("killed on the history", oom, limits.max_oom, exact=splits is not None),
+        _saving("saving", saving, limits.min_saving),
+        _oom(kills, oom, limits.max_oom, exact=splits is not None),
     ]
     if splits is not None:
         if splits.oom is None or not splits.told:
-            words = "no later run followed an advice made before it, so nothing is held out"
+            words = "no back-test: no later run matches a recommendation made before it"
             checks.append(
-                LimitCheck("held out", math.nan, math.nan, math.nan, math.nan, None, words)
+                LimitCheck("back-test", math.nan, math.nan, math.nan, math.nan, None, words)
             )
         else:
-            checks.append(_oom("killed among later runs", splits.oom, limits.max_oom))
+            checks.append(_oom(f"{kills} in the back-test", splits.oom, limits.max_oom))
             checks.append(_kept(splits))
     if limits.max_longer_wait is not None:
         checks.append(_wait(limits.max_longer_wait, replays))
@@ -123,7 +126,7 @@ def judge(
 
 
 def _saving(name: str, found: Estimate, limit: float) -> LimitCheck:
-    words = f"{name} is {found.value:.1%}{in_brackets(found)}, asked for are {limit:.1%}"
+    words = f"{name} {100 * found.value:.1f} %{in_brackets(found)}, required {100 * limit:.1f} %"
     holds = False if found.known and found.value < limit else None
     if found.low >= limit:
         holds = True
@@ -133,8 +136,8 @@ def _saving(name: str, found: Estimate, limit: float) -> LimitCheck:
 
 
 def _oom(name: str, found: Estimate, limit: float, *, exact: bool = False) -> LimitCheck:
-    words = f"{name} are {found.value:.2%}{in_brackets(found, 2)}, allowed are {limit:.2%}"
-    # no advised run at all: nobody is killed
+    words = f"{name} {100 * found.value:.2f} %{in_brackets(found, 2)}, limit {100 * limit:.2f} %"
+    # no run with a recommendation at all: none is killed
     holds = False if found.value > limit and (exact or found.known) else None
     if holds is None and (exact or found.high <= limit or math.isnan(found.value)):
         holds = True
@@ -147,7 +150,7 @@ def _so_far(found: Estimate) -> str:
     """Say why an estimate does not decide."""
     if not found.known:
         return f": {found.reason}"
-    return ", but the interval reaches beyond: more runs would tell"
+    return ", but the interval contains the limit: more runs are needed"
 
 
 def _kept(splits: SplitsFound) -> LimitCheck:
@@ -155,32 +158,32 @@ def _kept(splits: SplitsFound) -> LimitCheck:
     needed = math.ceil(_NEAR_SHARE * told - 1e-9)
     kept = float(splits.kept)
     words = (
-        f"later runs saved what was promised, or at most {splits.near_points:g} points less, at "
-        f"{splits.kept} of the {told} points of the past that tell, {needed} are asked for"
+        f"back-test: saving as predicted, or at most {splits.near_points:g} points less, at "
+        f"{splits.kept} of {told} cut-off dates, required {needed}"
     )
     holds: bool | None = splits.kept >= needed
-    if holds and told < _FEWEST_TOLD * count:
-        words += f"; the other {count - told} reached no later run, which leaves too few"
+    if holds and told < _FEWEST_MATCHED * count:
+        words += f"; the other {count - told} match no later run, which leaves too few"
         holds = None
-    return LimitCheck("promise kept", needed, kept, kept, kept, holds, words)
+    return LimitCheck("back-test", needed, kept, kept, kept, holds, words)
 
 
 def _wait(limit: float, replays: Replays | None) -> LimitCheck:
-    name = "longer mean wait"
+    name = "mean wait"
     found = None if replays is None else replays.of("mean_wait_s")
     if found is None:
-        words = "waits are not known without a cluster (--cluster)"
+        words = "waits are unknown without a cluster (--cluster)"
         return LimitCheck(name, limit, math.nan, math.nan, math.nan, None, words)
     grown = found.change / found.today if found.today > 0 else (math.inf if found.change > 0 else 0)
     scale = found.today if found.today > 0 else math.nan
     low, high = found.change_low / scale, found.change_high / scale
     words = (
-        f"the mean wait goes from {found.today:,.0f} to {found.advised:,.0f} s, allowed is a "
-        f"growth of {limit:.0%}"
+        f"mean wait {found.today:,.0f} s today, {found.advised:,.0f} s with the recommendation, "
+        f"limit +{100 * limit:.0f} %"
     )
     holds = grown <= limit
     if holds and not (found.change_high <= 0 or high <= limit):
-        reach = "there is no interval" if math.isnan(high) else f"it may be {high:.0%}"
+        reach = "there is no interval" if math.isnan(high) else f"it may be +{100 * high:.0f} %"
         return LimitCheck(name, limit, grown, low, high, None, f"{words}, but {reach}")
     return LimitCheck(name, limit, grown, low, high, holds, words)
 
@@ -189,4 +192,4 @@ def in_brackets(found: Estimate, digits: int = 1) -> str:
     """Return the interval in percent, as it follows a number; nothing if there is none."""
     if not found.known:
         return ""
-    return f" ({found.low:.{digits}%} to {found.high:.{digits}%})"
+    return f" (95 % CI {100 * found.low:.{digits}f} to {100 * found.high:.{digits}f})"

@@ -140,7 +140,7 @@ def schedule_study(
     methods : sequence of str
         Predictors whose order is tried.
     test_share : float, default=0.5
-        Share of the jobs, by time, that are foretold and replayed.
+        Share of the jobs, by time, that are predicted and replayed.
     seeds : int, default=10
         Resampled traces behind the intervals; 0: none.
     by : str
@@ -154,7 +154,7 @@ def schedule_study(
         raise ParameterError(f"seeds is {seeds}: give 0 or more.")
     foretold = predict_durations(
         jobs, methods, test_share=test_share, seed=seed,
-        show=lambda name: show(f"foretelling with {name}", None),
+        show=lambda name: show(f"predicting with {name}", None),
     )  # fmt: skip
     workload = Workload.from_jobs(foretold.jobs)
     stuck = unfit_jobs(workload, cluster) if leave_out_unfit else np.zeros(len(workload), bool)

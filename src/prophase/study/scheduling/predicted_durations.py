@@ -1,4 +1,4 @@
-"""Run times foretold for the later part of a trace, by every predictor, as of submission."""
+"""Run times predicted for the later part of a trace, by every predictor, as of submission."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def predict_durations(
     seed: int = 0,
     show: Callable[[str], None] = lambda name: None,
 ) -> PredictedDurations:
-    """Learn from the earlier jobs, foretell the later ones as of their submission.
+    """Learn from the earlier jobs, predict the later ones as of their submission.
 
-    Every job that had ended before a submission counts; nothing is foretold from itself.
+    Every job that had ended before a submission counts; nothing is predicted from itself.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def predict_durations(
         Names from ``profile.predict.methods``; those that cannot answer on this trace, such as
         the time limit where there is none, are left out with a note.
     test_share : float
-        Share of the jobs, by time, that are foretold.
+        Share of the jobs, by time, that are predicted.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def predict_durations(
     scores: list[dict[str, Any]] = []
     notes: list[str] = []
     found = late.copy()
-    # who is not foretold is taken to run as long as jobs do in the middle
+    # who is not predicted is taken to run as long as jobs do in the middle
     usual = float(early["duration_s"].median())
     for method in dict.fromkeys(methods):
         show(method)
@@ -100,7 +100,7 @@ def predict_durations(
         values = answers.fillna(usual).to_numpy(np.float64)
         same = next((m for m, c in columns.items() if np.array_equal(values, found[c])), None)
         if same is not None:
-            notes.append(f"{method} is left out: it foretells the same as {same}.")
+            notes.append(f"{method} is left out: it predicts the same as {same}.")
             continue
         columns[method] = f"foretold_{len(columns)}_s"
         found[columns[method]] = values

@@ -47,9 +47,9 @@ def schedule_study_result(
         data=[data],
         method=[
             f"Predictors learnt from the {study.learnt_jobs:,} earlier jobs; each later job was "
-            "foretold as of its submission, from whatever had ended by then.",
+            "predicted as of its submission, from whatever had ended by then.",
             "The later jobs were replayed on the same cluster under every policy, as recorded and "
-            f"on {study.seeds} traces whose blocks of time were drawn anew, the same for all "
+            f"on {study.seeds} traces with resampled blocks of time, the same for all "
             "policies. Kept is the share of the gain of knowing all run times over fifo.",
         ],
         sections=schedule_sections(study),

@@ -1,1 +1,1 @@
-"""The whole loop: from a trace to a proven advice and its report, step by step."""
+"""The whole loop: from a trace to a proven recommendation and its report, step by step."""

@@ -28,7 +28,7 @@ Show = Callable[[str, float | None], None]
 
 
 class CannotDo(InputError):
-    """The trace lacks what a step needs; the study goes on without it."""
+    """The trace lacks what a step needs; the study continues without it."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class StepContext:
         most = self.cluster.matrix[:, [CPU, MEMORY, GPUS]].max(axis=0) / (1000, 1024, 1)
         most = [units.number(one) if one < 1e6 else "any" for one in most]
         return (
-            "needs nodes that hold these jobs: none fits on any. The smallest requests are "
+            "needs nodes that are large enough: no job fits on any. The smallest requests are "
             f"{units.number(least[0])} cores, {units.number(least[1])} GiB, "
             f"{units.number(least[2])} GPUs; the largest node "
             f"has {most[0]} cores, {most[1]} GiB, {most[2]} GPUs. Name the right nodes, such as "
@@ -145,7 +145,7 @@ class StepContext:
         return has_values(self.jobs, name)
 
     def need(self, *columns: str) -> None:
-        """Refuse to go on without these columns; ``"a|b"`` means either."""
+        """Refuse to continue without these columns; ``"a|b"`` means either."""
         if missing := self.missing(*columns):
             raise CannotDo(f"needs {', '.join(missing)}, which no job of the trace has")
 

@@ -35,7 +35,7 @@ def lint_step(work: StepContext) -> StepOutcome:
 
 
 def describe_step(work: StepContext) -> StepOutcome:
-    """Say what the trace looks like, and where requests and use part."""
+    """Say what the trace looks like, and how far requests and use differ."""
     from prophase.trace.describe.column_arrays import NotComputable
     from prophase.trace.describe.description import describe
 
@@ -57,7 +57,7 @@ def describe_step(work: StepContext) -> StepOutcome:
         "What jobs asked for and what they used, weighted by their run times. The rest is paid "
         "for and idle."
         if rows
-        else "The trace does not tell what jobs used of what they asked for."
+        else "The trace does not say what jobs used of what they asked for."
     ]
     silent = found.not_computable
     tables = [Table("waste", rows, "Used share of what was asked for")] if rows else []

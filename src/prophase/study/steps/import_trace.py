@@ -81,7 +81,7 @@ def import_notes(workspace: Path) -> list[str]:
     said = []
     for name, entry in Workspace(workspace).tables.items():
         counts = (entry.report.get("tables") or {}).get(name) or {}
-        for what, verb in (("dropped", "left out"), ("repaired", "mended")):
+        for what, verb in (("dropped", "left out"), ("repaired", "corrected")):
             for reason, rows in (counts.get(what) or {}).items():
                 said.append(f"Import: {rows:,} rows of {name} {verb}: {reason}.")
     mapping = workspace / MAPPING

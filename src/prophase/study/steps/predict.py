@@ -57,9 +57,9 @@ def predictions_step(work: StepContext) -> StepOutcome:
     name = f"{best['target']} within a factor of two"
     facts = [Fact("predicted", name, best["within_x2_pct"], "% of jobs")]
     text = [
-        f"Learnt from the {len(early):,} earlier jobs, judged on {len(late):,} later ones, each "
-        "answered as of its submission. A method must beat the medians, which learn nothing; the "
-        "range of an answer is meant to hold 90 % of outcomes.",
+        f"Trained on the {len(early):,} earlier jobs, tested on {len(late):,} later ones, each "
+        "predicted at its submission. A method must beat the medians, which learn nothing; the "
+        "range of a prediction should contain 90 % of outcomes.",
         *_far_off(rows),
         *notes,
     ]
@@ -69,10 +69,10 @@ def predictions_step(work: StepContext) -> StepOutcome:
 
 
 def _far_off(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Warn of ranges that held much less than they are meant to."""
+    """Warn of ranges with much less coverage than stated."""
     return [
-        f"The ranges of {row['method']} for {row['target']} held only {held:.0f} % of outcomes "
-        "here: do not plan by them."
+        f"The 90 % ranges of {row['method']} for {row['target']} contain only {held:.0f} % of "
+        "outcomes here: do not rely on them."
         for row in rows
         if row["jobs"] >= _JUDGED and (held := row["coverage_90_pct"]) is not None and held < 80
     ]

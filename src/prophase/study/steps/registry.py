@@ -9,7 +9,7 @@ from prophase.errors import ParameterError, not_among
 from prophase.study.steps.context import StepContext, StepOutcome
 from prophase.study.steps.describe import describe_step, lint_step, phases_step, profiles_step
 from prophase.study.steps.predict import NEXT_FILE, next_step, predictions_step
-from prophase.study.steps.size import ADVICE_FILE, proof_step, schedules_step, sizing_step
+from prophase.study.steps.size import RECOMMENDATION_FILE, proof_step, schedules_step, sizing_step
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ _LEARNT = ("seed", "most_jobs")
 _SIZED = ("resource", "kind", "risk", "min_runs", "advise_above")
 #: every step after the import, in the order they run
 STEPS: tuple[StudyStep, ...] = (
-    StudyStep("lint", "what is wrong with the data would be wrong with the advice", lint_step),
-    StudyStep("describe", "where requests and use part", describe_step, ("seed",)),
+    StudyStep("lint", "what is wrong with the data", lint_step),
+    StudyStep("describe", "how far requests and use differ", describe_step, ("seed",)),
     StudyStep(
         "profiles", "which kinds of job there are", profiles_step, _LEARNT, reads=("profiles",)
     ),
@@ -50,11 +50,11 @@ STEPS: tuple[StudyStep, ...] = (
         "what each task should ask for",
         sizing_step,
         (*_LEARNT, *_SIZED),
-        files=(ADVICE_FILE,),
+        files=(RECOMMENDATION_FILE,),
     ),
     StudyStep(
         "proof",
-        "the history replayed with and without the advice",
+        "the history replayed with and without the recommendation",
         proof_step,
         (
             *_LEARNT,

@@ -14,7 +14,7 @@ from prophase.sizing.recommender import Gate, as_rows, recommend
 from prophase.stats.month import span_text, why_no_month
 from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
 
-#: tasks of an advice that the report looks at; the whole of it is in a file
+#: tasks of a recommendation that the report shows; all of them are in a file
 _ADVISED = 200
 #: source -> how its histories come to have requests and use
 _MEASURED = {
@@ -22,11 +22,11 @@ _MEASURED = {
     "nextflow": "Have them traced: trace.fields = 'task_id,hash,process,name,status,submit,start,"
     "complete,realtime,cpus,memory,%cpu,peak_rss'",
 }
-ADVICE_FILE = "advice.json"
+RECOMMENDATION_FILE = "recommendation.json"
 
 
 def sizing_step(work: StepContext) -> StepOutcome:
-    """Advise what each task should ask for."""
+    """Recommend what each task should ask for."""
     from prophase.study.proof.kinds import choose_kinds, with_kinds
 
     plan = work.plan
@@ -36,7 +36,7 @@ def sizing_step(work: StepContext) -> StepOutcome:
     kind = plan.kind or choose_kinds(work.jobs, resource=resource, risk=plan.risk, gate=gate)
     found = recommend(
         with_kinds(work.jobs, kind, resource), risk=plan.risk, gate=gate,
-        resource=resource, show=lambda percent: work.show("trying advice", percent),
+        resource=resource, show=lambda percent: work.show("back-testing requests", percent),
     )  # fmt: skip
     document = {**json.loads(export(found, "json")), "kind": list(kind)}
     rows = finite(as_rows(found))
@@ -52,7 +52,7 @@ def sizing_step(work: StepContext) -> StepOutcome:
     text = [
         f"{counted(len(found.tasks) - kept, 'task')} of {len(found.tasks):,} should ask for "
         f"something else and {month}; the others keep their request, each for the reason given.",
-        f"Advice is per {' and '.join(kind)}. The whole of it is in {ADVICE_FILE}.",
+        f"There is one recommendation per {' and '.join(kind)}; all are in {RECOMMENDATION_FILE}.",
     ]
     table = Table("change", rows[:_ADVISED], f"In {found.unit}; those that save most first")
     facts = [Fact("resized", "tasks to resize", len(found.tasks) - kept)]
@@ -66,7 +66,7 @@ def sizing_step(work: StepContext) -> StepOutcome:
             "unit": found.unit,
             "saved_h_per_month": None if why_no_month(span_s) else saved,
         },
-        {ADVICE_FILE: json.dumps(document, indent=2) + "\n"},
+        {RECOMMENDATION_FILE: json.dumps(document, indent=2) + "\n"},
     )
 
 
@@ -96,7 +96,7 @@ def _resource(work: StepContext) -> str:
 
 
 def proof_step(work: StepContext) -> StepOutcome:
-    """Replay the history with and without the advice."""
+    """Replay the history with and without the recommendation."""
     from prophase.study.proof.candidate import candidate_of
     from prophase.study.proof.prover import prove
     from prophase.study.proof.report import TONES, proof_facts, proof_sections
@@ -105,18 +105,18 @@ def proof_step(work: StepContext) -> StepOutcome:
     plan = work.plan
     if "sizing" not in work.found:
         why = work.cannot.get("sizing", "it was left out")
-        raise CannotDo(f"needs an advice, and the step sizing gave none: {why}")
+        raise CannotDo(f"needs a recommendation, and the step sizing gave none: {why}")
     if not work.found["sizing"]["advised"]:
         raise CannotDo(
             "needs a task that should ask for something else; all keep their request, each for "
-            f"the reason in {ADVICE_FILE}"
+            f"the reason in {RECOMMENDATION_FILE}"
         )
     jobs = work.jobs
     if work.column("duration_s") and not (jobs["duration_s"] > 0).any():
-        raise CannotDo("needs run times above zero: no job of the trace held anything for a while")
+        raise CannotDo("needs run times above zero: no job of the trace has one")
     proof = prove(
         jobs,
-        candidate_of(json.loads(work.files[ADVICE_FILE]), name=ADVICE_FILE),
+        candidate_of(json.loads(work.files[RECOMMENDATION_FILE]), name=RECOMMENDATION_FILE),
         None if work.why_none_fits else work.cluster,
         limits=plan.limits,
         prices=plan.prices,

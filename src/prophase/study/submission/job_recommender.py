@@ -58,7 +58,7 @@ class RequestRecommendation:
         return self.ladder[min(max(attempt, 1), len(self.ladder)) - 1]
 
     def words(self) -> str:
-        """Return the counsel as a sentence."""
+        """Return the recommendation as a sentence."""
         asked = "nothing" if self.asked is None else say(self.column, self.asked)
         if not self.change:
             return f"{self.resource}: {asked} stays: {self.why}"
@@ -67,7 +67,7 @@ class RequestRecommendation:
 
 @dataclass(frozen=True)
 class JobRecommendation:
-    """Everything a job is told when it is submitted."""
+    """Everything that is predicted and recommended for a job at submission."""
 
     name: str
     #: prediction of its duration and use; None if no model answers
@@ -91,7 +91,7 @@ class JobRecommendation:
         return None if held is None or held.profile == "unknown" else held.profile
 
     def of(self, resource: str) -> RequestRecommendation | None:
-        """Return the counsel for one resource."""
+        """Return the recommendation for one resource."""
         return next((one for one in self.requests if one.resource == resource), None)
 
     def words(self) -> list[str]:
@@ -131,7 +131,7 @@ class JobRecommendation:
         }  # fmt: skip
 
 
-# Who gives counsel: what was learnt of a workspace, put together for one job at a time.
+# The recommender: what was learnt of a workspace, put together for one job at a time.
 #
 # The request of a configuration is proven on the task's past, the prediction knows this very job.
 # The larger of the two counts; where anything looks unlike the past, the job's own request stays.
@@ -147,7 +147,7 @@ _TRUSTED = ("high", "medium")
 
 @dataclass(frozen=True)
 class JobRecommender:
-    """Gives counsel from what was learnt; each part may be absent.
+    """Gives recommendations from what was learnt; each part may be absent.
 
     Parameters
     ----------
@@ -214,19 +214,19 @@ class JobRecommender:
         silent: list[str],
     ) -> tuple[RequestRecommendation, ...]:
         if self.requests is None:
-            silent.append("no request is advised: none was learnt yet (prophase learn).")
+            silent.append("no request is recommended: nothing was learnt yet (prophase learn).")
             return ()
         task = task_of(job.columns)
         found = []
         for name in resources:
             if name not in self.requests.by_resource:
                 why = self.requests.silent.get(name, f"{name} was not sized")
-                silent.append(f"no {name} is advised: {why.partition('. ')[0].rstrip('.')}.")
+                silent.append(f"no {name} is recommended: {why.partition('. ')[0].rstrip('.')}.")
                 continue
             resource = RESOURCES[name]
             asked = job.columns.get(resource.request_column)
             past = self.requests.of(name, task)
-            # advice on run time is in hours, the job table in seconds
+            # recommended run times are in hours, those of the job table in seconds
             scale = 1.0 / resource.request_factor
             ladder, why = _decided(name, past, task, asked, scale, advice)
             found.append(
@@ -236,7 +236,7 @@ class JobRecommender:
 
 
 class RecommendsForJob(Protocol):
-    """Whoever gives counsel."""
+    """Anything that gives recommendations."""
 
     def counsel(
         self, job: Submission | Mapping[str, Any], *, resources: Sequence[str] = SIZED
@@ -246,7 +246,7 @@ class RecommendsForJob(Protocol):
 
 
 class CachedJobRecommender:
-    """Gives the same counsel to the same job again without thinking: jobs come in swarms.
+    """Gives the same recommendation to the same job from a cache: jobs come in bursts.
 
     Parameters
     ----------

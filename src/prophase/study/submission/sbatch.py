@@ -1,4 +1,4 @@
-"""Counsel in the words of Slurm: options of sbatch, and a script that has them."""
+"""Recommendations as Slurm knows them: options of sbatch, and a script that has them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAME = {
     "cpus-per-task": ("cpus-per-task", "c"),
 }
 #: first line of a script that was written here
-MARK = "# Advised by prophase sbatch; the lines it replaced are kept below as ##SBATCH."
+MARK = "# Recommended by prophase sbatch; the lines it replaced are kept below as ##SBATCH."
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ def recommended_options(
 
 
 def rewritten(script: str, advised: Sequence[RecommendedOption]) -> str:
-    """Return the script with the advised options; lines that go stay as comments.
+    """Return the script with the recommended options; lines that go stay as comments.
 
     Examples
     --------
     >>> script = "#!/bin/sh\\n#SBATCH --mem=64G -J train\\nsrun train\\n"
     >>> print(rewritten(script, [RecommendedOption("mem", "4096M", "40 runs")]), end="")
     #!/bin/sh
-    # Advised by prophase sbatch; the lines it replaced are kept below as ##SBATCH.
+    # Recommended by prophase sbatch; the lines it replaced are kept below as ##SBATCH.
     #SBATCH --mem=4096M
     # 40 runs
     ##SBATCH --mem=64G -J train

@@ -56,7 +56,11 @@ def test_a_job_is_answered_with_the_mean_of_the_profile_its_metadata_names(
 ) -> None:
     found = learnt.predict(NEW)
     assert found["value"].to_numpy() == pytest.approx([3600, 60], rel=0.1)
-    assert found["reason"].str.match(r"profile \d+ \(\d+%\); same user and task seen").all()
+    assert (
+        found["reason"]
+        .str.match(r"profile \d+ \(\d+%\); based on .* with the same user and task")
+        .all()
+    )
     assert ((found["low"] < found["value"]) & (found["value"] < found["high"])).all()
 
 
