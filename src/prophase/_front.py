@@ -228,7 +228,7 @@ def size(
     resource : {"memory", "cpu", "gpu-memory", "gpu", "time"}, default="memory"
         What is sized.
     min_runs, min_saving, max_oom
-        Tasks with fewer runs, with a smaller share saved, or killed more often in the trial
+        Tasks with fewer runs, with a smaller share saved, or killed more often in the back-test
         (three times ``risk`` if not given) keep their request.
 
     Returns

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from prophase.serve.app import create_app
-from prophase.serve.background.tasks import Tasks
+from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.settings import Settings
 
 #: examples per route, well-formed and not; the same in every run, as all of our properties
@@ -41,7 +41,7 @@ def described(made_workspace: Path, tmp_path_factory: pytest.TempPathFactory) ->
     folder = tmp_path_factory.mktemp("fuzzed")
     workspace = Path(shutil.copytree(made_workspace, folder / "ws"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Tasks, "_follow", lambda self, task: self.cancel(task.id))
+        patch.setattr(BackgroundTasks, "_follow", lambda self, task: self.cancel(task.id))
         app = create_app(workspace, Settings(reload_every_s=0, requests_per_s=0, timeout_s=30))
         before = set(folder.rglob("*"))
         yield schemathesis.openapi.from_asgi("/v1/openapi.json", app)

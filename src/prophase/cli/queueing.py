@@ -33,7 +33,7 @@ _MORE = {
 
 
 @dataclass(frozen=True)
-class QueueSettings:
+class QueueModelSettings:
     """One queue: what arrives, how long it takes, how many serve it."""
 
     arrivals: Annotated[
@@ -68,7 +68,7 @@ def command(
             "`list` explains them."
         ),
     ],
-    queue: QueueSettings,
+    queue: QueueModelSettings,
     path: Annotated[
         Path | None, typer.Argument(help="trace: a workspace, or a file or folder of a trace.")
     ] = None,

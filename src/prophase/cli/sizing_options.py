@@ -41,7 +41,7 @@ TaskMinSaving = Annotated[
 TaskMaxOom = Annotated[
     str | None,
     typer.Option(
-        help="Tasks killed more often in the trial keep their request. "
+        help="Tasks killed more often in the back-test keep their request. "
         "[default: three times the risk]"
     ),
 ]

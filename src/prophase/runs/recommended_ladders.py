@@ -93,7 +93,7 @@ def _ladder(path: Path, number: int, row: object) -> tuple[str, tuple[float, ...
     """Return a task with its rungs; None if its request is to stay as it is."""
     if not isinstance(row, dict) or not row.get("task") or "advice" not in row:
         raise FormatError(
-            f"{path}: entry {number} under 'tasks' has no 'task' and 'recommendation'. {_HOW.format(path)}"
+            f"{path}: entry {number} under 'tasks' has no 'task' and 'advice'. {_HOW.format(path)}"
         )
     if str(row.get("why", "")).startswith("keep"):
         return None

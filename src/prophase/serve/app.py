@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from prophase.serve import login, metrics, pages, problems, submit
 from prophase.serve import openapi as contract
 from prophase.serve.api import health
-from prophase.serve.background.tasks import Tasks
+from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.dependencies import require
 from prophase.serve.guard.middleware import Guard
 from prophase.serve.loaded_workspace import WorkspaceCache
@@ -100,7 +100,7 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     app.state.library = library
     # whoever was to read them has ended with the service before
     shutil.rmtree(library.workspace.folder / UPLOADS, ignore_errors=True)
-    app.state.tasks = Tasks(library.workspace.folder, at_once=chosen.tasks_at_once)
+    app.state.tasks = BackgroundTasks(library.workspace.folder, at_once=chosen.tasks_at_once)
     app.state.tokens = TokenStore(library.workspace.folder)
     app.state.metrics = Metrics()
     app.state.batcher = Batcher()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from prophase.serve.background.tasks import Tasks
+from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.guard.authentication import AuthenticatedCaller
 from prophase.serve.loaded_workspace import LoadedWorkspace, WorkspaceCache
 from prophase.serve.problems import Problem
@@ -29,9 +29,9 @@ async def loaded_workspace_now(request: Request) -> LoadedWorkspace:
     return library.now
 
 
-async def tasks_now(request: Request) -> Tasks:
+async def tasks_now(request: Request) -> BackgroundTasks:
     """Return what runs long work."""
-    found: Tasks = request.app.state.tasks
+    found: BackgroundTasks = request.app.state.tasks
     return found
 
 
@@ -48,7 +48,7 @@ async def caller(request: Request) -> str:
 
 LoadedWorkspaceNow = Annotated[LoadedWorkspace, Depends(loaded_workspace_now)]
 WorkspaceCacheNow = Annotated[WorkspaceCache, Depends(workspace_cache_of)]
-TasksNow = Annotated[Tasks, Depends(tasks_now)]
+TasksNow = Annotated[BackgroundTasks, Depends(tasks_now)]
 Caller = Annotated[str, Depends(caller)]
 
 

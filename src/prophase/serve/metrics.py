@@ -16,7 +16,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from prophase.serve.background.tasks import STATES, Tasks
+from prophase.serve.background.tasks import STATES, BackgroundTasks
 from prophase.serve.dependencies import require
 from prophase.serve.loaded_workspace import WorkspaceCache
 from prophase.version import __version__
@@ -65,7 +65,7 @@ class Metrics:
         self.requests.labels(known, route, str(status)).inc()
         self.seconds.labels(known, route).observe(seconds)
 
-    def watch_service(self, library: WorkspaceCache, tasks: Tasks) -> None:
+    def watch_service(self, library: WorkspaceCache, tasks: BackgroundTasks) -> None:
         """Add numbers of the service that are looked up when they are asked for."""
         numbers: dict[str, tuple[str, Callable[[], float]]] = {
             "prophase_ready": (

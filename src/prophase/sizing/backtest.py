@@ -1,4 +1,4 @@
-"""Recommendations at every point of a task's past, held against the runs that came after it."""
+"""Recommendations at every point of a task's past, compared with the runs that came after it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def recommendation_result(found: ResourceRecommendations, *, where: str = "WORKS
 
 
 def explained_result(found: ResourceRecommendations, task: str) -> Result:
-    """Return one task: its history, the predicted distribution, the ladder and the trial."""
+    """Return one task: its history, the predicted distribution, the ladder and the back-test."""
     one = found.of(task)
     if one is None:
         names = [held.task for held in found.tasks]
@@ -53,10 +53,10 @@ def explained_result(found: ResourceRecommendations, task: str) -> Result:
         notes=[
             f"{one.task}: {one.runs:,} runs, request today {one.now:.4g} {found.unit}.",
             f"Predicted peak: {below} {found.unit}.",
-            f"Trial on {one.tried:,} runs: {one.oom:.2%} killed{ends}, {one.saving:.0%} saved."
+            f"Back-test on {one.tried:,} runs: {one.oom:.2%} killed{ends}, {one.saving:.0%} saved."
             if one.tried
-            else "No trial: too few runs.",
-            ("" if one.keep else "Advice: ") + one.why + ".",
+            else "No back-test: too few runs.",
+            ("" if one.keep else "Recommended: ") + one.why + ".",
         ],
         values=values,
     )
@@ -123,9 +123,9 @@ def _shown(row: Row) -> Row:
 def _notes(found: ResourceRecommendations, where: str) -> list[str]:
     kept = sum(one.keep for one in found.tasks)
     said = [
-        f"now and recommendation (the recommended request) in {found.unit}; saved_per_month in "
-        f"{found.unit} h; oom_pct is the share killed in the trial, with its 95 % interval over "
-        "days.",
+        f"now and advice (the recommended request) in {found.unit}; saved_per_month in "
+        f"{found.unit} h; oom_pct is the share killed in the back-test, with its 95 % interval "
+        "over days.",
         f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and "
         f"{_saving_text(found)}; {kept:,} keep their request.",
     ]

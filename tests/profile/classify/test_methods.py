@@ -8,7 +8,7 @@ from prophase.errors import ModelFileError, ParameterError
 from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words, words_of
 from prophase.profile.classify.methods import METHODS, method_named
-from prophase.profile.classify.methods.majority_rules import Rules
+from prophase.profile.classify.methods.majority_rules import MajorityRules
 from prophase.profile.classify.methods.nearest_neighbour import Nearest
 
 COLUMNS = ["user", "group", "workload", "task"]
@@ -63,7 +63,7 @@ def test_every_method_takes_a_single_profile(name: str) -> None:
 def test_rules_follow_the_majority_of_the_finest_key() -> None:
     rows = [["ann", "g1"]] * 3 + [["ann", "g2"]] * 5 + [["bob", "g3"]]
     codes = np.array([0, 0, 1, 1, 1, 1, 1, 1, 0])
-    rules = Rules().learn(Words(("user", "group"), np.array(rows, dtype=object)), codes, 2)
+    rules = MajorityRules().learn(Words(("user", "group"), np.array(rows, dtype=object)), codes, 2)
     strange = [["ann", "g1"], ["ann", "new"], ["eve", "new"]]
     asked = Words(("user", "group"), np.array(strange, dtype=object))
     # the group's majority, then the user's, then that of all

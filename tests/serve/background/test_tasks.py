@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.serve.conftest import Serve
 
-from prophase.serve.background.tasks import Tasks
+from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.problems import Problem
 from prophase.serve.settings import Settings
 
@@ -76,7 +76,7 @@ def test_a_task_that_the_end_of_the_service_interrupted_is_told_so(tmp_path: Pat
     }  # fmt: skip
     (folder / "ab.json").write_text(json.dumps(held), encoding="utf-8")
     (folder / "cd.json").write_text("{", encoding="utf-8")
-    tasks = Tasks(tmp_path)
+    tasks = BackgroundTasks(tmp_path)
     assert tasks.get("ab").state == "failed"
     assert "stopped before" in str(tasks.get("ab").error)
     with pytest.raises(Problem, match="no task 'cd'"):
@@ -89,7 +89,7 @@ def test_a_process_that_dies_without_a_word_is_told(
     from prophase.serve.background import tasks as module
 
     monkeypatch.setattr(module.sys, "executable", "/bin/false")
-    tasks = Tasks(workspace)
+    tasks = BackgroundTasks(workspace)
     task = tasks.start("learn", {}, "ann")
     for _ in range(600):
         if tasks.get(task.id).ended:
@@ -100,7 +100,7 @@ def test_a_process_that_dies_without_a_word_is_told(
 
 def test_unknown_work_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="no background work of kind 'mischief'"):
-        Tasks(tmp_path).start("mischief", {}, "ann")
+        BackgroundTasks(tmp_path).start("mischief", {}, "ann")
 
 
 def test_reported_jobs_are_watched_and_the_mended_models_taken_over(tmp_path: Path) -> None:

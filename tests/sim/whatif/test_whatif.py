@@ -10,7 +10,7 @@ from prophase.sim.cluster_variants import add_nodes, remove_nodes
 from prophase.sim.request_variants import with_requests
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI
 from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
-from prophase.sim.whatif.scenarios import Scenario, WhatIfQuestion, policy_of, scenarios_of
+from prophase.sim.whatif.scenarios import WhatIfQuestion, policy_of, scenarios_of
 from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
 
 BASE = {"order": "fifo", "place": "best_fit", "queue": "skip"}
@@ -189,7 +189,7 @@ def test_targets_that_are_not_understood_are_refused(text):
 def test_the_smallest_cluster_reaches_the_target_and_one_node_fewer_does_not():
     target = parse_wait_target("p95 wait < 10 min")
     for start in (1, 5, 40):
-        scenario = Scenario("baseline", trace(), Cluster.parse(f"{start}x1"), BASE)
+        scenario = WhatIfScenario("baseline", trace(), Cluster.parse(f"{start}x1"), BASE)
         found = smallest_clusters([scenario], target, seeds=2)[0]
         reached = {
             nodes: target.value_s(simulate(trace(), Cluster.parse(f"{nodes}x1"), **BASE))
@@ -200,7 +200,7 @@ def test_the_smallest_cluster_reaches_the_target_and_one_node_fewer_does_not():
 
 
 def test_a_target_that_no_size_reaches_says_why():
-    now = Scenario("baseline", trace(), Cluster.parse("2x1"), BASE)
+    now = WhatIfScenario("baseline", trace(), Cluster.parse("2x1"), BASE)
     short = smallest_clusters([now], parse_wait_target("mean jct < 1 min"), seeds=2)[0]
     assert short.nodes is None
     assert "run times alone give" in short.why_not
@@ -208,6 +208,6 @@ def test_a_target_that_no_size_reaches_says_why():
     wide.asks[3, ASK_GPUS] = 2
     wide.jobs["gpu_type"] = None
     wide.jobs.loc[3, "gpu_type"] = "H100"
-    stuck = Scenario("baseline", wide, Cluster.parse("2x4 T4"), BASE)
+    stuck = WhatIfScenario("baseline", wide, Cluster.parse("2x4 T4"), BASE)
     never = smallest_clusters([stuck], parse_wait_target("mean wait < 1 min"), seeds=2)[0]
     assert "1 jobs fit on no kind of node" in never.why_not

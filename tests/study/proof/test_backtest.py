@@ -60,7 +60,7 @@ def test_tasks_that_never_come_back_leave_nothing_held_out(pipeline_jobs: pd.Dat
     assert kept.told == gone.told == 0
     assert kept.saving is None
     assert "every task kept its request" in kept.sentence()
-    assert "no task came back" in gone.sentence()
+    assert "no task ran again" in gone.sentence()
 
 
 def test_at_least_one_split_is_asked_for(pipeline_jobs: pd.DataFrame) -> None:

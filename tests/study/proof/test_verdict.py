@@ -31,15 +31,15 @@ def outcome(found: Verdict) -> tuple[str, list[str]]:
 def test_no_kill_among_few_later_runs_does_not_show_that_few_are_killed() -> None:
     few = judge(Limits(), SAVED, NO_KILLS, splits(0, 100, [0.0] * 10), None)
     many = judge(Limits(), SAVED, NO_KILLS, splits(0, 500, [0.0] * 10), None)
-    assert outcome(few) == ("undecided", ["killed among later runs"])
-    assert few.sentence().startswith("NOT SHOWN: killed among later runs are 0.00%")
-    assert "more runs would tell" in few.sentence()
+    assert outcome(few) == ("undecided", ["OOM kills in the back-test"])
+    assert few.sentence().startswith("NOT SHOWN: OOM kills in the back-test 0.00 %")
+    assert "more runs are needed" in few.sentence()
     assert outcome(many) == ("pass", [])
 
 
 def test_more_kills_than_allowed_fail_whatever_the_interval_says() -> None:
     found = judge(Limits(), SAVED, NO_KILLS, splits(2, 100, [0.0] * 10), None)
-    assert outcome(found) == ("fail", ["killed among later runs"])
+    assert outcome(found) == ("fail", ["OOM kills in the back-test"])
 
 
 def test_a_saving_whose_interval_reaches_below_the_limit_is_not_shown() -> None:
@@ -61,8 +61,8 @@ def test_without_later_runs_the_kills_on_the_history_need_an_interval_as_well() 
 def test_splits_that_reach_no_later_job_count_neither_as_kept_nor_as_near() -> None:
     found = splits(0, 500, [0.0, 7.0, -9.0], silent=7)
     assert (found.near, found.kept, found.told) == (1, 2, 3)
-    assert "At 1 of 3 points" in found.sentence()
-    assert "at 7 more no later job was reached" in found.sentence()
+    assert "at 1 of 3 cut-off dates" in found.sentence()
+    assert "7 more match no later job" in found.sentence()
 
 
 @pytest.mark.parametrize(

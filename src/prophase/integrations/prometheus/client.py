@@ -32,7 +32,7 @@ TOKEN = "PROPHASE_PROMETHEUS_TOKEN"
 
 
 @dataclass(frozen=True)
-class Series:
+class PrometheusSeries:
     """One series of an answer."""
 
     labels: Mapping[str, str]
@@ -96,7 +96,9 @@ class Prometheus:
         self._next_s = 0.0
         self._opener = urllib.request.build_opener(_NoRedirect())
 
-    def range(self, query: str, start_s: float, end_s: float, step_s: float) -> Iterator[Series]:
+    def range(
+        self, query: str, start_s: float, end_s: float, step_s: float
+    ) -> Iterator[PrometheusSeries]:
         """Yield the series of an expression over a span; the span is asked for in parts.
 
         A part that the server finds too large is asked for in halves.
@@ -109,7 +111,9 @@ class Prometheus:
         found = self._ask("query", query, {"time": f"{at_s:.3f}"})
         return [(_labels(one), float(_pair(one.get("value"))[1])) for one in found]
 
-    def _part(self, query: str, start_s: float, end_s: float, step_s: float) -> Iterator[Series]:
+    def _part(
+        self, query: str, start_s: float, end_s: float, step_s: float
+    ) -> Iterator[PrometheusSeries]:
         asked = {"start": f"{start_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:.3f}"}
         try:
             found = self._ask("query_range", query, asked)
@@ -123,7 +127,7 @@ class Prometheus:
             return
         for one in found:
             pairs = [_pair(pair) for pair in one.get("values") or ()]
-            yield Series(
+            yield PrometheusSeries(
                 _labels(one), tuple(float(at) for at, _ in pairs), tuple(float(v) for _, v in pairs)
             )
 

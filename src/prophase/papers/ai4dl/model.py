@@ -16,7 +16,7 @@ import numpy as np
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.papers.ai4dl.csv_samples import read_samples
-from prophase.papers.ai4dl.weights import KMeans, Parts, Scaler, read_parts, save_part
+from prophase.papers.ai4dl.weights import NetworkParts, PhaseCentres, Scaler, read_parts, save_part
 from prophase.phase.crbm import CRBM, logistic
 from prophase.phase.labellers.labeller import NO_PHASE
 from prophase.plots.phase_series import plot_phase_boxes, plot_series
@@ -63,7 +63,7 @@ class AI4DL:
         self.executions: list[str] = []
         self.scaler: Scaler | None = None
         self.crbm: CRBM | None = None
-        self.kmeans: KMeans | None = None
+        self.kmeans: PhaseCentres | None = None
         #: phase that was split -> centres of its parts
         self.expansion: dict[int, Floats] = {}
         #: what was noticed in the files that were read
@@ -128,13 +128,13 @@ class AI4DL:
         rows = np.concatenate([self._activations(one) for one in self.list_of_timeseries])
         if self.mode == "corrected":
             rows = rows[np.isfinite(rows).all(axis=1)]
-        self.kmeans = KMeans(kmeans(rows, n_clusters, random_state=seed).places)
+        self.kmeans = PhaseCentres(kmeans(rows, n_clusters, random_state=seed).places)
         self.expansion = {}
         own = tuple(self.features or ())
         for name, target, parts in (
-            ("crbm", crbm_save, Parts(crbm=self.crbm)),
-            ("kmeans", kmeans_save, Parts(kmeans=self.kmeans)),
-            ("scaler", scaler_save, Parts(scaler=self.scaler)),
+            ("crbm", crbm_save, NetworkParts(crbm=self.crbm)),
+            ("kmeans", kmeans_save, NetworkParts(kmeans=self.kmeans)),
+            ("scaler", scaler_save, NetworkParts(scaler=self.scaler)),
         ):
             if target is not None:
                 parts.features, parts.exec_id = own, self.exec_id
@@ -146,7 +146,7 @@ class AI4DL:
         kmeans_save: Path | str | None = None,
         scaler_save: Path | str | None = None,
         crbm_sub: CRBM | None = None,
-        kmeans_sub: KMeans | None = None,
+        kmeans_sub: PhaseCentres | None = None,
         scaler_sub: Scaler | None = None,
     ) -> None:
         """Load a model, or parts of it, from files; parts without a file come as objects.

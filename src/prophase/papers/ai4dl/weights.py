@@ -47,18 +47,18 @@ class Scaler:
 
 
 @dataclass
-class KMeans:
+class PhaseCentres:
     """Centres of the phases, in the space of hidden features."""
 
     cluster_centers_: Floats
 
 
 @dataclass
-class Parts:
+class NetworkParts:
     """What one file of a model holds; absent parts are None."""
 
     crbm: CRBM | None = None
-    kmeans: KMeans | None = None
+    kmeans: PhaseCentres | None = None
     scaler: Scaler | None = None
     features: tuple[str, ...] = ()
     exec_id: str | None = None
@@ -66,7 +66,7 @@ class Parts:
     expansion: dict[int, Floats] = field(default_factory=dict)
 
 
-def read_parts(path: Path | str) -> Parts:
+def read_parts(path: Path | str) -> NetworkParts:
     """Return what a file holds: ours, a plain ``.npz``, or a pickle of the original.
 
     A folder is one that the original wrote: ``model_dict.pickle`` is read from it. Nothing in
@@ -89,7 +89,7 @@ def read_parts(path: Path | str) -> Parts:
     return _from_ours(source)
 
 
-def save_part(path: Path | str, kind: str, parts: Parts, seed: int) -> None:
+def save_part(path: Path | str, kind: str, parts: NetworkParts, seed: int) -> None:
     """Write one part, or all, to a model file that runs nothing when it is read."""
     arrays: JsonObject = {}
     if parts.crbm is not None:
@@ -110,7 +110,7 @@ def save_part(path: Path | str, kind: str, parts: Parts, seed: int) -> None:
     )
 
 
-def _from_ours(source: Path) -> Parts:
+def _from_ours(source: Path) -> NetworkParts:
     held = load_model(source)
     if not held.kind.startswith("ai4dl."):
         raise ModelFileError(
@@ -126,7 +126,7 @@ def _from_ours(source: Path) -> Parts:
     return parts
 
 
-def _from_npz(source: Path) -> Parts:
+def _from_npz(source: Path) -> NetworkParts:
     try:
         with np.load(source, allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
@@ -140,12 +140,12 @@ def _from_npz(source: Path) -> Parts:
     return parts
 
 
-def _from_arrays(source: Path, arrays: JsonMapping) -> Parts:
-    parts = Parts()
+def _from_arrays(source: Path, arrays: JsonMapping) -> NetworkParts:
+    parts = NetworkParts()
     if all(name in arrays for name in _NETWORK):
         parts.crbm = CRBM.from_arrays({name: arrays[name] for name in _NETWORK})
     if "centroids" in arrays:
-        parts.kmeans = KMeans(np.asarray(arrays["centroids"], dtype=np.float64))
+        parts.kmeans = PhaseCentres(np.asarray(arrays["centroids"], dtype=np.float64))
     if "scaler_mean" in arrays and "scaler_scale" in arrays:
         parts.scaler = Scaler(
             np.asarray(arrays["scaler_mean"], dtype=np.float64),
@@ -159,17 +159,17 @@ def _from_arrays(source: Path, arrays: JsonMapping) -> Parts:
     return parts
 
 
-def _from_pickle(source: Path) -> Parts:
+def _from_pickle(source: Path) -> NetworkParts:
     """Take the numbers out of what the original wrote: a network, a k-means or a scaler."""
     held = read_without_running(source)
     state = held.state if isinstance(held, Noted) else held
     if isinstance(state, dict):
         if all(isinstance(state.get(name), np.ndarray) for name in _NETWORK):
-            return Parts(crbm=CRBM.from_arrays({name: state[name] for name in _NETWORK}))
+            return NetworkParts(crbm=CRBM.from_arrays({name: state[name] for name in _NETWORK}))
         if isinstance(state.get("cluster_centers_"), np.ndarray):
-            return Parts(kmeans=KMeans(state["cluster_centers_"].astype(np.float64)))
+            return NetworkParts(kmeans=PhaseCentres(state["cluster_centers_"].astype(np.float64)))
         if isinstance(state.get("mean_"), np.ndarray) and "scale_" in state:
-            return Parts(scaler=Scaler(state["mean_"], state["scale_"]))
+            return NetworkParts(scaler=Scaler(state["mean_"], state["scale_"]))
     raise ModelFileError(
         f"{source}: is a pickle, but not of an AI4DL network, k-means or scaler. Nothing of it "
         "was executed. Point to another file."

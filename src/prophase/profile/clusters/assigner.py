@@ -23,17 +23,17 @@ _COVERED = 0.99
 
 
 @dataclass(frozen=True)
-class Assignment:
+class ProfileAssignment:
     """Profile of each job, how firmly (0 to 1), and how far its nearest member is."""
 
     labels: Ints
     strength: Floats
     distance: Floats
 
-    def without_weak(self, below: float) -> Assignment:
+    def without_weak(self, below: float) -> ProfileAssignment:
         """Return the same, jobs that belong less firmly than ``below`` made outliers."""
         weak = self.strength < below
-        return Assignment(
+        return ProfileAssignment(
             np.where(weak, OUTLIERS, self.labels), np.where(weak, 0.0, self.strength), self.distance
         )
 
@@ -53,7 +53,7 @@ class Assigner:
     #: what was learned since; profiles that are not retired are never touched by it
     later: Assigner | None = None
 
-    def assign(self, values: Floats, *, reject: bool = True) -> Assignment:
+    def assign(self, values: Floats, *, reject: bool = True) -> ProfileAssignment:
         """Return the profile of each row of values; -1 beyond the reach of the nearest.
 
         With ``reject=False`` every row goes to the profile of its nearest member, remembered
@@ -70,12 +70,12 @@ class Assigner:
             getattr(found, part)[rows] = getattr(since, part)
         return found
 
-    def _assign(self, values: Floats, *, reject: bool) -> Assignment:
+    def _assign(self, values: Floats, *, reject: bool) -> ProfileAssignment:
         kept = slice(None) if reject else self.labels != OUTLIERS
         members, known = self.members[kept], self.labels[kept]
         if not len(members):
             nothing = np.full(len(values), OUTLIERS, dtype=np.int64)
-            return Assignment(nothing, np.zeros(len(values)), np.full(len(values), np.inf))
+            return ProfileAssignment(nothing, np.zeros(len(values)), np.full(len(values), np.inf))
         distance, nearest = cKDTree(members).query(values, k=1, p=NORMS[self.metric])
         labels = known[nearest]
         place = np.searchsorted(self.profiles, labels)
@@ -86,7 +86,7 @@ class Assigner:
         share = np.divide(distance, reach, out=np.zeros_like(distance), where=reach > 0)
         strength = np.where(inside, 1.0 - 0.5 * np.minimum(share, 1.0), 0.0)
         given = np.where(inside, labels, OUTLIERS) if reject else labels
-        return Assignment(given.astype(np.int64), strength, distance)
+        return ProfileAssignment(given.astype(np.int64), strength, distance)
 
 
 def learn_assigner(

@@ -23,7 +23,7 @@ from prophase.json_types import JsonObject
 from prophase.modelfile import load_model, save_model
 from prophase.plain import finite
 from prophase.plural import counted
-from prophase.profile.clusters.assigner import Assignment, learn_assigner
+from prophase.profile.clusters.assigner import ProfileAssignment, learn_assigner
 from prophase.profile.clusters.clustering import Clustering, Generator, cluster_statistics
 from prophase.profile.clusters.generators.generator_names import default_generator
 from prophase.profile.clusters.profiler_file import (
@@ -125,7 +125,7 @@ class WorkloadProfiler(FittedProfiles):
         """Return the profile of finished jobs from their use; -1 if they fit none."""
         return self.assign(jobs, reject=reject).labels
 
-    def assign(self, jobs: pd.DataFrame, *, reject: bool = True) -> Assignment:
+    def assign(self, jobs: pd.DataFrame, *, reject: bool = True) -> ProfileAssignment:
         """Return profile, strength and distance of finished jobs, from their use.
 
         Parameters

@@ -16,7 +16,7 @@ router = APIRouter(tags=["ask"], dependencies=[Depends(require("read"))])
 EXAMPLE = {"user": "ann", "queue": "gpu", "gpus": 2, "memory": "64Gi", "time_limit": "8h"}
 
 
-class Question(BaseModel):
+class AskRequest(BaseModel):
     """Jobs to ask about."""
 
     model_config = ConfigDict(extra="forbid")
@@ -27,7 +27,7 @@ class Question(BaseModel):
 
 @router.post("/ask")
 def ask_jobs(
-    question: Annotated[Question, Body(examples=[{"jobs": [EXAMPLE], "targets": None}])],
+    question: Annotated[AskRequest, Body(examples=[{"jobs": [EXAMPLE], "targets": None}])],
     held: LoadedWorkspaceNow,
 ) -> dict[str, Any]:
     """Say how long each job will run and what it will use, with a 90 % range and the reason.

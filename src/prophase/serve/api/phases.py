@@ -19,7 +19,7 @@ router = APIRouter(tags=["phases"], dependencies=[Depends(require("read"))])
 Number = float | None
 
 
-class Series(BaseModel):
+class SeriesSamples(BaseModel):
     """Samples of one series: times, and a list of values per metric."""
 
     model_config = ConfigDict(extra="forbid")
@@ -37,7 +37,7 @@ class PostedSeries(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    series: Annotated[list[Series], Field(min_length=1, max_length=100)]
+    series: Annotated[list[SeriesSamples], Field(min_length=1, max_length=100)]
     samples: Annotated[bool, Field(description="Also the phase of every sample.")] = True
 
 
@@ -80,7 +80,7 @@ def known_phases(held: LoadedWorkspaceNow) -> dict[str, Any]:
     return with_provenance(told, data_hash=detector.data_hash_)
 
 
-def _usage(series: list[Series]) -> pd.DataFrame:
+def _usage(series: list[SeriesSamples]) -> pd.DataFrame:
     parts = []
     for one in series:
         for name, values in one.metrics.items():

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Body, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from prophase.serve.background.tasks import Task, Tasks
+from prophase.serve.background.tasks import BackgroundTask, BackgroundTasks
 from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, require
 from prophase.serve.problems import Problem
 
@@ -65,7 +65,7 @@ class WhatIf(Policy):
     block_h: Annotated[float, Field(gt=0, le=1_000)] = 24.0
 
 
-class Sizes(BaseModel):
+class SizeRequest(BaseModel):
     """What tasks should ask for."""
 
     model_config = ConfigDict(extra="forbid")
@@ -137,7 +137,7 @@ async def whatif(
 
 @router.post("/size", dependencies=_READ, **LATER)
 async def size(
-    wanted: Annotated[Sizes, Body(examples=[{"risk": 0.01, "resource": "memory"}])],
+    wanted: Annotated[SizeRequest, Body(examples=[{"risk": 0.01, "resource": "memory"}])],
     starter: StarterNow,
 ) -> dict[str, Any]:
     """Say what each task should ask for. The result is that of `prophase size recommend`."""
@@ -172,7 +172,12 @@ def cancel(task: TaskId, tasks: TasksNow) -> dict[str, Any]:
 
 
 async def begin(
-    tasks: Tasks, kind: str, arguments: dict[str, Any], who: str, response: Response, wait: float
+    tasks: BackgroundTasks,
+    kind: str,
+    arguments: dict[str, Any],
+    who: str,
+    response: Response,
+    wait: float,
 ) -> dict[str, Any]:
     """Start a task and answer 202, or 200 with its result if that comes soon enough."""
     waiting = sum(not task.ended for task in tasks.all())
@@ -186,7 +191,7 @@ async def begin(
     return task.to_dict()
 
 
-async def ended(tasks: Tasks, task: str, wait: float) -> Task:
+async def ended(tasks: BackgroundTasks, task: str, wait: float) -> BackgroundTask:
     """Return a task when it has ended, or after ``wait`` seconds."""
     until = time.monotonic() + wait
     while not (found := tasks.get(task)).ended and time.monotonic() < until:

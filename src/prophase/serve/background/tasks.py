@@ -30,7 +30,7 @@ _KEPT = 200
 
 
 @dataclass(frozen=True)
-class Task:
+class BackgroundTask:
     """Where a piece of long work is."""
 
     id: str
@@ -58,7 +58,7 @@ class Task:
         return told
 
 
-class Tasks:
+class BackgroundTasks:
     """Starts, follows and ends background tasks.
 
     Parameters
@@ -80,11 +80,11 @@ class Tasks:
         self._tasks = {task.id: task for task in self._kept()}
         self._closed = False
 
-    def start(self, kind: str, arguments: Mapping[str, Any], who: str) -> Task:
+    def start(self, kind: str, arguments: Mapping[str, Any], who: str) -> BackgroundTask:
         """Begin a piece of work and return at once."""
         if kind not in KINDS:
             raise Problem(404, f"there is no background work of kind {kind!r}.")
-        task = Task(
+        task = BackgroundTask(
             id=secrets.token_hex(8),
             kind=kind,
             arguments=dict(arguments),
@@ -98,14 +98,14 @@ class Tasks:
         threading.Thread(target=self._follow, args=(task,), daemon=True).start()
         return task
 
-    def get(self, id: str) -> Task:
+    def get(self, id: str) -> BackgroundTask:
         """Return a task as it is now."""
         task = self._tasks.get(id)
         if task is None:
             raise Problem(404, f"there is no task {id!r}. See /v1/tasks for those that are.")
         return task
 
-    def all(self) -> list[Task]:
+    def all(self) -> list[BackgroundTask]:
         """Return every task, the latest first."""
         return sorted(self._tasks.values(), key=lambda task: task.asked_at, reverse=True)
 
@@ -113,7 +113,7 @@ class Tasks:
         """Return how many tasks are in a state."""
         return sum(task.state == state for task in list(self._tasks.values()))
 
-    def cancel(self, id: str) -> Task:
+    def cancel(self, id: str) -> BackgroundTask:
         """End a task; one that has ended stays as it is."""
         with self._lock:
             task = self.get(id)
@@ -132,7 +132,7 @@ class Tasks:
         for one in list(self._processes):
             self.cancel(one)
 
-    def _follow(self, task: Task) -> None:
+    def _follow(self, task: BackgroundTask) -> None:
         with self._slots:
             with self._lock:
                 if self._closed or self._tasks[task.id].ended:
@@ -188,7 +188,7 @@ class Tasks:
             if not self._tasks[id].ended:
                 self._tasks[id] = task
 
-    def _keep(self, task: Task) -> None:
+    def _keep(self, task: BackgroundTask) -> None:
         """Write a task down when it begins and when it ends; the oldest are forgotten."""
         kept = self._written(task)
         with self._lock:
@@ -198,7 +198,7 @@ class Tasks:
                 del self._tasks[old.id]
                 (self.folder / f"{old.id}.json").unlink(missing_ok=True)
 
-    def _written(self, task: Task) -> Task:
+    def _written(self, task: BackgroundTask) -> BackgroundTask:
         """Write a task down; returns it, with a word about a disk that refused its result."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -211,11 +211,11 @@ class Tasks:
                 return replace(task, error=f"{task.error or ''} {kept}".strip())
         return task
 
-    def _kept(self) -> list[Task]:
+    def _kept(self) -> list[BackgroundTask]:
         found = []
         for path in self.folder.glob("*.json"):
             try:
-                task = Task(**json.loads(path.read_text(encoding="utf-8")))
+                task = BackgroundTask(**json.loads(path.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError):
                 continue
             if not task.ended:

@@ -19,7 +19,7 @@ from prophase.profile.submission.submission import from_fields
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.forms import form_of
 from prophase.serve.loaded_workspace import LoadedWorkspace
-from prophase.serve.pages.charts import Chart, bars
+from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.number_text import named, unit_of
 from prophase.serve.pages.templates import page
 
@@ -208,7 +208,7 @@ def _verdict(asked: float | None, typical: float, safe: float) -> tuple[str, str
     return "good", "fits"
 
 
-def _mattered(advice: JobForecast) -> Chart | None:
+def _mattered(advice: JobForecast) -> PageChart | None:
     """Return how the first answer changes when one attribute is treated as unknown."""
     first = advice.targets[0] if advice.targets else None
     if first is None or not first.mattered:

@@ -14,7 +14,7 @@ _MOST_ROWS = 60
 
 
 @dataclass(frozen=True)
-class Chart:
+class PageChart:
     """One chart.
 
     Parameters
@@ -34,7 +34,9 @@ class Chart:
     rows: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
 
-def bars(title: str, says: str, rows: Sequence[Mapping[str, Any]], unit: str, **more: Any) -> Chart:
+def bars(
+    title: str, says: str, rows: Sequence[Mapping[str, Any]], unit: str, **more: Any
+) -> PageChart:
     """Return lying bars; a row has ``name``, ``value``, and ``low`` and ``high`` if known."""
     table = [
         {
@@ -50,10 +52,10 @@ def bars(title: str, says: str, rows: Sequence[Mapping[str, Any]], unit: str, **
     ]
     even = all(set(row) == set(table[0]) for row in table)
     plain = table if even else [{"": row[""], "value": row["value"]} for row in table]
-    return Chart("bars", title, says, {"unit": unit, "rows": list(rows), **more}, plain)
+    return PageChart("bars", title, says, {"unit": unit, "rows": list(rows), **more}, plain)
 
 
-def boxes(title: str, says: str, rows: Sequence[Mapping[str, Any]], unit: str) -> Chart:
+def boxes(title: str, says: str, rows: Sequence[Mapping[str, Any]], unit: str) -> PageChart:
     """Return boxes; a row has ``name`` and the quantiles ``q05`` to ``q95``."""
     spread = [one[q] for one in rows for q in ("q05", "q95") if one[q] and one[q] > 0]
     log = bool(spread) and max(spread) > 30 * min(spread)
@@ -62,7 +64,7 @@ def boxes(title: str, says: str, rows: Sequence[Mapping[str, Any]], unit: str) -
         {"": row["name"], **{word: amount(row[q], unit) for q, word in keys.items()}}
         for row in rows
     ]
-    return Chart("boxes", title, says, {"unit": unit, "log": log, "rows": list(rows)}, table)
+    return PageChart("boxes", title, says, {"unit": unit, "log": log, "rows": list(rows)}, table)
 
 
 def lines(
@@ -74,7 +76,7 @@ def lines(
     unit: str,
     clock: str | None = None,
     **more: Any,
-) -> Chart:
+) -> PageChart:
     """Return lines over a clock; a series has ``name`` and ``y``."""
     every = max(len(x) // _MOST_ROWS, 1)
     table = [
@@ -85,7 +87,7 @@ def lines(
         for place in range(0, len(x), every)
     ]
     data = {"x": list(x), "series": list(series), "unit": unit, "clock": clock, **more}
-    return Chart("lines", title, says, data, table)
+    return PageChart("lines", title, says, data, table)
 
 
 def heat(
@@ -97,7 +99,7 @@ def heat(
     shares: Sequence[Sequence[float | None]],
     words: Sequence[Sequence[str]],
     two_sided: bool = False,
-) -> Chart:
+) -> PageChart:
     """Return a heat map; ``shares`` from 0 (or -1) to 1 colour the cells, ``words`` fill them."""
     table = [
         {"": name, **dict(zip(columns, told, strict=True))}
@@ -107,4 +109,4 @@ def heat(
         "rows": list(rows), "columns": list(columns), "shares": shares, "words": words,
         "two_sided": two_sided,
     }  # fmt: skip
-    return Chart("heat", title, says, data, table)
+    return PageChart("heat", title, says, data, table)

@@ -11,7 +11,7 @@ from prophase.json_types import JsonObject
 from prophase.serve.api.drift import drift
 from prophase.serve.dependencies import LoadedWorkspaceNow, WorkspaceCacheNow
 from prophase.serve.loaded_workspace import LoadedWorkspace, WorkspaceCache
-from prophase.serve.pages.charts import Chart, bars, lines
+from prophase.serve.pages.charts import PageChart, bars, lines
 from prophase.serve.pages.page_cache import page_cache_of
 from prophase.serve.pages.sizing import DEFAULT, look_at_sizing
 from prophase.serve.pages.templates import folder_as_typed, here, page
@@ -50,7 +50,7 @@ def overview(request: Request, held: LoadedWorkspaceNow, library: WorkspaceCache
     return page(request, "overview.html", section="overview", **context)
 
 
-def _load_chart(data: JsonObject) -> Chart | None:
+def _load_chart(data: JsonObject) -> PageChart | None:
     load = data["load"]
     if not load.get("load_pct"):
         return None
@@ -72,7 +72,7 @@ def _load_chart(data: JsonObject) -> Chart | None:
     )
 
 
-def _queue_chart(data: JsonObject) -> Chart | None:
+def _queue_chart(data: JsonObject) -> PageChart | None:
     load = data["load"]
     if "running" not in load:
         return None
@@ -100,7 +100,7 @@ def _times(data: JsonObject) -> list[float]:
     return [time - zero for time in times]
 
 
-def _use_chart(data: JsonObject) -> Chart | None:
+def _use_chart(data: JsonObject) -> PageChart | None:
     found = [
         one
         for one in data["utilisation"].get("resources", ())

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from fastapi import Request
 
-from prophase.serve.background.tasks import Task, Tasks
+from prophase.serve.background.tasks import BackgroundTask, BackgroundTasks
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.trace.workspace import Workspace
 from prophase.version import __version__
@@ -53,7 +53,7 @@ class PageCache:
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self.tasks = Tasks(workspace.folder, at_once=1, name="pages")
+        self.tasks = BackgroundTasks(workspace.folder, at_once=1, name="pages")
         self._lock = threading.Lock()
         #: key -> task, of this state of the workspace and of earlier ones
         self._known: dict[str, str] = {}
@@ -121,7 +121,7 @@ class PageCache:
         """End what computes."""
         self.tasks.close()
 
-    def _task(self, id: str | None) -> Task | None:
+    def _task(self, id: str | None) -> BackgroundTask | None:
         return next((task for task in self.tasks.all() if task.id == id), None) if id else None
 
 

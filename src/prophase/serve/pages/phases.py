@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow
-from prophase.serve.pages.charts import Chart, heat, lines
+from prophase.serve.pages.charts import PageChart, heat, lines
 from prophase.serve.pages.number_text import amount, named, unit_of
 from prophase.serve.pages.page_cache import page_cache_of
 from prophase.serve.pages.templates import here, page
@@ -67,7 +67,7 @@ def series(
     return page(request, "series.html", section="phases", **context)
 
 
-def _metric_charts(data: JsonObject) -> list[Chart]:
+def _metric_charts(data: JsonObject) -> list[PageChart]:
     """Return a line per metric, the strip of phases below each."""
     strip = None
     if "phases" in data:
@@ -95,7 +95,7 @@ def _metric_charts(data: JsonObject) -> list[Chart]:
     return charts
 
 
-def _allocation_chart(found: JsonObject) -> Chart | None:
+def _allocation_chart(found: JsonObject) -> PageChart | None:
     if "missing" in found:
         return None
     told = found["values"]
@@ -120,7 +120,7 @@ def _allocation_chart(found: JsonObject) -> Chart | None:
     )
 
 
-def _use_chart(model: JsonObject) -> Chart | None:
+def _use_chart(model: JsonObject) -> PageChart | None:
     """Return phases by metrics: the median of each."""
     rows = model["statistics"]
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
@@ -151,7 +151,7 @@ def _use_chart(model: JsonObject) -> Chart | None:
     )
 
 
-def _next_chart(model: JsonObject) -> Chart:
+def _next_chart(model: JsonObject) -> PageChart:
     """Return how often each phase follows each."""
     table = model["transitions"]
     totals = [max(sum(row), 1.0) for row in table]

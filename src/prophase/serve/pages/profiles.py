@@ -12,7 +12,7 @@ from prophase.json_types import JsonObject
 from prophase.profile.clusters.profiles import Profile
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.loaded_workspace import LoadedWorkspace
-from prophase.serve.pages.charts import Chart, bars, boxes, heat
+from prophase.serve.pages.charts import PageChart, bars, boxes, heat
 from prophase.serve.pages.number_text import amount, named, unit_of
 from prophase.serve.pages.page_cache import PageState, page_cache_of
 from prophase.serve.pages.templates import here, page
@@ -135,7 +135,7 @@ def _ordered(one: Profile) -> list[str]:
     return known + [metric for metric in one.dynamic if metric not in known]
 
 
-def _heat(found: list[Profile]) -> Chart | None:
+def _heat(found: list[Profile]) -> PageChart | None:
     """Return profiles by metrics: the median of each, strong where it is high among profiles."""
     shown = found[:_MOST_ROWS]
     if not shown:
@@ -169,7 +169,7 @@ def _scaled(values: list[float | None]) -> list[float | None]:
     return [None if one is None else (one - low) / (high - low or 1.0) for one in logs]
 
 
-def _boxes(one: Profile, overall: JsonObject) -> list[Chart]:
+def _boxes(one: Profile, overall: JsonObject) -> list[PageChart]:
     """Return a pair of boxes per metric: this profile, and all jobs to compare with."""
     charts = []
     for metric in _ordered(one)[:8]:
@@ -186,7 +186,7 @@ def _boxes(one: Profile, overall: JsonObject) -> list[Chart]:
     return charts
 
 
-def _when(one: Profile, hours: JsonObject | None) -> Chart | None:
+def _when(one: Profile, hours: JsonObject | None) -> PageChart | None:
     counts = (hours or {}).get("counts", {}).get(str(one.profile))
     if not counts:
         return None
@@ -201,7 +201,7 @@ def _when(one: Profile, hours: JsonObject | None) -> Chart | None:
     )
 
 
-def _apart(one: Profile) -> Chart | None:
+def _apart(one: Profile) -> PageChart | None:
     """Return which metadata is commoner here than among all jobs."""
     told = sorted(
         (held for held in one.static if held.values and held.lift > 1.05),
@@ -228,7 +228,7 @@ def _apart(one: Profile) -> Chart | None:
     )
 
 
-def _reasons(found: JsonObject | None) -> Chart | None:
+def _reasons(found: JsonObject | None) -> PageChart | None:
     if not found or not found.get("pushes"):
         return None
     rows = [

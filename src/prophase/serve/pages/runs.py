@@ -15,7 +15,7 @@ from prophase.serve.api.runs import RunId, opened
 from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, require
 from prophase.serve.forms import form_of
 from prophase.serve.loaded_workspace import LoadedWorkspace
-from prophase.serve.pages.charts import Chart, bars
+from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.templates import page
 from prophase.serve.settings import campaign_folder
 
@@ -100,7 +100,7 @@ async def reset(request: Request, who: Caller, number: RunId) -> Response:
     return RedirectResponse(f"/runs/{number}", 303)
 
 
-def _peaks(tasks: list[dict[str, Any]]) -> Chart | None:
+def _peaks(tasks: list[dict[str, Any]]) -> PageChart | None:
     """Return what each task used of what it was given."""
     rows = [
         {

@@ -11,7 +11,7 @@ from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow, TasksNow
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages import page_results
-from prophase.serve.pages.charts import Chart, bars
+from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.page_cache import PageState, page_cache_of
 from prophase.serve.pages.templates import here, page
 from prophase.serve.pages.whatif import MEASURES, POLICIES, edge
@@ -74,7 +74,7 @@ def _look(
     )
 
 
-def _waits_chart(data: JsonObject) -> Chart:
+def _waits_chart(data: JsonObject) -> PageChart:
     rows = [
         {
             "name": _WORDS.get(one["scenario"], one["scenario"]),
@@ -94,7 +94,7 @@ def _waits_chart(data: JsonObject) -> Chart:
     )
 
 
-def _causes_chart(data: JsonObject) -> Chart | None:
+def _causes_chart(data: JsonObject) -> PageChart | None:
     held = [one for one in data["causes"] if one["share_pct"]]
     if not held:
         return None
@@ -114,7 +114,7 @@ def _causes_chart(data: JsonObject) -> Chart | None:
     )
 
 
-def _removal_chart(data: JsonObject) -> Chart | None:
+def _removal_chart(data: JsonObject) -> PageChart | None:
     rows = [
         {"name": one["change"], "value": one["change_pct"], "low": one["low_pct"],
          "high": one["high_pct"], "colour": 2 if one["change_pct"] < 0 else 1}

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.loaded_workspace import LoadedWorkspace
-from prophase.serve.pages.charts import Chart, bars
+from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.number_text import amount
 from prophase.serve.pages.page_cache import PageState, page_cache_of
 from prophase.serve.pages.templates import here, page
@@ -127,7 +127,7 @@ def _sorted(rows: list[JsonObject], key: str, down: bool) -> list[JsonObject]:
     return known + [row for row in rows if row[key] is None]
 
 
-def _savings_chart(data: JsonObject) -> Chart | None:
+def _savings_chart(data: JsonObject) -> PageChart | None:
     rows = [
         {"name": one["task"], "value": one["saved_per_month"], "note": one["why"]}
         for one in data["tasks"]
@@ -145,7 +145,7 @@ def _savings_chart(data: JsonObject) -> Chart | None:
     )
 
 
-def _history_chart(explained: JsonObject) -> Chart:
+def _history_chart(explained: JsonObject) -> PageChart:
     peaks, unit = explained["peaks"], explained["unit"]
     first = explained["runs"] - len(peaks) + 1
     rung = explained["ladder"][0]["request"]
@@ -153,7 +153,7 @@ def _history_chart(explained: JsonObject) -> Chart:
     if explained["now"] is not None:
         levels.append({"name": "asked for today", "value": explained["now"], "colour": 1})
     above = sum(peak > rung for peak in peaks)
-    return Chart(
+    return PageChart(
         "dots",
         "What its runs needed",
         f"The peak of each of the last {len(peaks)} runs, in the order they ended. "
@@ -166,7 +166,7 @@ def _history_chart(explained: JsonObject) -> Chart:
     )  # fmt: skip
 
 
-def _risk_chart(row: JsonObject, explained: JsonObject) -> Chart | None:
+def _risk_chart(row: JsonObject, explained: JsonObject) -> PageChart | None:
     rows = [
         {"name": f"attempt {rung['attempt']}", "value": 100 * rung["killed_share"], "colour": 1}
         for rung in explained["ladder"]

@@ -10,10 +10,10 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import ValidationError
 
 from prophase.serve.api.tasks import Learning, TaskId, WhatIf, begin
-from prophase.serve.background.tasks import Task
+from prophase.serve.background.tasks import BackgroundTask
 from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, require
 from prophase.serve.forms import form_of
-from prophase.serve.pages.charts import Chart, bars
+from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.number_text import unit_of
 from prophase.serve.pages.templates import page
 from prophase.serve.problems import Problem
@@ -82,7 +82,7 @@ async def _begun(tasks: TasksNow, kind: str, arguments: dict[str, Any], who: str
     return RedirectResponse(f"/tasks/{started['id']}", 303)
 
 
-def _section(task: Task) -> str:
+def _section(task: BackgroundTask) -> str:
     return {"whatif": "simulator", "learn": "ask"}.get(task.kind, "overview")
 
 
@@ -117,7 +117,7 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _chart(task: Task) -> Chart:
+def _chart(task: BackgroundTask) -> PageChart:
     found = task.result
     measure = found["measure"]
     rows = [

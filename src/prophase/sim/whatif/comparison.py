@@ -24,7 +24,7 @@ from prophase.sim.sweep.resampled_traces import (
 )
 from prophase.sim.sweep.results import more_is_better
 from prophase.sim.sweep.runner import measures_of
-from prophase.sim.whatif.scenarios import BASELINE, Scenario
+from prophase.sim.whatif.scenarios import BASELINE, WhatIfScenario
 from prophase.sim.workload import name_some
 from prophase.stats import Estimate
 from prophase.workers import run_all
@@ -34,7 +34,7 @@ from prophase.workers import run_all
 class ScenarioComparison:
     """Measures of every scenario and seed; seed 0 is the trace as recorded."""
 
-    scenarios: tuple[Scenario, ...]
+    scenarios: tuple[WhatIfScenario, ...]
     cells: pd.DataFrame
     blocks: int
     left_out: Mapping[str, int]
@@ -84,7 +84,7 @@ class ScenarioComparison:
 
 
 def compare_scenarios(
-    scenarios: Sequence[Scenario],
+    scenarios: Sequence[WhatIfScenario],
     *,
     seeds: int = 10,
     block_h: float = 24.0,
@@ -95,7 +95,7 @@ def compare_scenarios(
 
     Parameters
     ----------
-    scenarios : sequence of Scenario
+    scenarios : sequence of WhatIfScenario
         From ``scenarios_of``, after ``runnable_scenarios``.
     seeds : int, default=10
         Traces whose days are resampled; see ``Resampler``.
@@ -116,8 +116,8 @@ def compare_scenarios(
 
 
 def runnable_scenarios(
-    scenarios: Sequence[Scenario], *, leave_out_unfit: bool = False
-) -> list[Scenario]:
+    scenarios: Sequence[WhatIfScenario], *, leave_out_unfit: bool = False
+) -> list[WhatIfScenario]:
     """Refuse what cannot run, or leave a job that one scenario cannot run out of all."""
     stuck = np.zeros(len(scenarios[0].workload), np.bool_)
     for scenario in scenarios:
@@ -140,13 +140,17 @@ def runnable_scenarios(
     return runnable
 
 
-def drawing(scenarios: Sequence[Scenario], block_h: float) -> list[tuple[Scenario, Resampler]]:
+def drawing(
+    scenarios: Sequence[WhatIfScenario], block_h: float
+) -> list[tuple[WhatIfScenario, Resampler]]:
     """Pair each scenario with what draws its jobs; scenarios of the same jobs share it."""
     draws = {id(one.workload): Resampler(one.workload, block_h) for one in scenarios}
     return [(one, draws[id(one.workload)]) for one in scenarios]
 
 
-def _replay(drawn: Sequence[tuple[Scenario, Resampler]], task: tuple[int, int]) -> dict[str, Any]:
+def _replay(
+    drawn: Sequence[tuple[WhatIfScenario, Resampler]], task: tuple[int, int]
+) -> dict[str, Any]:
     seed, number = task
     scenario, draw = drawn[number]
     workload = draw(seed, scenario.load)

@@ -18,7 +18,7 @@ BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
-class Scenario:
+class WhatIfScenario:
     """Jobs, nodes, policy and load of one row of the answer."""
 
     name: str
@@ -70,7 +70,7 @@ class WhatIfQuestion:
 
 def scenarios_of(
     question: WhatIfQuestion, workload: Workload, cluster: Cluster, policy: Mapping[str, Any]
-) -> tuple[list[Scenario], list[str]]:
+) -> tuple[list[WhatIfScenario], list[str]]:
     """Return the baseline and one scenario per option, and remarks on what was assumed.
 
     Examples
@@ -89,7 +89,7 @@ def scenarios_of(
         if not shared:
             remarks.append("No job asks for a share of a GPU, so sharing changes nothing.")
         workload = whole if question.sharing else workload
-    start = Scenario(BASELINE, workload, cluster, policy)
+    start = WhatIfScenario(BASELINE, workload, cluster, policy)
     found = [start]
     for text in question.add:
         larger, assumed = add_nodes(cluster, text)
@@ -152,7 +152,7 @@ def _climbing(policy: Mapping[str, Any], sizing: Sizing) -> dict[str, Any]:
     return {**policy, "ladder": sizing.ladder} if sizing.ladder is not None else dict(policy)
 
 
-def _together(question: WhatIfQuestion, given: Workload, start: Scenario) -> Scenario:
+def _together(question: WhatIfQuestion, given: Workload, start: WhatIfScenario) -> WhatIfScenario:
     sizings = list(question.sizings.values())
     if sizings and question.requests is not None:
         raise ParameterError("everything together has room for --requests or --sizing, not both.")
@@ -183,4 +183,4 @@ def _together(question: WhatIfQuestion, given: Workload, start: Scenario) -> Sce
     policy = {**start.policy, **(policy_of(question.policies[0]) if question.policies else {})}
     policy = _climbing(policy, sizings[0]) if sizings else policy
     load = question.loads[0] if question.loads else start.load
-    return Scenario("all together", workload, cluster, policy, load)
+    return WhatIfScenario("all together", workload, cluster, policy, load)

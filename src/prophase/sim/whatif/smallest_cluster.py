@@ -25,7 +25,7 @@ from prophase.sim.sweep.resampled_traces import (
     require_blocks,
 )
 from prophase.sim.whatif.comparison import drawing
-from prophase.sim.whatif.scenarios import Scenario
+from prophase.sim.whatif.scenarios import WhatIfScenario
 from prophase.stats import Estimate
 from prophase.workers import run_all
 
@@ -99,7 +99,7 @@ def parse_wait_target(text: str) -> WaitTarget:
 
 
 def smallest_clusters(
-    scenarios: Sequence[Scenario],
+    scenarios: Sequence[WhatIfScenario],
     target: WaitTarget,
     *,
     seeds: int = 10,
@@ -149,7 +149,7 @@ def smallest_clusters(
 
 
 def _answer(
-    scenario: Scenario,
+    scenario: WhatIfScenario,
     draw: Resampler,
     target: WaitTarget,
     why_not: str,
@@ -181,7 +181,7 @@ def _answer(
     )
 
 
-def _never(scenario: Scenario, target: WaitTarget) -> str:
+def _never(scenario: WhatIfScenario, target: WaitTarget) -> str:
     """Say why no number of nodes can reach the target, as far as that is known beforehand."""
     largest = scaled(scenario.cluster, _LARGEST * len(scenario.cluster))
     unfit = unfit_jobs(highest_of(scenario.workload, scenario.policy), largest)
@@ -195,7 +195,7 @@ def _never(scenario: Scenario, target: WaitTarget) -> str:
 
 
 def _search(
-    shared: tuple[Sequence[tuple[Scenario, Resampler]], WaitTarget], task: tuple[int, int]
+    shared: tuple[Sequence[tuple[WhatIfScenario, Resampler]], WaitTarget], task: tuple[int, int]
 ) -> tuple[int, float] | None:
     """Return the fewest nodes that reach the target and its value there; None if none do."""
     drawn, target = shared

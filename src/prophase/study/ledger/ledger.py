@@ -168,11 +168,11 @@ class Ledger:
             raise ParameterError(
                 f"there is no recommendation {advice} in {self.path}. Known: {listed}."
             )
-        chosen = "" if advice is None else "where recommendation = ?"
+        chosen = "" if advice is None else "where advice = ?"
         with self._open() as book:
             rows = book.execute(
                 f"select advice, job_id, task, submit_s, outcome, before, actual, predicted, why "
-                f"from entry {chosen} order by recommendation, submit_s, job_id",
+                f"from entry {chosen} order by advice, submit_s, job_id",
                 () if advice is None else (advice,),
             ).fetchall()
         for row in rows:

@@ -149,7 +149,7 @@ def candidate_of(document: Any, *, name: str = "advice") -> Candidate:
     if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
         raise FormatError(f"{name}: has no list of tasks. {_FORM}")
     if not all(isinstance(row, dict) for row in document["tasks"]):
-        raise FormatError(f"{name}: a task is a mapping with task and recommendation. {_FORM}")
+        raise FormatError(f"{name}: a task is a mapping with task and advice. {_FORM}")
     return _of_rows(document["tasks"], document, Path(name))
 
 
@@ -190,9 +190,7 @@ def _task(row: Mapping[str, Any], number: int, source: Path) -> CandidateLadder:
     if keep:
         ladder = tuple(rung for rung in ladder if math.isfinite(rung))
     elif not ladder:
-        raise FormatError(
-            f"{source}: task {name!r} has no recommendation (column recommendation). {_FORM}"
-        )
+        raise FormatError(f"{source}: task {name!r} has no recommendation (column advice). {_FORM}")
     wrong = next((rung for rung in ladder if not (math.isfinite(rung) and rung > 0)), None)
     if wrong is not None:
         raise FormatError(

@@ -74,7 +74,7 @@ class Replays:
     """What the cluster does with today's requests and with the recommended ones."""
 
     changes: list[MeasureChange]
-    #: memory that the replays allocated, to be held against what was reckoned, in GiB h
+    #: memory that the replays allocated, to be compared with the sums, in GiB h
     allocated_gib_h: dict[str, float]
     notes: list[str]
     jobs: int

@@ -31,7 +31,7 @@ GPU_LEVELS = ("no GPU", "low GPU", "high GPU", "unknown GPU")
 
 
 @dataclass(frozen=True)
-class JobClass:
+class JobClassSummary:
     """The jobs of one class: how many, how long, how long they waited, when they came."""
 
     length: str
@@ -58,7 +58,7 @@ class Classes:
     low_gpus: float
     #: which of length, gpus and workload the trace has
     by: tuple[str, ...]
-    classes: tuple[JobClass, ...]
+    classes: tuple[JobClassSummary, ...]
     duration_by_gpus: dict[str, Curve]
     duration_by_workload: dict[str, Curve]
     wait_by_class: dict[str, Curve]
@@ -100,7 +100,7 @@ def describe_classes(
         rest, which_kind = divmod(group, len(kinds))
         which_length, which_level = divmod(rest, len(levels))
         found.append(
-            JobClass(
+            JobClassSummary(
                 length=lengths[which_length],
                 gpus=levels[which_level],
                 workload=kinds[which_kind],

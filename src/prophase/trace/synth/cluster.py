@@ -10,7 +10,7 @@ import pandas as pd
 from prophase.errors import ParameterError
 from prophase.trace.schema import check_nodes
 from prophase.trace.synth.generator import (
-    Generator,
+    TraceGenerator,
     check_choice,
     check_range,
     chosen,
@@ -134,7 +134,7 @@ def nodes_of(kinds: tuple[NodeKind, ...], rng: np.random.Generator) -> pd.DataFr
     )
 
 
-GENERATOR = Generator(
+GENERATOR = TraceGenerator(
     "cluster",
     "node inventories: like PAI's cluster, like openb's, or a dozen nodes",
     make_cluster,

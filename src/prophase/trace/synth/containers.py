@@ -16,7 +16,7 @@ import pandas as pd
 
 from prophase.trace.synth.generator import (
     Floats,
-    Generator,
+    TraceGenerator,
     Ints,
     check_choice,
     check_range,
@@ -235,7 +235,7 @@ def _lost(rng: np.random.Generator, which: Ints) -> np.ndarray:
     return lost
 
 
-GENERATOR = Generator(
+GENERATOR = TraceGenerator(
     "containers",
     "CPU, memory and GPU series of containers, with phases as truth",
     make_containers,

@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Generator:
+class TraceGenerator:
     """One synthetic world: its name, its function and what its parameters do."""
 
     name: str
@@ -72,19 +72,19 @@ class Generator:
 
 
 @cache
-def all_generators() -> dict[str, Generator]:
+def all_generators() -> dict[str, TraceGenerator]:
     """Return every generator by name."""
     from prophase.trace import synth
 
     found = {}
     for module in pkgutil.iter_modules(synth.__path__):
         generator = getattr(import_module(f"{synth.__name__}.{module.name}"), "GENERATOR", None)
-        if isinstance(generator, Generator):
+        if isinstance(generator, TraceGenerator):
             found[generator.name] = generator
     return dict(sorted(found.items()))
 
 
-def generator_named(name: str) -> Generator:
+def generator_named(name: str) -> TraceGenerator:
     """Return a generator, or say which there are."""
     known = all_generators()
     if name not in known:

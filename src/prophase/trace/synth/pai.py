@@ -16,7 +16,7 @@ from prophase.trace.synth.cluster import nodes_of
 from prophase.trace.synth.generator import (
     Flags,
     Floats,
-    Generator,
+    TraceGenerator,
     Ints,
     check_range,
     chosen,
@@ -27,7 +27,7 @@ from prophase.trace.synth.generator import (
 )
 from prophase.trace.synth.pai_groups import Groups, make_groups
 from prophase.trace.synth.pai_load import DAY_S, clock_of_load, inventory_for, times_at
-from prophase.trace.synth.pai_tasks import Tasks, machine_metrics, make_tasks, usage
+from prophase.trace.synth.pai_tasks import GroupTasks, machine_metrics, make_tasks, usage
 from prophase.trace.trace_tables import Trace
 
 #: Monday 5 January 1970, 00:00: hour and weekday can be read off the clock, no date is meant
@@ -157,7 +157,7 @@ def _submissions(
     return START_S + whole[by_time], group[by_time]
 
 
-def _rows(group_of_job: Ints, tasks: Tasks) -> _Rows:
+def _rows(group_of_job: Ints, tasks: GroupTasks) -> _Rows:
     """Return one row per job and task."""
     count = tasks.count[group_of_job]
     job = np.repeat(np.arange(len(group_of_job)), count)
@@ -167,7 +167,7 @@ def _rows(group_of_job: Ints, tasks: Tasks) -> _Rows:
 
 
 def _run_times(
-    rng: np.random.Generator, groups: Groups, tasks: Tasks, rows: _Rows, submit_s: Floats,
+    rng: np.random.Generator, groups: Groups, tasks: GroupTasks, rows: _Rows, submit_s: Floats,
     days: float,
 ) -> _Runs:  # fmt: skip
     """Return waits, durations and how each row ended; tasks of one job start together."""
@@ -195,7 +195,7 @@ def _first_rows(rows: _Rows) -> Ints:
     return np.flatnonzero(np.diff(rows.job, prepend=-1))
 
 
-def _waits(rng: np.random.Generator, tasks: Tasks, rows: _Rows, jobs: int) -> Floats:
+def _waits(rng: np.random.Generator, tasks: GroupTasks, rows: _Rows, jobs: int) -> Floats:
     """Draw the wait of each job: long and uneven for V100s, short for older GPUs."""
     given = tasks.given_type[rows.task]
     v100 = np.zeros(jobs, dtype=bool)
@@ -210,7 +210,7 @@ def _waits(rng: np.random.Generator, tasks: Tasks, rows: _Rows, jobs: int) -> Fl
     return whole[rows.job]
 
 
-def _demand_s(tasks: Tasks, rows: _Rows, runs: _Runs, days: float) -> Floats:
+def _demand_s(tasks: GroupTasks, rows: _Rows, runs: _Runs, days: float) -> Floats:
     """Seconds that each row holds its request inside the trace, times its instances."""
     left = START_S + days * DAY_S - runs.start_s
     held = np.minimum(runs.duration_s, np.maximum(left, 0.0))
@@ -218,7 +218,7 @@ def _demand_s(tasks: Tasks, rows: _Rows, runs: _Runs, days: float) -> Floats:
 
 
 def _job_table(
-    groups: Groups, tasks: Tasks, rows: _Rows, submit_s: Floats,
+    groups: Groups, tasks: GroupTasks, rows: _Rows, submit_s: Floats,
     runs: _Runs, use: dict[str, Floats],
 ) -> dict[str, object]:  # fmt: skip
     task = rows.task
@@ -249,7 +249,7 @@ def _job_table(
     }
 
 
-GENERATOR = Generator(
+GENERATOR = TraceGenerator(
     "pai",
     "an ML cluster like Alibaba PAI 2020, with latent profiles as truth",
     make_pai,

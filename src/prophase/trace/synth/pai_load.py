@@ -7,7 +7,7 @@ import numpy as np
 from prophase.trace.synth import pai_world as world
 from prophase.trace.synth.cluster import PAI, NodeKind, scaled
 from prophase.trace.synth.generator import Floats, Ints
-from prophase.trace.synth.pai_tasks import Tasks
+from prophase.trace.synth.pai_tasks import GroupTasks
 
 DAY_S = 86400.0
 HOUR_S = 3600.0
@@ -64,7 +64,7 @@ _TYPES = len(world.GPU_TYPES)
 
 
 def inventory_for(
-    tasks: Tasks, task: Ints, instance_s: Floats, span_s: float, utilisation: float
+    tasks: GroupTasks, task: Ints, instance_s: Floats, span_s: float, utilisation: float
 ) -> tuple[NodeKind, ...]:
     """Return PAI's inventory, scaled so that requests keep that share of the GPUs busy.
 

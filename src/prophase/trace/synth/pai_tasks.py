@@ -27,7 +27,7 @@ _NODE_GPUS = np.array(
 
 
 @dataclass(frozen=True)
-class Tasks:
+class GroupTasks:
     """One entry per task of a group; arrays are aligned."""
 
     group: Ints
@@ -49,7 +49,7 @@ class Tasks:
     count: Ints
 
 
-def make_tasks(rng: np.random.Generator, groups: Groups, *, largest_gpus: float) -> Tasks:
+def make_tasks(rng: np.random.Generator, groups: Groups, *, largest_gpus: float) -> GroupTasks:
     """Give each group its tasks and each task its plan; no gang asks for more GPUs than that."""
     count = _SHAPE_TASKS[groups.shape]
     first = np.cumsum(count) - count
@@ -68,7 +68,7 @@ def make_tasks(rng: np.random.Generator, groups: Groups, *, largest_gpus: float)
     relaxed[group[choosy & (instances > 1)]] = True
     demanded = np.where(relaxed[group], -1, demanded)
     profile, other = _profiles(rng, groups, group, role_class)
-    return Tasks(
+    return GroupTasks(
         group=group,
         role=role,
         instances=instances,
@@ -224,7 +224,7 @@ _MOST_CORES = 90.0
 
 
 def usage(
-    rng: np.random.Generator, tasks: Tasks, task: Ints, group: Ints, profile: Ints, ran: Flags
+    rng: np.random.Generator, tasks: GroupTasks, task: Ints, group: Ints, profile: Ints, ran: Flags
 ) -> dict[str, Floats]:
     """Return the usage columns of the job table; missing where nothing ran or was measured."""
     measured = ran & (rng.random(len(task)) >= world.UNMEASURED_SHARE)

@@ -14,7 +14,7 @@ from prophase.errors import ParameterError
 from prophase.trace.synth import pipeline_world as world
 from prophase.trace.synth.generator import (
     Floats,
-    Generator,
+    TraceGenerator,
     Ints,
     chosen,
     numbered,
@@ -305,7 +305,7 @@ def _clusters() -> pd.DataFrame:
     )
 
 
-GENERATOR = Generator(
+GENERATOR = TraceGenerator(
     "pipeline",
     "a retail pipeline like the load-aware scheduler thesis': 27 tasks, 34,368 rows",
     make_pipeline,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prophase.errors import ParameterError, not_among
 from prophase.profile.classify.methods.boosted_trees import Embedding, OneHotBoosted, TargetEncoded
-from prophase.profile.classify.methods.majority_rules import Majority, Rules
+from prophase.profile.classify.methods.majority_rules import Majority, MajorityRules
 from prophase.profile.classify.methods.method import Method
 from prophase.profile.classify.methods.nearest_neighbour import Nearest
 
@@ -13,7 +13,7 @@ _CLASSES: tuple[type[Method], ...] = (
     TargetEncoded,
     Embedding,
     Nearest,
-    Rules,
+    MajorityRules,
     Majority,
 )
 #: name -> class; the last one learns nothing

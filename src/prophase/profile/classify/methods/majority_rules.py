@@ -51,7 +51,7 @@ _KEYS = (
 _PULL = 1.0
 
 
-class Rules(Method):
+class MajorityRules(Method):
     """A table of counts per key; each is pulled a little towards that of the coarser key."""
 
     name = "rules"
