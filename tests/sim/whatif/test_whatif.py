@@ -10,7 +10,7 @@ from prophase.sim.cluster_variants import add_nodes, remove_nodes
 from prophase.sim.request_variants import with_requests
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI
 from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
-from prophase.sim.whatif.scenarios import WhatIfQuestion, policy_of, scenarios_of
+from prophase.sim.whatif.scenarios import WhatIfQuestion, WhatIfScenario, policy_of, scenarios_of
 from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
 
 BASE = {"order": "fifo", "place": "best_fit", "queue": "skip"}

@@ -62,13 +62,13 @@ class ProofReplays:
     Parameters
     ----------
     splits : int, default=10
-        Points of the past at which advice is made and held against later jobs; 0: none.
+        Cut-off dates of the back-test; 0: none.
     seeds : int, default=10
         Resampled traces behind the intervals of waits; 0: none.
     fails_after : float, default=1
         Share of its run after which an attempt that asks for too little is killed.
     by : str
-        Classes of jobs whose waits are told.
+        Classes of jobs whose waits are shown.
     policy : mapping, optional
         Settings of ``sim.simulate`` for both replays.
     workers : int or str, default=1

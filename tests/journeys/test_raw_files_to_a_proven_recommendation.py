@@ -1,4 +1,4 @@
-"""From raw files to a proven advice: through the command line alone, and through HTTP."""
+"""From raw files to a proven recommendation: through the command line alone, and through HTTP."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def test_through_the_command_line(prophase_here: Run, raw: Path) -> None:
     workspace = imported(prophase_here, raw)
     assert prophase_here("lint", workspace).returncode == 0
     told = prophase_here("size", workspace, "--export", "json")
-    (raw / "advice.json").write_text(told.stdout)
+    (raw / "recommendation.json").write_text(told.stdout)
     proven = prophase_here(
-        "prove", raw / "advice.json", "--history", workspace, "--cluster", raw / "nodes.csv",
+        "prove", raw / "recommendation.json", "--workspace", workspace, "--cluster", raw / "nodes.csv",
         "--seeds", str(SEEDS), "--report", workspace / "reports" / "proof", "--format", "json",
         "--max-oom", "5%",
     )  # fmt: skip
     assert proven.returncode == 0, proven.stderr
     assert json.loads(proven.stdout)["verdict"]["outcome"] == "pass"
     assert (workspace / "reports" / "proof" / "report.html").stat().st_size > 10_000
-    kept = prophase_here("ledger", "add", raw / "advice.json", "--history", workspace)
+    kept = prophase_here("ledger", "add", raw / "recommendation.json", "--workspace", workspace)
     assert kept.returncode == 0, kept.stderr
 
 
