@@ -47,9 +47,9 @@ def test_through_the_command_line(prophase_here: Run, raw: Path) -> None:
     told = prophase_here("size", workspace, "--export", "json")
     (raw / "recommendation.json").write_text(told.stdout)
     proven = prophase_here(
-        "prove", raw / "recommendation.json", "--workspace", workspace, "--cluster", raw / "nodes.csv",
-        "--seeds", str(SEEDS), "--report", workspace / "reports" / "proof", "--format", "json",
-        "--max-oom", "5%",
+        "prove", raw / "recommendation.json", "--workspace", workspace,
+        "--cluster", raw / "nodes.csv", "--seeds", str(SEEDS),
+        "--report", workspace / "reports" / "proof", "--format", "json", "--max-oom", "5%",
     )  # fmt: skip
     assert proven.returncode == 0, proven.stderr
     assert json.loads(proven.stdout)["verdict"]["outcome"] == "pass"

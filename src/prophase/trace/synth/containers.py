@@ -16,8 +16,8 @@ import pandas as pd
 
 from prophase.trace.synth.generator import (
     Floats,
-    TraceGenerator,
     Ints,
+    TraceGenerator,
     check_choice,
     check_range,
     chosen,

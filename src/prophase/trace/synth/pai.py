@@ -16,8 +16,8 @@ from prophase.trace.synth.cluster import nodes_of
 from prophase.trace.synth.generator import (
     Flags,
     Floats,
-    TraceGenerator,
     Ints,
+    TraceGenerator,
     check_range,
     chosen,
     numbered,

@@ -14,8 +14,8 @@ from prophase.errors import ParameterError
 from prophase.trace.synth import pipeline_world as world
 from prophase.trace.synth.generator import (
     Floats,
-    TraceGenerator,
     Ints,
+    TraceGenerator,
     chosen,
     numbered,
     seeded,
