@@ -20,8 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.papers.grid.statistics import compare_with_table_iv
-from prophase.profile.clusters.clusterability import hopkins
-from prophase.profile.clusters.clusterability import fixed_label_silhouettes
+from prophase.profile.clusters.clusterability import fixed_label_silhouettes, hopkins
 from prophase.profile.clusters.generator_comparison import compare_generators, leaking_effect
 from prophase.profile.clusters.generators.autoencoder import Autoencoder
 from prophase.profile.clusters.generators.density import Hdbscan, Optics

@@ -56,8 +56,7 @@ def import_part(folder: Path, rows: int) -> Timed:
 
 def grid_part(folder: Path, rows: int) -> Timed:
     """Measure what ``prophase profile grid --sample 10000`` does: read, draw, cluster."""
-    from prophase.papers.grid.plan import run_grid
-    from prophase.papers.grid.plan import GridPlan
+    from prophase.papers.grid.plan import GridPlan, run_grid
     from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.usage_metrics import USAGE_METRICS, usage_features
     from prophase.trace.trace_tables import open_trace

@@ -153,7 +153,7 @@ class PredictionErrors:
     error: Floats
     #: 1 if the outcome lay outside its range
     outside: Floats
-    #: 1 if metadata like these were never seen as a whole
+    #: 1 if no past job matches all fields
     new: Floats
 
     def behind(self, jobs: int) -> PredictionErrors:

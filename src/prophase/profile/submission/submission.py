@@ -156,7 +156,7 @@ _LONGEST_ID = 200
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedJob:
     """One row of the job table, and what of the report was not used."""
 
     columns: JsonMapping
@@ -168,7 +168,7 @@ class Finished:
         return str(self.columns["job_id"])
 
 
-def finished_from_fields(fields: Mapping[Any, Any], *, where: str = "the job") -> Finished:
+def finished_from_fields(fields: Mapping[Any, Any], *, where: str = "the job") -> FinishedJob:
     """Return the finished job that named fields describe.
 
     Examples
@@ -188,7 +188,7 @@ def finished_from_fields(fields: Mapping[Any, Any], *, where: str = "the job") -
             "known again."
         )
     _check(columns, f"{where} {job_id}")
-    return Finished(columns, notes)
+    return FinishedJob(columns, notes)
 
 
 def _check(columns: JsonMapping, where: str) -> None:
