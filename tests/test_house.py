@@ -17,7 +17,7 @@ CEILINGS = {
     "lines": 116_500,
     "files": 870,
     "public_names": 160,
-    "any_per_1000_lines": 10.5,
+    "any_per_1000_lines": 6.0,
 }
 MOST_PARAMETERS = 12
 MOST_INTERVAL_TYPES = 5

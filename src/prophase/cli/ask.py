@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase.cli.model_options import ModelSettings, TargetOption, target_names
-from prophase.cli.output import Format, FormatOption, as_typed, emit
+from prophase.cli.output import Format, FormatOption, as_typed, show_result
 from prophase.cli.trace_options import ColumnsOption, named_values
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.profile.submission.submission import Submission
@@ -59,7 +60,7 @@ def command(
         return
     rows = [row for advice in found for row in advice.rows()]
     told = [advice.to_dict() for advice in found]
-    emit(rows, format, document={"jobs": told, **learnt.origin})
+    show_result(Result.of_rows("ask", rows, values={"jobs": told, **learnt.origin}), format)
 
 
 def _corrected(job: Submission, pairs: list[str]) -> Submission:

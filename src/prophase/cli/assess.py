@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, as_typed, finite, progress_bar, show_result
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import FiguresOption, PricesOption, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.sizing.assess.assessment import Assessment
@@ -94,10 +96,10 @@ def command(
         remarks.append(f"Wrote {', '.join(written)} to {figures}.")
     remarks.append(f"Next: prophase size {as_typed(path)}")
     document = finite({**found.to_dict(), "sentences": found.sentences()})
-    emit(rows, format, document=document, remarks=remarks)
+    show_result(Result.of_rows("assess", rows, values=document, notes=remarks), format)
 
 
-def _rows(found: Assessment) -> list[dict[str, Any]]:
+def _rows(found: Assessment) -> list[JsonObject]:
     columns = [name for name in _SHOWN if name in found.tasks]
     return [
         {_SHOWN[name]: _rounded(row[name]) for name in columns}

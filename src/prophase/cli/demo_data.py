@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prophase.errors import WorkspaceError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class DemoSize:
     containers: int
     samples: int
     #: settings of the study
-    plan: dict[str, Any]
+    plan: JsonObject
 
 
 #: of the study; phases are looked at by the demo itself, which draws them

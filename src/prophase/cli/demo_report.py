@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prophase import units
 from prophase.cli.output import as_typed
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.result import NextStep, Picture, Result, Section, Table
 from prophase.trace.workspace_paths import PHASES
@@ -92,7 +93,7 @@ def limits_held(found: StudyResult) -> str:
 def _steps(found: StudyResult, folder: Path) -> list[NextStep]:
     """Return what to type next: own data, the dashboard, the recommendation."""
     place = as_typed(folder)
-    proof: dict[str, Any] = found.results.get("proof", {})
+    proof: JsonObject = found.results.get("proof", {})
     task = next((one["task"] for one in proof.get("tasks", ())), "TASK")
     return [
         NextStep("Study your own history: CSV, Slurm, Kubernetes, Nextflow and many public traces.",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result
 from prophase.cli.replay_options import ClusterSettings, ReplaySettings
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import MEMORY, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.sim.forecast.back_test import Coverage
@@ -44,7 +46,7 @@ class JobSettings:
         Formerly("--limit"),
     ] = None
 
-    def asked(self) -> str | dict[str, Any]:
+    def asked(self) -> str | JsonObject:
         """Return the id, or the columns of a new job."""
         if (self.job is None) == (self.gpus is None and self.cpus is None):
             raise ParameterError(
@@ -136,14 +138,19 @@ def command(
             random_state=seed,
             **policy,
         )
-    document: dict[str, Any] = {
+    document: JsonObject = {
         **found.to_dict(),
         "policy": policy,
         "checked": checked.to_dict() if checked else {"missing": unchecked},
         "data_hash": trace.data_hash,
     }
     rows = _rows(found)
-    emit(rows, format, document=finite(document), remarks=_remarks(found, checked, unchecked))
+    show_result(
+        Result.of_rows(
+            "eta", rows, values=finite(document), notes=_remarks(found, checked, unchecked)
+        ),
+        format,
+    )
     if not found.known:
         raise typer.Exit(1)
 
@@ -171,7 +178,7 @@ def _instant(text: str, trace: Trace) -> float:
     return day.replace(tzinfo=day.tzinfo or UTC).timestamp()
 
 
-def _rows(found: StartForecast) -> list[dict[str, Any]]:
+def _rows(found: StartForecast) -> list[JsonObject]:
 
     if not found.known:
         return []

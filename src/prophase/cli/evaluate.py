@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase import units
 from prophase.cli.model_options import TargetOption
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, typed_command
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    finite,
+    progress_bar,
+    show_result,
+    typed_command,
+)
 from prophase.cli.shared_options import FiguresOption, MethodsOption, MlflowOption, SeedOption
 from prophase.cli.split_options import (
     CutOption,
@@ -23,6 +30,8 @@ from prophase.cli.split_options import (
 )
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import MissingColumnError, ParameterError, not_among
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +134,10 @@ def command(
 
         run_id = log_evaluation(finite(document), mlflow, command=typed_command())
         remarks.append(f"Logged to MLflow as run {run_id} of the experiment prophase.")
-    emit(_rows(found, strata), format, document=finite(document), remarks=remarks)
+    show_result(
+        Result.of_rows("evaluate", _rows(found, strata), values=finite(document), notes=remarks),
+        format,
+    )
 
 
 def _methods(text: str, target: str) -> list[str]:
@@ -169,7 +181,7 @@ def _sides(
     return jobs.iloc[split.train], jobs.iloc[split.test], split.rule, list(split.notes)
 
 
-def _rows(found: Evaluation, strata: bool) -> list[dict[str, Any]]:
+def _rows(found: Evaluation, strata: bool) -> list[JsonObject]:
     rows = []
     for name, measures in found.methods.items():
         rows.append(_row(name, "all", measures) if strata else _row(name, None, measures))
@@ -178,9 +190,9 @@ def _rows(found: Evaluation, strata: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(name: str, stratum: str | None, measures: dict[str, Any]) -> dict[str, Any]:
+def _row(name: str, stratum: str | None, measures: JsonObject) -> JsonObject:
     told = measures["jobs"] - measures.get("abstained", 0)
-    start: dict[str, Any] = {"method": name} | ({"stratum": stratum} if stratum else {})
+    start: JsonObject = {"method": name} | ({"stratum": stratum} if stratum else {})
     shown = [key for key in (*_SHOWN, *_SHOWN_YES_NO) if key in measures]
     return start | {"jobs": told} | {key: finite(measures[key]) for key in shown}
 
@@ -194,7 +206,7 @@ def _group_column(jobs: pd.DataFrame, per: str | None) -> str:
     return named
 
 
-def _draw(found: Evaluation, judged: pd.DataFrame, folder: Path, named: str) -> dict[str, Any]:
+def _draw(found: Evaluation, judged: pd.DataFrame, folder: Path, named: str) -> JsonObject:
     """Write the figures of Fig. 5 and return their numbers, with words about the worst groups."""
     from prophase.plots.prediction_errors import write_error_figures
     from prophase.profile.predict.submit_columns import outcomes

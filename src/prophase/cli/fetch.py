@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, say
+from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, say, show_result
 from prophase.cli.settings import Formerly
+from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.trace.fetch.catalogue import PublicTrace, RemoteFile
@@ -53,7 +55,12 @@ def command(
     from prophase.trace.fetch.fetched_trace import fetch
 
     if source == "list":
-        emit([_overview(trace) for trace in catalogue.all_public_traces().values()], format)
+        show_result(
+            Result.of_rows(
+                "fetch", [_overview(trace) for trace in catalogue.all_public_traces().values()]
+            ),
+            format,
+        )
         return
     trace = catalogue.public_trace(source)
     folder = out or Path("traces") / source
@@ -63,10 +70,13 @@ def command(
     say(f"{trace.title}\nLicence: {trace.licence}. Cite: {trace.cite}.")
     with progress_bar() as progress:
         report = fetch(trace, folder, only=only or [], mirror=mirror, progress=progress)
-    emit(_rows(report), format, remarks=[*report.notes, _next_step(report, trace)])
+    show_result(
+        Result.of_rows("fetch", _rows(report), notes=[*report.notes, _next_step(report, trace)]),
+        format,
+    )
 
 
-def _overview(trace: PublicTrace) -> dict[str, Any]:
+def _overview(trace: PublicTrace) -> JsonObject:
     usual = trace.chosen()
     size = sum(file.size or 0 for file in usual)
     return {
@@ -102,10 +112,10 @@ def _plan(trace: PublicTrace, folder: Path, only: list[str], format: Format) -> 
     left = len(trace.files) - len(chosen)
     remarks = [f"{counted(left, 'more file')} can be had with --only."] if left else []
     remarks.append(f"Nothing was fetched. Without --dry-run these go to {folder}.")
-    emit(rows, format, remarks=remarks)
+    show_result(Result.of_rows("fetch-plan", rows, notes=remarks), format)
 
 
-def _rows(report: FetchReport) -> list[dict[str, Any]]:
+def _rows(report: FetchReport) -> list[JsonObject]:
     from prophase.trace.fetch.fetched_trace import VOUCHERS
 
     return [

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, text_table
+from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result, text_table
 from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.papers.findings.finding import PublishedFinding
@@ -50,7 +52,12 @@ def command(
             "study": STUDY,
             "findings": [_document(one) for one in found],
         }
-        emit([row for one in found for row in _rows(one)], format, document=finite(document))
+        show_result(
+            Result.of_rows(
+                "findings", [row for one in found for row in _rows(one)], values=finite(document)
+            ),
+            format,
+        )
         return
     typer.echo(f"{trace.source}: data {trace.data_hash[:12]}; published: {STUDY}")
     for one in found:
@@ -68,7 +75,7 @@ def command(
     typer.echo(f"\n{counted} of {len(figures)} numbers could be computed for this trace.")
 
 
-def _rows(finding: PublishedFinding) -> list[dict[str, Any]]:
+def _rows(finding: PublishedFinding) -> list[JsonObject]:
     return [
         {
             "finding": finding.key,
@@ -82,7 +89,7 @@ def _rows(finding: PublishedFinding) -> list[dict[str, Any]]:
     ]
 
 
-def _document(finding: PublishedFinding) -> dict[str, Any]:
+def _document(finding: PublishedFinding) -> JsonObject:
     document = asdict(finding)
     for figure, shown in zip(finding.figures, document["figures"], strict=True):
         shown["published"] = list(figure.published)

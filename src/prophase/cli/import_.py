@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,10 +17,10 @@ from prophase.cli.output import (
     FormatOption,
     WorkspaceOption,
     as_typed,
-    emit,
     finite,
     progress_bar,
     say,
+    show_result,
     typed_command,
 )
 from prophase.cli.trace_options import (
@@ -34,6 +34,8 @@ from prophase.cli.trace_options import (
     named_values,
 )
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.trace.staged_tables import ImportReport
@@ -102,7 +104,7 @@ def command(
     from prophase.trace.workspace import Workspace
 
     if source == "list":
-        emit(_known_sources(), format)
+        show_result(Result.of_rows("import", _known_sources()), format)
         return
     url = reader.url
     if url is not None and source != "prometheus":
@@ -142,16 +144,20 @@ def command(
         )
     if new:
         say(f"Made a workspace in {workspace.resolve()}.")
-    emit(
-        _rows(report),
+    show_result(
+        Result.of_rows(
+            "import",
+            _rows(report),
+            values=finite(report.to_dict()),
+            notes=[
+                *notes,
+                *report.notes,
+                f"data {report.source_hash[:12]}, engine {report.engine}, clock {report.clock}",
+                f"Next: prophase lint {as_typed(workspace)}; "
+                f"prophase describe {as_typed(workspace)}",
+            ],
+        ),
         format,
-        document=finite(report.to_dict()),
-        remarks=[
-            *notes,
-            *report.notes,
-            f"data {report.source_hash[:12]}, engine {report.engine}, clock {report.clock}",
-            f"Next: prophase lint {as_typed(workspace)}; prophase describe {as_typed(workspace)}",
-        ],
     )
 
 
@@ -195,9 +201,9 @@ def _said_when_interrupted() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def _rows(report: ImportReport) -> list[dict[str, Any]]:
+def _rows(report: ImportReport) -> list[JsonObject]:
     """One line per table, then one per reason."""
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     for name, count in report.tables.items():
         rows.append({"table": name, "what": "read", "rows": count.read})
         rows += [
@@ -213,7 +219,7 @@ def _rows(report: ImportReport) -> list[dict[str, Any]]:
     return rows
 
 
-def _known_sources() -> list[dict[str, Any]]:
+def _known_sources() -> list[JsonObject]:
     from prophase.trace.reader import all_readers
 
     return [

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, say
+from prophase.cli.output import Format, FormatOption, as_typed, say, show_result
+from prophase.result import Result
 
 
 def command(
@@ -26,7 +27,7 @@ def command(
         typer.echo(str(workspace.folder))
     else:
         row = {"workspace": str(workspace.folder), "made": not existed}
-        emit([row], format, document=row)
+        show_result(Result.of_rows("init", [row], values=row), format)
     say(
         f"{'Already a workspace' if existed else 'Made a workspace'}; settings are in {SETTINGS}.\n"
         f"Next: prophase import SOURCE PATH --workspace {as_typed(folder)}"

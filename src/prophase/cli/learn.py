@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,14 +12,16 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
-    emit,
     finite,
     progress_bar,
+    show_result,
     typed_command,
 )
 from prophase.cli.shared_options import MlflowOption, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 
 def command(
@@ -65,7 +67,7 @@ def command(
         raise ParameterError("--source is for traces that are no workspace. Leave it out.")
     if out is not None and out.is_dir():
         raise ParameterError(f"--out {out}: is a folder. Name a file, such as my.model.")
-    how: dict[str, Any] = {"method": method, "seed": seed}
+    how: JsonObject = {"method": method, "seed": seed}
     with progress_bar() as show:
         if out is None:
             found = learn_models(path, target_names(target), **how, show=show)
@@ -90,7 +92,9 @@ def command(
     if registered is not None:
         remarks.insert(-1, f"Registered in MLflow as {registered}.")
     document = {**found.to_dict(), "registered": registered}
-    emit(found.targets(), format, document=finite(document), remarks=remarks)
+    show_result(
+        Result.of_rows("learn", found.targets(), values=finite(document), notes=remarks), format
+    )
 
 
 def _registered(kept: Path, uri: str | None, name: str) -> str | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
+from prophase.cli.output import Format, FormatOption, as_typed, finite, show_result
 from prophase.cli.split_options import TestOption
 from prophase.cli.trace_options import (
     ReaderOption,
@@ -18,7 +18,9 @@ from prophase.cli.trace_options import (
     TraceArgument,
     named_values,
 )
+from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.trace.lint.check_registry import LintFinding
@@ -66,7 +68,7 @@ def command(
         for line in as_text(report, path):
             typer.echo(line)
     else:
-        emit(_rows(report), format, document=finite(report.to_dict()))
+        show_result(Result.of_rows("lint", _rows(report), values=finite(report.to_dict())), format)
     if not report.sound:
         raise typer.Exit(1)
 
@@ -141,7 +143,7 @@ def _next_step(report: LintReport, path: Path) -> str:
     return f"Next: prophase import {report.checked['source'] or 'SOURCE'} {as_typed(path)}"
 
 
-def _rows(report: LintReport) -> list[dict[str, Any]]:
+def _rows(report: LintReport) -> list[JsonObject]:
     return [
         {
             "severity": finding.severity,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.cli.output import Format, FormatOption, finite, show_result
 from prophase.cli.settings import Formerly
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +83,7 @@ def command(
 
             chosen, alike = jobs_of_profile(open_profiles(path), history, profile)
         rows = rank_node_types(chosen, column=column, enough=enough)
-    told: list[dict[str, Any]] = [finite(row) for row in rows]
+    told: list[JsonObject] = [finite(row) for row in rows]
     thin = sum(not row["enough"] for row in rows)
     remarks = [f"From {alike}."]
     if thin:
@@ -92,11 +94,9 @@ def command(
         # intervals of the metrics would make the table too wide
         ends = ("_pct_low", "_pct_high", "_gib_low", "_gib_high", "_cores_low", "_cores_high")
         shown = [{k: v for k, v in row.items() if not k.endswith(ends)} for row in shown]
-    emit(
-        shown,
+    show_result(
+        Result.of_rows("nodes", shown, values={"alike": alike, "node_types": told}, notes=remarks),
         format,
-        document={"alike": alike, "node_types": told},
-        remarks=remarks,
     )
 
 
@@ -121,4 +121,6 @@ def _affinity(
     ]
     if thin:
         remarks.append(f"{counted(thin, 'row')} with fewer than {enough} jobs: too few to tell.")
-    emit(rows, format, document={"affinity": rows}, remarks=remarks)
+    show_result(
+        Result.of_rows("nodes-affinity", rows, values={"affinity": rows}, notes=remarks), format
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -117,17 +117,6 @@ def completed(result: Result) -> Result:
         values=values,
         provenance=result.provenance or Provenance(typed_command(), about=told),
     )
-
-
-def emit(
-    rows: Sequence[Row],
-    format: Format,
-    *,
-    document: Mapping[str, object] | None = None,
-    remarks: Sequence[str] = (),
-) -> None:
-    """Write rows, the whole answer and remarks as a result."""
-    show_result(Result("", tables=[Table("rows", rows)], notes=remarks, values=document), format)
 
 
 def text_table(rows: Sequence[Row]) -> Iterator[str]:

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from prophase.cli.model_options import ModelSettings, TargetOption, jobs_at, target_names
-from prophase.cli.output import Format, FormatOption, emit
+from prophase.cli.output import Format, FormatOption, show_result
 from prophase.cli.trace_options import SourceOption
+from prophase.result import Result
 
 
 def command(
@@ -61,4 +62,9 @@ def command(
         remarks.append("The first 20 are shown. Add --out FILE, or --format csv, for all.")
     shown = found.head(20) if format is Format.table else found
     rows = as_rows(shown)
-    emit(rows, format, document={"predictions": rows, **learnt.origin}, remarks=remarks)
+    show_result(
+        Result.of_rows(
+            "predict", rows, values={"predictions": rows, **learnt.origin}, notes=remarks
+        ),
+        format,
+    )

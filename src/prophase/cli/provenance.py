@@ -1,6 +1,7 @@
 """What the numbers of a command depend on: the data it has read, its seed, this version.
 
-Noted while the command runs, and written beside its result by :func:`prophase.cli.output.emit`.
+Noted while the command runs, and written beside its result by
+:func:`prophase.cli.output.show_result`.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.provenance import with_provenance
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def command_asked() -> tuple[str, str]:
     return _asked.get()
 
 
-def with_recorded_provenance(document: Mapping[str, Any]) -> dict[str, Any]:
+def with_recorded_provenance(document: JsonMapping) -> JsonObject:
     """Return the result of the command that runs, with all that it depends on."""
     read = "+".join(_hashes.get())
     return with_provenance(document, data_hash=read or _model_hash.get(), seed=_seed.get())

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, finite
+from prophase.cli.output import Format, FormatOption, finite, show_result
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import GoalOption, SeedOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.sim.queueing.mmc import LossAnswer
@@ -118,7 +120,12 @@ def command(
     method, goal = queue.approximation, queue.goal
     if model == "list":
         titles = {name: one.title for name, one in MODELS.items()} | _MORE
-        emit([{"model": name, "what": title} for name, title in titles.items()], format)
+        show_result(
+            Result.of_rows(
+                "queueing", [{"model": name, "what": title} for name, title in titles.items()]
+            ),
+            format,
+        )
     elif model == "trace":
         _trace(path, source, _given(servers, "--servers"), resource, seed, format)
     elif model == "staffing":
@@ -149,7 +156,7 @@ def command(
 
 def _one_queue(
     model: str,
-    wanted: dict[str, Any],
+    wanted: JsonObject,
     method: str | None,
     target: str | None,
     over: Sequence[str],
@@ -176,13 +183,13 @@ def _one_queue(
     if target:
         remarks.insert(0, f"The least servers with {parse_service_target(target).words()}.")
     document = {"model": model, "target": target, "answers": documents}
-    emit(rows, format, document=document, remarks=remarks)
+    show_result(Result.of_rows("queueing-one-queue", rows, values=document, notes=remarks), format)
 
 
-def _row(answer: QueueAnswer | LossAnswer) -> dict[str, Any]:
+def _row(answer: QueueAnswer | LossAnswer) -> JsonObject:
     from prophase.sim.queueing.mmc import LossAnswer
 
-    row: dict[str, Any] = {"model": answer.model, "method": answer.method}
+    row: JsonObject = {"model": answer.model, "method": answer.method}
     row |= {"servers": int(answer.servers), "utilisation": answer.utilisation}
     if isinstance(answer, LossAnswer):
         row |= {"blocked_share": answer.blocked_share, "accepted_per_s": answer.accepted_per_s}
@@ -214,7 +221,10 @@ def _priorities(
         f"first come, first served: {units.cell(found.fifo_wait_mean_s)} s.",
         f"{found.method}: {found.valid}. Assumes: {'; '.join(found.assumptions)}.",
     ]
-    emit(rows, format, document=finite(found.to_dict()), remarks=remarks)
+    show_result(
+        Result.of_rows("queueing-priorities", rows, values=finite(found.to_dict()), notes=remarks),
+        format,
+    )
 
 
 def _gangs(classes: list[JobClass], servers: int, seed: int, format: Format) -> None:
@@ -249,7 +259,7 @@ def _gangs(classes: list[JobClass], servers: int, seed: int, format: Format) -> 
         "server_filling": finite(asdict(filled)) if filled else None,
         "balanced_split": finite(asdict(split)),
     }
-    emit(rows, format, document=document, remarks=remarks)
+    show_result(Result.of_rows("queueing-gangs", rows, values=document, notes=remarks), format)
 
 
 def _staffing(
@@ -268,7 +278,9 @@ def _staffing(
     document = finite(plan.to_dict())
     hidden = ("assumptions", "valid")
     rows = [{key: value for key, value in document.items() if key not in hidden}]
-    emit(rows, format, document=document, remarks=[f"{plan.valid}."])
+    show_result(
+        Result.of_rows("queueing-staffing", rows, values=document, notes=[f"{plan.valid}."]), format
+    )
 
 
 def _trace(
@@ -297,7 +309,7 @@ def _trace(
     remarks += [
         f"Left out: {counted(count, 'job')} {why}." for why, count in taken.left_out.items()
     ]
-    emit(rows, format, document=document, remarks=remarks)
+    show_result(Result.of_rows("queueing-trace", rows, values=document, notes=remarks), format)
 
 
 def _classes(texts: list[str] | None) -> list[JobClass]:

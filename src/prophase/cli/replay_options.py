@@ -13,6 +13,7 @@ import typer
 
 from prophase.cli.trace_options import named_values
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
 
 if TYPE_CHECKING:
     from prophase.sim import Cluster
@@ -85,7 +86,7 @@ class QueueSettings:
     queue: QueueOption = "skip"
     settings: SetOption = None
 
-    def values(self, *, slurm: Path | None = None, **more: Any) -> dict[str, Any]:
+    def values(self, *, slurm: Path | None = None, **more: Any) -> JsonObject:
         """Return settings of ``simulate()``: a slurm.conf's, then the options', then ``--set``'s.
 
         An option that has its default value leaves the configuration's word alone.
@@ -224,7 +225,7 @@ class ReplayRules:
         ),
     ] = None
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> JsonObject:
         """Return the rules that were named, by the names of ``simulate()``."""
         named = {one.name: getattr(self, one.name) for one in fields(self)}
         half_life, options = named.pop("half_life"), named.pop("order_option")
@@ -236,7 +237,7 @@ class ReplayRules:
         return {name: value for name, value in named.items() if value is not None}
 
 
-def other_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
+def other_settings(pairs: Sequence[str] | None) -> JsonObject:
     """Read ``--set name=value``: numbers, true and false, lists as in TOML, else text.
 
     Examples
@@ -255,9 +256,9 @@ def other_settings(pairs: Sequence[str] | None) -> dict[str, Any]:
     return found
 
 
-def typed_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any]:
+def typed_values(pairs: Sequence[str] | None, option: str) -> JsonObject:
     """Read NAME=VALUE: numbers, true and false, lists as in TOML, else text."""
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     for name, text in named_values(pairs, option).items():
         try:
             found[name] = tomllib.loads(f"value = {text}")["value"]

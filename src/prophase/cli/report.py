@@ -13,7 +13,6 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
-    emit,
     progress_bar,
     show_result,
     write_report,
@@ -95,7 +94,7 @@ def _redraw(folder: Path, format: Format) -> None:
     said = [f"{counted(len(found) - damaged, 'result')} written again."]
     if damaged:
         said.append(f"{counted(damaged, 'result')} could not be read and stayed as they are.")
-    emit(rows, format, remarks=said)
+    show_result(Result.of_rows("report-redraw", rows, notes=said), format)
     if damaged:
         raise typer.Exit(1)
 
@@ -115,7 +114,12 @@ def _list(workspace: Path, format: Format) -> None:
     ]
     here = as_typed(workspace)
     nothing = f"No reports yet. Next: prophase study {here}"
-    emit(rows, format, remarks=[f"Next: prophase report {here} NAME" if rows else nothing])
+    show_result(
+        Result.of_rows(
+            "report-list", rows, notes=[f"Next: prophase report {here} NAME" if rows else nothing]
+        ),
+        format,
+    )
 
 
 def _found(workspace: Path, name: str) -> Path:

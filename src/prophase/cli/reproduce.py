@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,7 +12,6 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     completed,
-    emit,
     finite,
     say,
     show_result,
@@ -21,6 +20,8 @@ from prophase.cli.reproductions import RUNNERS, Reproduced
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import FiguresOption, ReportOption, WorkersOption
 from prophase.errors import ParameterError, ProphaseError, nearest
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 
 def command(
@@ -115,7 +116,7 @@ _VERDICTS = ("reproduced", "contradicted", "needs data", "in kind", "differs in 
 
 def reproduce_all(out: Path, workers: int | str, format: Format, *, again: bool) -> None:
     """Run every source that has changed, write its report, and list how it went."""
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     failures: dict[str, str] = {}
     differing = 0
     for name in RUNNERS:
@@ -134,7 +135,10 @@ def reproduce_all(out: Path, workers: int | str, format: Format, *, again: bool)
     index = _index(out, rows, failures)
     remarks = [f"{name} failed: {words}" for name, words in failures.items()]
     document = {"sources": rows, "differing": differing, "failed": failures, "page": str(index)}
-    emit(rows, format, document=document, remarks=[*remarks, f"Open {index}"])
+    show_result(
+        Result.of_rows("reproduce-all", rows, values=document, notes=[*remarks, f"Open {index}"]),
+        format,
+    )
     if differing or failures:
         raise typer.Exit(1)
 
@@ -175,7 +179,7 @@ def _fingerprint(name: str, data: Path | None) -> list[tuple[str, int, int]]:
     return [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in files]
 
 
-def _index(out: Path, rows: list[dict[str, Any]], failures: dict[str, str]) -> Path:
+def _index(out: Path, rows: list[JsonObject], failures: dict[str, str]) -> Path:
     """Write the page that leads to the others."""
     from prophase.papers.sources import SOURCES
     from prophase.plots.result_files import write_page

@@ -7,17 +7,18 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prophase.cli.output import progress_bar
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 
 if TYPE_CHECKING:
     from prophase.result import Result
 
 
-Rows = list[dict[str, Any]]
+Rows = list[JsonObject]
 Options = dict[str, str]
 Progress = Callable[[int, int], None]
 Runner = Callable[[Path | None, Options, int | str, Progress], Rows]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, typed_command
+from prophase.cli.output import Format, FormatOption, as_typed, show_result, typed_command
 from prophase.cli.replay_options import ByOption
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgument
+from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +69,12 @@ def command(
     else:
         remarks.append("Nothing was written. Add --out FOLDER to keep the sample.")
     rows = _rows(sample, by)
-    emit(rows, format, document={"by": by, "strata": rows, "notes": remarks}, remarks=remarks)
+    show_result(
+        Result.of_rows(
+            "sample", rows, values={"by": by, "strata": rows, "notes": remarks}, notes=remarks
+        ),
+        format,
+    )
 
 
 def _draw(
@@ -115,7 +122,7 @@ def _usage_of(usage: pd.DataFrame, jobs: pd.DataFrame) -> tuple[pd.DataFrame, st
     return usage[mine], f"Kept {int(mine.sum()):,} of {len(usage):,} usage rows: the drawn jobs'."
 
 
-def _rows(sample: Sample, by: str) -> list[dict[str, Any]]:
+def _rows(sample: Sample, by: str) -> list[JsonObject]:
     """One line per stratum and the total, as in the paper's Table I."""
     rows = [
         {by: name, "rows": count, "sampled_rows": sample.drawn[name]}

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, WorkspaceOption, emit, progress_bar, say
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    WorkspaceOption,
+    progress_bar,
+    say,
+    show_result,
+)
 from prophase.cli.trace_options import ColumnsOption, named_values
 from prophase.errors import (
     InputError,
@@ -16,6 +23,8 @@ from prophase.errors import (
     WorkspaceError,
     storage_error,
 )
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.study.submission.job_recommender import JobRecommender
@@ -62,7 +71,7 @@ def command(
         copy = _write(script, out, rewritten(text, advised)) if advised else None
         if copy is None:
             say("Nothing is recommended, so no copy was written.")
-    rows: list[dict[str, Any]] = [
+    rows: list[JsonObject] = [
         {"advised": one.line, "if_killed": ", ".join(one.later) or "-", "why": one.why}
         for one in advised
     ]
@@ -78,7 +87,7 @@ def command(
         "copy": None if copy is None else str(copy),
     }
     if format is not Format.table:
-        emit(rows, format, document=document)
+        show_result(Result.of_rows("sbatch", rows, values=document), format)
         return
     _tell(advised, stay, list(counsel.silent), counsel.words(), counsel.duration is not None)
     if copy is not None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite
+from prophase.cli.output import Format, FormatOption, as_typed, finite, show_result
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.trace.workspace import Workspace
@@ -31,7 +33,7 @@ def command(
     # not shown, but a mistake in them would hit the next command
     _ = held.settings
     if table is not None:
-        emit(_columns(held, table), format)
+        show_result(Result.of_rows("show", _columns(held, table)), format)
         return
     entries = held.tables
     rows = [
@@ -48,15 +50,18 @@ def command(
     ]
     here = as_typed(workspace)
     empty = f"No tables yet. Next: prophase import SOURCE PATH --workspace {here}"
-    emit(
-        rows,
+    show_result(
+        Result.of_rows(
+            "show",
+            rows,
+            values={name: finite(asdict(entry)) for name, entry in entries.items()},
+            notes=[f"Next: prophase show {here} --table {rows[0]['table']}" if rows else empty],
+        ),
         format,
-        document={name: finite(asdict(entry)) for name, entry in entries.items()},
-        remarks=[f"Next: prophase show {here} --table {rows[0]['table']}" if rows else empty],
     )
 
 
-def _columns(workspace: Workspace, table: str) -> list[dict[str, Any]]:
+def _columns(workspace: Workspace, table: str) -> list[JsonObject]:
     from prophase.trace.schema import SCHEMAS
 
     frame = workspace.read(table)

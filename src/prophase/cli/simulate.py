@@ -21,6 +21,7 @@ from prophase.cli.shared_options import SeedOption
 from prophase.cli.simulate_output import SimulateOutputs, write_table
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonObject
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +92,7 @@ class PublishedSettings:
         Formerly("--arrivals"),
     ] = None
 
-    def pai(self, order: str) -> dict[str, Any]:
+    def pai(self, order: str) -> JsonObject:
         """Return the settings of the PAI simulator by their names."""
         return {
             "gpus": self.pai_gpus,
@@ -185,7 +186,7 @@ def _replay(
     run_time: str,
     theory: bool,
     shown: bool,
-    policies: dict[str, Any],
+    policies: JsonObject,
 ) -> tuple[Result, pd.DataFrame]:
     from prophase.plots.illustrations import with_schedule_figures
     from prophase.sim import Workload, simulate
@@ -243,7 +244,7 @@ def _pai(
     return replay_result(document), result.jobs
 
 
-def _theory(compare: Callable[[], TheoryComparison]) -> dict[str, Any]:
+def _theory(compare: Callable[[], TheoryComparison]) -> JsonObject:
     """Return the comparison, or why there is none: the replay is still worth showing."""
     try:
         found = compare()

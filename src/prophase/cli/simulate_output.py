@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase.cli.output import say, write_figures, write_page
 from prophase.cli.shared_options import FiguresOption, PageOption, PricesOption
 from prophase.errors import ParameterError, storage_error
+from prophase.json_types import JsonObject
 from prophase.plural import counted
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class SimulateOutputs:
         if self.prices is not None:
             gpu_prices(cluster, Prices.read(self.prices))
 
-    def measure(self, schedule: Schedule, *, shown: bool) -> dict[str, Any]:
+    def measure(self, schedule: Schedule, *, shown: bool) -> JsonObject:
         """Return the measures; a page shows classes even if nobody asked for any."""
         by = self.by or ("class" if self.page is not None or shown else None)
         return schedule.metrics(by=by, prices=self.prices)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase.cli.model_options import ModelSettings, jobs_at
-from prophase.cli.output import Format, FormatOption, emit, finite, text_table
+from prophase.cli.output import Format, FormatOption, finite, show_result, text_table
 from prophase.cli.trace_options import SourceOption
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,8 +57,8 @@ def command(
     if len(rows) > len(shown):
         remarks.append(f"The {_MOST_SHOWN} likeliest are shown; --format csv lists all.")
     document = {"predicted": len(rows), "rules": list(found.rules), "violations": rows}
-    told: list[dict[str, Any]] = [finite(row) for row in shown]
-    emit(told, format, document=finite(document), remarks=remarks)
+    told: list[JsonObject] = [finite(row) for row in shown]
+    show_result(Result.of_rows("slo", told, values=finite(document), notes=remarks), format)
     if rows:
         raise typer.Exit(1)
 

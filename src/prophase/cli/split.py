@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, typed_command
+from prophase.cli.output import Format, FormatOption, show_result, typed_command
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.split_options import CutOption, SplitBy, SplitOption, TestShareOption, moment
 from prophase.cli.trace_options import ReplaceOption, SourceOption, TraceArgument
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.trace.split import Split
@@ -62,7 +64,12 @@ def command(
     elif folds is None:
         remarks.append("Nothing was written. Add --out FOLDER to keep the two sides.")
     rows = [_row(one) for one in splits]
-    emit(rows, format, document={"by": split, "splits": rows, "notes": remarks}, remarks=remarks)
+    show_result(
+        Result.of_rows(
+            "split", rows, values={"by": split, "splits": rows, "notes": remarks}, notes=remarks
+        ),
+        format,
+    )
 
 
 def _refuse_contradictions(
@@ -106,7 +113,7 @@ def _store(trace: Trace, split: Split, out: Path, seed: int, replace: bool) -> N
         )
 
 
-def _row(split: Split) -> dict[str, Any]:
+def _row(split: Split) -> JsonObject:
     return {
         "rule": split.rule,
         "train": len(split.train),

@@ -14,16 +14,18 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
-    emit,
     finite,
     progress_bar,
     say,
+    show_result,
     typed_command,
 )
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import BLOCK, SEEDS, LoadOption, SizingOption, WorkersOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +140,7 @@ def command(
     from prophase.study.sweep_report import usual_measures
     from prophase.workers import parse_workers
 
-    asked: dict[str, Any] = read_plan(plan) if plan else {"policies": {}}
+    asked: JsonObject = read_plan(plan) if plan else {"policies": {}}
     for name, text in (("order", axes.order), ("place", axes.place), ("queue", axes.queue)):
         if text is not None:
             asked["policies"][name] = _items(text)
@@ -268,11 +270,14 @@ def _report(
         "remarks": [remark for remark in remarks if remark],
     }
     narrow = [{name: row[name] for name in shown} for row in rows]
-    emit(
-        narrow if format is Format.table else rows,
+    show_result(
+        Result.of_rows(
+            "sweep-report",
+            narrow if format is Format.table else rows,
+            values=finite(document),
+            notes=[remark for remark in remarks if remark],
+        ),
         format,
-        document=finite(document),
-        remarks=[remark for remark in remarks if remark],
     )
 
 

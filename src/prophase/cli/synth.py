@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,16 +12,18 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
-    emit,
     finite,
     progress_bar,
     say,
+    show_result,
     typed_command,
 )
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SEED
 from prophase.cli.trace_options import ReplaceOption, named_values
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.trace.trace_tables import Trace
@@ -111,7 +113,7 @@ def command(
     from prophase.trace.synth.generator import generator_named
 
     if name == "list":
-        emit(_known_generators(), format)
+        show_result(Result.of_rows("synth", _known_generators()), format)
         return
     raw, compress, compare = published.raw, published.compress, published.compare
     generator = generator_named(name)
@@ -134,15 +136,18 @@ def command(
     if compare:
         _emit_comparison(trace, format)
         return
-    emit(
-        _rows(trace),
+    show_result(
+        Result.of_rows(
+            "synth",
+            _rows(trace),
+            values=_document(name, trace, options, used_seed, files),
+            notes=[
+                *files,
+                f"data {trace.data_hash[:12]}, seed {used_seed}, clock {trace.clock}",
+                *_next(out),
+            ],
+        ),
         format,
-        document=_document(name, trace, options, used_seed, files),
-        remarks=[
-            *files,
-            f"data {trace.data_hash[:12]}, seed {used_seed}, clock {trace.clock}",
-            *_next(out),
-        ],
     )
 
 
@@ -206,7 +211,7 @@ def _store(trace: Trace, out: Path, *, seed: int, replace: bool) -> None:
         say(f"Note: {', '.join(stale)} belong to another trace that was stored here before.")
 
 
-def _rows(trace: Trace) -> list[dict[str, Any]]:
+def _rows(trace: Trace) -> list[JsonObject]:
     from prophase.trace.synth.generator import TRUTH_PREFIX, tables_to_store
 
     return [
@@ -222,7 +227,7 @@ def _rows(trace: Trace) -> list[dict[str, Any]]:
 
 def _document(
     name: str, trace: Trace, options: dict[str, str], seed: int, files: list[str]
-) -> dict[str, Any]:
+) -> JsonObject:
     return {
         "generator": name,
         "parameters": options,
@@ -240,14 +245,17 @@ def _emit_comparison(trace: Trace, format: Format) -> None:
     table = compare_with_published(trace)
     rows = finite(table.to_dict("records"))
     outside = int((~table["within"]).sum())
-    emit(
-        rows,
+    show_result(
+        Result.of_rows(
+            "synth-comparison",
+            rows,
+            notes=[
+                f"{outside} of {len(table)} figures are outside their tolerance."
+                if outside
+                else f"All {len(table)} figures are within their tolerance."
+            ],
+        ),
         format,
-        remarks=[
-            f"{outside} of {len(table)} figures are outside their tolerance."
-            if outside
-            else f"All {len(table)} figures are within their tolerance."
-        ],
     )
 
 
@@ -257,10 +265,10 @@ def _next(out: Path | None) -> list[str]:
     return [f"Next: prophase describe {as_typed(out)}; prophase show {as_typed(out)}"]
 
 
-def _known_generators() -> list[dict[str, Any]]:
+def _known_generators() -> list[JsonObject]:
     from prophase.trace.synth.generator import all_generators
 
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     for generator in all_generators().values():
         rows.append({"name": generator.name, "parameter": "", "what": generator.title})
         rows += [

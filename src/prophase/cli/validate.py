@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,7 @@ from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySetting
 from prophase.cli.shared_options import FiguresOption, PageOption, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError, storage_error
+from prophase.json_types import JsonObject
 
 if TYPE_CHECKING:
     pass
@@ -142,7 +143,7 @@ def command(
 
 
 def _pairs(texts: list[str] | None) -> dict[str, str]:
-    pairs: dict[str, Any] = {}
+    pairs: JsonObject = {}
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not equals:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase.cli.model_options import METHOD, TARGET
-from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar
+from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, show_result
 from prophase.cli.shared_options import SEED, FiguresOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.profile.drift.watch_folder import WatchFolder
@@ -72,7 +74,7 @@ def command(
     workspace = Workspace(path)
     folder = watch_folder(workspace)
     remarks: list[str] = []
-    given: dict[str, Any] = {
+    given: JsonObject = {
         "target": target,
         "method": method,
         "false_alarms": false_alarms,
@@ -107,7 +109,7 @@ def command(
     _show(watcher, folder, log, format, remarks)
 
 
-def _refuse_other_settings(watcher: Watcher, settings: dict[str, Any]) -> None:
+def _refuse_other_settings(watcher: Watcher, settings: JsonObject) -> None:
     for name, value in settings.items():
         held = getattr(watcher, name)
         if value not in (held, getattr(watcher, f"{name}_", held)):
@@ -144,7 +146,7 @@ def _taken(folder: WatchFolder, watcher: Watcher, finished: Path, source: str | 
     return said
 
 
-def _drawn(watcher: Watcher, steps: list[dict[str, Any]], folder: Path) -> str:
+def _drawn(watcher: Watcher, steps: list[JsonObject], folder: Path) -> str:
     from prophase.plots.drift import write_drift_figures
 
     if not watcher.chart_:
@@ -156,7 +158,7 @@ def _drawn(watcher: Watcher, steps: list[dict[str, Any]], folder: Path) -> str:
 def _show(
     watcher: Watcher,
     folder: WatchFolder,
-    log: list[dict[str, Any]],
+    log: list[JsonObject],
     format: Format,
     remarks: list[str],
 ) -> None:
@@ -166,18 +168,24 @@ def _show(
     scopes, waiting = watcher.table(), document["waiting_jobs"]
     standing = folder.log.standing()
     if format is not Format.table:
-        emit([_scope_row(one) for one in scopes], format, document=document)
+        show_result(
+            Result.of_rows("watch-show", [_scope_row(one) for one in scopes], values=document),
+            format,
+        )
         return
     shown, left_out = _worth_showing(scopes)
-    emit([_scope_row(one) for one in shown], format)
+    show_result(Result.of_rows("watch-show", [_scope_row(one) for one in shown]), format)
     typer.echo()
     if log:
-        emit([_step_row(one, one["step"] in standing) for one in log], format)
+        show_result(
+            Result.of_rows("watch-show", [_step_row(one, one["step"] in standing) for one in log]),
+            format,
+        )
         typer.echo()
     typer.echo("\n".join([*_said(watcher, waiting, left_out), *remarks, *_next(standing)]))
 
 
-def _worth_showing(scopes: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
+def _worth_showing(scopes: list[JsonObject]) -> tuple[list[JsonObject], str]:
     """Leave out profiles that have too few jobs to be watched alone, and calm ones if many."""
     watched = [one for one in scopes[1:] if one["state"] != "learning"]
     learning = len(scopes) - 1 - len(watched)
@@ -203,7 +211,7 @@ def _next(standing: list[int]) -> list[str]:
     return [f"Take the last step back with: --undo {standing[-1]}"] if standing else []
 
 
-def _scope_row(scope: dict[str, Any]) -> dict[str, Any]:
+def _scope_row(scope: JsonObject) -> JsonObject:
     levels = {name: level for name, level in scope["levels"].items() if level is not None}
     nearest = max(levels, key=lambda name: levels[name]) if levels else None
     known = scope["jobs"] > 0
@@ -219,7 +227,7 @@ def _scope_row(scope: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _step_row(step: dict[str, Any], stands: bool) -> dict[str, Any]:
+def _step_row(step: JsonObject, stands: bool) -> JsonObject:
     if step["kind"] == "undo":
         undone = ", ".join(map(str, step["undoes"]))
         return {"step": step["step"], "kind": "undo", "at_job": step["jobs"], "what": undone}

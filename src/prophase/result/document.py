@@ -152,6 +152,24 @@ class Result:
     next_steps: Sequence[NextStep] = ()
     provenance: Provenance | None = None
 
+    @classmethod
+    def of_rows(
+        cls,
+        key: str,
+        rows: Sequence[Row],
+        *,
+        values: Mapping[str, object] | None = None,
+        notes: Sequence[str] = (),
+    ) -> Result:
+        """Return the usual small result: one table, what JSON has, and notes below the table.
+
+        Examples
+        --------
+        >>> Result.of_rows("tokens", [{"name": "ci", "role": "read"}]).rows
+        [{'name': 'ci', 'role': 'read'}]
+        """
+        return cls(key, tables=[Table("rows", rows)], values=values, notes=notes)
+
     @property
     def word(self) -> str:
         """The answer in a word or two."""

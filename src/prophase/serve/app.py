@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
 from starlette.staticfiles import StaticFiles
 
+from prophase.json_types import JsonObject
 from prophase.serve import login, metrics, pages, problems, submit
 from prophase.serve import openapi as contract
 from prophase.serve.api import health
@@ -108,7 +108,7 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     keeper = WorkspaceReloader(library, app.state.metrics, every_s=chosen.reload_every_s)
     problems.install(app, login.problem_page)
     contract.install(app)
-    refusals: dict[str, Any] = {"responses": contract.REFUSALS}
+    refusals: JsonObject = {"responses": contract.REFUSALS}
     app.include_router(health.router)
     app.include_router(metrics.router, **refusals)
     app.include_router(login.router)

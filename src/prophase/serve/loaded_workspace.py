@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.serve.feedback.store import FeedbackStore
 from prophase.serve.problems import Problem
 from prophase.trace.workspace import INDEX, TableEntry, Workspace
@@ -89,7 +90,7 @@ class LoadedWorkspace:
 
     workspace: Workspace
     tables: Mapping[str, TableEntry]
-    models: Mapping[str, Any]
+    models: JsonMapping
     #: model -> why its file is not used
     broken: Mapping[str, ProphaseError]
     stamps: Mapping[str, Stamp]
@@ -235,7 +236,7 @@ class WorkspaceCache:
         """Load every model whose file is not the one that is loaded."""
         folder = self.workspace.folder
         stamps = stamps_of(folder)
-        models: dict[str, Any] = {}
+        models: JsonObject = {}
         broken: dict[str, ProphaseError] = {}
         kept = set()
         for name, path in MODELS.items():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+
+from prophase.json_types import JsonObject
 
 _PROBLEM = {
     "type": "object",
@@ -31,14 +31,14 @@ _EXAMPLE = {
 }
 
 
-def _refusal(words: str) -> dict[str, Any]:
+def _refusal(words: str) -> JsonObject:
     schema = {"$ref": "#/components/schemas/Problem"}
     content = {"application/problem+json": {"schema": schema, "example": _EXAMPLE}}
     return {"description": words, "content": content}
 
 
 #: what every route may answer beside its own
-REFUSALS: dict[int | str, dict[str, Any]] = {
+REFUSALS: dict[int | str, JsonObject] = {
     422: _refusal("What was asked makes no sense."),
     "4XX": _refusal("Not allowed, not there, too large, too often, or not possible yet."),
     "5XX": _refusal("The service cannot do it now: a damaged model, a full disk, too slow."),
@@ -48,7 +48,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 def install(app: FastAPI) -> None:
     """Let the application describe itself this way."""
 
-    def described() -> dict[str, Any]:
+    def described() -> JsonObject:
         if app.openapi_schema is None:
             made = get_openapi(
                 title=app.title,

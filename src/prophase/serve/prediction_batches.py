@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from prophase.json_types import JsonObject
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.prediction_rows import predicted_rows
 
@@ -29,9 +30,9 @@ class _Question:
     """Jobs of one request, and who waits for the answer."""
 
     model: JobModel
-    rows: list[dict[str, Any]]
+    rows: list[JsonObject]
     targets: tuple[str, ...] | None
-    done: Future[list[dict[str, Any]]] = field(default_factory=Future)
+    done: Future[list[JsonObject]] = field(default_factory=Future)
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -68,8 +69,8 @@ class Batcher:
         self._thread.start()
 
     def ask(
-        self, model: JobModel, rows: list[dict[str, Any]], targets: tuple[str, ...] | None
-    ) -> Future[list[dict[str, Any]]]:
+        self, model: JobModel, rows: list[JsonObject], targets: tuple[str, ...] | None
+    ) -> Future[list[JsonObject]]:
         """Have jobs predicted, each a row of columns; the future holds the rows of the answer."""
         question = _Question(model, rows, targets)
         self._asked.put(question)

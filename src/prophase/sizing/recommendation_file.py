@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from prophase.errors import InputError, ModelFileError
+from prophase.json_types import JsonMapping
 from prophase.modelfile import load_model, save_model
 from prophase.plain import finite
 from prophase.sizing.recommender import Gate, Recommendation, ResourceRecommendations, recommend
@@ -107,7 +107,7 @@ def learn_recommendations(
     return Recommendations(found, data_hash, silent)
 
 
-def task_of(job: Mapping[str, Any]) -> str:
+def task_of(job: JsonMapping) -> str:
     """Return the task that a job counts as, given the columns that have a value.
 
     Examples
@@ -133,7 +133,7 @@ def _packed(found: ResourceRecommendations) -> dict[str, object]:
     }
 
 
-def _unpacked(resource: str, held: Mapping[str, Any]) -> ResourceRecommendations:
+def _unpacked(resource: str, held: JsonMapping) -> ResourceRecommendations:
     rows = zip(
         held["tasks"], held["why"], held["keep"], held["ladders"],
         *(held[name] for name in _NUMBERS), strict=True,

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
+from prophase.json_types import JsonMapping
 from prophase.lazy_imports import optional
 
 #: what is known of a task: ``workflow``, ``tag``, ``cpus``, ``request_gib``, ``time_limit_h``,
 #: ``submit_s``, perhaps ``input_gib`` and others; after the run also ``post``
-Features = Mapping[str, Any]
+Features = JsonMapping
 
 #: what a task without a request and without history is given
 NOTHING_KNOWN_GIB = 4.0

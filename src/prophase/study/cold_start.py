@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.profile.predict.job_model import learn
 from prophase.sizing.registry import make_online_sizer
@@ -62,15 +62,15 @@ class FirstRun:
     #: columns that runs of the same thing share
     kind: tuple[str, ...] = ("task",)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
-        found: dict[str, Any] = finite(asdict(self))
+        found: JsonObject = finite(asdict(self))
         return found
 
 
 def first_run(
     history: pd.DataFrame,
-    job: Mapping[str, Any],
+    job: JsonMapping,
     *,
     resource: str = "memory",
     risk: float | None = None,
@@ -173,7 +173,7 @@ def _after(start: int, rows: list[tuple[float, bool, float, float]]) -> AfterRun
     )  # fmt: skip
 
 
-def _foretold(history: pd.DataFrame, asked: pd.DataFrame, target: str, seed: int) -> dict[str, Any]:
+def _foretold(history: pd.DataFrame, asked: pd.DataFrame, target: str, seed: int) -> JsonObject:
     """Return the prediction of one target, or why there is none."""
     nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
     try:

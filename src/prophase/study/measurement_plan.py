@@ -13,6 +13,7 @@ import pandas as pd
 import yaml
 
 from prophase.errors import InputError, MissingExtraError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.profile.predict.methods import predictor_named
@@ -47,7 +48,7 @@ class NextRun:
     #: at stake / sqrt(1 + measured runs): one more teaches less where there are many
     worth_per_month: float
     why: str
-    attributes: dict[str, Any]
+    attributes: JsonObject
 
 
 @dataclass(frozen=True)
@@ -63,16 +64,16 @@ class NextRuns:
     #: length of the history that a month is extrapolated from
     span_s: float = math.nan
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonObject]:
         """Return one row per kind."""
-        found: list[dict[str, Any]] = finite(
+        found: list[JsonObject] = finite(
             [{k: v for k, v in asdict(one).items() if k != "attributes"} for one in self.runs]
         )
         return found
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
-        found: dict[str, Any] = finite(
+        found: JsonObject = finite(
             {
                 "target": self.target, "unit": self.unit, "kinds": self.kinds,
                 "keys": list(self.keys), "runs": [asdict(one) for one in self.runs],

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
 from prophase.atomic_files import write_whole
 from prophase.errors import InputError, MissingExtraError, ProphaseError, storage_error
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result.document import Result
 from prophase.result.json_form import from_dict, to_dict
@@ -81,7 +82,7 @@ class StudyResult(ShortForm):
     report: Result
     steps: list[StepDone]
     #: step -> its numbers
-    results: dict[str, dict[str, Any]]
+    results: dict[str, JsonObject]
     workspace: Path
     folder: Path
     plan: StudyPlan
@@ -97,7 +98,7 @@ class StudyResult(ShortForm):
         """A row per step: how it went, how long it took, what was missing."""
         return pd.DataFrame(self.rows())
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonObject]:
         """Return a row per step: how it went, how long it took, what was missing."""
         return [
             {"step": one.name, "state": one.state, "seconds": round(one.seconds, 1),
@@ -110,7 +111,7 @@ class StudyResult(ShortForm):
         facts = [f"{one.label}: {one.text()}" for one in self.report.facts]
         return [self.report.answer, *facts[:4], f"report in {self.folder}"]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
         return {
             "plan": self.plan.to_dict(),
@@ -200,7 +201,7 @@ def _all_steps(
     for number, step in enumerate(chosen, start=2):
         watch.begin(number, total, step)
         began = time.monotonic()
-        inputs: dict[str, Any] = {
+        inputs: JsonObject = {
             "tables": tables,
             "settings": {name: getattr(work.plan, name) for name in step.settings},
             "after": {name: work.found.get(name, work.cannot.get(name)) for name in step.after},
@@ -230,7 +231,7 @@ def _all_steps(
     return steps, reports
 
 
-def _run(step: StudyStep, work: StepContext) -> dict[str, Any]:
+def _run(step: StudyStep, work: StepContext) -> JsonObject:
     """Run one step; say what it lacks if it cannot be done."""
     try:
         done = step.run(work)

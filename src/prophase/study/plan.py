@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from prophase import units
 from prophase.errors import FormatError, MissingFileError, ParameterError, not_among
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.study.proof.candidate import PROVABLE
 from prophase.study.proof.verdict import Limits
 from prophase.trace.row_rules import keep_rules
@@ -107,11 +108,11 @@ class StudyPlan:
         return Limits(self.max_oom, self.min_saving, self.max_longer_wait)
 
     @property
-    def policy(self) -> dict[str, Any]:
+    def policy(self) -> JsonObject:
         """Settings of replays."""
         return {"order": self.order, "place": self.place, "queue": self.queue}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the plan as it would be written, defaults included."""
         return {
             name: list(value) if isinstance(value, tuple) else value
@@ -174,7 +175,7 @@ def read_plan(path: str | Path) -> StudyPlan:
         raise MissingFileError(f"{source}: there is no such plan.") from cause
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as cause:
         raise FormatError(f"{source}: is not TOML ({cause}). Correct that line.") from cause
-    values: dict[str, Any] = {}
+    values: JsonObject = {}
     for name, value in found.items():
         inside = value if name in _TABLES else {name: value}
         if not isinstance(inside, Mapping):
@@ -183,7 +184,7 @@ def read_plan(path: str | Path) -> StudyPlan:
     return plan_of(values, name=str(source), folder=source.parent)
 
 
-def plan_of(values: Mapping[str, Any], *, name: str = "plan", folder: Path = Path()) -> StudyPlan:
+def plan_of(values: JsonMapping, *, name: str = "plan", folder: Path = Path()) -> StudyPlan:
     """Return the plan of settings as they stand in a file.
 
     Examples
@@ -192,7 +193,7 @@ def plan_of(values: Mapping[str, Any], *, name: str = "plan", folder: Path = Pat
     0.02
     """
     known = {one.name: one for one in fields(StudyPlan)}
-    read: dict[str, Any] = {}
+    read: JsonObject = {}
     for key, value in values.items():
         if key not in known:
             raise FormatError(not_among(f"{name}: {key!r} is no setting.", key, [*known, *_TABLES]))

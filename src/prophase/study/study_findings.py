@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from prophase import units
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.result import Chart, Section, Table
 
 #: the order in which a reader asks: waste, change, saving, certainty, waits, then what else
@@ -38,7 +38,7 @@ _METHODS = (
     "'default' learns; the medians only look up. All answer from what had ended before the job "
     "was submitted."
 )
-Results = Mapping[str, Mapping[str, Any]]
+Results = Mapping[str, JsonMapping]
 
 
 def in_order(sections: Sequence[Section]) -> list[Section]:
@@ -235,7 +235,7 @@ def _profiles(section: Section, results: Results) -> Section:
     return _retold(section, texts=[*section.texts, largest])
 
 
-def _rows(section: Section) -> list[dict[str, Any]]:
+def _rows(section: Section) -> list[JsonObject]:
     tables: Sequence[Table] = section.tables[:1]
     return [dict(row) for table in tables for row in table.rows]
 

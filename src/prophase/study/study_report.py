@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from prophase.json_types import JsonMapping
 from prophase.plural import counted
 from prophase.result import (
     DataUsed,
@@ -126,7 +126,7 @@ def _limits(plan: StudyPlan, work: StepContext, cannot: Mapping[str, str]) -> li
     return said
 
 
-def _errors(work: StepContext) -> list[Mapping[str, Any]]:
+def _errors(work: StepContext) -> list[JsonMapping]:
     """Return what makes all numbers after it as wrong as the data are.
 
     That is what lint calls an error, and a unit it doubts of what was sized.
@@ -140,7 +140,7 @@ def _errors(work: StepContext) -> list[Mapping[str, Any]]:
     ]
 
 
-def _unsound(one: Mapping[str, Any]) -> str:
+def _unsound(one: JsonMapping) -> str:
     return f"The data look wrong ({one['check']}, {one['where']}): {one['what']} {one['advice']}"
 
 

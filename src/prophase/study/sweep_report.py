@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
 from prophase import units
+from prophase.json_types import JsonObject
 from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
 from prophase.sim.request_variants import ASKED
 from prophase.sim.sweep.plan import SweepPlan
@@ -42,7 +42,7 @@ def sweep_result(kept: SavedSweep, ranked: pd.DataFrame) -> Result:
     """
     result, plan, measures = kept.result, kept.plan, kept.measures
     varied = [name for name in result.axes if ranked[name].nunique() > 1]
-    rows: list[dict[str, Any]] = json.loads(ranked.to_json(orient="records"))
+    rows: list[JsonObject] = json.loads(ranked.to_json(orient="records"))
     for row in rows:
         row["combination"] = ", ".join(str(row[name]) for name in varied) or "the only one"
     best, first = rows[0], measures[0]
@@ -104,9 +104,7 @@ def _front(names: Sequence[str]) -> list[str]:
     return [f"On the Pareto front: {'; '.join(dict.fromkeys(names))}."] if names else []
 
 
-def _charts(
-    rows: Sequence[dict[str, Any]], measures: Sequence[str], plan: SweepPlan
-) -> list[Chart]:
+def _charts(rows: Sequence[JsonObject], measures: Sequence[str], plan: SweepPlan) -> list[Chart]:
     found = []
     for load in plan.loads:
         here = [row for row in rows if row["load"] == float(load)][:_SHOWN]

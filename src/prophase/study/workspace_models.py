@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prophase import units
 from prophase.errors import ModelFileError, ParameterError, not_among
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.sizing.recommender import Gate
 from prophase.trace.trace_tables import Trace, open_trace
 from prophase.trace.workspace import Workspace
@@ -35,11 +36,11 @@ class LearnedModels:
     #: whether the profile of a job can be predicted from its metadata
     profiles: bool = False
 
-    def targets(self) -> list[dict[str, Any]]:
+    def targets(self) -> list[JsonObject]:
         """Return a row per target: how many jobs and kinds of job it was learnt from."""
         return self.model.target_rows()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what was learnt, for JSON."""
         return {
             "model": str(self.path),
@@ -190,7 +191,7 @@ def _learn_to_tell_profiles(folder: Path, trace: Trace, seed: int, show: Show) -
 _KNOWN = ("risk", "min_saving", "min_runs", "max_oom")
 
 
-def request_settings(settings: Mapping[str, Any]) -> tuple[float, Gate]:
+def request_settings(settings: JsonMapping) -> tuple[float, Gate]:
     """Return risk and gate of a workspace, those of ``prophase size`` unless it says otherwise.
 
     Examples
@@ -220,6 +221,6 @@ def request_settings(settings: Mapping[str, Any]) -> tuple[float, Gate]:
     )
 
 
-def _share(held: Mapping[str, Any], name: str, usual: float) -> float:
+def _share(held: JsonMapping, name: str, usual: float) -> float:
     said = held.get(name)
     return usual if said is None else units.parse_share(str(said), where=f"prophase.toml: {name}")

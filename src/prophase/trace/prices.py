@@ -7,12 +7,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import pandas as pd
 
 from prophase.errors import FormatError, InputError, MissingFileError
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 
 _OTHER = "default"
 _FORM = (
@@ -79,7 +79,7 @@ class Prices:
             raise FormatError(f"{source}: is not TOML ({cause}). {_FORM}") from cause
 
     @classmethod
-    def _parse(cls, found: Mapping[str, Any], where: str) -> Self:
+    def _parse(cls, found: JsonMapping, where: str) -> Self:
         known = ("gpu_hour", "core_hour", "gib_hour", "currency")
         for name in found:
             if name not in known:

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -99,7 +99,7 @@ class Workspace:
         return (Path(folder) / SETTINGS).is_file()
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         path = self.folder / SETTINGS
         try:
             return tomllib.loads(path.read_text("utf-8") if path.exists() else _DEFAULT_SETTINGS)

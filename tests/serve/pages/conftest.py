@@ -27,7 +27,7 @@ def rich_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "<script>document.title='ran'</script>",
         encoding="utf-8",
     )
-    _campaign(folder / "campaign")
+    make_campaign(folder / "campaign")
     return folder
 
 
@@ -42,7 +42,7 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
-def _campaign(folder: Path) -> None:
+def make_campaign(folder: Path) -> None:
     """Make a campaign of a one-task pipeline with two registered runs."""
     folder.mkdir()
     pipeline = folder / "pipeline.yaml"

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, WorkspaceOption, as_typed, emit
+from prophase.cli.output import Format, FormatOption, WorkspaceOption, as_typed, show_result
 from prophase.cli.trace_options import SourceOption
+from prophase.result import Result
 
 
 def command(
@@ -61,4 +62,4 @@ def command(
         f"{kept.unit}.",
         f"Next: prophase ledger settle LATER_JOBS --ledger {as_typed(book.path)}",
     ]
-    emit(rows, format, document=document, remarks=remarks)
+    show_result(Result.of_rows("ledger-add", rows, values=document, notes=remarks), format)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit
+from prophase.cli.output import Format, FormatOption, show_result
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import PricesOption
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.study.ledger.balance import Account, Balance
@@ -60,10 +62,15 @@ def present(
     found = balance_of(book, prices=None if prices is None else Prices.read(prices), advice=advice)
     rows = found.rows() if advice is None else found.task_rows()
     shown = [_short(row) for row in rows] if format is Format.table else rows
-    emit(shown, format, document=found.to_dict(), remarks=[*said, *_remarks(found)])
+    show_result(
+        Result.of_rows(
+            "ledger-show-present", shown, values=found.to_dict(), notes=[*said, *_remarks(found)]
+        ),
+        format,
+    )
 
 
-def _short(row: dict[str, Any]) -> dict[str, Any]:
+def _short(row: JsonObject) -> JsonObject:
     left = ("made_at", "unknown", "before_h", "actual_h")
     return {key: value for key, value in row.items() if key not in left}
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, WorkspaceOption, emit, finite, progress_bar
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    WorkspaceOption,
+    finite,
+    progress_bar,
+    show_result,
+)
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.sizing_options import KindOption, ResourceOption, RiskOption
 from prophase.cli.trace_options import SourceOption
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 
 def command(
@@ -48,7 +57,7 @@ def command(
             by=[name.strip() for name in kind.split(",")] if kind else (),
             risk=None if risk is None else units.parse_share(risk, where="--risk", below_one=True),
         )  # fmt: skip
-    rows: list[dict[str, Any]] = [
+    rows: list[JsonObject] = [
         {
             "runs_known": one.runs_known,
             "decisions": one.decisions,
@@ -70,10 +79,15 @@ def command(
         "The table: first request over what was needed (median, 80 % range), by how many runs of "
         f"the same {' and '.join(found.kind)} had ended by then.",
     ]  # fmt: skip
-    emit([finite(row) for row in rows], format, document=document, remarks=remarks)
+    show_result(
+        Result.of_rows(
+            "next-first-run", [finite(row) for row in rows], values=document, notes=remarks
+        ),
+        format,
+    )
 
 
-def _range(found: dict[str, Any]) -> str:
+def _range(found: JsonObject) -> str:
     if found["peak"] is None:
         return f"What it will use cannot be predicted: {found['why']}"
     said = (

@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, say
+from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, say, show_result
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.sizing_options import KindOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import storage_error
+from prophase.result import Result
 
 
 def command(
@@ -85,4 +86,9 @@ def command(
     shown = [
         {k: v for k, v in row.items() if k != "uncertainty"} for row in found.rows()
     ] if format is Format.table else found.rows()  # fmt: skip
-    emit(shown, format, document={**found.to_dict(), "registration": text}, remarks=remarks)
+    show_result(
+        Result.of_rows(
+            "next-measure", shown, values={**found.to_dict(), "registration": text}, notes=remarks
+        ),
+        format,
+    )

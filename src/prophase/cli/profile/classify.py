@@ -12,10 +12,10 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
-    emit,
     finite,
     progress_bar,
     say,
+    show_result,
     text_table,
 )
 from prophase.cli.profile.options import LabelSettings, labelled_jobs
@@ -24,7 +24,9 @@ from prophase.cli.shared_options import FiguresOption, SeedOption
 from prophase.cli.split_options import SplitBy, SplitOption, TestShareOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.profile.classify.classifier_comparison import (
@@ -96,7 +98,7 @@ def command(
     shown = split.value if split.value in found.sides else list(found.sides)[-1]
     report = found.reports[names[0], shown]
     notes = [*held.notes, *found.notes]
-    document: dict[str, Any] = {**found.to_dict(), "notes": notes, "reported_split": shown}
+    document: JsonObject = {**found.to_dict(), "notes": notes, "reported_split": shown}
     remarks = [*_report(report, names[0], shown), *_remarks(found, notes)]
     if figures is not None:
         from prophase.plots.profiles.classifier import write_confusion
@@ -106,7 +108,9 @@ def command(
     if save is not None:
         remarks += _save(save, held, names[0], told.metadata, line, seed, document)
     rows = [_row(one) for one in found.table.to_dict("records")]
-    emit(rows, format, document=finite(document), remarks=remarks)
+    show_result(
+        Result.of_rows("profile-classify", rows, values=finite(document), notes=remarks), format
+    )
 
 
 def _methods(text: str) -> list[str]:
@@ -132,7 +136,7 @@ def _line(text: str) -> float | str:
         ) from cause
 
 
-def _row(one: dict[Any, Any]) -> dict[str, Any]:
+def _row(one: dict[Any, Any]) -> JsonObject:
     return {str(key): round(v, 4) if isinstance(v, float) else v for key, v in one.items()}
 
 
@@ -170,7 +174,7 @@ def _save(
     metadata: str,
     line: float | str,
     seed: int,
-    document: dict[str, Any],
+    document: JsonObject,
 ) -> list[str]:
     from prophase.profile.classify.classifier import ProfileClassifier
 

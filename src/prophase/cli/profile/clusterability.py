@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, text_table
+from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result, text_table
 from prophase.cli.profile.options import SAMPLE, TransformOption
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 
 def command(
@@ -63,7 +65,7 @@ def command(
         notes += missing
         progress("leaking metrics", 60)
         effect = leaking_effect(jobs, WorkloadProfiler(transform=transform, random_state=seed))
-    parts: dict[str, list[dict[str, Any]]] = {
+    parts: dict[str, list[JsonObject]] = {
         "hopkins": finite(hopkins.to_dict("records")),
         "fixed_labels": finite(judged.to_dict("records")),
         "leaking": finite(effect.to_dict("records")),
@@ -84,10 +86,18 @@ def command(
         for row in rows
         for what, value in list(row.items())[1:]
     ]
-    emit([] if format is Format.table else long, format, document=document, remarks=notes)
+    show_result(
+        Result.of_rows(
+            "profile-clusterability",
+            [] if format is Format.table else long,
+            values=document,
+            notes=notes,
+        ),
+        format,
+    )
 
 
-def _print(parts: dict[str, list[dict[str, Any]]], transform: str) -> None:
+def _print(parts: dict[str, list[JsonObject]], transform: str) -> None:
     headings = {
         "hopkins": "Hopkins statistic: 0 is clustered, 0.3 and above random",
         "fixed_labels": f"Mean silhouette if metadata were the profiles, {transform} transform",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result
 from prophase.cli.profile.options import (
     LABEL,
     SAMPLE,
@@ -17,6 +17,8 @@ from prophase.cli.profile.options import (
 )
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 
 def command(
@@ -73,7 +75,7 @@ def command(
             random_state=seed,
             progress=lambda name, done: progress(f"grouping by {name}", 100 * done / len(names)),
         )
-    rows: list[dict[str, Any]] = finite(table.to_dict("records"))
+    rows: list[JsonObject] = finite(table.to_dict("records"))
     told = [f"{row['generator']}: {row['note']}" for row in rows if row["note"]]
     shown = [{key: value for key, value in row.items() if key not in _HIDDEN} for row in rows]
     remarks = [
@@ -83,7 +85,15 @@ def command(
         *told,
     ]
     document = {"jobs": len(jobs), "transform": transform, "notes": notes, "generators": rows}
-    emit(shown if format is Format.table else rows, format, document=document, remarks=remarks)
+    show_result(
+        Result.of_rows(
+            "profile-compare",
+            shown if format is Format.table else rows,
+            values=document,
+            notes=remarks,
+        ),
+        format,
+    )
 
 
 _HIDDEN = ("note", "n_jobs", "silhouette_rows", "davies_bouldin_clustered", "mean_cluster_size")

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, text_table
+from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result, text_table
 from prophase.cli.profile.options import JobsOption, LabelSettings, TopOption, labelled_jobs
 from prophase.cli.shared_options import FiguresOption, SeedOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError, ParameterError, not_among
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +121,7 @@ def _all(
     from prophase.profile.classify.explanation import importance, shap_summary
 
     found = importance(made, top)
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "classes": list(made.classes_),
         "columns": list(made.columns_),
         "importance": found.to_dict("records"),
@@ -146,7 +148,12 @@ def _all(
 
         names = write_explanation(found, summary, figures)
         remarks.append(f"Wrote {', '.join(names)} to {figures}.")
-    emit(rows, format, document=finite(document), remarks=[*remarks, *notes])
+    show_result(
+        Result.of_rows(
+            "profile-explain-all", rows, values=finite(document), notes=[*remarks, *notes]
+        ),
+        format,
+    )
 
 
 def _one(
@@ -187,7 +194,15 @@ def _one(
         from prophase.plots.profiles.classifier import write_job
 
         remarks.append(f"Wrote {write_job(found, job, figures)} to {figures}.")
-    emit(_plain(found.pushes), format, document=finite(document), remarks=[*remarks, *notes])
+    show_result(
+        Result.of_rows(
+            "profile-explain-one",
+            _plain(found.pushes),
+            values=finite(document),
+            notes=[*remarks, *notes],
+        ),
+        format,
+    )
 
 
 def _tree(made: ProfileClassifier, profile: str, tree: int, format: Format) -> None:
@@ -199,8 +214,8 @@ def _tree(made: ProfileClassifier, profile: str, tree: int, format: Format) -> N
     if format is Format.table:
         typer.echo(text)
         return
-    emit(lines, format, document=document)
+    show_result(Result.of_rows("profile-explain-tree", lines, values=document), format)
 
 
-def _plain(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _plain(table: pd.DataFrame) -> list[JsonObject]:
     return [{str(k): finite(v) for k, v in row.items()} for row in table.to_dict("records")]

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, finite, progress_bar, say
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    as_typed,
+    finite,
+    progress_bar,
+    say,
+    show_result,
+)
 from prophase.cli.profile.options import (
     ClustersOption,
     LabelOption,
@@ -21,6 +29,8 @@ from prophase.cli.profile.options import (
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.profile.clusters.profiler import WorkloadProfiler
@@ -55,7 +65,7 @@ class GroupingSettings:
         float, typer.Option(help="Jobs of less strength than this, 0 to 1, become outliers.")
     ] = 0.0
 
-    def of_generator(self) -> dict[str, Any]:
+    def of_generator(self) -> JsonObject:
         """Return what the generator is made with."""
         return {
             "min_cluster_size": self.min_cluster_size,
@@ -127,10 +137,15 @@ def command(
         "profiles": [one.to_dict() for one in profiler.profiles_],
     }
     rows = overview(profiler)
-    emit(rows, format, document=finite(document), remarks=_remarks(profiler, path, out))
+    show_result(
+        Result.of_rows(
+            "profile-fit", rows, values=finite(document), notes=_remarks(profiler, path, out)
+        ),
+        format,
+    )
 
 
-def overview(profiler: WorkloadProfiler) -> list[dict[str, Any]]:
+def overview(profiler: WorkloadProfiler) -> list[JsonObject]:
     """Return a row per profile, the largest first and the outliers last."""
     rows = []
     for one in sorted(profiler.profiles_, key=lambda each: (each.outliers, -each.n)):

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar, say
+from prophase.cli.output import Format, FormatOption, finite, progress_bar, say, show_result
 from prophase.cli.profile.options import SAMPLE, LeakingOption, MinSamplesOption
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SeedOption, WorkersOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +42,7 @@ class GridSettings:
     )
     min_samples: MinSamplesOption = None
 
-    def plan(self, seed: int) -> dict[str, Any]:
+    def plan(self, seed: int) -> JsonObject:
         """Return the plan by its names."""
         return {
             "algorithms": _words(self.algorithms),
@@ -104,7 +106,7 @@ def command(
 def _run(
     path: Path,
     source: str | None,
-    plan: dict[str, Any],
+    plan: JsonObject,
     out: Path | None,
     sample: int | None,
     leaking: bool,
@@ -192,10 +194,13 @@ def _tell(
         **{name: table.to_dict("records") for name, table in tables.items()},
     }
     rows: Any = (scored if format is Format.csv else statistics).to_dict("records")
-    emit(finite(rows), format, document=finite(document), remarks=remarks)
+    show_result(
+        Result.of_rows("profile-grid", finite(rows), values=finite(document), notes=remarks),
+        format,
+    )
 
 
-def _choice(score: str, cell: dict[str, Any]) -> str:
+def _choice(score: str, cell: JsonObject) -> str:
     named = "-".join(
         f"{cell[axis]:g}" if axis == "min_cluster_size" else str(cell[axis])
         for axis in ("algorithm", "min_cluster_size", "transform", "metric")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, progress_bar, typed_command
+from prophase.cli.output import Format, FormatOption, progress_bar, show_result, typed_command
 from prophase.cli.profile.options import (
     JobsOption,
     ModelArgument,
@@ -18,6 +18,7 @@ from prophase.cli.profile.options import (
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 from prophase.plural import counted
+from prophase.result import Result
 
 
 def command(
@@ -63,4 +64,4 @@ def command(
         )
     rows = [{"figure": f"{name}.png", "numbers": f"{name}.csv"} for name in names]
     document = {"page": str(out / PAGE), "learnt_from_these_jobs": found.learnt, "figures": rows}
-    emit(rows, format, document=document, remarks=remarks)
+    show_result(Result.of_rows("profile-plot", rows, values=document, notes=remarks), format)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, finite, text_table
+from prophase.cli.output import Format, FormatOption, finite, show_result, text_table
 from prophase.cli.profile.fit import overview
 from prophase.cli.profile.options import ModelArgument, open_profiles
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.profile.clusters.metric_summary import MetricSummary
@@ -40,13 +42,21 @@ def command(
     profiler = open_profiles(path)
     if profile is None:
         remarks = list(profiler.notes_)
-        emit(overview(profiler), format, document=profiler.to_dict(), remarks=remarks)
+        show_result(
+            Result.of_rows(
+                "profile-show", overview(profiler), values=profiler.to_dict(), notes=remarks
+            ),
+            format,
+        )
         return
     one = profiler.profile(profile)
     rows = [_metric_row(name, summary) for name, summary in one.dynamic.items()]
     if format is Format.table:
         _tell(one)
-    emit(rows, format, document=finite(one.to_dict()), remarks=_remarks(one))
+    show_result(
+        Result.of_rows("profile-show", rows, values=finite(one.to_dict()), notes=_remarks(one)),
+        format,
+    )
 
 
 def _tell(one: Profile) -> None:
@@ -59,7 +69,7 @@ def _tell(one: Profile) -> None:
         )
         typer.echo(said + (": doubtful." if one.separation.doubtful else "."))
     typer.echo("\nKnown at submission")
-    static: list[dict[str, Any]] = [
+    static: list[JsonObject] = [
         {
             "column": held.column,
             "commonest": held.mode,
@@ -76,7 +86,7 @@ def _tell(one: Profile) -> None:
     typer.echo("\nMeasured")
 
 
-def _metric_row(name: str, summary: MetricSummary) -> dict[str, Any]:
+def _metric_row(name: str, summary: MetricSummary) -> JsonObject:
     trend, season = summary.trend, summary.season
     return {
         "metric": name,

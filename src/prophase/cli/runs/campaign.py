@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, as_typed, emit, progress_bar, typed_command
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    as_typed,
+    progress_bar,
+    show_result,
+    typed_command,
+)
 from prophase.cli.runs.options import (
     DEFAULT_CAMPAIGN,
     CampaignOption,
@@ -17,6 +24,7 @@ from prophase.cli.runs.options import (
     who,
 )
 from prophase.plural import counted
+from prophase.result import Result
 
 
 def init_command(
@@ -51,13 +59,16 @@ def init_command(
     ]
     where = f"{made.database.shown_url}"
     made.close()
-    emit(
-        rows,
+    show_result(
+        Result.of_rows(
+            "runs-init",
+            rows,
+            notes=[
+                f"Runs are kept in {where}",
+                f"Next: prophase runs register FILE{named(campaign)}",
+            ],
+        ),
         format,
-        remarks=[
-            f"Runs are kept in {where}",
-            f"Next: prophase runs register FILE{named(campaign)}",
-        ],
     )
 
 
@@ -85,14 +96,17 @@ def register_command(
 
     with opened(campaign) as held:
         added, there = held.register(scenarios, dates or (), actor=who())
-        emit(
-            state_counts(held),
+        show_result(
+            Result.of_rows(
+                "runs-register",
+                state_counts(held),
+                values={"added": added, "there_already": there},
+                notes=[
+                    f"{counted(added, 'run')} added, {there:,} there already.",
+                    f"Next: prophase runs work{named(campaign)}",
+                ],
+            ),
             format,
-            document={"added": added, "there_already": there},
-            remarks=[
-                f"{counted(added, 'run')} added, {there:,} there already.",
-                f"Next: prophase runs work{named(campaign)}",
-            ],
         )
 
 
@@ -132,7 +146,7 @@ def set_command(
     if not touched or "advice" in touched:
         told = f"{source}: {counted(len(ladders), 'task')}" if source else None
         rows.append({"setting": "advice", "value": told, "what": _ADVICE})
-    emit(rows, format)
+    show_result(Result.of_rows("runs-set", rows), format)
 
 
 def demo_command(
@@ -180,12 +194,15 @@ def demo_command(
     ]
     lifted = sum(row["status"] == "oom" for row in rows)
     campaign.close()
-    emit(
-        rows,
+    show_result(
+        Result.of_rows(
+            "runs-demo",
+            rows,
+            notes=[
+                f"{exported['jobs']:,} task rows and {exported.get('usage', 0):,} samples are in "
+                f"{as_typed(folder / 'ws')}; {lifted} times memory ran out and was lifted.",
+                f"Next: prophase describe {as_typed(folder / 'ws')}",
+            ],
+        ),
         format,
-        remarks=[
-            f"{exported['jobs']:,} task rows and {exported.get('usage', 0):,} samples are in "
-            f"{as_typed(folder / 'ws')}; {lifted} times memory ran out and was lifted.",
-            f"Next: prophase describe {as_typed(folder / 'ws')}",
-        ],
     )

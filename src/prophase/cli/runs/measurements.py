@@ -7,9 +7,17 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, WorkspaceOption, as_typed, emit, typed_command
+from prophase.cli.output import (
+    Format,
+    FormatOption,
+    WorkspaceOption,
+    as_typed,
+    show_result,
+    typed_command,
+)
 from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened
 from prophase.cli.trace_options import ReplaceOption
+from prophase.result import Result
 
 
 def profile_command(
@@ -30,7 +38,7 @@ def profile_command(
 
     with opened(campaign) as held:
         rows = profile_run(held, dag_id, run_id)
-    emit(rows, format)
+    show_result(Result.of_rows("runs-profile", rows), format)
 
 
 def export_command(
@@ -51,8 +59,11 @@ def export_command(
 
     with opened(campaign) as held:
         rows = export(held, workspace, replace=replace, command=typed_command())
-    emit(
-        [{"table": name, "rows": number} for name, number in rows.items()],
+    show_result(
+        Result.of_rows(
+            "runs-export",
+            [{"table": name, "rows": number} for name, number in rows.items()],
+            notes=[f"Next: prophase describe {as_typed(workspace)}"],
+        ),
         format,
-        remarks=[f"Next: prophase describe {as_typed(workspace)}"],
     )

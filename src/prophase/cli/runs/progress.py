@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, emit, say, text_table
+from prophase.cli.output import Format, FormatOption, say, show_result, text_table
 from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, named, opened, who
+from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.runs.campaign import Campaign
@@ -43,16 +45,22 @@ def status_command(
             _follow(held)
             return
         if failed or all_runs:
-            emit(list_runs(held, failed=failed), format)
+            show_result(
+                Result.of_rows("runs-status", list_runs(held, failed=failed)),
+                format,
+            )
             return
         now = campaign_status(held)
         silent_s = [worker["silent_s"] for worker in now["workers"]]
         heard = f", the last heard of {min(silent_s):.0f} s ago" if silent_s else ""
-        emit(
-            now["states"],
+        show_result(
+            Result.of_rows(
+                "runs-status",
+                now["states"],
+                values=now,
+                notes=[f"{counted(len(silent_s), 'worker')}{heard}."],
+            ),
             format,
-            document=now,
-            remarks=[f"{counted(len(silent_s), 'worker')}{heard}."],
         )
 
 
@@ -96,13 +104,20 @@ def show_command(
             if value is not None:
                 typer.echo(f"{name:<15} {value}")
         typer.echo("")
-    emit(found["history"], format, document={**_facts(found), "history": found["history"]})
+    show_result(
+        Result.of_rows(
+            "runs-show",
+            found["history"],
+            values={**_facts(found), "history": found["history"]},
+        ),
+        format,
+    )
     if RunState(found["state"]).failed:
         step = 17 if found["state"] > RunState.EXECUTE_TRIGGER_FAILED else 0
         say(f"Next: prophase runs reset {run} --to {step}{named(campaign)}")
 
 
-def _facts(found: dict[str, Any]) -> dict[str, Any]:
+def _facts(found: JsonObject) -> JsonObject:
     named = ("id", "scenario", *found["attributes"], "execution_date", "version", "state", "what",
              "dag_id", "run_id", "profiling_id", "notes")  # fmt: skip
     known = {**found["attributes"], **found}
@@ -134,4 +149,11 @@ def reset_command(
         rows = reset_runs(
             held, runs or (), to=to, all_failed=all_failed, actor=who(), reason=reason
         )
-    emit(rows, format, remarks=[f"Next: prophase runs work{named(campaign)}"])
+    show_result(
+        Result.of_rows(
+            "runs-reset",
+            rows,
+            notes=[f"Next: prophase runs work{named(campaign)}"],
+        ),
+        format,
+    )

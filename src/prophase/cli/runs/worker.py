@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit
+from prophase.cli.output import Format, FormatOption, show_result
 from prophase.cli.runs.options import (
     DEFAULT_CAMPAIGN,
     CampaignOption,
@@ -16,6 +16,7 @@ from prophase.cli.runs.options import (
     opened,
 )
 from prophase.plural import counted
+from prophase.result import Result
 
 
 def work_command(
@@ -64,7 +65,7 @@ def work_command(
             )
         else:
             remarks.append(f"Next: prophase runs export --workspace ws{named(campaign)}")
-        emit(state_counts(held), format, remarks=remarks)
+        show_result(Result.of_rows("runs-work", state_counts(held), notes=remarks), format)
     if failed:
         raise typer.Exit(1)
 
@@ -88,4 +89,11 @@ def tick_command(
         worker = Worker(held)
         moves = worker.tick()
         held.workers.leave(worker.name)
-        emit(state_counts(held), format, remarks=[f"{counted(moves, 'run')} moved."])
+        show_result(
+            Result.of_rows(
+                "runs-tick",
+                state_counts(held),
+                notes=[f"{counted(moves, 'run')} moved."],
+            ),
+            format,
+        )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prophase.cli.command_group import command_group
-from prophase.cli.output import Format, FormatOption, WorkspaceOption, emit, say
+from prophase.cli.output import Format, FormatOption, WorkspaceOption, say, show_result
 from prophase.cli.settings import Formerly
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.serve.tokens import Token, TokenStore
@@ -58,7 +60,7 @@ def add(
         ends = f"until {made.expires_at}" if made.expires_at else "without end"
         say(f"{name} may {role}, {ends}. Keep the token: it cannot be shown again.")
         return
-    emit([row], format, document=row)
+    show_result(Result.of_rows("serve-token-add", [row], values=row), format)
 
 
 def list_tokens(workspace: WorkspaceOption = _HERE, format: FormatOption = Format.table) -> None:
@@ -71,7 +73,7 @@ def list_tokens(workspace: WorkspaceOption = _HERE, format: FormatOption = Forma
     now = datetime.now(UTC)
     rows = [_row(one, now) for one in _store(workspace).all()]
     remarks = [] if rows else ["There are no tokens: whoever reaches the service may do all."]
-    emit(rows, format, remarks=remarks)
+    show_result(Result.of_rows("serve-token-list", rows, notes=remarks), format)
 
 
 def revoke(
@@ -88,7 +90,10 @@ def revoke(
     if not store.revoke(name):
         raise ParameterError(not_among(f"there is no token {name!r}.", name, known))
     row = {"revoked": name}
-    emit([] if format is Format.table else [row], format, document=row)
+    show_result(
+        Result.of_rows("serve-token-revoke", [] if format is Format.table else [row], values=row),
+        format,
+    )
     say(f"{name} is revoked.")
 
 
@@ -99,7 +104,7 @@ def _store(workspace: Path) -> TokenStore:
     return TokenStore(Workspace(workspace).folder)
 
 
-def _row(token: Token, now: datetime) -> dict[str, Any]:
+def _row(token: Token, now: datetime) -> JsonObject:
     return {
         "name": token.name,
         "role": token.role,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, emit, finite, progress_bar
+from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.sizing_options import ResourceOption, RiskOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.json_types import JsonObject
+from prophase.result import Result
 
 
 def command(
@@ -67,10 +69,18 @@ def command(
             show=lambda name, percent: show(name, percent),
         )
     rows = found["sizers"] if format is not Format.table else [_shown(r) for r in found["sizers"]]
-    emit([finite(row) for row in rows], format, document=finite(found), remarks=_remarks(found))
+    show_result(
+        Result.of_rows(
+            "size-replay",
+            [finite(row) for row in rows],
+            values=finite(found),
+            notes=_remarks(found),
+        ),
+        format,
+    )
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
+def _shown(row: JsonObject) -> JsonObject:
     return {
         "sizer": row["sizer"],
         "relative": round(row["relative"], 4),
@@ -85,7 +95,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _remarks(found: dict[str, Any]) -> list[str]:
+def _remarks(found: JsonObject) -> list[str]:
     tasks = int(found["sizers"][0]["tasks"])
     said = [
         f"{tasks:,} tasks, {found['protocol']} protocol, {found['track']} track; waste in "

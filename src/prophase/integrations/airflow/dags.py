@@ -86,7 +86,7 @@ def campaign_dags(
     """
     sdk = _sdk()
     settings = variable or f"{name}_settings"
-    common: dict[str, Any] = {
+    common: JsonObject = {
         "catchup": False,
         "max_active_runs": 1,
         "is_paused_upon_creation": False,

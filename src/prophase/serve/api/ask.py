@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
+from prophase.json_types import JsonObject
 from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.serve.dependencies import LoadedWorkspaceNow, require
 
@@ -21,7 +22,7 @@ class AskRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    jobs: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100)]
+    jobs: Annotated[list[JsonObject], Field(min_length=1, max_length=100)]
     targets: Annotated[list[str] | None, Field(max_length=100)] = None
 
 
@@ -29,7 +30,7 @@ class AskRequest(BaseModel):
 def ask_jobs(
     question: Annotated[AskRequest, Body(examples=[{"jobs": [EXAMPLE], "targets": None}])],
     held: LoadedWorkspaceNow,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Say how long each job will run and what it will use, with a 90 % range and the reason.
 
     The same as `prophase ask --format json`.

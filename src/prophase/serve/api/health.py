@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from prophase.json_types import JsonObject
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.version import __version__
 
@@ -22,7 +21,7 @@ async def alive() -> dict[str, str]:
 @router.get("/readyz")
 async def ready(held: LoadedWorkspaceNow) -> JSONResponse:
     """Say what is loaded; 503 while nothing can be predicted."""
-    told: dict[str, Any] = {
+    told: JsonObject = {
         "ready": "predictions" in held.models,
         "loaded_at": held.loaded_at,
         "models": sorted(held.models),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from prophase.errors import storage_error
+from prophase.json_types import JsonObject
 from prophase.serve.api.tasks import LATER, Wait, begin
 from prophase.serve.dependencies import Caller, TasksNow, WorkspaceCacheNow, require
 from prophase.serve.problems import Problem
@@ -43,7 +44,7 @@ async def import_file(
     max_bad: Annotated[float, Query(ge=0, le=1)] = 0.01,
     mode: Literal["new", "replace", "append"] = "new",
     wait: Wait = 0.0,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Read a file into the workspace. The result is that of `prophase import`.
 
     The body is the file itself, `name` what it is called. Without a `source` the file is

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from prophase.json_types import JsonObject
 from prophase.profile.submission.submission import finished_from_fields
 from prophase.serve.dependencies import Caller, WorkspaceCacheNow, require
 
@@ -28,7 +29,7 @@ class Finished(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    jobs: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1_000)]
+    jobs: Annotated[list[JsonObject], Field(min_length=1, max_length=1_000)]
 
 
 @router.post("/observe", dependencies=[Depends(require("feedback"))])
@@ -37,7 +38,7 @@ async def observe(
     library: WorkspaceCacheNow,
     who: Caller,
     request: Request,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Report finished jobs, each by its `job_id`; they are on the disk before this answers.
 
     `taken`: new, and from now on predictions and profiles count it. `known`: reported before, so

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from prophase.json_types import JsonObject
 from prophase.profile.predict.prediction_rows import described_columns
 from prophase.serve.api.ask import EXAMPLE
 from prophase.serve.dependencies import LoadedWorkspaceNow, require
@@ -20,7 +21,7 @@ class Jobs(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    jobs: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=10_000)]
+    jobs: Annotated[list[JsonObject], Field(min_length=1, max_length=10_000)]
     targets: Annotated[list[str] | None, Field(min_length=1, max_length=100)] = ["duration_s"]
 
 
@@ -29,7 +30,7 @@ async def predict(
     asked: Annotated[Jobs, Body(examples=[{"jobs": [EXAMPLE], "targets": ["duration_s"]}])],
     held: LoadedWorkspaceNow,
     request: Request,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Predict targets of one job or of many, with a 90 % range; `targets: null` for all.
 
     Quicker than `/v1/ask`, which also says what mattered. One target gives a row per job, several
@@ -38,6 +39,6 @@ async def predict(
     model = held.model
     targets = None if asked.targets is None else tuple(model.check_targets(asked.targets))
     answer = request.app.state.batcher.ask(model, described_columns(asked.jobs), targets)
-    rows: list[dict[str, Any]] = await asyncio.wrap_future(answer)
+    rows: list[JsonObject] = await asyncio.wrap_future(answer)
     request.app.state.metrics.predictions.inc(len(asked.jobs))
     return {"predictions": rows, **model.origin}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.profile.node_types import (
     jobs_of_profile,
@@ -28,7 +29,7 @@ ProfileName = Annotated[
 
 
 @router.get("/profiles")
-def profiles(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, Any]:
+def profiles(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> JsonObject:
     """List all profiles with what their jobs use, reported jobs counted in.
 
     The same as `prophase profile show --format json`.
@@ -41,7 +42,7 @@ def profiles(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, 
 @router.get("/profiles/{profile}")
 def one_profile(
     profile: ProfileName, held: LoadedWorkspaceNow, library: WorkspaceCacheNow
-) -> dict[str, Any]:
+) -> JsonObject:
     """Say what one profile is: its metadata, and what its jobs use.
 
     The same as `prophase profile show WORKSPACE PROFILE --format json`.
@@ -61,7 +62,7 @@ class NodesQuestion(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    job: dict[str, Any] | None = None
+    job: JsonObject | None = None
     profile: Annotated[int | str | None, Field(union_mode="left_to_right")] = None
     column: Annotated[str | None, Field(max_length=100)] = None
     enough: Annotated[int, Field(ge=1, le=1_000_000)] = 30
@@ -73,7 +74,7 @@ def rank_nodes(
         NodesQuestion, Body(examples=[{"profile": 0}, {"job": EXAMPLE, "enough": 10}])
     ],
     held: LoadedWorkspaceNow,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Rank node types for a job or a profile, quickest first, for a scheduler to score nodes by.
 
     The same as `prophase nodes --format json`: jobs choose their nodes, so a rank shows
@@ -82,7 +83,7 @@ def rank_nodes(
     if question.job is not None and question.profile is not None:
         raise ParameterError("job and profile are two questions. Ask one of them.")
     history = held.table("jobs")
-    options: dict[str, Any] = {"column": question.column, "enough": question.enough}
+    options: JsonObject = {"column": question.column, "enough": question.enough}
     if question.job is not None:
         told = from_fields(question.job, form="job description", where="the job")
         rows, alike = rank_for_job(history, dict(told.columns), **options)

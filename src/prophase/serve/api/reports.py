@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 from fastapi.responses import FileResponse, Response
 
 from prophase.errors import not_among, storage_error
+from prophase.json_types import JsonObject
 from prophase.result.stored import StoredReport, stored_reports
 from prophase.serve.dependencies import LoadedWorkspaceNow, require
 from prophase.serve.problems import Problem
@@ -24,7 +25,7 @@ _POLICY = (
 
 
 @router.get("/reports")
-def reports(held: LoadedWorkspaceNow) -> list[dict[str, Any]]:
+def reports(held: LoadedWorkspaceNow) -> list[JsonObject]:
     """List the reports of the workspace, newest first."""
     return [
         {
@@ -40,11 +41,11 @@ def reports(held: LoadedWorkspaceNow) -> list[dict[str, Any]]:
 
 
 @router.get("/reports/{name}")
-def report(name: ReportName, held: LoadedWorkspaceNow) -> dict[str, Any]:
+def report(name: ReportName, held: LoadedWorkspaceNow) -> JsonObject:
     """Return a report as data."""
     path = _named(held, name).json
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: JsonObject = json.loads(path.read_text(encoding="utf-8"))
     except OSError as cause:
         raise storage_error(cause, path.name) from cause
     return found

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import MissingFileError
+from prophase.json_types import JsonObject
 from prophase.runs.campaign import Campaign
 from prophase.runs.measured_rows import profile_of
 from prophase.runs.status import campaign_status, list_runs, reset_runs, show_run
@@ -38,7 +39,7 @@ def opened(request: Request) -> Iterator[Campaign]:
 
 
 @router.get("/runs/status", dependencies=_READ)
-def status(request: Request) -> dict[str, Any]:
+def status(request: Request) -> JsonObject:
     """Say how many runs are in which state, and which workers are alive."""
     with opened(request) as campaign:
         return campaign_status(campaign)
@@ -50,14 +51,14 @@ def runs(
     failed: bool = False,
     after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     most: Annotated[int, Query(ge=1, le=1_000)] = 100,
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """List runs by id, `most` after the id `after`; or only those that failed."""
     with opened(request) as campaign:
         return list_runs(campaign, failed=failed, after=after, most=most)
 
 
 @router.get("/runs/{run}", dependencies=_READ)
-def one_run(run: RunId, request: Request) -> dict[str, Any]:
+def one_run(run: RunId, request: Request) -> JsonObject:
     """Tell where a run is and everything that happened to it; as `prophase runs show`."""
     with opened(request) as campaign:
         found = show_run(campaign, run)
@@ -65,7 +66,7 @@ def one_run(run: RunId, request: Request) -> dict[str, Any]:
 
 
 @router.get("/runs/{run}/profile", dependencies=_READ)
-def run_profile(run: RunId, request: Request) -> list[dict[str, Any]]:
+def run_profile(run: RunId, request: Request) -> list[JsonObject]:
     """Give one row per task of an executed run: what it was given, and what it used at most."""
     with opened(request) as campaign:
         return profile_of(campaign, campaign.store.run(run))
@@ -87,7 +88,7 @@ def reset(
     wanted: Annotated[Reset, Body(examples=[{"runs": [12], "to": "17", "reason": "more memory"}])],
     request: Request,
     who: Caller,
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Set runs back, so that workers pick them up again. The same as `prophase runs reset`."""
     with opened(request) as campaign:
         return reset_runs(

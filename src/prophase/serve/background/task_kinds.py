@@ -6,17 +6,16 @@ that starts the task) and ``progress(step, percent or None)``; it returns what J
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.provenance import with_provenance
 
 Progress = Callable[[str, float | None], None]
-Work = Callable[[Path, Mapping[str, Any], Progress], JsonObject]
+Work = Callable[[Path, JsonMapping, Progress], JsonObject]
 
 #: kind -> module:function, imported only in the process that does the work
 KINDS = {
@@ -31,9 +30,7 @@ KINDS = {
 }
 
 
-def result_of(
-    kind: str, folder: Path, arguments: Mapping[str, Any], progress: Progress
-) -> JsonObject:
+def result_of(kind: str, folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Do what a kind stands for and return its result for JSON, with all that it depends on."""
     module, _, name = KINDS[kind].partition(":")
     work: Work = getattr(import_module(module), name)

@@ -6,13 +6,14 @@ import json
 import queue
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from prophase.errors import StorageError, storage_error
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.trace.workspace_paths import REPORTED
 
 #: taken: new. known: reported before, just so. differs: reported before with other values,
@@ -35,7 +36,7 @@ CREATE TABLE IF NOT EXISTS feedback (
 class _Order:
     """Reports of one request, and who waits for them."""
 
-    jobs: Sequence[Mapping[str, Any]]
+    jobs: Sequence[JsonMapping]
     who: str
     done: Future[list[Outcome]] = field(default_factory=Future)
 
@@ -74,11 +75,11 @@ class FeedbackStore:
         """How many jobs were reported."""
         return self._count
 
-    def add(self, jobs: Sequence[Mapping[str, Any]], who: str) -> list[Outcome]:
+    def add(self, jobs: Sequence[JsonMapping], who: str) -> list[Outcome]:
         """Keep reported jobs; returns when they are on the disk."""
         return self.order(jobs, who).result()
 
-    def order(self, jobs: Sequence[Mapping[str, Any]], who: str) -> Future[list[Outcome]]:
+    def order(self, jobs: Sequence[JsonMapping], who: str) -> Future[list[Outcome]]:
         """Have reported jobs kept; the future ends when they are on the disk."""
         order = _Order(jobs, who)
         with self._lock:
@@ -88,7 +89,7 @@ class FeedbackStore:
             self._orders.put(order)
         return order.done
 
-    def since(self, number: int) -> list[tuple[int, dict[str, Any]]]:
+    def since(self, number: int) -> list[tuple[int, JsonObject]]:
         """Return reported jobs after a number, with their numbers."""
         if not self.path.is_file():
             return []
@@ -191,7 +192,7 @@ def _written(base: sqlite3.Connection, orders: Sequence[_Order]) -> list[list[Ou
     return told
 
 
-def _put(base: sqlite3.Connection, job: Mapping[str, Any], who: str) -> Outcome:
+def _put(base: sqlite3.Connection, job: JsonMapping, who: str) -> Outcome:
     text = json.dumps(job, sort_keys=True, allow_nan=False)
     put = base.execute(
         "INSERT INTO feedback (job_id, job, reported_by) VALUES (?, ?, ?) "

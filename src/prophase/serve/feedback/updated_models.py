@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonMapping
 from prophase.profile.clusters.default_profiles import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.drift.live_profiles import LiveProfiles
@@ -32,7 +33,7 @@ _CLOCKS = ("submit_s", "start_s", "end_s", "submit_order")
 
 def learnt_from(
     model: JobModel,
-    jobs: Sequence[Mapping[str, Any]],
+    jobs: Sequence[JsonMapping],
     knows: Mapping[str, frozenset[str]] | None = None,
 ) -> JobModel:
     """Return a model that has also seen the jobs; the one given stays as it is.
@@ -70,7 +71,7 @@ def learnt_from(
 
 def learnt_from_each(
     model: JobModel,
-    jobs: Sequence[Mapping[str, Any]],
+    jobs: Sequence[JsonMapping],
     knows: Mapping[str, frozenset[str]] | None = None,
 ) -> JobModel:
     """Return what :func:`learnt_from` returns; a job that cannot be learnt from is left out.
@@ -140,7 +141,7 @@ class LiveSummaries:
         #: jobs whose profile could not be told
         self.without_profile = 0
 
-    def add(self, jobs: Sequence[Mapping[str, Any]]) -> None:
+    def add(self, jobs: Sequence[JsonMapping]) -> None:
         """Count reported jobs in; those of the history are there already."""
         fresh = [dict(job) for job in jobs if job["job_id"] not in self._ids]
         if not fresh:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonObject
 from prophase.profile.job_forecast.forecast import JobForecast, say
 from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.predict.job_model import JobModel
@@ -20,7 +20,7 @@ from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.forms import form_of
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import PageChart, bars
-from prophase.serve.pages.number_text import named, unit_of
+from prophase.serve.pages.number_text import marked, named, unit_of
 from prophase.serve.pages.templates import page
 
 router = APIRouter()
@@ -92,7 +92,7 @@ def _form(
     held: LoadedWorkspace,
     given: Mapping[str, str],
     *,
-    answer: dict[str, Any] | None = None,
+    answer: JsonObject | None = None,
     error: str = "",
     file: str = "",
     status: int = 200,
@@ -115,7 +115,7 @@ def _form(
     )
 
 
-def _fields(model: JobModel) -> list[dict[str, Any]]:
+def _fields(model: JobModel) -> list[JsonObject]:
     """Return what the form asks: the columns the model knows, with values seen often."""
     known = [*(name for name in _FIRST if name in model.columns)]
     known += [name for name in model.columns if name not in known and name != "submit_s"]
@@ -155,20 +155,20 @@ def _examples(model: JobModel) -> list[dict[str, str]]:
     return list(chosen.values())
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _told(advice: JobForecast) -> dict[str, Any]:
+def _told(advice: JobForecast) -> JsonObject:
     """Return the answer as the page shows it."""
     targets = [
         {
             "name": named(one.target),
             "target": one.target,
             "abstained": one.abstained,
-            "value": say(one.target, one.value) if not one.abstained else "no answer",
-            "low": say(one.target, one.low),
-            "high": say(one.target, one.high),
+            "value": "no answer" if one.abstained else _said(one.target, one.value),
+            "low": _said(one.target, one.low),
+            "high": _said(one.target, one.high),
             "confidence": one.confidence,
             "reason": one.reason,
         }
@@ -181,9 +181,9 @@ def _told(advice: JobForecast) -> dict[str, Any]:
         "sizes": [
             {
                 "name": named(size.request),
-                "asked": say(size.request, size.asked) if size.asked is not None else "nothing",
-                "typical": say(size.request, size.typical),
-                "safe": say(size.request, size.safe),
+                "asked": "nothing" if size.asked is None else _said(size.request, size.asked),
+                "typical": _said(size.request, size.typical),
+                "safe": _said(size.request, size.safe),
                 "verdict": _verdict(size.asked, size.typical, size.safe),
             }
             for size in advice.sizes
@@ -194,6 +194,10 @@ def _told(advice: JobForecast) -> dict[str, Any]:
         "learnt_from": advice.learnt_from,
         "method": advice.method,
     }
+
+
+def _said(column: str, value: float) -> str:
+    return marked(say(column, value), value)
 
 
 def _verdict(asked: float | None, typical: float, safe: float) -> tuple[str, str]:
@@ -213,7 +217,7 @@ def _mattered(advice: JobForecast) -> PageChart | None:
     first = advice.targets[0] if advice.targets else None
     if first is None or not first.mattered:
         return None
-    rows: list[dict[str, Any]] = [
+    rows: list[JsonObject] = [
         {
             "name": f"{named(one.column)}: {_text(one.given)}",
             "value": 100 * (one.factor - 1),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from markupsafe import Markup
+
 from prophase import units
 
 #: how columns of the job table are called where people read
@@ -55,6 +57,32 @@ def between(low: float | None, high: float | None, unit: str = "", words: str = 
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return ""
     return f"{kept_together(words)} interval {amount(low, unit)} to {amount(high, unit)}"
+
+
+def marked(text: str, value: float | None) -> str:
+    """Return the text of a number as HTML that holds the number itself, for programs.
+
+    Examples
+    --------
+    >>> print(marked(amount(5400.0, "s"), 5400.0))
+    <data value="5400.0">1.5 h</data>
+    """
+    if value is None:
+        return text
+    return Markup('<data value="{}">{}</data>').format(value, text)
+
+
+def amount_html(value: float | None, unit: str = "") -> str:
+    """Write a number with its unit for a page."""
+    return marked(amount(value, unit), value)
+
+
+def between_html(low: float | None, high: float | None, unit: str = "", words: str = "95 %") -> str:
+    """Write an interval for a page, or nothing where there is none."""
+    if not between(low, high, unit, words):
+        return ""
+    ends = amount_html(low, unit), amount_html(high, unit)
+    return Markup("{} interval {} to {}").format(kept_together(words), *ends)
 
 
 def kept_together(text: str) -> str:

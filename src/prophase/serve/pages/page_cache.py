@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
 
 from fastapi import Request
 
+from prophase.json_types import JsonMapping
 from prophase.serve.background.tasks import BackgroundTask, BackgroundTasks
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.trace.workspace import Workspace
@@ -72,7 +73,7 @@ class PageCache:
         title: str,
         uses: Sequence[str],
         back: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: JsonMapping | None = None,
     ) -> PageState:
         """Return the data of a view; begin to compute it if nobody has.
 

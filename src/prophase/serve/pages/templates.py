@@ -11,8 +11,9 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from prophase.json_types import JsonObject
 from prophase.serve.loaded_workspace import LoadedWorkspace
-from prophase.serve.pages.number_text import amount, between, cell, named, unit_of
+from prophase.serve.pages.number_text import amount, amount_html, between_html, cell, named, unit_of
 from prophase.version import __version__
 
 #: address and words of every page, in the order of the menu
@@ -36,7 +37,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(amount=amount, between=between, cell=cell, named=named, unit_of=unit_of)
+    made.filters.update(
+        amount=amount_html,
+        amount_text=amount,
+        between=between_html,
+        cell=cell,
+        named=named,
+        unit_of=unit_of,
+    )
     return made
 
 
@@ -80,7 +88,7 @@ def folder_as_typed(held: LoadedWorkspace) -> str:
 
 def login_page(request: Request, goal: str, words: str, *, status: int = 200) -> Response:
     """Return the page that asks for a token."""
-    blank: dict[str, Any] = {"workspace": "", "about": {}}
+    blank: JsonObject = {"workspace": "", "about": {}}
     return page(request, "login.html", status=status, goal=goal, words=words, **blank)
 
 
@@ -89,7 +97,7 @@ def problem_page(request: Request, status: int, words: str) -> Response:
     title = HTTPStatus(status).phrase
     known = getattr(request.state, "asking", None)
     inside = known is not None and known.role is not None
-    more: dict[str, Any] = {} if inside else {"workspace": "", "about": {}, "navigation": ()}
+    more: JsonObject = {} if inside else {"workspace": "", "about": {}, "navigation": ()}
     return page(request, "problem.html", status=status, title=title, words=words, **more)
 
 

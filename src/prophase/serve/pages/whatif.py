@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import ValidationError
 
+from prophase.json_types import JsonObject
 from prophase.serve.api.tasks import Learning, TaskId, WhatIf, begin
 from prophase.serve.background.tasks import BackgroundTask
 from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, require
@@ -64,7 +64,7 @@ async def learn_now(held: LoadedWorkspaceNow, tasks: TasksNow, who: Caller) -> R
 def one_task(request: Request, tasks: TasksNow, task: TaskId) -> Response:
     """Show how far a task is, and what came out."""
     found = tasks.get(task)
-    context: dict[str, Any] = {"task": found, "measures": MEASURES}
+    context: JsonObject = {"task": found, "measures": MEASURES}
     if found.kind == "whatif" and found.state == "done":
         context |= {"chart_": _chart(found), "unit": unit_of(found.result["measure"])}
     return page(request, "work.html", section=_section(found), **context)
@@ -77,7 +77,7 @@ def cancel(tasks: TasksNow, task: TaskId) -> Response:
     return RedirectResponse(f"/tasks/{task}", 303)
 
 
-async def _begun(tasks: TasksNow, kind: str, arguments: dict[str, Any], who: str) -> Response:
+async def _begun(tasks: TasksNow, kind: str, arguments: JsonObject, who: str) -> Response:
     started = await begin(tasks, kind, arguments, who, Response(), 0.0)
     return RedirectResponse(f"/tasks/{started['id']}", 303)
 
@@ -88,7 +88,7 @@ def _section(task: BackgroundTask) -> str:
 
 def _wanted(said: Mapping[str, str]) -> WhatIf:
     """Read the form: what it leaves empty is left out."""
-    fields: dict[str, Any] = {
+    fields: JsonObject = {
         "add": _listed(said.get("add", "")),
         "remove": _listed(said.get("remove", "")),
         "load": _listed(said.get("load", "")),

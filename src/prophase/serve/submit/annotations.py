@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from prophase import units
+from prophase.json_types import JsonObject
 from prophase.serve.submit.policy import Mode
 from prophase.study.submission.job_recommender import JobRecommendation, RequestRecommendation
 
@@ -111,6 +111,6 @@ def changed(counsel: JobRecommendation, resources: tuple[str, ...]) -> list[Requ
     return [one for one in counsel.requests if one.change and one.resource in resources]
 
 
-def audit(outcome: str, words: str) -> dict[str, Any]:
+def audit(outcome: str, words: str) -> JsonObject:
     """Return what the API server's audit log keeps of a decision."""
     return {"outcome": outcome, "reason": words[:_MOST_REASON]}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from prophase import units
 from prophase.errors import ParameterError, ProphaseError
+from prophase.json_types import JsonMapping
 from prophase.profile.submission.kubernetes_manifest import from_manifest
 from prophase.serve.submit.annotations import (
     CONTAINER,
@@ -49,7 +50,7 @@ class SubmitDecision:
     reason: str
     patch: Patch | None = None
     #: the object as it would be
-    after: Mapping[str, Any] | None = None
+    after: JsonMapping | None = None
     counsels: tuple[JobRecommendation, ...] = ()
     #: pods that each recommendation is for
     pods: tuple[int, ...] = ()
@@ -61,7 +62,7 @@ class SubmitDecision:
 
 
 def decide(
-    document: Mapping[str, Any],
+    document: JsonMapping,
     namespace: str,
     rules: SubmitRules,
     counsellor: RecommendsForJob,
@@ -158,7 +159,7 @@ def _apply(
 def _set(
     patch: Patch,
     path: tuple[str | int, ...],
-    template: Mapping[str, Any],
+    template: JsonMapping,
     target: int,
     one: RequestRecommendation,
     rules: SubmitRules,
@@ -183,7 +184,7 @@ def _set(
     return None
 
 
-def _target(template: Mapping[str, Any]) -> tuple[int | None, str]:
+def _target(template: JsonMapping) -> tuple[int | None, str]:
     """Return the container whose requests are set, or why there is none."""
     containers, beside = containers_of(template)
     if mapping(mapping(template.get("spec")).get("resources")):
@@ -203,8 +204,8 @@ def _target(template: Mapping[str, Any]) -> tuple[int | None, str]:
 
 
 def _made_from_template(
-    document: Mapping[str, Any],
-    notes: Mapping[str, Any],
+    document: JsonMapping,
+    notes: JsonMapping,
     rules: SubmitRules,
     attempt_of: Callable[[], int],
 ) -> SubmitDecision:
@@ -234,7 +235,7 @@ def _made_from_template(
     return SubmitDecision("retried", words, patch, patch.after)
 
 
-def _asked(containers: Sequence[Mapping[str, Any]], resource: str) -> float:
+def _asked(containers: Sequence[JsonMapping], resource: str) -> float:
     """Return what containers ask for together."""
     if not containers:
         return 0.0

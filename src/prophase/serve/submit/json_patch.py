@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import copy
 import json
-from collections.abc import Mapping
 from typing import Any
 
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.serve.submit.pods import Path
 
 
@@ -24,9 +24,9 @@ class Patch:
     '/metadata/annotations/prophase.dev~1mode'
     """
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: JsonMapping) -> None:
         self.after: Any = copy.deepcopy(document)
-        self.operations: list[dict[str, Any]] = []
+        self.operations: list[JsonObject] = []
 
     def put(self, path: Path, value: Any) -> None:
         """Set a value; objects on the way that are not there are made."""

@@ -14,11 +14,10 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.serve.submit.decision import SubmitDecision
 from prophase.serve.submit.pods import mapping, owner_of
 
@@ -48,7 +47,7 @@ class Events:
     def __init__(self, address: str, account: Path = _ACCOUNT) -> None:
         self.address, self.account = address.rstrip("/"), account
         self.dropped = 0
-        self._waiting: queue.Queue[dict[str, Any] | None] = queue.Queue(_WAITING)
+        self._waiting: queue.Queue[JsonObject | None] = queue.Queue(_WAITING)
         self._thread = threading.Thread(target=self._send_all, name="events", daemon=True)
         self._thread.start()
 
@@ -61,7 +60,7 @@ class Events:
         name = f"[{host}]" if ":" in host else host
         return cls(f"https://{name}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}")
 
-    def tell(self, document: Mapping[str, Any], namespace: str, decision: SubmitDecision) -> None:
+    def tell(self, document: JsonMapping, namespace: str, decision: SubmitDecision) -> None:
         """Take an event; never waits."""
         made = event(document, namespace, decision)
         if made is None:
@@ -88,7 +87,7 @@ class Events:
                 if self.dropped in (1, 10, 100) or self.dropped % 1000 == 0:
                     log.warning("events not taken so far: %d (%s)", self.dropped, cause)
 
-    def _send(self, made: dict[str, Any]) -> None:
+    def _send(self, made: JsonObject) -> None:
         # the token changes every hour
         token = (self.account / "token").read_text(encoding="utf-8").strip()
         request = urllib.request.Request(
@@ -102,9 +101,7 @@ class Events:
             reply.read()
 
 
-def event(
-    document: Mapping[str, Any], namespace: str, decision: SubmitDecision
-) -> dict[str, Any] | None:
+def event(document: JsonMapping, namespace: str, decision: SubmitDecision) -> JsonObject | None:
     """Return the event of a decision; None if there is nothing to tell, or nobody to tell it of."""
     if decision.outcome not in _REASONS:
         return None

@@ -16,6 +16,7 @@ from fastapi import APIRouter, Body, Depends, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonObject
 from prophase.serve.dependencies import require
 from prophase.serve.submit.annotations import audit
 from prophase.serve.submit.decision import SubmitDecision, decide
@@ -82,7 +83,7 @@ class AdmissionReview(BaseModel):
 async def admit(
     review: Annotated[AdmissionReview, Body(examples=[_EXAMPLE])],
     desk: Annotated[SubmissionService, Depends(submission_service_of)],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Answer an AdmissionReview: allowed always, with a patch if the policy wants one."""
     began = time.perf_counter()
     policy = desk.policy
@@ -104,7 +105,7 @@ async def admit(
 
 
 @router.get("/v1/submit/decisions", dependencies=[Depends(require("read"))])
-def decisions(desk: Annotated[SubmissionService, Depends(submission_service_of)]) -> dict[str, Any]:
+def decisions(desk: Annotated[SubmissionService, Depends(submission_service_of)]) -> JsonObject:
     """List the latest decisions, the newest first; in dry-run, what would have been done."""
     return {"decisions": list(reversed(desk.decisions))}
 
@@ -136,8 +137,8 @@ def _decided(desk: SubmissionService, asked: AdmissionRequest) -> SubmitDecision
         return SubmitDecision("failed", "an error inside Prophase")
 
 
-def _answer(review: AdmissionReview, decision: SubmitDecision) -> dict[str, Any]:
-    response: dict[str, Any] = {
+def _answer(review: AdmissionReview, decision: SubmitDecision) -> JsonObject:
+    response: JsonObject = {
         "uid": review.request.uid,
         "allowed": True,
         "auditAnnotations": audit(decision.outcome, decision.reason),

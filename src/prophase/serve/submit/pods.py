@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prophase.errors import InputError
+from prophase.json_types import JsonMapping
 from prophase.profile.submission.kubernetes_manifest import from_manifest
 from prophase.profile.submission.submission import Submission
 from prophase.serve.submit.annotations import ATTEMPT, PODS
@@ -24,16 +25,16 @@ class PodPlace:
 
     #: where it is; its metadata and spec are below
     path: Path
-    template: Mapping[str, Any]
+    template: JsonMapping
     #: pods that are made of it
     pods: int
     #: role in a job of several
     role: str = ""
     #: what holds for the whole job: deadline
-    spec: Mapping[str, Any] | None = None
+    spec: JsonMapping | None = None
 
 
-def pod_places(document: Mapping[str, Any]) -> list[PodPlace]:
+def pod_places(document: JsonMapping) -> list[PodPlace]:
     """Return every pod description of a job; none of what is no job.
 
     Examples
@@ -46,7 +47,7 @@ def pod_places(document: Mapping[str, Any]) -> list[PodPlace]:
     return [one for one in _found(document) if isinstance(one.template.get("spec"), Mapping)]
 
 
-def why_no_job(document: Mapping[str, Any]) -> str | None:
+def why_no_job(document: JsonMapping) -> str | None:
     """Say why an object is left alone, if it is no job."""
     kind = str(document.get("kind"))
     owner = owner_of(document)
@@ -57,14 +58,14 @@ def why_no_job(document: Mapping[str, Any]) -> str | None:
     return None
 
 
-def owner_of(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def owner_of(document: JsonMapping) -> JsonMapping | None:
     """Return what controls an object, or the first of its owners."""
     owners = mapping(document.get("metadata")).get("ownerReferences")
     held = [one for one in owners if isinstance(one, Mapping)] if isinstance(owners, list) else []
     return next((one for one in held if one.get("controller")), held[0] if held else None)
 
 
-def submission_of(document: Mapping[str, Any], place: PodPlace, namespace: str) -> Submission:
+def submission_of(document: JsonMapping, place: PodPlace, namespace: str) -> Submission:
     """Return the job that a pod description stands for, in the columns of the job table."""
     outer = {**mapping(document.get("metadata"))}
     outer.setdefault("namespace", namespace)
@@ -93,12 +94,12 @@ def submission_of(document: Mapping[str, Any], place: PodPlace, namespace: str) 
     return Submission(columns, found.form, found.notes)
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def mapping(value: Any) -> JsonMapping:
     """Return a mapping, or an empty one in place of anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
-def _cron_job(document: Mapping[str, Any]) -> str | None:
+def _cron_job(document: JsonMapping) -> str | None:
     if document.get("kind") == "CronJob":
         name = mapping(document.get("metadata")).get("name")
         return str(name) if name else None
@@ -106,7 +107,7 @@ def _cron_job(document: Mapping[str, Any]) -> str | None:
     return str(owner["name"]) if owner and owner.get("kind") == "CronJob" else None
 
 
-def _found(document: Mapping[str, Any]) -> Iterator[PodPlace]:
+def _found(document: JsonMapping) -> Iterator[PodPlace]:
     kind, spec = document.get("kind"), mapping(document.get("spec"))
     if kind == "Pod":
         yield PodPlace((), document, 1)
@@ -143,7 +144,7 @@ def _found(document: Mapping[str, Any]) -> Iterator[PodPlace]:
                     yield PodPlace(one.path, one.template, one.pods, one.role, policy)
 
 
-def _job(path: Path, spec: Mapping[str, Any]) -> PodPlace:
+def _job(path: Path, spec: JsonMapping) -> PodPlace:
     return PodPlace(
         (*path, "template"),
         mapping(spec.get("template")),
@@ -153,15 +154,13 @@ def _job(path: Path, spec: Mapping[str, Any]) -> PodPlace:
     )
 
 
-def _part(path: Path, part: Mapping[str, Any], role: str) -> PodPlace:
+def _part(path: Path, part: JsonMapping, role: str) -> PodPlace:
     return PodPlace(
         (*path, "template"), mapping(part.get("template")), _count(part.get("replicas")), role
     )
 
 
-def _listed(
-    held: Mapping[str, Any], name: str, path: Path
-) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def _listed(held: JsonMapping, name: str, path: Path) -> Iterator[tuple[Path, JsonMapping]]:
     parts = held.get(name)
     for place, part in enumerate(parts if isinstance(parts, list) else []):
         yield (*path, name, place), mapping(part)
@@ -171,7 +170,7 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
 
 
-def containers_of(template: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], bool]:
+def containers_of(template: JsonMapping) -> tuple[list[JsonMapping], bool]:
     """Return the containers of a pod, and whether others run beside them all the time."""
     spec = mapping(template.get("spec"))
     held = spec.get("containers")
@@ -210,7 +209,7 @@ class PodAttempts:
         self._seen: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, pod: Mapping[str, Any], request: str, *, count: bool = True) -> int:
+    def of(self, pod: JsonMapping, request: str, *, count: bool = True) -> int:
         """Return the attempt of a pod that a request brings; the same request counts once."""
         metadata = mapping(pod.get("metadata"))
         notes, marks = mapping(metadata.get("annotations")), mapping(metadata.get("labels"))

@@ -20,6 +20,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonMapping
 
 Mode = Literal["off", "dry-run", "annotate", "set"]
 #: from nothing to everything
@@ -77,7 +78,7 @@ class SubmitPolicy:
     events: bool = True
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> SubmitPolicy:
+    def of(cls, settings: JsonMapping) -> SubmitPolicy:
         """Return the policy of a workspace's settings.
 
         Examples
@@ -111,7 +112,7 @@ class SubmitPolicy:
         }
         return cls(whole, named, **own)
 
-    def rules_for(self, namespace: str, labels: Mapping[str, Any]) -> SubmitRules:
+    def rules_for(self, namespace: str, labels: JsonMapping) -> SubmitRules:
         """Return what may be done to an object with these labels."""
         rules = self.namespaces.get(namespace) or next(
             (one for pattern, one in self.namespaces.items() if fnmatchcase(namespace, pattern)),
@@ -123,7 +124,7 @@ class SubmitPolicy:
         return replace(rules, mode=min(rules.mode, wanted, key=MODES.index))
 
 
-def _rules(before: SubmitRules, held: Mapping[str, Any], where: str) -> SubmitRules:
+def _rules(before: SubmitRules, held: JsonMapping, where: str) -> SubmitRules:
     known = [one.name for one in fields(SubmitRules)]
     for name in held:
         if name not in known:
@@ -155,7 +156,7 @@ def _rules(before: SubmitRules, held: Mapping[str, Any], where: str) -> SubmitRu
     )
 
 
-def _table(value: Any, where: str) -> Mapping[str, Any]:
+def _table(value: Any, where: str) -> JsonMapping:
     if not isinstance(value, Mapping):
         raise ParameterError(f"prophase.toml: {where} is a table of names and values.")
     return value

@@ -9,12 +9,13 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fastapi import FastAPI, Request
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonObject
 from prophase.serve.loaded_workspace import LoadedWorkspace, Stamp, WorkspaceCache
 from prophase.serve.submit.kubernetes_events import Events
 from prophase.serve.submit.pods import PodAttempts
@@ -54,7 +55,7 @@ class SubmissionService:
         self.library, self.events = library, events
         self.attempts = PodAttempts()
         self.workers = ThreadPoolExecutor(_THREADS, thread_name_prefix="submit")
-        self.decisions: deque[dict[str, Any]] = deque(maxlen=_REMEMBERED)
+        self.decisions: deque[JsonObject] = deque(maxlen=_REMEMBERED)
         self._outcomes = Counter(
             "prophase_submissions",
             "Submissions seen, by what was done.",

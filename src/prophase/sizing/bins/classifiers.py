@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from prophase.errors import ModelFileError, ParameterError, not_among
+from prophase.json_types import JsonObject
 from prophase.modelfile import Parts
 from prophase.sizing.bins.binning import Binning
 from prophase.sizing.sizer import library
@@ -216,7 +217,7 @@ class BoostedTrees(Classifier):
 
     def _fit(self, seen: Floats, codes: Ints) -> None:
         module = library("xgboost")
-        settings: dict[str, Any] = {
+        settings: JsonObject = {
             "objective": "multi:softprob",
             "num_class": len(self.known),
             "seed": self.random_state,

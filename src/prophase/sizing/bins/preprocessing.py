@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ModelFileError
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
 from prophase.sizing.assess.drivers import best_product
 from prophase.trace.describe.column_arrays import Floats
@@ -184,7 +184,7 @@ class Preprocessing:
         }
 
     @classmethod
-    def from_dict(cls, held: Mapping[str, Any]) -> Preprocessing:
+    def from_dict(cls, held: JsonMapping) -> Preprocessing:
         """Return what :meth:`to_dict` described."""
         try:
             return cls(

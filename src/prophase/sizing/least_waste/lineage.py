@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+
+from prophase.json_types import JsonMapping
 
 Prefix = tuple[str, ...]
 #: (task, counter) -> logarithm of its value
@@ -55,9 +56,7 @@ class Lineage:
     def __init__(self) -> None:
         self.samples: dict[Prefix, Known] = {}
 
-    def add(
-        self, task: str, tag: str, peak: float, hours: float, post: Mapping[str, Any] | None
-    ) -> None:
+    def add(self, task: str, tag: str, peak: float, hours: float, post: JsonMapping | None) -> None:
         """Remember what a finished task reported about its sample."""
         known_numbers = {
             (task, "peak"): math.log(peak),
@@ -123,7 +122,7 @@ def best_ancestor(known_numbers: list[Known], log_peaks: Any) -> tuple[str, str]
     return names[best] if fit[best] >= 2.0 / math.sqrt(count) else None
 
 
-def own_numbers(features: Mapping[str, Any]) -> Known:
+def own_numbers(features: JsonMapping) -> Known:
     """Return further numbers known of an instance itself, such as a batch size.
 
     Examples
@@ -141,7 +140,7 @@ def own_numbers(features: Mapping[str, Any]) -> Known:
     return found
 
 
-def own_words(features: Mapping[str, Any]) -> tuple[str, ...]:
+def own_words(features: JsonMapping) -> tuple[str, ...]:
     """Return what is said of an instance in words: those of its tag, and other texts.
 
     Examples
@@ -172,7 +171,7 @@ def _counters(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for _, _, name in sorted(ranked)[:_COUNTERS])
 
 
-def _positive(post: Mapping[str, Any] | None, name: str) -> float | None:
+def _positive(post: JsonMapping | None, name: str) -> float | None:
     try:
         value = float((post or {})[name])
     except (KeyError, TypeError, ValueError):

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.sim.signatures import Floats
 from prophase.sizing.recommender import Gate, recommend
 from prophase.stats import Estimate, calendar_blocks, ratio, share
@@ -124,7 +125,7 @@ class SplitsFound:
             f"{self.near_of_reached}."
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
         return {
             "near_points": self.near_points,

@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from prophase.errors import InputError
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.sim.cluster import Cluster
@@ -63,9 +63,9 @@ class MeasureChange:
         """Recommended minus today."""
         return self.advised - self.today
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
-        found: dict[str, Any] = finite({**self.__dict__, "change": self.change})
+        found: JsonObject = finite({**self.__dict__, "change": self.change})
         return found
 
 
@@ -84,7 +84,7 @@ class Replays:
         """Return the change of a measure."""
         return next((c for c in self.changes if (c.measure, c.of) == (measure, of)), None)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
         return {
             "jobs": self.jobs,
@@ -101,7 +101,7 @@ def replay_both(
     cluster: Cluster,
     *,
     ladder: Ladder | None,
-    policy: Mapping[str, Any],
+    policy: JsonMapping,
     by: str = "class",
     seeds: int = 10,
     leave_out_unfit: bool = True,
@@ -165,7 +165,7 @@ class _Shared:
     draws: Mapping[str, Resampler]
     cluster: Cluster
     ladder: Ladder | None
-    policy: Mapping[str, Any]
+    policy: JsonMapping
     by: str
     leave_out_unfit: bool
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import pandas as pd
 
 from prophase import units
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.short_form import ShortForm
 from prophase.stats import Estimate
@@ -27,9 +27,9 @@ class Total:
     advised: float
     saved: Estimate
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
-        found: dict[str, Any] = finite(
+        found: JsonObject = finite(
             {
                 "name": self.name, "unit": self.unit, "today": self.today,
                 "advised": self.advised, "difference": self.advised - self.today,
@@ -56,7 +56,7 @@ class TaskProof:
         """Amount x hours saved; negative if the recommendation costs more than it saves."""
         return self.today_h - self.advised_h
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
         return {**self.__dict__, "saved_h": self.saved_h}
 
@@ -86,7 +86,7 @@ class Proof(ShortForm):
     verdict: Verdict
     limits: Limits
     #: shares, seeds and policy that the proof was made with
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
 
     @property
     def saving(self) -> Estimate:
@@ -103,9 +103,9 @@ class Proof(ShortForm):
         """A row per measure: today, with the recommendation, the change and its interval."""
         return pd.DataFrame(self.rows())
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonObject]:
         """Return a row per measure: today, with the recommendation, the change, its interval."""
-        rows: list[dict[str, Any]] = [
+        rows: list[JsonObject] = [
             {
                 "measure": f"{one.name} ({one.unit})",
                 "today": one.today,
@@ -150,9 +150,9 @@ class Proof(ShortForm):
         said = [self.verdict.sentence(), follow]
         return said if self.splits is None else [*said, self.splits.sentence()]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
-        found: dict[str, Any] = finite(
+        found: JsonObject = finite(
             {
                 "resource": self.resource,
                 "unit": self.unit,

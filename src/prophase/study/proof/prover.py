@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonMapping
 from prophase.sim.cluster import PLENTY, Cluster
 from prophase.sim.signatures import MEMORY, Floats
 from prophase.sim.workload import Workload
@@ -39,7 +40,7 @@ Show = Callable[[str, float | None], None]
 #: why waits are not known, if all that lacks is a cluster
 NO_CLUSTER = "no cluster is named"
 #: policy of both replays unless another is named
-USUAL_POLICY: Mapping[str, Any] = {"order": "fifo", "place": "best_fit", "queue": "skip"}
+USUAL_POLICY: JsonMapping = {"order": "fifo", "place": "best_fit", "queue": "skip"}
 
 
 class ReplaySettings(TypedDict, total=False):
@@ -49,7 +50,7 @@ class ReplaySettings(TypedDict, total=False):
     seeds: int
     fails_after: float
     by: str
-    policy: Mapping[str, Any] | None
+    policy: JsonMapping | None
     leave_out_unfit: bool
     seed: int
     workers: int | str
@@ -80,7 +81,7 @@ class ProofReplays:
     seeds: int = 10
     fails_after: float = 1.0
     by: str = "class"
-    policy: Mapping[str, Any] | None = None
+    policy: JsonMapping | None = None
     leave_out_unfit: bool = True
     seed: int = 0
     workers: int | str = 1
@@ -100,7 +101,7 @@ def prove(
     cluster: Cluster | None = None,
     *,
     limits: Limits | None = None,
-    prices: Prices | Mapping[str, Any] | str | Path | None = None,
+    prices: Prices | JsonMapping | str | Path | None = None,
     risk: float | None = None,
     gate: Gate | None = None,
     resource: str = "memory",

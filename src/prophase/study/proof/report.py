@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import (
@@ -207,7 +207,7 @@ def _waits(proof: Proof) -> Section:
 
 
 def _tasks(proof: Proof) -> Section:
-    rows: list[dict[str, Any]] = [one.to_dict() for one in proof.tasks[:_SHOWN_TASKS]]
+    rows: list[JsonObject] = [one.to_dict() for one in proof.tasks[:_SHOWN_TASKS]]
     text = [f"{len(proof.tasks):,} tasks follow the recommendation; hours in {proof.unit} h."]
     if len(proof.tasks) > _SHOWN_TASKS:
         text.append(f"The {_SHOWN_TASKS} that save most are shown; the JSON has all.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.stats import Estimate
 from prophase.study.proof.backtest import SplitsFound
@@ -57,9 +58,9 @@ class LimitCheck:
     holds: bool | None
     words: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
-        found: dict[str, Any] = finite(self.__dict__)
+        found: JsonObject = finite(self.__dict__)
         return found
 
 
@@ -86,7 +87,7 @@ class Verdict:
             return "NOT SHOWN: " + "; ".join(open_) + "."
         return "PASS: " + "; ".join(check.words for check in self.checks) + "."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
         return {"outcome": self.outcome, "checks": [check.to_dict() for check in self.checks]}
 

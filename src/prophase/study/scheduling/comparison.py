@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.sim.cluster import Cluster
 from prophase.sim.measures.job_classes import groups_of
@@ -53,7 +53,7 @@ class ScheduleStudy:
     """All policies, and how good the predictions behind some of them are."""
 
     results: list[PolicyResult]
-    scores: list[dict[str, Any]]
+    scores: list[JsonObject]
     learnt_jobs: int
     jobs: int
     seeds: int
@@ -62,7 +62,7 @@ class ScheduleStudy:
     #: policy -> measure -> one value per resampled trace
     drawn: dict[str, dict[str, list[float]]] = field(repr=False, default_factory=dict)
     blocks: int = 0
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     #: mean GPUs asked for if every fraction took a whole one, against what is asked for
     gpus_saved_by_sharing_pct: float = math.nan
 
@@ -95,10 +95,10 @@ class ScheduleStudy:
             return value, math.nan, math.nan
         return value, *change_ends(value, 100 * (two / one - 1), self.blocks)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
 
-        found: dict[str, Any] = finite(
+        found: JsonObject = finite(
             {
                 "jobs": self.jobs,
                 "learnt_jobs": self.learnt_jobs,
@@ -124,7 +124,7 @@ def schedule_study(
     test_share: float = 0.5,
     seeds: int = 10,
     by: str = "class",
-    policy: Mapping[str, Any] | None = None,
+    policy: JsonMapping | None = None,
     leave_out_unfit: bool = True,
     workers: int | str = 1,
     seed: int = 0,
@@ -250,7 +250,7 @@ def require_cluster(cluster: Cluster | None) -> Cluster:
     return cluster
 
 
-def published_beside(study: ScheduleStudy) -> list[dict[str, Any]]:
+def published_beside(study: ScheduleStudy) -> list[JsonObject]:
     """Return one row per published number: theirs, ours with its interval, and whether they agree.
 
     Agreement is a matter of the same direction: their cluster, load and jobs are others.
@@ -283,7 +283,7 @@ def published_beside(study: ScheduleStudy) -> list[dict[str, Any]]:
 
 def _row(
     study: ScheduleStudy, finding: str, published: str, before: str, after: str, measure: str
-) -> dict[str, Any]:
+) -> JsonObject:
     found = study.change(before, after, measure)
     if found is None:
         missing = before if study.of(before) is None else after

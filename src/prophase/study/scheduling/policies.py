@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI, Floats
@@ -35,11 +35,11 @@ class SchedulePolicy:
 
     name: str
     kind: str
-    settings: Mapping[str, Any]
+    settings: JsonMapping
 
 
 def policies_of(
-    columns: Mapping[str, str], workload: Workload, cluster: Cluster, base: Mapping[str, Any]
+    columns: Mapping[str, str], workload: Workload, cluster: Cluster, base: JsonMapping
 ) -> Iterator[SchedulePolicy]:
     """Yield what is compared: fifo first, then the oracle, the predictors, sharing and placing.
 
@@ -132,9 +132,9 @@ class PolicyResult:
     p99_kept_pct_low: float = math.nan
     p99_kept_pct_high: float = math.nan
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
-        found: dict[str, Any] = finite(self.__dict__)
+        found: JsonObject = finite(self.__dict__)
         return found
 
 

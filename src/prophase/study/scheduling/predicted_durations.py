@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, MissingExtraError, ParameterError
+from prophase.json_types import JsonObject
 from prophase.profile.predict.evaluation import evaluate
 from prophase.profile.predict.methods import BASELINES, DEFAULT
 from prophase.trace.split import split_by_time
@@ -35,7 +35,7 @@ class PredictedDurations:
 
     jobs: pd.DataFrame
     columns: dict[str, str]
-    scores: list[dict[str, Any]]
+    scores: list[JsonObject]
     learnt_jobs: int
     notes: list[str]
 
@@ -79,7 +79,7 @@ def predict_durations(
         ) from cause
     early, late = jobs.iloc[split.train], jobs.iloc[split.test]
     columns: dict[str, str] = {}
-    scores: list[dict[str, Any]] = []
+    scores: list[JsonObject] = []
     notes: list[str] = []
     found = late.copy()
     # who is not predicted is taken to run as long as jobs do in the middle

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from prophase import units
+from prophase.json_types import JsonObject
 from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
 from prophase.stats import Estimate
 from prophase.study.scheduling.comparison import ScheduleStudy, published_beside
@@ -148,7 +148,7 @@ def schedule_sections(study: ScheduleStudy) -> list[Section]:
     return found
 
 
-def _shown(row: dict[str, Any], more: Sequence[str]) -> dict[str, Any]:
+def _shown(row: JsonObject, more: Sequence[str]) -> JsonObject:
     """Return what a table has room for, what matters most first."""
     parts = [name for name in row if name.startswith(("change_pct", "kept_pct"))]
     tail = [name for name in row if name.startswith(("p99_change_pct", "p99_kept_pct"))]
@@ -167,8 +167,8 @@ def _facts(best: PolicyResult) -> list[Fact]:
     ]
 
 
-def _row(one: PolicyResult, classes: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {"policy": one.policy}
+def _row(one: PolicyResult, classes: bool) -> JsonObject:
+    row: JsonObject = {"policy": one.policy}
     if classes:
         row["of"] = one.of
     return row | {
@@ -188,7 +188,7 @@ def _ranged(value: float, low: float, high: float) -> str:
     return units.estimate(value, low, high)
 
 
-def _here(row: dict[str, Any]) -> str:
+def _here(row: JsonObject) -> str:
     value, low, high = (
         math.nan if row[key] is None else row[key]
         for key in ("ours_pct", "ours_pct_low", "ours_pct_high")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from prophase.atomic_files import held_by_one, write_whole
 from prophase.errors import WorkspaceError
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.version import __version__
 
 #: results of another layout are not used again
 _LAYOUT = 4
 
 
-def key_of(step: str, inputs: Mapping[str, Any]) -> str:
+def key_of(step: str, inputs: JsonMapping) -> str:
     """Return the key of a step: a hash of its name, its inputs and the version.
 
     Examples
@@ -37,7 +37,7 @@ class StepCache:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
-    def get(self, step: str, key: str) -> dict[str, Any] | None:
+    def get(self, step: str, key: str) -> JsonObject | None:
         """Return a finished result; None if there is none, or one that was cut."""
         try:
             found = json.loads(self._path(step, key).read_text(encoding="utf-8"))
@@ -46,7 +46,7 @@ class StepCache:
         whole = isinstance(found, dict) and found.get("key") == key and "result" in found
         return found["result"] if whole else None
 
-    def put(self, step: str, key: str, result: Mapping[str, Any]) -> None:
+    def put(self, step: str, key: str, result: JsonMapping) -> None:
         """Keep a result; older ones of the step go when the new one is complete."""
         target = self._path(step, key)
         write_whole(target, json.dumps({"key": key, "result": result}, allow_nan=False))

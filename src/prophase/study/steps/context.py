@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from prophase import units
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.result import Fact, Result, Section
 from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, CPU, GPUS, MEMORY
@@ -36,7 +36,7 @@ class StepOutcome:
     """What a step found: a part of the report, and its numbers."""
 
     part: Result
-    result: dict[str, Any]
+    result: JsonObject
     #: name -> text of files that go beside the report
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class StepContext:
     workspace: Path
     show: Show
     #: step -> its numbers, of this run or an earlier one
-    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+    found: dict[str, JsonObject] = field(default_factory=dict)
     #: name -> text of files that finished steps made
     files: dict[str, str] = field(default_factory=dict)
     #: step -> why it could not be done

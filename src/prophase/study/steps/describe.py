@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import Chart, Fact, Section, Table
@@ -40,7 +39,7 @@ def describe_step(work: StepContext) -> StepOutcome:
     from prophase.trace.describe.description import describe
 
     found = describe(work.trace, random_state=work.plan.seed)
-    facts, rows = [], list[dict[str, Any]]()
+    facts, rows = [], list[JsonObject]()
     if not isinstance(found.counts, NotComputable):
         facts.append(Fact("jobs", "jobs", len(work.trace.jobs)))
     if not isinstance(found.utilisation, NotComputable):

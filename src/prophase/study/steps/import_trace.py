@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from prophase.atomic_files import write_whole
 from prophase.errors import (
@@ -15,6 +13,7 @@ from prophase.errors import (
     WorkspaceError,
     storage_error,
 )
+from prophase.json_types import JsonMapping
 from prophase.study.plan import StudyPlan
 from prophase.study.steps.cache import key_of
 from prophase.study.steps.context import Show
@@ -154,7 +153,7 @@ def _stamp(plan: StudyPlan, path: Path) -> str:
     """Name what an import depends on: the bytes of the files, and how they are read."""
     named = [Path(value) for value in plan.options.values() if Path(value).is_file()]
     files = {str(one): file_hash(one) for one in (*files_below(path), *named)}
-    settings: Mapping[str, Any] = {
+    settings: JsonMapping = {
         "source": plan.source, "options": plan.options, "keep": plan.keep, "max_bad": plan.max_bad,
         "engine": plan.engine, "files": files,
     }  # fmt: skip

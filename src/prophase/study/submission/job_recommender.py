@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.profile.job_forecast.forecast import JobForecast, TargetForecast, say
 from prophase.profile.job_forecast.forecast_builder import ask
@@ -108,7 +109,7 @@ class JobRecommendation:
             told.append(f"profile {self.profile} ({self.advice.profile.probability:.0%} sure)")
         return [*told, *(one.words() for one in self.requests), *self.silent]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what JSON holds."""
         one, advice = self.duration, self.advice
         return {
@@ -176,7 +177,7 @@ class JobRecommender:
     requests: Recommendations | None = None
 
     def counsel(
-        self, job: Submission | Mapping[str, Any], *, resources: Sequence[str] = SIZED
+        self, job: Submission | JsonMapping, *, resources: Sequence[str] = SIZED
     ) -> JobRecommendation:
         """Return what to tell a job; parts that do not know it are silent and say why."""
         submission = (
@@ -239,7 +240,7 @@ class RecommendsForJob(Protocol):
     """Anything that gives recommendations."""
 
     def counsel(
-        self, job: Submission | Mapping[str, Any], *, resources: Sequence[str] = SIZED
+        self, job: Submission | JsonMapping, *, resources: Sequence[str] = SIZED
     ) -> JobRecommendation:
         """Return what to tell a job."""
         ...
@@ -262,7 +263,7 @@ class CachedJobRecommender:
         self._lock = threading.Lock()
 
     def counsel(
-        self, job: Submission | Mapping[str, Any], *, resources: Sequence[str] = SIZED
+        self, job: Submission | JsonMapping, *, resources: Sequence[str] = SIZED
     ) -> JobRecommendation:
         """Return what to tell a job."""
         if not isinstance(job, Submission):

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +24,7 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from prophase.errors import ParameterError, storage_error
+from prophase.json_types import JsonObject
 from prophase.trace.source_files import combined_hash
 from prophase.trace.trace_tables import Trace
 from prophase.version import __version__
@@ -52,7 +52,7 @@ class TraceGenerator:
             name: parameter.default
             for name, parameter in inspect.signature(self.make).parameters.items()
         }
-        values: dict[str, Any] = {}
+        values: JsonObject = {}
         for option, text in options.items():
             name = option.replace("-", "_")
             self._check_parameter(name)
