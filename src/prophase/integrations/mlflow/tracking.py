@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from prophase.errors import ExecutorError, ParameterError
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.lazy_imports import optional
 from prophase.version import __version__
 
@@ -137,7 +137,7 @@ def log_evaluation(
     return run_id
 
 
-def numbers_of(measures: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, float]]:
+def numbers_of(measures: JsonMapping, before: str = "") -> Iterator[tuple[str, float]]:
     """Yield every number of nested measures, by a name that gives its place.
 
     Examples
