@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,10 +19,7 @@ from prophase.cli.output import (
 )
 from prophase.errors import InputError, ParameterError, not_among
 from prophase.plural import counted
-from prophase.result import Table
-
-if TYPE_CHECKING:
-    from prophase.result import Result
+from prophase.result import Result, Table
 
 
 def command(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from prophase import units
+from prophase.json_types import JsonMapping
 from prophase.result import Answer
 
-Results = Mapping[str, Mapping[str, Any]]
+Results = Mapping[str, JsonMapping]
 #: in place of an answer that the trace cannot give
 NOT_ANSWERED = "not answered"
 _ALL = "all jobs"
@@ -30,7 +30,7 @@ def answers(results: Results, cannot: Mapping[str, str]) -> list[Answer]:
     >>> one.question, one.value, one.text
     ('What should change?', 'not answered', 'That needs memory_peak_gib.')
     """
-    asked: tuple[tuple[str, str, Callable[[Mapping[str, Any], Results], list[Answer]]], ...] = (
+    asked: tuple[tuple[str, str, Callable[[JsonMapping, Results], list[Answer]]], ...] = (
         ("describe", "Where is the waste?", _waste),
         ("sizing", "What should change?", _change),
         ("proof", "What would it save, and risk?", _proof),
@@ -52,7 +52,7 @@ def _why(reason: str) -> str:
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
-def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
+def _waste(described: JsonMapping, results: Results) -> list[Answer]:
     question, section = "Where is the waste?", "waste"
     used = {row["resource"]: row["used_pct"] / 100 for row in described.get("used", ())}
     # what is left of a time limit is idle on no machine
@@ -75,7 +75,7 @@ def _waste(described: Mapping[str, Any], results: Results) -> list[Answer]:
     return [Answer(question, units.percent(used[first]), text, section)]
 
 
-def _change(sized: Mapping[str, Any], results: Results) -> list[Answer]:
+def _change(sized: JsonMapping, results: Results) -> list[Answer]:
     question, section = "What should change?", "change"
     if not sized["advised"]:
         text = f"All {sized['tasks']:,} tasks keep their request: too few runs, or too little gain."
@@ -86,7 +86,7 @@ def _change(sized: Mapping[str, Any], results: Results) -> list[Answer]:
     return [Answer(question, f"{sized['advised']:,} of {sized['tasks']:,} tasks", text, section)]
 
 
-def _proof(proof: Mapping[str, Any], results: Results) -> list[Answer]:
+def _proof(proof: JsonMapping, results: Results) -> list[Answer]:
     total = proof["totals"][0]
     saved = Answer(
         "What does it save?", with_range(total["saved"]),
@@ -96,7 +96,7 @@ def _proof(proof: Mapping[str, Any], results: Results) -> list[Answer]:
     return [saved, _risk(proof), _waits(proof), _sure(proof)]
 
 
-def second_tries(proof: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+def second_tries(proof: JsonMapping) -> tuple[JsonMapping, str]:
     """Return the share of jobs whose first request is too small, and of which jobs it is.
 
     Of later jobs, if there are any: the share among the jobs that a recommendation was learnt from
@@ -108,14 +108,14 @@ def second_tries(proof: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     return proof["oom"], "the jobs that the recommendation was learnt from"
 
 
-def _risk(proof: Mapping[str, Any]) -> Answer:
+def _risk(proof: JsonMapping) -> Answer:
     short, of = second_tries(proof)
     allowed = units.percent((proof.get("limits") or {}).get("max_oom"))
     text = f"of {of} need a second try. Limit: {allowed}."
     return Answer("What does it risk?", with_range(short), text, "kept")
 
 
-def _waits(proof: Mapping[str, Any]) -> Answer:
+def _waits(proof: JsonMapping) -> Answer:
     question, section = "What does it do to waiting times?", "waits"
     wait = mean_wait(proof)
     if wait is None:
@@ -126,7 +126,7 @@ def _waits(proof: Mapping[str, Any]) -> Answer:
     return Answer(question, from_to(wait["today"], wait["advised"]), text, section)
 
 
-def _sureness(wait: Mapping[str, Any]) -> str:
+def _sureness(wait: JsonMapping) -> str:
     low, high = wait.get("change_low"), wait.get("change_high")
     if low is None or high is None:
         return ""
@@ -148,14 +148,14 @@ def from_to(first_s: float, second_s: float) -> str:
     return f"{first} to {second}"
 
 
-def mean_wait(proof: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def mean_wait(proof: JsonMapping) -> JsonMapping | None:
     """Return the change of all jobs' mean wait."""
     changes = (proof.get("replays") or {}).get("changes", ())
     rows = (row for row in changes if row["measure"] == "mean_wait_s" and row["of"] == _ALL)
     return next(rows, None)
 
 
-def _sure(proof: Mapping[str, Any]) -> Answer:
+def _sure(proof: JsonMapping) -> Answer:
     question, section = "How sure is that?", "kept"
     splits = proof.get("splits") or {}
     if not splits.get("told"):
@@ -169,7 +169,7 @@ def _sure(proof: Mapping[str, Any]) -> Answer:
     return Answer(question, f"{splits['kept']} of {count}", text, section)
 
 
-def _order(study: Mapping[str, Any], results: Results) -> list[Answer]:
+def _order(study: JsonMapping, results: Results) -> list[Answer]:
     question, section = "Would another queue order help?", "policies"
     rows = [row for row in study["policies"] if row["of"] == _ALL and row["kind"] == "order"]
     fifo = next((row for row in rows if row["policy"] == "fifo"), None)
@@ -190,7 +190,7 @@ def _order(study: Mapping[str, Any], results: Results) -> list[Answer]:
     return [Answer(question, f"{guessed['change_pct']:+.1f} %{span}", text, section)]
 
 
-def _known(predicted: Mapping[str, Any], results: Results) -> list[Answer]:
+def _known(predicted: JsonMapping, results: Results) -> list[Answer]:
     row = predicted["rows"][0]
     if row.get("within_x2_pct") is None:
         return []
@@ -203,7 +203,7 @@ def _known(predicted: Mapping[str, Any], results: Results) -> list[Answer]:
     return [Answer(question, value, text, section)]
 
 
-def with_range(estimate: Mapping[str, Any]) -> str:
+def with_range(estimate: JsonMapping) -> str:
     """Write a share of an estimate with its interval.
 
     Examples

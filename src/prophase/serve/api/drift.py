@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Depends, Response
 
+from prophase.json_types import JsonObject
 from prophase.profile.drift.watch_folder import watch_as_json, watch_folder
 from prophase.serve.api.tasks import LATER, Wait, begin
 from prophase.serve.dependencies import (
@@ -21,7 +20,7 @@ router = APIRouter(tags=["drift"])
 
 
 @router.get("/drift", dependencies=[Depends(require("read"))])
-def drift(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, Any]:
+def drift(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> JsonObject:
     """Say how good predictions are and what was corrected; as `prophase watch --format json`.
 
     `watching` is false until the first `POST /v1/drift` or `prophase watch`.
@@ -32,7 +31,7 @@ def drift(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, Any
         return {"watching": False, "reported_jobs": reported}
     stamp = state.stat().st_mtime_ns
 
-    def told() -> dict[str, Any]:
+    def told() -> JsonObject:
         folder = watch_folder(held.workspace)
         return watch_as_json(folder.load(), folder)
 
@@ -40,9 +39,7 @@ def drift(held: LoadedWorkspaceNow, library: WorkspaceCacheNow) -> dict[str, Any
 
 
 @router.post("/drift", dependencies=[Depends(require("admin"))], **LATER)
-async def watch(
-    tasks: TasksNow, who: Caller, response: Response, wait: Wait = 0.0
-) -> dict[str, Any]:
+async def watch(tasks: TasksNow, who: Caller, response: Response, wait: Wait = 0.0) -> JsonObject:
     """Compare the reported jobs with their predictions, and correct what broke.
 
     The same as `prophase watch --with` the reported jobs; each job is watched once. The service

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.errors import InputError
+from prophase.json_types import JsonObject
 from prophase.phase.detector import labels_as_json, phases_as_json
 from prophase.plain import finite
 from prophase.provenance import with_provenance
@@ -55,7 +56,7 @@ _EXAMPLE = {
 @router.post("/phases")
 def phases(
     posted: Annotated[PostedSeries, Body(examples=[_EXAMPLE])], held: LoadedWorkspaceNow
-) -> dict[str, Any]:
+) -> JsonObject:
     """Give every sample of posted series its phase; no phase depends on a later sample.
 
     The summary is that of `prophase phase label --format json`; `samples` holds what it writes
@@ -70,13 +71,13 @@ def phases(
 
 
 @router.get("/phases")
-def known_phases(held: LoadedWorkspaceNow) -> dict[str, Any]:
+def known_phases(held: LoadedWorkspaceNow) -> JsonObject:
     """Say which metrics phases are found in, what each phase uses, and what follows it.
 
     The same as `prophase phase show --format json`.
     """
     detector = held.phases
-    told: dict[str, Any] = finite(phases_as_json(detector))
+    told: JsonObject = finite(phases_as_json(detector))
     return with_provenance(told, data_hash=detector.data_hash_)
 
 

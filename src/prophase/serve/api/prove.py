@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
+from prophase.json_types import JsonObject
 from prophase.serve.api.tasks import LATER, Short, StarterNow, Word
 from prophase.serve.dependencies import require
 
@@ -62,6 +63,6 @@ async def prove(
         Wanted, Body(examples=[{"cluster": "20x0 64c 512g", "max_oom": 0.01, "min_saving": 0.2}])
     ],
     starter: StarterNow,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Prove a recommendation, or the one learnt from the history, as `prophase prove` does."""
     return await starter.begin("prove", wanted)

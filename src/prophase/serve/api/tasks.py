@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from prophase.json_types import JsonObject
 from prophase.serve.background.tasks import BackgroundTask, BackgroundTasks
 from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, require
 from prophase.serve.problems import Problem
@@ -21,7 +22,7 @@ Wait = Annotated[float, Query(ge=0, le=50, description="Seconds to wait for the 
 Word = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_:.\-]+$")]
 Short = Annotated[str, Field(min_length=1, max_length=300)]
 #: how a route that begins a task answers
-LATER: dict[str, Any] = {
+LATER: JsonObject = {
     "status_code": 202,
     "responses": {200: {"description": "The task has ended within `wait` seconds."}},
 }
@@ -101,7 +102,7 @@ class Starter:
         self._tasks, self._held, self._who = tasks, held, who
         self._response, self._wait = response, wait
 
-    async def begin(self, kind: str, wanted: BaseModel) -> dict[str, Any]:
+    async def begin(self, kind: str, wanted: BaseModel) -> JsonObject:
         """Start it and answer as :func:`begin` does; refuse if there are no jobs."""
         workspace = self._held.workspace
         # what was imported a moment ago may not be loaded yet, and tasks read the files again
@@ -119,7 +120,7 @@ StarterNow = Annotated[Starter, Depends()]
 async def simulate(
     wanted: Annotated[Replay, Body(examples=[{"cluster": "20x8", "order": "shortest"}])],
     starter: StarterNow,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Replay the workspace's jobs on a cluster. The result is that of `prophase simulate`."""
     return await starter.begin("simulate", wanted)
 
@@ -130,7 +131,7 @@ async def whatif(
         WhatIf, Body(examples=[{"cluster": "20x8", "add": ["4x8"], "load": [1.3], "seeds": 5}])
     ],
     starter: StarterNow,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Compare changes with a baseline. The result is that of `prophase whatif`."""
     return await starter.begin("whatif", wanted)
 
@@ -139,7 +140,7 @@ async def whatif(
 async def size(
     wanted: Annotated[SizeRequest, Body(examples=[{"risk": 0.01, "resource": "memory"}])],
     starter: StarterNow,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Say what each task should ask for. The result is that of `prophase size recommend`."""
     return await starter.begin("size", wanted)
 
@@ -148,25 +149,25 @@ async def size(
 async def learn(
     wanted: Annotated[Learning, Body(examples=[{"method": "default"}])],
     starter: StarterNow,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Retrain all models, as `prophase learn` does; the service loads them."""
     return await starter.begin("learn", wanted)
 
 
 @router.get("/tasks", dependencies=_READ)
-async def all_tasks(tasks: TasksNow) -> list[dict[str, Any]]:
+async def all_tasks(tasks: TasksNow) -> list[JsonObject]:
     """List tasks without their results, the latest first."""
     return [task.to_dict(whole=False) for task in tasks.all()]
 
 
 @router.get("/tasks/{task}", dependencies=_READ)
-async def one_task(task: TaskId, tasks: TasksNow, wait: Wait = 0.0) -> dict[str, Any]:
+async def one_task(task: TaskId, tasks: TasksNow, wait: Wait = 0.0) -> JsonObject:
     """Tell where a task is, and its result when it is done."""
     return (await ended(tasks, task, wait)).to_dict()
 
 
 @router.delete("/tasks/{task}", dependencies=_READ)
-def cancel(task: TaskId, tasks: TasksNow) -> dict[str, Any]:
+def cancel(task: TaskId, tasks: TasksNow) -> JsonObject:
     """Cancel a task; one that has ended stays as it is."""
     return tasks.cancel(task).to_dict(whole=False)
 
@@ -174,11 +175,11 @@ def cancel(task: TaskId, tasks: TasksNow) -> dict[str, Any]:
 async def begin(
     tasks: BackgroundTasks,
     kind: str,
-    arguments: dict[str, Any],
+    arguments: JsonObject,
     who: str,
     response: Response,
     wait: float,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Start a task and answer 202, or 200 with its result if that comes soon enough."""
     waiting = sum(not task.ended for task in tasks.all())
     if waiting >= _MOST_WAITING:

@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.serve.dependencies import LoadedWorkspaceNow, WorkspaceCacheNow, require
 from prophase.serve.loaded_workspace import LoadedWorkspace
@@ -15,13 +16,13 @@ router = APIRouter(tags=["workspace"])
 
 
 @router.get("/workspace", dependencies=[Depends(require("read"))])
-def workspace(held: LoadedWorkspaceNow) -> dict[str, Any]:
+def workspace(held: LoadedWorkspaceNow) -> JsonObject:
     """Say which tables and models are loaded, where they came from, and what is wrong with any."""
     return told(held)
 
 
 @router.post("/reload", dependencies=[Depends(require("admin"))])
-def reload(library: WorkspaceCacheNow, request: Request) -> dict[str, Any]:
+def reload(library: WorkspaceCacheNow, request: Request) -> JsonObject:
     """Read files that have changed now; until then answers use what was loaded."""
     if library.reload():
         request.app.state.metrics.reloads.inc()
@@ -29,14 +30,14 @@ def reload(library: WorkspaceCacheNow, request: Request) -> dict[str, Any]:
     return told(library.now)
 
 
-def told(held: LoadedWorkspace) -> dict[str, Any]:
+def told(held: LoadedWorkspace) -> JsonObject:
     """Return what is loaded."""
     tables = {name: asdict(entry) for name, entry in held.tables.items()}
     for entry in tables.values():
         # where files lie, and what was typed to make them, is nobody's business
         for private in ("file", "command", "report"):
             entry.pop(private)
-    found: dict[str, Any] = finite(
+    found: JsonObject = finite(
         {
             "name": held.workspace.folder.resolve().name,
             "tables": tables,
@@ -48,7 +49,7 @@ def told(held: LoadedWorkspace) -> dict[str, Any]:
     return found
 
 
-def _model(name: str, model: Any) -> dict[str, Any]:
+def _model(name: str, model: Any) -> JsonObject:
     if name != "predictions":
         return {}
     return {

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from prophase.errors import BadRowsError, InputError, ProphaseError
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.serve.background.task_kinds import Progress
 from prophase.trace.workspace_paths import UPLOADS
 
 
-def simulate_trace(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
+def simulate_trace(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Replay the jobs of a workspace, as ``prophase simulate``."""
     from prophase.sim import Workload, simulate
     from prophase.sim.measures.job_classes import groups_of
@@ -33,7 +32,7 @@ def simulate_trace(folder: Path, arguments: Mapping[str, Any], progress: Progres
     return schedule_values(schedule, cluster, metrics, trace.data_hash)
 
 
-def compare_changes(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
+def compare_changes(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Compare changes with a baseline, as ``prophase whatif``."""
     from prophase.sim import Workload
     from prophase.sim.results import cluster_of
@@ -66,7 +65,7 @@ def compare_changes(folder: Path, arguments: Mapping[str, Any], progress: Progre
     return dict(result.values or {})
 
 
-def recommend_sizes(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
+def recommend_sizes(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Say what tasks should ask for, as ``prophase size recommend``."""
     from prophase.sizing.recommender import Gate, recommend
     from prophase.trace.trace_tables import open_trace
@@ -88,7 +87,7 @@ def recommend_sizes(folder: Path, arguments: Mapping[str, Any], progress: Progre
     return found.to_dict()
 
 
-def watch_reported(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
+def watch_reported(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Watch reported jobs against their predictions, as ``prophase watch --with``."""
     import pandas as pd
 
@@ -129,7 +128,7 @@ def _columns(reported: list[JsonObject], watcher: Any) -> list[str]:
     return list(dict.fromkeys([*(name for job in reported for name in job), *needed]))
 
 
-def import_upload(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
+def import_upload(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Import ``upload/name`` below the uploads; the file is gone afterwards, whatever happens."""
     room = folder / UPLOADS / arguments["upload"]
     try:
@@ -141,9 +140,7 @@ def import_upload(folder: Path, arguments: Mapping[str, Any], progress: Progress
         shutil.rmtree(room, ignore_errors=True)
 
 
-def _imported(
-    folder: Path, path: Path, arguments: Mapping[str, Any], progress: Progress
-) -> JsonObject:
+def _imported(folder: Path, path: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     from prophase.trace.import_pipeline import import_trace
     from prophase.trace.schema import SCHEMAS
     from prophase.trace.source_recognition import recognise_source, unsure_columns, usable_mapping
@@ -177,7 +174,7 @@ def _imported(
         return read(source, usable_mapping(path, [*SCHEMAS]))
 
 
-def retrain_models(folder: Path, arguments: Mapping[str, Any], progress: Progress) -> JsonObject:
+def retrain_models(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Learn predictions, requests and profiles from the jobs of the workspace."""
     from prophase.study.workspace_models import learn_models
 
@@ -191,9 +188,7 @@ def retrain_models(folder: Path, arguments: Mapping[str, Any], progress: Progres
     return found.to_dict()
 
 
-def prove_recommendation(
-    folder: Path, arguments: Mapping[str, Any], progress: Progress
-) -> JsonObject:
+def prove_recommendation(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Replay the workspace's jobs with and without a recommendation, as ``prophase prove``."""
     from prophase.sim import Cluster
     from prophase.sizing.recommender import Gate

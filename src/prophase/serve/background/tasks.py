@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from prophase.errors import storage_error
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.serve.background.task_kinds import KINDS
 from prophase.serve.problems import Problem
 from prophase.trace.workspace_paths import SERVICE
@@ -35,7 +35,7 @@ class BackgroundTask:
 
     id: str
     kind: str
-    arguments: Mapping[str, Any]
+    arguments: JsonMapping
     started_by: str
     state: State
     asked_at: str
@@ -50,7 +50,7 @@ class BackgroundTask:
         """Say whether nothing more will happen."""
         return self.state in ENDED
 
-    def to_dict(self, *, whole: bool = True) -> dict[str, Any]:
+    def to_dict(self, *, whole: bool = True) -> JsonObject:
         """Return the task for JSON; without its result if not ``whole``."""
         told = asdict(self)
         if not whole:
@@ -80,7 +80,7 @@ class BackgroundTasks:
         self._tasks = {task.id: task for task in self._kept()}
         self._closed = False
 
-    def start(self, kind: str, arguments: Mapping[str, Any], who: str) -> BackgroundTask:
+    def start(self, kind: str, arguments: JsonMapping, who: str) -> BackgroundTask:
         """Begin a piece of work and return at once."""
         if kind not in KINDS:
             raise Problem(404, f"there is no background work of kind {kind!r}.")
@@ -173,7 +173,7 @@ class BackgroundTasks:
                 words = f"the process ended with code {process.returncode} without a result."
                 self._tasks[id] = replace(task, state="failed", error=words, ended_at=_now())
 
-    def _heard(self, id: str, said: Mapping[str, Any]) -> None:
+    def _heard(self, id: str, said: JsonMapping) -> None:
         task = self._tasks[id]
         if "result" in said:
             task = replace(task, state="done", result=said["result"], percent=100.0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from prophase.json_types import JsonMapping
 from prophase.serve.pages.number_text import amount
 
 Kind = Literal["bars", "boxes", "columns", "dots", "heat", "lines", "parts", "ranges"]
@@ -30,13 +31,11 @@ class PageChart:
     kind: Kind
     title: str
     says: str
-    data: Mapping[str, Any]
-    rows: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    data: JsonMapping
+    rows: Sequence[JsonMapping] = field(default_factory=list)
 
 
-def bars(
-    title: str, says: str, rows: Sequence[Mapping[str, Any]], unit: str, **more: Any
-) -> PageChart:
+def bars(title: str, says: str, rows: Sequence[JsonMapping], unit: str, **more: Any) -> PageChart:
     """Return lying bars; a row has ``name``, ``value``, and ``low`` and ``high`` if known."""
     table = [
         {
@@ -55,7 +54,7 @@ def bars(
     return PageChart("bars", title, says, {"unit": unit, "rows": list(rows), **more}, plain)
 
 
-def boxes(title: str, says: str, rows: Sequence[Mapping[str, Any]], unit: str) -> PageChart:
+def boxes(title: str, says: str, rows: Sequence[JsonMapping], unit: str) -> PageChart:
     """Return boxes; a row has ``name`` and the quantiles ``q05`` to ``q95``."""
     spread = [one[q] for one in rows for q in ("q05", "q95") if one[q] and one[q] > 0]
     log = bool(spread) and max(spread) > 30 * min(spread)
@@ -71,7 +70,7 @@ def lines(
     title: str,
     says: str,
     x: Sequence[float],
-    series: Sequence[Mapping[str, Any]],
+    series: Sequence[JsonMapping],
     *,
     unit: str,
     clock: str | None = None,

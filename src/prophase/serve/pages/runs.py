@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from prophase.json_types import JsonObject
 from prophase.runs.states import RunState
 from prophase.runs.status import campaign_status, list_runs, reset_runs, show_run
 from prophase.serve.api.runs import RunId, opened
@@ -100,7 +100,7 @@ async def reset(request: Request, who: Caller, number: RunId) -> Response:
     return RedirectResponse(f"/runs/{number}", 303)
 
 
-def _peaks(tasks: list[dict[str, Any]]) -> PageChart | None:
+def _peaks(tasks: list[JsonObject]) -> PageChart | None:
     """Return what each task used of what it was given."""
     rows = [
         {

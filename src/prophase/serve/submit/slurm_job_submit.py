@@ -6,13 +6,14 @@ import asyncio
 import math
 import time
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase import units
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonObject
 from prophase.profile.submission.slurm_job_desc import from_job_desc
 from prophase.serve.dependencies import require
 from prophase.serve.submit.policy import MODES, Mode
@@ -37,7 +38,7 @@ class SlurmQuestion(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     #: fields of job_desc; those that are not set may be left out
-    job: dict[str, Any]
+    job: JsonObject
     #: higher after a kill: the next rung is recommended
     attempt: Annotated[int, Field(ge=1, le=100)] = 1
 
@@ -46,7 +47,7 @@ class SlurmQuestion(BaseModel):
 async def advise_slurm(
     question: Annotated[SlurmQuestion, Body(examples=[_EXAMPLE])],
     desk: Annotated[SubmissionService, Depends(submission_service_of)],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Say which fields of job_desc to change; `apply` says whether the policy wants it done.
 
     An answer always comes within the budget; one that would be late changes nothing.
@@ -78,7 +79,7 @@ async def advise_slurm(
     return answer
 
 
-def _answered(desk: SubmissionService, question: SlurmQuestion) -> dict[str, Any]:
+def _answered(desk: SubmissionService, question: SlurmQuestion) -> JsonObject:
     try:
         submission = from_job_desc(question.job)
     except ProphaseError as error:
@@ -121,5 +122,5 @@ def _outcome(mode: Mode, change: bool) -> str:
     return "set" if mode == MODES[-1] and change else "annotated"
 
 
-def _nothing(outcome: str, words: str) -> dict[str, Any]:
+def _nothing(outcome: str, words: str) -> JsonObject:
     return {"apply": False, "job": {}, "outcome": outcome, "reason": words, "counsel": None}

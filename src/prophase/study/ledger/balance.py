@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
+from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.study.ledger.ledger import Ledger, LedgerRecommendations
 from prophase.study.ledger.settlement import (
@@ -52,11 +52,11 @@ class Account:
         """Before minus actual."""
         return self.before - self.actual
 
-    def row(self, price: float = 0.0) -> dict[str, Any]:
+    def row(self, price: float = 0.0) -> JsonObject:
         """Return the account for people: amounts in unit hours."""
         saved = self.saved / PER_UNIT_HOUR
         runs = self.followed + self.killed
-        found: dict[str, Any] = {
+        found: JsonObject = {
             "name": self.name,
             "jobs": self.jobs,
             "followed": self.followed,
@@ -106,7 +106,7 @@ class Balance:
             for name in ("before", "actual", "saved", "predicted", "jobs")
         )
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonObject]:
         """Return one row per recommendation."""
         return [
             {
@@ -119,7 +119,7 @@ class Balance:
             for one in self.advices
         ]
 
-    def task_rows(self) -> list[dict[str, Any]]:
+    def task_rows(self) -> list[JsonObject]:
         """Return one row per recommendation and task, losers first."""
         return [
             {
@@ -131,9 +131,9 @@ class Balance:
             for task in sorted(one.tasks.values(), key=lambda task: (task.saved, task.name))
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
-        found: dict[str, Any] = finite(
+        found: JsonObject = finite(
             {
                 "advices": self.rows(),
                 "tasks": self.task_rows(),

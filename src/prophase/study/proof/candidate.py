@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from prophase.errors import FormatError, MissingFileError, ParameterError
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.sizing.recommender import ResourceRecommendations
 from prophase.sizing.resources import RESOURCES
@@ -94,7 +95,7 @@ class Candidate:
             tuple(kind),
         )  # fmt: skip
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the recommendation as JSON knows it."""
         return {
             "resource": self.resource,
@@ -153,9 +154,7 @@ def candidate_of(document: Any, *, name: str = "advice") -> Candidate:
     return _of_rows(document["tasks"], document, Path(name))
 
 
-def _of_rows(
-    rows: Iterable[Mapping[str, Any]], document: Mapping[str, Any], source: Path
-) -> Candidate:
+def _of_rows(rows: Iterable[JsonMapping], document: JsonMapping, source: Path) -> Candidate:
     resource = str(document.get("resource") or "memory")
     if resource not in RESOURCES:
         raise FormatError(f"{source}: sizes {resource!r}, which is no resource. {_FORM}")
@@ -174,7 +173,7 @@ def _of_rows(
     return Candidate(resource, RESOURCES[resource].unit, tasks, risk, source.name, tuple(kind))
 
 
-def _task(row: Mapping[str, Any], number: int, source: Path) -> CandidateLadder:
+def _task(row: JsonMapping, number: int, source: Path) -> CandidateLadder:
     name = row.get("task")
     if not name:
         raise FormatError(f"{source}: row {number} names no task. {_FORM}")
@@ -205,7 +204,7 @@ def _task(row: Mapping[str, Any], number: int, source: Path) -> CandidateLadder:
     return CandidateLadder(str(name), ladder, saving, oom, keep, why)
 
 
-def _share(row: Mapping[str, Any], what: str, source: Path) -> float:
+def _share(row: JsonMapping, what: str, source: Path) -> float:
     """Read a share, or its percentage."""
     if what in row:
         return _number(row[what], what, source)

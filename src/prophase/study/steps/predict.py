@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from prophase.errors import InputError, ParameterError
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.result import Fact, Section, Table
 from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
@@ -29,7 +29,7 @@ def predictions_step(work: StepContext) -> StepOutcome:
     except ParameterError as cause:
         raise CannotDo(f"needs jobs that ended before later ones were submitted: {cause}") from None
     early, late = jobs.iloc[split.train], jobs.iloc[split.test]
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     notes = list(split.notes)
     for target in plan.targets:
         if not has_values(jobs, target):
@@ -68,7 +68,7 @@ def predictions_step(work: StepContext) -> StepOutcome:
     return StepOutcome(part(section, facts), {"rows": finite(rows), "rule": split.rule})
 
 
-def _far_off(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def _far_off(rows: Iterable[JsonMapping]) -> list[str]:
     """Warn of ranges with much less coverage than stated."""
     return [
         f"The 90 % ranges of {row['method']} for {row['target']} contain only {held:.0f} % of "
