@@ -34,9 +34,7 @@ from prophase.sim.rules.rule_set import SchedulingRules
 from prophase.sim.rules.speed_and_sharing import Sharing, Speeds, kinds_of
 from prophase.sim.signatures import (
     ASK_CPU,
-    ASK_GPUS,
     ASK_INSTANCES,
-    ASK_MILLI,
     CPU,
     JOB_PARTITION,
     JOB_QOS,
@@ -198,9 +196,7 @@ def _with_order(
 
 def _charge(workload: Workload, what: str) -> Floats:
     """Return what each job is charged per second."""
-    asks = workload.asks
-    gpus = asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / 1000 * asks[:, ASK_INSTANCES]
-    cores = asks[:, ASK_CPU] / 1000 * asks[:, ASK_INSTANCES]
+    gpus, cores = workload.gpus, workload.cores
     known = {"gpus": gpus, "cores": cores, "auto": gpus if (gpus > 0).any() else cores}
     if what not in known:
         raise ParameterError(not_among(f"charge {what!r} is unknown.", what, known))

@@ -42,43 +42,33 @@ def owners_of(workload: Workload, shares: pd.DataFrame | None = None) -> Owners:
         if "user" in jobs
         else pd.Series(np.full(len(jobs), "somebody"), index=jobs.index)
     )
-    names, share, parent, is_user = [EVERYBODY], [1.0], [-1], [0]
-    place: dict[tuple[str, str], int] = {}
+    rows: list[tuple[str, float, int, bool]] = [(EVERYBODY, 1.0, -1, False)]
+    account_at: dict[str, int] = {}
+    user_at: dict[str, int] = {}
+
+    def add(place: dict[str, int], name: str, share: float, parent: int = 0) -> None:
+        place[name] = len(rows)
+        rows.append((name, share, parent, place is user_at))
+
     if shares is not None:
         table = _checked(shares)
-        for account, own in table[table["user"] == ""][["account", "share"]].to_numpy():
-            place["account", account] = len(names)
-            names.append(account)
-            share.append(float(own))
-            parent.append(0)
-            is_user.append(0)
-        for account, user, own in table[table["user"] != ""][
-            ["account", "user", "share"]
-        ].to_numpy():
-            if account and ("account", account) not in place:
-                place["account", account] = len(names)
-                names.append(account)
-                share.append(1.0)
-                parent.append(0)
-                is_user.append(0)
-            place["user", user] = len(names)
-            names.append(user)
-            share.append(float(own))
-            parent.append(place["account", account] if account else 0)
-            is_user.append(1)
+        named = table["user"] != ""
+        for account, own in table[~named][["account", "share"]].to_numpy():
+            add(account_at, account, float(own))
+        for account, user, own in table[named][["account", "user", "share"]].to_numpy():
+            if account and account not in account_at:
+                add(account_at, account, 1.0)
+            add(user_at, user, float(own), account_at[account] if account else 0)
     for user in users.unique():
-        if ("user", user) not in place:
-            place["user", user] = len(names)
-            names.append(user)
-            share.append(1.0)
-            parent.append(0)
-            is_user.append(1)
+        if user not in user_at:
+            add(user_at, user, 1.0)
+    names, share, parent, is_user = zip(*rows, strict=True)
     return Owners(
-        tuple(names),
+        names,
         np.array(share),
         np.array(parent, np.int64),
         np.array(is_user, np.int64),
-        users.map({user: place["user", user] for user in users.unique()}).to_numpy(np.int64),
+        np.array(users.map(user_at), np.int64),
     )
 
 

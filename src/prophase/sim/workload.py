@@ -53,6 +53,19 @@ class Workload(ShortForm):
         return len(self.submit_s)
 
     @property
+    def gpus(self) -> Floats:
+        """GPUs of each job, all instances together."""
+        asks = self.asks
+        gpus: Floats = asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / _MILLI * asks[:, ASK_INSTANCES]
+        return gpus
+
+    @property
+    def cores(self) -> Floats:
+        """CPU cores of each job, all instances together."""
+        cores: Floats = self.asks[:, ASK_CPU] / _MILLI * self.asks[:, ASK_INSTANCES]
+        return cores
+
+    @property
     def table(self) -> pd.DataFrame:
         """The jobs, in order of submission."""
         return self.jobs

@@ -11,8 +11,7 @@ import pandas as pd
 from prophase import units
 from prophase.errors import InputError, MissingFileError, ParameterError
 from prophase.sim.cluster import Cluster
-from prophase.sim.measures.job_classes import total_gpus
-from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES
+from prophase.sim.signatures import ASK_CPU
 from prophase.sim.workload import Workload
 from prophase.trace.trace_tables import Trace, open_trace
 
@@ -82,11 +81,11 @@ def cluster_at(jobs: pd.DataFrame, utilisation: float) -> Cluster:
             f"a cluster that is {100 * utilisation:g} % busy: give a share above 0 %, such as 90%."
         )
     workload = Workload.from_jobs(jobs)
-    gpus = total_gpus(workload)
+    gpus = workload.gpus
     cores = workload.asks[:, ASK_CPU] / 1000
     per_job, each = gpus, float(_GPUS)
     if not (gpus > 0).any():
-        per_job, each = cores * workload.asks[:, ASK_INSTANCES], max(float(_CORES), cores.max())
+        per_job, each = workload.cores, max(float(_CORES), cores.max())
     if not (per_job > 0).any():
         raise InputError(
             "no job asks for GPUs or cores, so its load needs no nodes: name a cluster, such as "

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import ParameterError, not_among
-from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, ASK_MILLI, Floats, Ints
+from prophase.sim.signatures import Floats, Ints
 from prophase.sim.workload import Workload
 
 #: classes that every workload has, beside the columns of its job table
@@ -37,13 +37,6 @@ class JobClasses:
         yield from zip(self.names, pieces, strict=True)
 
 
-def total_gpus(workload: Workload) -> Floats:
-    """Return the GPUs of each job, all instances together."""
-    asks = workload.asks
-    gpus: Floats = asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / 1000 * asks[:, ASK_INSTANCES]
-    return gpus
-
-
 def groups_of(workload: Workload, by: str) -> JobClasses:
     """Sort jobs into classes.
 
@@ -63,7 +56,7 @@ def groups_of(workload: Workload, by: str) -> JobClasses:
     if by == "class":
         return _from_codes(by, *_length_and_gpus(workload))
     if by == "gpus":
-        return _from_codes(by, *_sizes(total_gpus(workload)))
+        return _from_codes(by, *_sizes(workload.gpus))
     if by not in workload.jobs:
         said = f"the job table has no column {by!r} to form classes by."
         raise ParameterError(not_among(said, by, [*BUILT_IN, *workload.jobs.columns], most=20))
@@ -78,7 +71,7 @@ def groups_of(workload: Workload, by: str) -> JobClasses:
 
 
 def _length_and_gpus(workload: Workload) -> tuple[Ints, list[str]]:
-    gpus = total_gpus(workload)
+    gpus = workload.gpus
     level = np.where(gpus == 0, 0, np.where(gpus <= _LOW_GPUS, 1, 2))
     code = 3 * (workload.duration_s >= _SHORT_BELOW_S) + level
     levels = ("no GPU", "low GPU", "high GPU")

@@ -13,7 +13,7 @@ from prophase.sim.attempts import FINISHED
 from prophase.sim.job_times import JobTimes
 from prophase.sim.measures.cost import costs, job_costs
 from prophase.sim.measures.fairness import fairness
-from prophase.sim.measures.job_classes import groups_of, total_gpus
+from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.measures.time_use import hours_account, time_by_use
 from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, Floats, Ints
 from prophase.stats import calendar_blocks, mean
@@ -148,7 +148,7 @@ class Summary:
 
     @cached_property
     def _gpus(self) -> Floats:
-        return total_gpus(self.schedule.workload)
+        return self.schedule.workload.gpus
 
     @cached_property
     def _attempts(self) -> Ints:

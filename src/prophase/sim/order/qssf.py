@@ -14,14 +14,13 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, ASK_MILLI, Floats
+from prophase.sim.signatures import Floats
 from prophase.sim.workload import Workload
 
 
 def qssf(workload: Workload) -> Floats:
     """Rank jobs by expected run time x GPUs."""
-    asks = workload.asks
-    gpus = asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / 1000 * asks[:, ASK_INSTANCES]
+    gpus = workload.gpus
     service: Floats = expected_duration_s(workload, gpus) * np.where(gpus > 0, gpus, 1.0)
     return service
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, ASK_MILLI, Floats
+from prophase.sim.signatures import Floats
 from prophase.sim.workload import Workload
 
 
 def smallest_gpu_time(workload: Workload) -> Floats:
     """Rank jobs by GPU-seconds; jobs without a GPU by run time alone."""
-    asks = workload.asks
-    gpus = asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / 1000 * asks[:, ASK_INSTANCES]
+    gpus = workload.gpus
     work: Floats = workload.duration_s * np.where(gpus > 0, gpus, 1.0)
     return work

@@ -15,7 +15,7 @@ from prophase.plain import finite
 from prophase.sim.cluster import PLENTY
 from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.schedule import Schedule
-from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_INSTANCES, ASK_MILLI, CPU, Floats
+from prophase.sim.signatures import ASK_CPU, ASK_GPUS, CPU, Floats
 from prophase.sim.theory_comparison import TheoryComparison, beside_theory, schedule_beside_theory
 from prophase.sim.validation.verdict import ClassVerdict, Thresholds, judge
 from prophase.sim.validation.wait_scores import WaitScores, score_waits
@@ -299,15 +299,10 @@ def _utilisation(schedule: Schedule, observed: Floats) -> dict[str, tuple[float,
     workload, cluster = schedule.workload, schedule.cluster
     if np.isnan(observed).any():
         return {}
-    asks = workload.asks
-    instances = asks[:, ASK_INSTANCES]
     cores = cluster.matrix[:, CPU]
     pools = {
-        "gpus": (asks[:, ASK_GPUS] * asks[:, ASK_MILLI] / 1000 * instances, float(cluster.gpus)),
-        "cores": (
-            asks[:, ASK_CPU] / 1000 * instances,
-            float(cores.sum()) / 1000 if (cores < PLENTY).all() else 0.0,
-        ),
+        "gpus": (workload.gpus, float(cluster.gpus)),
+        "cores": (workload.cores, float(cores.sum()) / 1000 if (cores < PLENTY).all() else 0.0),
     }
     begin, end = float(workload.submit_s.min()), float(workload.submit_s.max())
     found = {}

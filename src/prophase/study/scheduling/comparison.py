@@ -233,11 +233,10 @@ def _measures(wait_s: Floats, jct_s: Floats) -> dict[str, float]:
 
 def _saved_by_sharing(workload: Workload) -> float:
     """Return how many fewer GPUs shares need than whole ones, weighted by run time, in percent."""
-    from prophase.sim.measures.job_classes import total_gpus
     from prophase.sim.request_variants import whole_gpus
 
-    whole = float(total_gpus(whole_gpus(workload)[0]) @ workload.duration_s)
-    return 100 * (1 - float(total_gpus(workload) @ workload.duration_s) / whole) if whole else 0.0
+    whole = float(whole_gpus(workload)[0].gpus @ workload.duration_s)
+    return 100 * (1 - float(workload.gpus @ workload.duration_s) / whole) if whole else 0.0
 
 
 def require_cluster(cluster: Cluster | None) -> Cluster:
