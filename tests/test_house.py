@@ -3,8 +3,11 @@
 ``python tools/house.py --all`` prints them with their places.
 """
 
+import re
+from collections import Counter
+
 import pytest
-from tools.house import House, cycles, measure
+from tools.house import ROOT, House, cycles, measure
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +53,12 @@ def test_a_cycle_is_found_with_all_its_modules() -> None:
     imported = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
     assert cycles(imported) == [("a", "b", "c"), ("d", "e")]
     assert cycles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_a_class_name_means_one_thing() -> None:
+    names = Counter(
+        name
+        for path in (ROOT / "src" / "prophase").rglob("*.py")
+        for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(encoding="utf-8"), re.M)
+    )
+    assert [name for name, count in names.items() if count > 1] == []

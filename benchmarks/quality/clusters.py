@@ -25,7 +25,7 @@ from prophase.profile.clusters.generator_comparison import compare_generators, l
 from prophase.profile.clusters.generators.autoencoder import Autoencoder
 from prophase.profile.clusters.generators.density import Hdbscan, Optics
 from prophase.profile.clusters.generators.k_means import KMeans
-from prophase.profile.clusters.generators.rules import Rule, Rules
+from prophase.profile.clusters.generators.rules import ProfileRules, Rule
 from prophase.profile.clusters.generators.semi_supervised import SemiSupervised
 from prophase.profile.clusters.profiler import WorkloadProfiler, default_generator
 from prophase.profile.clusters.transforms import PAPER_TRANSFORMS, fit_transform
@@ -77,7 +77,9 @@ def on_published_rows() -> None:
     jobs["label"] = jobs["workload"].where(jobs.index.isin(few))
     own = default_generator(len(jobs))
     size = own.min_cluster_size
-    rules = Rules([Rule(word, {"workload": {"is": word}}) for word in jobs["workload"].unique()])
+    rules = ProfileRules(
+        [Rule(word, {"workload": {"is": word}}) for word in jobs["workload"].unique()]
+    )
     generators = [
         own,
         Hdbscan(size),

@@ -17,7 +17,7 @@ import uvicorn
 
 from prophase.profile.predict.job_model import learn
 from prophase.serve.app import create_app
-from prophase.serve.settings import Settings
+from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
 from prophase.sizing.recommendation_file import learn_recommendations
 from prophase.trace.workspace import Workspace
@@ -50,7 +50,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     (workspace.folder / "prophase.toml").write_text(POLICY, encoding="utf-8")
     token = folder / "token"
     token.write_text(TokenStore(workspace.folder).add("slurm", "read") + "\n", encoding="utf-8")
-    app = create_app(workspace.folder, Settings(port=0))
+    app = create_app(workspace.folder, ServiceSettings(port=0))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlparse
 
 from kubernetes import client
 
-from prophase.runs.usage.measurement_order import Order
+from prophase.runs.usage.measurement_order import MeasurementOrder
 
 KINDS = {"jobs": "V1Job", "pods": "V1Pod", "configmaps": "V1ConfigMap"}
 _PATH = re.compile(
@@ -241,7 +241,7 @@ class KubeApi:
             order |= {
                 part: str(folder / part) for part in ("samples", "result", "stdout", "stderr")
             }
-            (folder / "order").write_text(json.dumps(asdict(Order(**order))))
+            (folder / "order").write_text(json.dumps(asdict(MeasurementOrder(**order))))
             module = [
                 sys.executable,
                 "-m",

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
 
 from prophase.serve.app import create_app
 from prophase.serve.background.tasks import BackgroundTasks
-from prophase.serve.settings import Settings
+from prophase.serve.settings import ServiceSettings
 
 #: examples per route, well-formed and not; the same in every run, as all of our properties
 EXAMPLES = int(os.environ.get("PROPHASE_FUZZ", "4"))
@@ -42,7 +42,9 @@ def described(made_workspace: Path, tmp_path_factory: pytest.TempPathFactory) ->
     workspace = Path(shutil.copytree(made_workspace, folder / "ws"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BackgroundTasks, "_follow", lambda self, task: self.cancel(task.id))
-        app = create_app(workspace, Settings(reload_every_s=0, requests_per_s=0, timeout_s=30))
+        app = create_app(
+            workspace, ServiceSettings(reload_every_s=0, requests_per_s=0, timeout_s=30)
+        )
         before = set(folder.rglob("*"))
         yield schemathesis.openapi.from_asgi("/v1/openapi.json", app)
         app.state.library.close()

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from tests.serve.conftest import Serve
 
 from prophase.serve.app import create_app
-from prophase.serve.settings import Settings
+from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
 
 JSON = {"content-type": "application/json"}
@@ -244,7 +244,7 @@ def test_no_path_leads_out_of_its_folder(client: TestClient, path: str) -> None:
 
 
 def test_the_description_of_the_api_has_an_example_for_every_body(workspace: Path) -> None:
-    described = create_app(workspace, Settings()).openapi()
+    described = create_app(workspace, ServiceSettings()).openapi()
     for path, methods in described["paths"].items():
         for method, told in methods.items():
             body = told.get("requestBody", {}).get("content", {}).get("application/json")

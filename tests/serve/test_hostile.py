@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from prophase.profile.submission.submission import ALIASES
 from prophase.serve.app import create_app
-from prophase.serve.settings import Settings
+from prophase.serve.settings import ServiceSettings
 from prophase.trace.schema import JOBS
 
 NAMES = sorted({*JOBS.names, *ALIASES, "attr_x", "after_y", "gpu_type", "__class__", ""})
@@ -43,7 +43,7 @@ FEW = settings(
 @pytest.fixture(scope="module")
 def hosted(made_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     workspace = shutil.copytree(made_workspace, tmp_path_factory.mktemp("hostile") / "ws")
-    chosen = Settings(reload_every_s=0, requests_per_s=0)
+    chosen = ServiceSettings(reload_every_s=0, requests_per_s=0)
     with TestClient(create_app(workspace, chosen), raise_server_exceptions=False) as client:
         yield client
 

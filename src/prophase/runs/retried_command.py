@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prophase.errors import ParameterError
 from prophase.runs.next_attempt import Ladder
-from prophase.runs.usage.measurement_order import Ending, Order, run_order
+from prophase.runs.usage.measurement_order import Ending, MeasurementOrder, run_order
 from prophase.runs.usage.sampler import DurableLines
 
 
@@ -83,7 +83,7 @@ def retry(
 def _once(command: Sequence[str], memory_gib: float, every_s: float) -> Ending:
     with tempfile.TemporaryDirectory(prefix="prophase-retry-") as name:
         folder = Path(name)
-        order = Order(
+        order = MeasurementOrder(
             list(command),
             str(folder / "samples.jsonl"),
             str(folder / "result.json"),

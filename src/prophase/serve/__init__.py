@@ -37,9 +37,9 @@ from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from prophase.serve.app import create_app
-    from prophase.serve.settings import Settings
+    from prophase.serve.settings import ServiceSettings
 
-_HOMES = {"Settings": "settings", "create_app": "app"}
+_HOMES = {"ServiceSettings": "settings", "create_app": "app"}
 __getattr__ = lazy_names(__name__, _HOMES)
 
-__all__ = ["Settings", "create_app"]
+__all__ = ["ServiceSettings", "create_app"]

@@ -23,7 +23,7 @@ from prophase.serve.guard.middleware import Guard
 from prophase.serve.loaded_workspace import WorkspaceCache
 from prophase.serve.metrics import Metrics
 from prophase.serve.prediction_batches import Batcher
-from prophase.serve.settings import Settings
+from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
 from prophase.serve.workspace_reloader import WorkspaceReloader
 from prophase.trace.workspace_paths import UPLOADS
@@ -52,14 +52,14 @@ _THREADS = 4
 _SWITCH_S = 0.001
 
 
-def create_app(workspace: Path | str, settings: Settings | None = None) -> FastAPI:
+def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -> FastAPI:
     """Return the service of a workspace.
 
     Parameters
     ----------
     workspace : path
         Folder with the tables and models to answer from.
-    settings : Settings, optional
+    settings : ServiceSettings, optional
         Limits and places; the defaults suit a laptop.
 
     Examples
@@ -69,7 +69,7 @@ def create_app(workspace: Path | str, settings: Settings | None = None) -> FastA
     >>> create_app(made.folder).title
     'Prophase'
     """
-    chosen = settings or Settings()
+    chosen = settings or ServiceSettings()
     library = WorkspaceCache(Path(workspace))
 
     @asynccontextmanager

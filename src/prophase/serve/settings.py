@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServiceSettings:
     """Where a service listens, and what it allows.
 
     Parameters
@@ -57,6 +57,6 @@ class Settings:
         return f"http{'s' if self.certificate else ''}://{name}:{self.port}/"
 
 
-def campaign_folder(settings: Settings, workspace: Path) -> Path:
+def campaign_folder(settings: ServiceSettings, workspace: Path) -> Path:
     """Return where the campaign of runs is: the folder named, or the one in the workspace."""
     return settings.campaign or workspace / "campaign"

@@ -16,7 +16,7 @@ from prophase.profile.clusters.clustering import Generator
 from prophase.profile.clusters.generators.autoencoder import Autoencoder
 from prophase.profile.clusters.generators.density import Hdbscan, Optics
 from prophase.profile.clusters.generators.k_means import KMeans
-from prophase.profile.clusters.generators.rules import Rule, Rules
+from prophase.profile.clusters.generators.rules import ProfileRules, Rule
 from prophase.profile.clusters.generators.semi_supervised import SemiSupervised
 from prophase.profile.clusters.transforms import fit_transform
 from prophase.profile.clusters.usage_metrics import usage_features
@@ -26,7 +26,7 @@ GENERATORS: list[Generator] = [
     Hdbscan(20, min_samples=5, metric="manhattan"),
     Optics(20),
     KMeans(4, reject_frac=0.05),
-    Rules(
+    ProfileRules(
         [
             Rule("busy", {"gpu_util_mean_pct": {"at_least": 70, "below": 99}}),
             Rule("server", {"task": {"is": "ps"}}),
@@ -120,7 +120,7 @@ def test_equal_jobs_are_one_profile_or_outliers_but_no_error() -> None:
 
 
 def test_jobs_that_meet_no_rule_are_outliers_and_idle_rules_are_named(jobs: pd.DataFrame) -> None:
-    rules = Rules([Rule("nothing", {"cpu_mean_cores": {"below": 0}})])
+    rules = ProfileRules([Rule("nothing", {"cpu_mean_cores": {"below": 0}})])
     found = rules.cluster(values_of(jobs), jobs)
     assert found.outliers == len(jobs)
     assert found.notes == ("No job is left for rule 'nothing'.", "192 jobs meet no rule.")
@@ -146,7 +146,7 @@ def test_settings_out_of_range_are_refused(jobs: pd.DataFrame) -> None:
     with pytest.raises(ParameterError, match="Did you mean 'at_least'"):
         Rule("a", {"task": {"atleast": 1}})
     with pytest.raises(ParameterError, match="one rule or more"):
-        Rules([]).cluster(values, jobs)
+        ProfileRules([]).cluster(values, jobs)
     with pytest.raises(ParameterError, match="one neighbour"):
         SemiSupervised("kind", neighbours=0).cluster(values, jobs)
     with pytest.raises(ParameterError, match="codes is 0"):
@@ -160,4 +160,4 @@ def test_missing_labels_and_columns_are_named(jobs: pd.DataFrame) -> None:
     with pytest.raises(InputError, match="1 label;"):
         SemiSupervised("one").cluster(values, jobs.assign(one="same"))
     with pytest.raises(MissingColumnError, match="rule 'a' asks for the column 'tsk'"):
-        Rules([Rule("a", {"tsk": {"is": "ps"}})]).cluster(values, jobs)
+        ProfileRules([Rule("a", {"tsk": {"is": "ps"}})]).cluster(values, jobs)

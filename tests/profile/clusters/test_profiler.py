@@ -12,7 +12,7 @@ from prophase.modelfile import save_model
 from prophase.profile.clusters.generator_comparison import compare_generators, leaking_effect
 from prophase.profile.clusters.generators.density import Hdbscan, Optics
 from prophase.profile.clusters.generators.k_means import KMeans
-from prophase.profile.clusters.generators.rules import Rule, Rules
+from prophase.profile.clusters.generators.rules import ProfileRules, Rule
 from prophase.profile.clusters.profiler import KIND, WorkloadProfiler
 from prophase.trace.trace_tables import open_trace
 
@@ -147,7 +147,7 @@ def test_too_short_a_history_is_refused(jobs: pd.DataFrame) -> None:
 
 
 def test_profiles_by_rules_carry_their_names(jobs: pd.DataFrame) -> None:
-    rules = Rules([Rule("server", {"task": {"is": "ps"}})])
+    rules = ProfileRules([Rule("server", {"task": {"is": "ps"}})])
     assert WorkloadProfiler(rules).fit(jobs).profile(0).name == "server"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from prophase.runs.usage.measurement_order import Ending, Order
+from prophase.runs.usage.measurement_order import Ending, MeasurementOrder
 
 #: allocates, touches and frees at once, then lives on: a peak between two samples
 SHORT_PEAK = """
@@ -25,7 +25,9 @@ time.sleep(float(sys.argv[2]))
 
 
 def measure(folder: Path, *command: str, **options: object) -> Ending:
-    order = Order(list(command), str(folder / "samples.jsonl"), str(folder / "result.json"))
+    order = MeasurementOrder(
+        list(command), str(folder / "samples.jsonl"), str(folder / "result.json")
+    )
     (folder / "order.json").write_text(json.dumps(asdict(order) | options))
     module = "prophase.runs.usage.measured_command"
     subprocess.run([sys.executable, "-m", module, str(folder / "order.json")], check=False)
@@ -95,7 +97,7 @@ def test_a_command_that_is_not_there_is_named(tmp_path):
 
 
 def test_what_was_sampled_stays_when_the_logger_is_killed_and_the_task_goes_with_it(tmp_path):
-    order = Order(
+    order = MeasurementOrder(
         ["sleep", "1000"],
         str(tmp_path / "s.jsonl"),
         str(tmp_path / "r.json"),

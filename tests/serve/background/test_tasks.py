@@ -15,7 +15,7 @@ from tests.serve.conftest import Serve
 
 from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.problems import Problem
-from prophase.serve.settings import Settings
+from prophase.serve.settings import ServiceSettings
 
 
 def ended(client: TestClient, task: str) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def test_reported_jobs_are_watched_and_the_mended_models_taken_over(tmp_path: Pa
         {"job_id": f"w{n}", "user": "a", "duration_s": 60.0, "submit_s": late + n}
         for n in range(30)
     ]
-    with TestClient(create_app(folder, Settings(reload_every_s=0))) as client:
+    with TestClient(create_app(folder, ServiceSettings(reload_every_s=0))) as client:
         assert client.get("/v1/drift").json()["watching"] is False
         client.post("/v1/observe", json={"jobs": jobs})
         told = result_of("watch", folder, {}, lambda step, percent: None)

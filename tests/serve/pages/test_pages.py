@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from prophase.serve.app import create_app
 from prophase.serve.pages.page_cache import PageCache
 from prophase.serve.pages.templates import NAVIGATION
-from prophase.serve.settings import Settings
+from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
 from prophase.trace.workspace import Workspace
 
@@ -23,7 +23,7 @@ ADDRESSES = ["/" if name == "overview" else f"/{name}" for name, _ in NAVIGATION
 @pytest.fixture
 def empty(tmp_path: Path) -> TestClient:
     folder = Workspace.create(tmp_path / "my data").folder
-    return TestClient(create_app(folder, Settings(reload_every_s=0.0)))
+    return TestClient(create_app(folder, ServiceSettings(reload_every_s=0.0)))
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -114,7 +114,7 @@ def test_what_users_wrote_is_escaped(client: TestClient) -> None:
 def test_page_data_is_computed_once_kept_and_computed_anew_for_new_tables(
     workspace: Path,
 ) -> None:
-    app = create_app(workspace, Settings(reload_every_s=0.0))
+    app = create_app(workspace, ServiceSettings(reload_every_s=0.0))
     library, prepared = app.state.library, PageCache(app.state.library.workspace)
     wanted: dict[str, Any] = {"title": "Looking", "uses": ["jobs"], "back": "/"}
     first = prepared.look("describe", library.now, **wanted)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prophase.profile.clusters.default_profiles import default_profiles, ended_jobs
 from prophase.profile.clusters.generators.k_means import KMeans
-from prophase.profile.clusters.generators.rules import Rules, rules_of_column
+from prophase.profile.clusters.generators.rules import ProfileRules, rules_of_column
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.study.pipeline import run_study
 from prophase.study.plan import StudyPlan
@@ -52,6 +52,6 @@ def test_profiles_with_names_are_told_by_them(tmp_path: Path) -> None:
     workspace.store_frames(made.tables, source="synth", source_hash=made.data_hash)
     jobs = ended_jobs(workspace.read("jobs")).jobs
     (folder / PROFILES).parent.mkdir(exist_ok=True)
-    rules = Rules(rules_of_column(jobs, "workload"))
+    rules = ProfileRules(rules_of_column(jobs, "workload"))
     WorkloadProfiler(rules).fit(jobs).save(folder / PROFILES)
     assert set(told(folder)[1]) <= set(jobs["workload"].dropna())

@@ -18,7 +18,7 @@ from prophase.errors import ParameterError
 from prophase.lazy_imports import optional
 
 if TYPE_CHECKING:
-    from prophase.serve.settings import Settings
+    from prophase.serve.settings import ServiceSettings
 
 
 def command(
@@ -73,14 +73,14 @@ def command(
     for needed in ("fastapi", "jinja2", "prometheus_client"):
         optional(needed, "the service", "serve")
     from prophase.serve.app import create_app
-    from prophase.serve.settings import Settings
+    from prophase.serve.settings import ServiceSettings
 
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("TLS needs both --tls-cert and --tls-key.")
     for pem in (tls_cert, tls_key):
         if pem is not None and not pem.is_file():
             raise ParameterError(f"{pem}: there is no such file. Name the PEM file of your TLS.")
-    settings = Settings(
+    settings = ServiceSettings(
         host=host,
         port=port,
         names=tuple(name or ()),
@@ -96,7 +96,7 @@ def command(
         _refuse_open(settings, path, has_tokens=bool(app.state.tokens.all()))
     listening = _listen(settings)
     _log_to_stderr(logging.INFO if log else logging.WARNING)
-    shown = Settings(host=host, port=listening.getsockname()[1], certificate=tls_cert)
+    shown = ServiceSettings(host=host, port=listening.getsockname()[1], certificate=tls_cert)
     say(f"Serving {path} at {shown.address} (Ctrl-C stops)")
     for what, error in app.state.library.now.broken.items():
         say(f"The {what} are not used: {error}")
@@ -119,7 +119,7 @@ def command(
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def _refuse_open(settings: Settings, path: Path, *, has_tokens: bool) -> None:
+def _refuse_open(settings: ServiceSettings, path: Path, *, has_tokens: bool) -> None:
     """Refuse to let the whole network in without tokens."""
     from prophase.serve.guard.browser_rules import is_loopback
 
@@ -130,7 +130,7 @@ def _refuse_open(settings: Settings, path: Path, *, has_tokens: bool) -> None:
         )
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _listen(settings: ServiceSettings) -> socket.socket:
     """Open the port now, so that a port in use is reported in our words."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # said to be TCP, or asyncio would let small answers wait for each other (Nagle)

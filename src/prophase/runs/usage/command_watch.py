@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from prophase.runs.usage.cgroup import ControlGroup, MemoryLimit
 from prophase.runs.usage.gpu import gpus_here
-from prophase.runs.usage.measurement_order import Order
+from prophase.runs.usage.measurement_order import MeasurementOrder
 from prophase.runs.usage.process_tree import descendants, look
 from prophase.runs.usage.sampler import DurableLines, TreeSampler
 
@@ -28,7 +28,7 @@ class CommandWatch:
 
     def __init__(
         self,
-        order: Order,
+        order: MeasurementOrder,
         child: subprocess.Popen[bytes],
         limit: MemoryLimit | None,
         lines: DurableLines,

@@ -25,7 +25,7 @@ from typing import Any
 from prophase.atomic_files import write_whole
 from prophase.runs.usage.cgroup import MemoryLimit, memory_limit
 from prophase.runs.usage.command_watch import TAIL_BYTES, CommandWatch
-from prophase.runs.usage.measurement_order import Ending, Order
+from prophase.runs.usage.measurement_order import Ending, MeasurementOrder
 from prophase.runs.usage.process_tree import descendants, io_bytes
 from prophase.runs.usage.sampler import DurableLines
 
@@ -45,7 +45,7 @@ _OUT_OF_MEMORY_WORDS = (
 COMMAND_NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
 
 
-def run_measured(order: Order) -> Ending:
+def run_measured(order: MeasurementOrder) -> Ending:
     """Run the command to its end and return how it went."""
     with ExitStack() as open_things:
         _lock(order, open_things)
@@ -111,7 +111,7 @@ def run_measured(order: Order) -> Ending:
 
 
 def _was_oom(
-    exit_code: int, watch: CommandWatch, limit: MemoryLimit | None, order: Order
+    exit_code: int, watch: CommandWatch, limit: MemoryLimit | None, order: MeasurementOrder
 ) -> tuple[bool, str]:
     """Say whether the command died for lack of memory, and how we know."""
     if exit_code == 0:
@@ -178,14 +178,14 @@ def _end_leftovers() -> None:
         time.sleep(0.01)
 
 
-def _lock(order: Order, open_things: ExitStack) -> None:
+def _lock(order: MeasurementOrder, open_things: ExitStack) -> None:
     """Hold a lock for as long as we live, so that others see that the command is running."""
     if order.lock is not None:
         handle = open_things.enter_context(Path(order.lock).open("a"))  # noqa: SIM115
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _outputs(order: Order, open_things: ExitStack) -> tuple[Any, Any]:
+def _outputs(order: MeasurementOrder, open_things: ExitStack) -> tuple[Any, Any]:
     out, err = (
         open_things.enter_context(Path(path).open("ab")) if path else None  # noqa: SIM115
         for path in (order.stdout, order.stderr)
@@ -196,7 +196,7 @@ def _outputs(order: Order, open_things: ExitStack) -> tuple[Any, Any]:
     return out, subprocess.PIPE if order.memory_gib is not None else None
 
 
-def _not_started(order: Order, cause: Exception, began_s: float) -> Ending:
+def _not_started(order: MeasurementOrder, cause: Exception, began_s: float) -> Ending:
     missing = isinstance(cause, FileNotFoundError)
     said = f"{order.command[0]}: command not found" if missing else f"{order.command[0]}: {cause}"
     if missing and order.cwd is not None and not Path(order.cwd).is_dir():
@@ -219,7 +219,7 @@ def _not_started(order: Order, cause: Exception, began_s: float) -> Ending:
     )
 
 
-def _write_result(order: Order, ending: Ending) -> None:
+def _write_result(order: MeasurementOrder, ending: Ending) -> None:
     write_whole(Path(order.result), json.dumps(asdict(ending)))
 
 
@@ -227,7 +227,9 @@ def main() -> int:
     """Carry out the order in the file that is named, and leave as the command left."""
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     # whoever ordered it may have noted more in the file, for himself
-    order = Order(**{name: given[name] for name in Order.__dataclass_fields__ if name in given})
+    order = MeasurementOrder(
+        **{name: given[name] for name in MeasurementOrder.__dataclass_fields__ if name in given}
+    )
     ending = run_measured(order)
     if ending.exit_code in (COMMAND_NOT_FOUND, NOT_EXECUTABLE) and not ending.samples:
         sys.stderr.write(f"{ending.because}\n")

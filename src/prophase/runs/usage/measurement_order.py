@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Order:
+class MeasurementOrder:
     """What to run and how to measure it."""
 
     command: list[str]
@@ -53,7 +53,7 @@ class Ending:
     limit_kind: str | None
 
 
-def run_order(order: Order, folder: Path) -> int:
+def run_order(order: MeasurementOrder, folder: Path) -> int:
     """Carry out an order in a small process of its own and wait for its end."""
     path = folder / "order.json"
     path.write_text(json.dumps(asdict(order)), encoding="utf-8")

@@ -20,7 +20,7 @@ from prophase.errors import (
     StorageError,
     storage_errors,
 )
-from prophase.runs.usage.measurement_order import Ending, Order, run_order
+from prophase.runs.usage.measurement_order import Ending, MeasurementOrder, run_order
 from prophase.runs.usage.sampler import whole_lines
 
 #: ends of file names a table can be written to
@@ -98,7 +98,7 @@ def run_logged(
     part = _empty_part(out)
     with tempfile.TemporaryDirectory(prefix="prophase-log-") as folder:
         result = Path(folder) / "result.json"
-        order = Order(
+        order = MeasurementOrder(
             list(command), str(part.resolve()), str(result), every_s=every_s, memory_gib=memory_gib
         )
         run_order(order, Path(folder))

@@ -30,7 +30,7 @@ LATER: JsonObject = {
 _MOST_WAITING = 20
 
 
-class Policy(BaseModel):
+class PolicyRequest(BaseModel):
     """A cluster and who goes first on it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -43,7 +43,7 @@ class Policy(BaseModel):
     leave_out_unfit: bool = False
 
 
-class Replay(Policy):
+class ReplayRequest(PolicyRequest):
     """One replay."""
 
     by: Word | None = None
@@ -51,7 +51,7 @@ class Replay(Policy):
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 42
 
 
-class WhatIf(Policy):
+class WhatIf(PolicyRequest):
     """Changes, each compared with the baseline on the same jobs."""
 
     add: Annotated[list[Short], Field(max_length=20)] = []
@@ -118,7 +118,7 @@ StarterNow = Annotated[Starter, Depends()]
 
 @router.post("/simulate", dependencies=_READ, **LATER)
 async def simulate(
-    wanted: Annotated[Replay, Body(examples=[{"cluster": "20x8", "order": "shortest"}])],
+    wanted: Annotated[ReplayRequest, Body(examples=[{"cluster": "20x8", "order": "shortest"}])],
     starter: StarterNow,
 ) -> JsonObject:
     """Replay the workspace's jobs on a cluster. The result is that of `prophase simulate`."""

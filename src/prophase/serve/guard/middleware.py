@@ -22,7 +22,7 @@ from prophase.serve.guard.browser_rules import (
 )
 from prophase.serve.guard.rate_limits import Buckets
 from prophase.serve.problems import Problem, problem, status_of
-from prophase.serve.settings import Settings
+from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
 
 log = logging.getLogger("prophase.serve")
@@ -39,7 +39,7 @@ class Guard:
     ----------
     app : ASGI application
         What is guarded.
-    settings : Settings
+    settings : ServiceSettings
         The limits.
     tokens : TokenStore
         Who may ask.
@@ -47,7 +47,9 @@ class Guard:
         Told about every answer.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, tokens: TokenStore, seen: Seen) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: ServiceSettings, tokens: TokenStore, seen: Seen
+    ) -> None:
         self.app, self.settings, self.tokens, self.seen = app, settings, tokens, seen
         rate = settings.requests_per_s
         self._requests = Buckets(per_s=rate, burst=2 * rate)

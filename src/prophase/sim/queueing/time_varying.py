@@ -26,7 +26,7 @@ VIEWS = {
 
 
 @dataclass(frozen=True)
-class LoadOverTime:
+class OfferedLoad:
     """Busy servers if there were always enough (M/G/infinity), at the end of each bin."""
 
     bin_s: float
@@ -80,7 +80,7 @@ def offered_load(
     durations_s: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     periodic: bool = False,
-) -> LoadOverTime:
+) -> OfferedLoad:
     """Return m(t) of M(t)/G/infinity: how many servers the load would keep busy.
 
     Parameters
@@ -115,7 +115,7 @@ def offered_load(
         load = _convolved(rate, kernel)[:bins]
     load = np.maximum(load, 0.0)
     top = int(np.argmax(load))
-    return LoadOverTime(
+    return OfferedLoad(
         bin_s=bin_s,
         offered_load=load,
         mean=float(load.mean()),

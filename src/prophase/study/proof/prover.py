@@ -43,7 +43,7 @@ NO_CLUSTER = "no cluster is named"
 USUAL_POLICY: JsonMapping = {"order": "fifo", "place": "best_fit", "queue": "skip"}
 
 
-class ReplaySettings(TypedDict, total=False):
+class ProofReplaySettings(TypedDict, total=False):
     """The fields of :class:`ProofReplays` as keywords."""
 
     splits: int
@@ -107,7 +107,7 @@ def prove(
     resource: str = "memory",
     kind: Sequence[str] | None = None,
     show: Show = lambda step, percent: None,
-    **settings: Unpack[ReplaySettings],
+    **settings: Unpack[ProofReplaySettings],
 ) -> Proof:
     """Prove a recommendation on a history of jobs.
 

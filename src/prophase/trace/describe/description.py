@@ -33,7 +33,7 @@ from prophase.trace.describe.nodes_and_usage import (
     describe_usage,
 )
 from prophase.trace.describe.recurrence import Recurrence, describe_recurrence
-from prophase.trace.describe.trace_clock import Span, span_of
+from prophase.trace.describe.trace_clock import TimeSpan, span_of
 from prophase.trace.describe.utilisation import (
     Utilisation,
     describe_requests,
@@ -55,7 +55,7 @@ class Description(ShortForm):
     tables: Mapping[str, int]
     missing: tuple[MissingColumn, ...]
     counts: JobCounts | NotComputable
-    span: Span | NotComputable
+    span: TimeSpan | NotComputable
     arrivals: Arrivals | NotComputable
     durations: DurationSummary | NotComputable
     waits: Waits | NotComputable
@@ -91,7 +91,7 @@ class Description(ShortForm):
     def summary(self) -> list[str]:
         """Return counts, span, run times and waits, a line each."""
         said = [f"{self.source}: {', '.join(f'{n:,} {name}' for name, n in self.tables.items())}"]
-        if isinstance(self.span, Span):
+        if isinstance(self.span, TimeSpan):
             said.append(f"{self.span.days:,.1f} days, {self.span.first} to {self.span.last}")
         for what, part in (("run time", self.durations), ("wait", self.waits)):
             if isinstance(part, DurationSummary):

@@ -37,7 +37,7 @@ from prophase.trace.describe.sections.requests_and_laws import (
     service_law_blocks,
     utilisation_blocks,
 )
-from prophase.trace.describe.trace_clock import Span
+from prophase.trace.describe.trace_clock import TimeSpan
 
 _ROWS = {"jobs": "jobs", "usage": "usage samples", "nodes": "nodes"}
 #: table of the trace -> key, title and words of each part that it has numbers for
@@ -123,7 +123,7 @@ def _facts(found: Description) -> Iterator[Fact]:
     """Yield the numbers that stand at the top of the page."""
     if "jobs" in found.tables:
         yield Fact("jobs", "jobs", found.tables["jobs"])
-    if isinstance(found.span, Span):
+    if isinstance(found.span, TimeSpan):
         yield Fact("span", "time span", found.span.days * 86400, "s")
     if not isinstance(found.counts, NotComputable):
         for name in ("user", "queue", "workload"):

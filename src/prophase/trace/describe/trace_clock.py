@@ -33,7 +33,7 @@ _CLOCK_WORDS = {
 
 
 @dataclass(frozen=True)
-class Span:
+class TimeSpan:
     """From the first to the last known time of the jobs."""
 
     first_s: float
@@ -45,7 +45,7 @@ class Span:
     clock_words: str
 
 
-def span_of(jobs: pd.DataFrame, clock: str) -> Span | NotComputable:
+def span_of(jobs: pd.DataFrame, clock: str) -> TimeSpan | NotComputable:
     """Return when the trace begins and ends, by any of its clock columns."""
     known = [numbers(jobs, column) for column in ("submit_s", "start_s", "end_s")]
     times = np.concatenate(known)
@@ -53,7 +53,7 @@ def span_of(jobs: pd.DataFrame, clock: str) -> Span | NotComputable:
     if not times.size:
         return NotComputable("no submit, start or end times")
     first, last = float(times.min()), float(times.max())
-    return Span(
+    return TimeSpan(
         first_s=first,
         last_s=last,
         days=(last - first) / DAY_S,

@@ -7,7 +7,7 @@ import pytest
 
 from prophase.errors import FormatError, MissingColumnError, ParameterError, ProphaseError
 from prophase.profile.clusters.generators.generator_names import GENERATORS, generator_named
-from prophase.profile.clusters.generators.rules import Rules
+from prophase.profile.clusters.generators.rules import ProfileRules
 
 JOBS = pd.DataFrame({"workload": ["bert"] * 20 + ["ctr"] * 30, "cpu_mean_cores": range(50)})
 
@@ -38,7 +38,7 @@ def test_unknown_names_and_settings_of_others_are_refused() -> None:
 
 def test_rules_come_from_a_file_or_from_a_column(tmp_path: Path) -> None:
     by_column = generator_named("rules", JOBS)
-    assert isinstance(by_column, Rules)
+    assert isinstance(by_column, ProfileRules)
     assert [rule.name for rule in by_column.rules] == ["ctr", "bert"]
     file = tmp_path / "rules.toml"
     file.write_text('[[rule]]\nname = "big"\n[rule.when.cpu_mean_cores]\nat_least = 40\n')

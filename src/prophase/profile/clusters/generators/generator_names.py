@@ -14,7 +14,7 @@ from prophase.profile.clusters.clustering import Generator
 from prophase.profile.clusters.generators.autoencoder import Autoencoder
 from prophase.profile.clusters.generators.density import Hdbscan, Optics
 from prophase.profile.clusters.generators.k_means import KMeans
-from prophase.profile.clusters.generators.rules import Rules, read_rules, rules_of_column
+from prophase.profile.clusters.generators.rules import ProfileRules, read_rules, rules_of_column
 from prophase.profile.clusters.generators.semi_supervised import SemiSupervised
 
 #: the paper's choice is 300 of 100,001 jobs
@@ -84,8 +84,8 @@ def _rules(jobs: pd.DataFrame, given: JsonMapping, random_state: int) -> Generat
     if "rules" in given and "label" in given:
         raise ParameterError("give rules or a label, not both: each says what the profiles are.")
     if "rules" in given:
-        return Rules(read_rules(Path(given["rules"])))
-    return Rules(rules_of_column(jobs, _label(jobs, given)))
+        return ProfileRules(read_rules(Path(given["rules"])))
+    return ProfileRules(rules_of_column(jobs, _label(jobs, given)))
 
 
 def _semi_supervised(

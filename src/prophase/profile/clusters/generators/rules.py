@@ -50,7 +50,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Rules:
+class ProfileRules:
     """Profiles by rules; a job that meets none is an outlier.
 
     Examples

@@ -11,7 +11,7 @@ from prophase.trace.describe.column_arrays import NotComputable
 from prophase.trace.describe.job_counts import JobCounts, MissingColumn
 from prophase.trace.describe.nodes_and_usage import Inventory, UsageSeries
 from prophase.trace.describe.sections import percent
-from prophase.trace.describe.trace_clock import Span
+from prophase.trace.describe.trace_clock import TimeSpan
 
 _PLURAL = {
     "parent_id": "parents",
@@ -25,14 +25,14 @@ _PLURAL = {
 }
 
 
-def count_blocks(counts: JobCounts, span: Span | NotComputable) -> list[Block]:
+def count_blocks(counts: JobCounts, span: TimeSpan | NotComputable) -> list[Block]:
     """Say how many jobs, of whom, from when to when."""
     kinds = [
         counted(n, _PLURAL[name].removesuffix("s"), _PLURAL[name])
         for name, n in counts.distinct.items()
     ]
     said = [counted(counts.jobs, "job") + (f" of {listed(kinds, most=8)}." if kinds else ".")]
-    if isinstance(span, Span):
+    if isinstance(span, TimeSpan):
         said.append(
             f"From {span.first} to {span.last}: {units.duration(span.days * 86400)}. "
             f"Times are {span.clock_words}."
