@@ -5,9 +5,12 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
-from tools.house import ROOT, House, cycles, measure
+from tools.house import House, cycles, measure
+
+SOURCE = Path(__file__).parents[1] / "src" / "prophase"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,7 @@ def test_a_cycle_is_found_with_all_its_modules() -> None:
 def test_a_class_name_means_one_thing() -> None:
     names = Counter(
         name
-        for path in (ROOT / "src" / "prophase").rglob("*.py")
+        for path in SOURCE.rglob("*.py")
         for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(encoding="utf-8"), re.M)
     )
     assert [name for name, count in names.items() if count > 1] == []
