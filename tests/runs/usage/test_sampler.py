@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import os
 
-from prophase.runs.usage.cgroup import ControlGroup, GroupLimit
+from prophase.runs.usage.cgroup import ControlGroup
 from prophase.runs.usage.sampler import DurableLines, TreeSampler
 
 
@@ -55,7 +55,7 @@ def test_gpu_use_is_that_of_the_tree():
 
 def test_counters_and_limits_of_a_control_group_are_its_files(tmp_path):
     (tmp_path / "cgroup.subtree_control").write_text("cpu memory\n")
-    limit = GroupLimit(ControlGroup(tmp_path), "task", 2**30)
+    limit = ControlGroup(tmp_path).child("task", 2**30)
     folder = tmp_path / "task"
     assert (folder / "memory.max").read_text() == str(2**30)
     (folder / "memory.events").write_text("low 0\noom 1\noom_kill 2\n")
@@ -64,4 +64,4 @@ def test_counters_and_limits_of_a_control_group_are_its_files(tmp_path):
     (folder / "cpu.stat").write_text("usage_usec 1500000\n")
     assert limit.oom_kills() == 2
     assert limit.peak_bytes() == 2**29
-    assert limit.group.counters()["cgroup_cpu_s"] == 1.5
+    assert limit.counters()["cgroup_cpu_s"] == 1.5

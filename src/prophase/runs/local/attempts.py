@@ -12,12 +12,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from prophase.atomic_files import write_whole
 from prophase.json_types import JsonObject
 from prophase.runs.local.leftover_processes import kill_marked
+from prophase.runs.usage.measurement_order import Ending
 
 #: stand in commands for what is known only when an attempt begins
 MEMORY_LATER, PYTHON_LATER = "\0memory_gib\0", "\0python\0"
@@ -62,23 +63,9 @@ class Attempt:
                 return
             if self.result() is None:
                 kill_marked(str(self.folder))
-                write_whole(self.folder / "result.json", json.dumps(self._interrupted()))
-
-    def _interrupted(self) -> dict[str, object]:
-        nothing = dict.fromkeys(
-            ("duration_s", "memory_peak_gib", "cpu_peak_cores", "cpu_mean_cores"), 0.0
-        )
-        counts = dict.fromkeys(("read_bytes", "write_bytes", "samples", "lost_samples"), 0)
-        return {
-            "exit_code": 137,
-            "oom": False,
-            "because": INTERRUPTED,
-            "started_at_s": self.folder.stat().st_mtime,
-            "limit_gib": self.order().get("memory_gib"),
-            "limit_kind": None,
-            **nothing,
-            **counts,
-        }
+                began_s, limit_gib = self.folder.stat().st_mtime, self.order().get("memory_gib")
+                ending = Ending(137, False, INTERRUPTED, began_s, limit_gib=limit_gib)
+                write_whole(self.folder / "result.json", json.dumps(asdict(ending)))
 
 
 def attempts_of(run: Path, task: str) -> list[Attempt]:

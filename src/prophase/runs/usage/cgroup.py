@@ -12,10 +12,16 @@ GIB = 2**30
 
 
 class ControlGroup:
-    """One folder of the cgroup file system."""
+    """One folder of the cgroup file system.
 
-    def __init__(self, folder: Path) -> None:
+    With a limit, the kernel counts all its processes together and kills at the limit.
+    """
+
+    kind = "cgroup"
+
+    def __init__(self, folder: Path, limit_bytes: int = 0) -> None:
         self.folder = folder
+        self.limit_bytes = limit_bytes
 
     @classmethod
     def own(cls) -> ControlGroup | None:
@@ -41,16 +47,20 @@ class ControlGroup:
             found["cgroup_cpu_s"] = usage / 1e6
         return found
 
-    @property
-    def oom_kills(self) -> int:
-        """How many processes of the group the kernel has killed for lack of memory."""
+    def oom_kills(self) -> int | None:
+        """Return how many processes of the group the kernel has killed for lack of memory."""
         return int(_fields(self.folder / "memory.events").get("oom_kill", 0))
+
+    def peak_bytes(self) -> int | None:
+        """Return the highest memory of all its processes together; None if unknown."""
+        high = self.counters().get("cgroup_memory_high_gib")
+        return None if high is None else round(high * GIB)
 
     def child(self, name: str, memory_bytes: int) -> ControlGroup:
         """Make a group below this one with a memory limit; OSError if we may not."""
         if "memory" not in _read(self.folder / "cgroup.subtree_control").split():
             raise PermissionError(f"{self.folder}: memory is not delegated")
-        made = ControlGroup(self.folder / name)
+        made = ControlGroup(self.folder / name, memory_bytes)
         made.folder.mkdir(exist_ok=True)
         (made.folder / "memory.max").write_text(str(memory_bytes))
         for file, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
@@ -129,29 +139,6 @@ class MemoryLimit(Protocol):
         """Take the limit away after the task."""
 
 
-class GroupLimit:
-    """The kernel counts all processes of the task together and kills at the limit."""
-
-    kind = "cgroup"
-
-    def __init__(self, parent: ControlGroup, name: str, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-        self.group = parent.child(name, limit_bytes)
-
-    def enter(self) -> None:
-        self.group.enter()
-
-    def oom_kills(self) -> int | None:
-        return self.group.oom_kills
-
-    def peak_bytes(self) -> int | None:
-        high = self.group.counters().get("cgroup_memory_high_gib")
-        return None if high is None else round(high * 2**30)
-
-    def remove(self) -> None:
-        self.group.remove()
-
-
 class ProcessLimit:
     """Each process may hold so much private writable memory; a request beyond it fails.
 
@@ -188,5 +175,5 @@ def memory_limit(limit_bytes: int, name: str) -> MemoryLimit:
     parent = delegated()
     if parent is not None:
         with contextlib.suppress(OSError):
-            return GroupLimit(parent, f"prophase-{name}", limit_bytes)
+            return parent.child(f"prophase-{name}", limit_bytes)
     return ProcessLimit(limit_bytes)

@@ -202,21 +202,7 @@ def _not_started(order: MeasurementOrder, cause: Exception, began_s: float) -> E
     if missing and order.cwd is not None and not Path(order.cwd).is_dir():
         said = f"{order.cwd}: there is no such folder to run in"
     code = COMMAND_NOT_FOUND if missing else NOT_EXECUTABLE
-    nothing = {"memory_peak_gib": 0.0, "cpu_peak_cores": 0.0, "cpu_mean_cores": 0.0}
-    return Ending(
-        exit_code=code,
-        oom=False,
-        because=said,
-        started_at_s=began_s,
-        duration_s=0.0,
-        read_bytes=0,
-        write_bytes=0,
-        samples=0,
-        lost_samples=0,
-        limit_gib=order.memory_gib,
-        limit_kind=None,
-        **nothing,
-    )
+    return Ending(code, False, said, began_s, limit_gib=order.memory_gib)
 
 
 def _write_result(order: MeasurementOrder, ending: Ending) -> None:

@@ -41,16 +41,16 @@ class Ending:
     #: how an OOM was recognised, or why the command could not be started
     because: str
     started_at_s: float
-    duration_s: float
-    memory_peak_gib: float
-    cpu_peak_cores: float
-    cpu_mean_cores: float
-    read_bytes: int
-    write_bytes: int
-    samples: int
-    lost_samples: int
-    limit_gib: float | None
-    limit_kind: str | None
+    duration_s: float = 0.0
+    memory_peak_gib: float = 0.0
+    cpu_peak_cores: float = 0.0
+    cpu_mean_cores: float = 0.0
+    read_bytes: int = 0
+    write_bytes: int = 0
+    samples: int = 0
+    lost_samples: int = 0
+    limit_gib: float | None = None
+    limit_kind: str | None = None
 
 
 def run_order(order: MeasurementOrder, folder: Path) -> int:

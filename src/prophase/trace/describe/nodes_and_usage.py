@@ -59,15 +59,9 @@ def describe_nodes(nodes: pd.DataFrame) -> Inventory | NotComputable:
     for key, number in grouped.items():
         values = dict(zip(shape, key if isinstance(key, tuple) else (key,), strict=True))
         gpu_type = values.get("gpu_type")
-        types.append(
-            NodeType(
-                gpu_type="" if gpu_type is None or pd.isna(gpu_type) else str(gpu_type),
-                nodes=int(number),
-                gpus=float(values.get("gpus", float("nan"))),
-                cpu_cores=float(values.get("cpu_cores", float("nan"))),
-                memory_gib=float(values.get("memory_gib", float("nan"))),
-            )
-        )
+        named = "" if gpu_type is None or pd.isna(gpu_type) else str(gpu_type)
+        sizes = {column: float(values.get(column, float("nan"))) for column in _SHAPE[1:]}
+        types.append(NodeType(named, int(number), **sizes))
     return Inventory(len(nodes), **totals, types=tuple(types))
 
 

@@ -184,7 +184,8 @@ class _Errand:
             progress(step, min(100.0, 100 * done / whole) if whole else None)
 
         said = []
-        for address in _addresses(self.file, mirror):
+        addresses = self.file.urls if mirror is None else (_below(mirror, self.file.name),)
+        for address in addresses:
             try:
                 found = download(
                     address, self.path, sha256=self.wanted, progress=report, patience=patience
@@ -215,10 +216,6 @@ def _refuse_if_too_large(folder: Path, chosen: Sequence[RemoteFile]) -> None:
             f"{folder}: about {missing / 1e9:,.1f} GB are to be fetched and {free / 1e9:,.1f} GB "
             "are free. Choose another folder with --out, or fewer files with --only."
         )
-
-
-def _addresses(file: RemoteFile, mirror: str | None) -> Sequence[str]:
-    return file.urls if mirror is None else (_below(mirror, file.name),)
 
 
 def _below(folder: str, name: str) -> str:

@@ -21,22 +21,23 @@ from prophase.trace.source_files import SourceFile, first_lines
 from prophase.trace.text_table import Sheet
 
 _GIB = 2.0**-30
-#: plain name -> (metric, factor); rates are an average since boot in the first row
+#: plain name -> metric; rates are an average since boot in the first row
 _RATES = {
-    "cpu_usr": ("cpu_user_pct", 1.0),
-    "cpu_sys": ("cpu_system_pct", 1.0),
-    "cpu_wait": ("cpu_wait_pct", 1.0),
-    "disk_read_Bps": ("read_bytes_per_s", 1.0),
-    "disk_write_Bps": ("write_bytes_per_s", 1.0),
-    "net_recv_Bps": ("network_receive_bytes_per_s", 1.0),
-    "net_send_Bps": ("network_send_bytes_per_s", 1.0),
-    "page_in_Bps": ("page_in_bytes_per_s", 1.0),
-    "page_out_Bps": ("page_out_bytes_per_s", 1.0),
-    "sys_int": ("interrupts_per_s", 1.0),
-    "sys_csw": ("context_switches_per_s", 1.0),
-    "io_read_ops": ("read_ops_per_s", 1.0),
-    "io_write_ops": ("write_ops_per_s", 1.0),
+    "cpu_usr": "cpu_user_pct",
+    "cpu_sys": "cpu_system_pct",
+    "cpu_wait": "cpu_wait_pct",
+    "disk_read_Bps": "read_bytes_per_s",
+    "disk_write_Bps": "write_bytes_per_s",
+    "net_recv_Bps": "network_receive_bytes_per_s",
+    "net_send_Bps": "network_send_bytes_per_s",
+    "page_in_Bps": "page_in_bytes_per_s",
+    "page_out_Bps": "page_out_bytes_per_s",
+    "sys_int": "interrupts_per_s",
+    "sys_csw": "context_switches_per_s",
+    "io_read_ops": "read_ops_per_s",
+    "io_write_ops": "write_ops_per_s",
 }
+#: plain name -> (metric, factor)
 _LEVELS = {
     "mem_used_B": ("memory_gib", _GIB),
     "mem_buff_B": ("memory_buffer_gib", _GIB),
@@ -94,7 +95,7 @@ def _usage(dump: Dump, file: SourceFile) -> ibis.Table:
 def _metrics(sheet: Sheet, file: SourceFile) -> ibis.Table:
     time = sheet.number("second")
     busy = [sheet.number(name) for name in _BUSY if sheet.has(name)]
-    rates = {metric: sheet.number(n) for n, (metric, _) in _RATES.items() if sheet.has(n)}
+    rates = {metric: sheet.number(n) for n, metric in _RATES.items() if sheet.has(n)}
     rates["cpu_util_pct"] = sum(busy[1:], start=busy[0])
     levels = {
         metric: sheet.number(n, factor=factor)
@@ -202,7 +203,7 @@ READER = Reader(
     fills={
         "usage": [
             *"series_id time_s cpu_util_pct".split(),
-            *(metric for metric, _ in _RATES.values()),
+            *_RATES.values(),
             *(metric for metric, _ in _LEVELS.values()),
         ]
     },

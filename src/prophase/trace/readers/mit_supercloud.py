@@ -116,13 +116,9 @@ def _requested(sheet: Sheet, resource: str) -> ibis.Value:
 
 def _usage(sheet: Sheet) -> ibis.Table:
     step_s = _step(sheet)
+    step, node, series = (sheet.text(name) for name in ("Step", "Node", "Series"))
     return sheet.select(
-        series_id=ibis.literal("step ")
-        + sheet.text("Step")
-        + ibis.literal("/")
-        + sheet.text("Node")
-        + ibis.literal("/")
-        + sheet.text("Series"),
+        series_id=ibis.literal("step ") + step + "/" + node + "/" + series,
         time_s=sheet.number("EpochTime"),
         cpu_cores=sheet.number("CPUUtilization", factor=0.01),
         memory_gib=sheet.number("RSS", factor=_GIB_PER_KIB),

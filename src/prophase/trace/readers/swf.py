@@ -156,10 +156,8 @@ def _memory_factor(dump: Dump, log: SwfLog, sheet: Sheet) -> float:
 
 def _nodes(dump: Dump, logs: list[SwfLog], machines: list[SourceFile]) -> ibis.Table | None:
     """Return the nodes of each log: from its machines file, else from its header."""
-    tables = []
     described = {file.stem: file for file in machines}
-    for name, file in described.items():
-        tables.append(_nodes_of_machines(dump, name, file))
+    tables = [_nodes_of_machines(dump, name, file) for name, file in described.items()]
     for log in logs:
         nodes = log.header_number("MaxNodes") or log.header_number("MaxProcs")
         if log.name in described or not nodes:

@@ -57,12 +57,8 @@ def kmeans(
             f"{groups} groups were asked for, and there are only {different} different rows. "
             "Ask for fewer, or take more samples."
         )
-    best: Centres | None = None
-    for _ in range(starts):
-        found = _rounds(rows, _spread_out(rows, groups, rng), most_rounds)
-        if best is None or found.inertia < best.inertia:
-            best = found
-    assert best is not None
+    tried = [_rounds(rows, _spread_out(rows, groups, rng), most_rounds) for _ in range(starts)]
+    best = min(tried, key=lambda found: found.inertia)
     # by the first feature and on, so that the numbers of the groups mean the same in every run
     return Centres(best.places[np.lexsort(best.places.T[::-1])], best.inertia)
 
