@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 
 from prophase import units
 from prophase.plural import counted, listed
@@ -109,16 +110,7 @@ def node_blocks(nodes: Inventory) -> list[Block]:
         if math.isfinite(value)
     ]
     said = f"{counted(nodes.nodes, 'node')} of {counted(len(nodes.types), 'kind')}"
-    rows = tuple(
-        {
-            "gpu_type": kind.gpu_type or "-",
-            "nodes": kind.nodes,
-            "gpus": kind.gpus,
-            "cpu_cores": kind.cpu_cores,
-            "memory_gib": kind.memory_gib,
-        }
-        for kind in nodes.types[:20]
-    )
+    rows = [{**asdict(kind), "gpu_type": kind.gpu_type or "-"} for kind in nodes.types[:20]]
     rest = len(nodes.types) - len(rows)
     caption = "Node kinds, per node"
     caption += f" ({counted(rest, 'rarer kind')} left out)" if rest else ""

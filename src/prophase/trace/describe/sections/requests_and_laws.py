@@ -9,13 +9,18 @@ from prophase.plural import counted
 from prophase.result import Block, Bullets, Chart, Note, Table, Tone
 from prophase.stats import Estimate
 from prophase.trace.describe.distribution import Distribution
-from prophase.trace.describe.laws.arrival_fit import ArrivalLaws
-from prophase.trace.describe.laws.service_fit import ServiceLaws
+from prophase.trace.describe.laws.arrival_fit import ArrivalFit, ArrivalLaws
+from prophase.trace.describe.laws.service_fit import Fit, ServiceLaws
 from prophase.trace.describe.load import LoadOverTime
 from prophase.trace.describe.sections import percent
 from prophase.trace.describe.utilisation import GroupUse, RequestUse, Utilisation
 
 _MOST_ROWS = 20
+_BEST = {
+    "good": "The best AIC has {}, and it is a good fit.",
+    "rough": "The best AIC has {}, which is only a rough fit.",
+    "bad": "The best AIC has {}, and even that is a bad fit: do not rely on its formulas.",
+}
 #: how a fit is marked, and said in a word
 _FITS: dict[str, tuple[Tone, str]] = {
     "good": ("good", "Good fit."),
@@ -150,26 +155,14 @@ def service_law_blocks(laws: ServiceLaws) -> list[Block]:
     said = [
         f"Fitted to {sampled} run times above zero"
         + (f"; {' and '.join(left_out)} run times are left out." if left_out else "."),
-        _best_word(laws.best.law, laws.best.verdict),
+        _BEST[laws.best.verdict].format(laws.best.law),
         *(fit.words for fit in laws.fits[:3]),
     ]
     closest = min(laws.fits, key=lambda fit: fit.ks)
     if closest.law not in [fit.law for fit in laws.fits[:3]]:
         said.append(f"Closest by distance: {closest.words}")
     said += [f"{name} was not fitted: {reason}." for name, reason in laws.not_fitted.items()]
-    rows = tuple(
-        {
-            "law": fit.law,
-            "verdict": fit.verdict,
-            "ks": round(fit.ks, 4),
-            "p_value": round(fit.p_value, 4),
-            "p99_ratio": fit.p99_ratio,
-            "aic_above_best": fit.aic_above_best,
-            "mean_s": fit.mean_s,
-            "parameters": _parameters(fit.parameters),
-        }
-        for fit in laws.fits
-    )
+    rows = [_law_row(fit, "p99_ratio", "aic_above_best", "mean_s") for fit in laws.fits]
     caption = (
         "Laws of the run time, best AIC first; ks is the greatest gap between the distribution "
         f"functions, p_value from a parametric bootstrap on {laws.best.p_values_used:,} values"
@@ -187,20 +180,9 @@ def arrival_law_blocks(laws: ArrivalLaws) -> list[Block]:
             f"Several jobs share a tick of the clock ({units.duration(laws.resolution_s)}); they "
             "are spread evenly over it before fitting."
         )
-    said += [_best_word(laws.best.law, laws.best.verdict), *(fit.words for fit in laws.fits[:3])]
+    said += [_BEST[laws.best.verdict].format(laws.best.law), *(fit.words for fit in laws.fits[:3])]
     said += [f"{name} was not fitted: {reason}." for name, reason in laws.not_fitted.items()]
-    rows = tuple(
-        {
-            "law": fit.law,
-            "verdict": fit.verdict,
-            "ks": round(fit.ks, 4),
-            "p_value": round(fit.p_value, 4),
-            "dispersion": fit.dispersion,
-            "aic_above_best": fit.aic_above_best,
-            "parameters": _parameters(fit.parameters),
-        }
-        for fit in laws.fits
-    )
+    rows = [_law_row(fit, "dispersion", "aic_above_best") for fit in laws.fits]
     caption = (
         "Arrival laws, best AIC first; dispersion is what is left of the bursts after the law, "
         "1 if it explains them all"
@@ -215,13 +197,14 @@ def _law_blocks(best: str, verdict: str, said: list[str], table: Table) -> list[
     return [Note(best, tone, title), Bullets([text for text in said if text != best]), table]
 
 
-def _best_word(law: str, verdict: str) -> str:
-    if verdict == "bad":
-        return f"The best AIC has {law}, and even that is a bad fit: do not rely on its formulas."
-    if verdict == "rough":
-        return f"The best AIC has {law}, which is only a rough fit."
-    return f"The best AIC has {law}, and it is a good fit."
-
-
-def _parameters(parameters: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {units.number(value)}" for name, value in parameters.items())
+def _law_row(fit: Fit | ArrivalFit, *columns: str) -> dict[str, object]:
+    """Return a fit as a row: its law and distance, these columns, and its parameters."""
+    said = ", ".join(f"{name} {units.number(value)}" for name, value in fit.parameters.items())
+    return {
+        "law": fit.law,
+        "verdict": fit.verdict,
+        "ks": round(fit.ks, 4),
+        "p_value": round(fit.p_value, 4),
+        **{name: getattr(fit, name) for name in columns},
+        "parameters": said,
+    }
