@@ -7,6 +7,7 @@ import os
 import shutil
 import tomllib
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -135,19 +136,11 @@ class Campaign:
             text, code = self.store.version(run.version)
             self._pipelines[run.version] = (pipeline_of(YamlFile(text, "pipeline")), code)
         pipeline, code = self._pipelines[run.version]
+        shared = {one.name for one in fields(Assignment)} & {one.name for one in fields(run)}
         return Assignment(
-            id=run.id,
-            scenario=run.scenario,
-            attributes=run.attributes,
-            execution_date=run.execution_date,
-            version=run.version,
+            **{name: getattr(run, name) for name in shared},
             pipeline=pipeline,
             code=Path(code) if code else None,
-            dag_id=run.dag_id,
-            run_id=run.run_id,
-            profiling_id=run.profiling_id,
-            beginnings=run.beginnings,
-            resets=run.resets,
             campaign=self.key,
         )
 

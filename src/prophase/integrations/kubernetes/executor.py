@@ -201,11 +201,7 @@ class KubernetesExecutor:
     ) -> dict[str, NextAttempt]:
         return {
             task.name: verdict(
-                {
-                    "memory_gib": task.memory_gib,
-                    "advised_gib": task.advised_gib,
-                    "attempts": task.attempts,
-                },
+                vars(task),
                 [Tried(a.result, a.generation, f"pod {a.name}") for a in attempts[task.name]],
                 allocation=self._allocations.get(task.name, {}),
                 generation=job.resets,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import asdict
 from pathlib import Path
 
 from prophase.json_types import JsonObject
@@ -31,16 +32,8 @@ def run_spec(
         "generation": job.resets,
         "env": job.environment(filled, "scenario", "date", "code", "run_id"),
         "tasks": {
-            task.name: {
-                "command": task.filled_in({**filled, "task": task.name}),
-                "after": list(task.after),
-                "memory_gib": task.memory_gib,
-                "cpu_cores": task.cpu_cores,
-                "attempts": task.attempts,
-                "advised_gib": list(task.advised_gib),
-                "timeout_s": task.timeout_s,
-            }
-            for task in job.pipeline.tasks.values()
+            name: {**asdict(task), "command": task.filled_in({**filled, "task": name})}
+            for name, task in job.pipeline.tasks.items()
         },
         "parallel_tasks": job.pipeline.parallel_tasks,
         "sample_every_s": job.pipeline.sample_every_s,

@@ -83,19 +83,6 @@ def as_row(run: NewRun) -> JsonObject:
     }
 
 
-def unclaimed_row(run_id: int, now: float) -> JsonObject:
-    """Return the row of a claim that nobody has."""
-    return {
-        "run": run_id,
-        "token": 0,
-        "leased_until_s": 0.0,
-        "looked_at_s": 0.0,
-        "changed_at_s": now,
-        "beginnings": 0,
-        "resets": 0,
-    }
-
-
 #: under which names the columns of a run are fetched, where they differ
 _CALLED = {"scenario_attributes": "attributes", "scenario_version": "version"}
 _OF_CLAIM = ("beginnings", "resets", "changed_at_s")

@@ -15,7 +15,7 @@ from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.runs.states import RunState, next_state, reset_event
 from prophase.runs.store.leases import LeaseQueries
-from prophase.runs.store.records import Claim, LostClaimError, NewRun, as_row, unclaimed_row
+from prophase.runs.store.records import Claim, LostClaimError, NewRun, as_row
 from prophase.runs.store.tables import CLAIMS, HISTORY, RUNS, TASK_ROWS, VERSIONS
 
 #: rows per statement; SQLite allows 32,766 values in one
@@ -41,7 +41,7 @@ class RunStore(LeaseQueries):
             for at in range(0, len(fresh), _ROWS_AT_ONCE):
                 rows = [as_row(run) for run in fresh[at : at + _ROWS_AT_ONCE]]
                 ids = connection.scalars(insert(RUNS).returning(RUNS.c.id), rows).all()
-                connection.execute(insert(CLAIMS), [unclaimed_row(run_id, now) for run_id in ids])
+                connection.execute(insert(CLAIMS), [{"run": i, "changed_at_s": now} for i in ids])
                 first = {"time_s": now, "to_state": 0, "event": "registered", "actor": actor}
                 connection.execute(insert(HISTORY), [{"run": i, **first} for i in ids])
             return len(fresh)

@@ -88,18 +88,13 @@ def public_trace(name: str) -> PublicTrace:
 def parse_catalogue(text: str) -> dict[str, PublicTrace]:
     """Read a catalogue, and refuse entries that could write outside their folder."""
     return {
-        name: PublicTrace(
-            name,
-            title=entry["title"],
-            licence=entry["licence"],
-            cite=entry["cite"],
-            page=entry["page"],
-            sums=entry.get("sums"),
-            reader=entry.get("reader"),
-            files=tuple(one for raw in entry["files"] for one in _expanded(raw)),
-        )
+        name: PublicTrace(name, **{**entry, "files": _files(entry)})
         for name, entry in tomllib.loads(text).items()
     }
+
+
+def _files(entry: JsonObject) -> tuple[RemoteFile, ...]:
+    return tuple(one for raw in entry["files"] for one in _expanded(raw))
 
 
 def _expanded(raw: JsonObject) -> Iterator[RemoteFile]:
