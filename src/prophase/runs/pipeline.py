@@ -71,7 +71,7 @@ def read_pipeline(path: Path | str) -> Pipeline:
 def pipeline_of(file: YamlFile) -> Pipeline:
     """Return the pipeline that a YAML file describes."""
     top = _mapping(file, file.value)
-    _check_keys(file, top, _PIPELINE_KEYS, "a pipeline")
+    check_keys(file, top, _PIPELINE_KEYS, "a pipeline")
     name = str(top.get("name", "pipeline"))
     if not _NAME.fullmatch(name):
         raise file.wrong(f"name is {name!r}; use letters, digits, '.', '_' and '-'.", "name")
@@ -105,7 +105,7 @@ def _task(file: YamlFile, name: str, given: Any, keys: Sequence[str]) -> Task:
         said = f"task {name!r}: use letters, digits, '.', '_' and '-'."
         raise file.wrong(said, "tasks", name)
     values = _mapping(file, given, "tasks", name)
-    _check_keys(file, values, _TASK_KEYS, "a task", "tasks", name)
+    check_keys(file, values, _TASK_KEYS, "a task", "tasks", name)
     command = values.get("command")
     parts = shlex.split(command) if isinstance(command, str) else list(map(str, command or ()))
     if not parts:
@@ -160,12 +160,14 @@ def _check_placeholders(
                 raise file.wrong(not_among(said, name, known), "tasks", task, "command")
 
 
-def _check_keys(
+def check_keys(
     file: YamlFile, given: JsonObject, known: Sequence[str], what: str, *path: str
 ) -> None:
+    """Refuse a key that is not one of those known, at its place."""
     for key in given:
         if key not in known:
-            raise file.wrong(not_among(f"{what} has no key {key!r}.", key, known), *path, key)
+            said = f"{what} has no key {key!r}."
+            raise file.wrong(not_among(said, str(key), known), *path, key)
 
 
 def _mapping(file: YamlFile, value: Any, *path: str) -> JsonObject:

@@ -9,7 +9,7 @@ from typing import Any
 
 from prophase.errors import ParameterError, not_among
 from prophase.runs._yaml_file import YamlFile
-from prophase.runs.pipeline import Pipeline
+from prophase.runs.pipeline import Pipeline, check_keys
 
 _FILE_KEYS = ("scenarios", "dates", "defaults")
 
@@ -37,10 +37,7 @@ def read_scenarios(file: YamlFile, pipeline: Pipeline, dates: Sequence[str] = ()
     top = file.value
     if not isinstance(top, dict) or not isinstance(top.get("scenarios"), list):
         raise file.wrong("the file must have a list under 'scenarios'.")
-    for key in top:
-        if key not in _FILE_KEYS:
-            said = f"a file of scenarios has no key {key!r}."
-            raise file.wrong(not_among(said, str(key), _FILE_KEYS), key)
+    check_keys(file, top, _FILE_KEYS, "a file of scenarios")
     defaults = top.get("defaults") or {}
     _check_keys(file, defaults, pipeline, "defaults")
     found: dict[str, Scenario] = {}

@@ -11,6 +11,11 @@ from prophase.runs.executor import Assignment
 from prophase.runs.local.attempts import MEMORY_LATER, PYTHON_LATER, Attempt, attempts_of, read_json
 from prophase.runs.usage.sampler import whole_lines
 
+#: what a result says of the use in the words of the job table
+_MEASURED = (
+    "duration_s memory_peak_gib cpu_peak_cores cpu_mean_cores read_bytes write_bytes".split()
+)
+
 
 def run_spec(
     job: Assignment, run_id: str, *, code: str, allocations: str | None = None
@@ -69,15 +74,10 @@ def _row(attempt: Attempt, task: JsonObject) -> JsonObject:
         "submit_s": order.get("ordered_at_s", result["started_at_s"]),
         "start_s": result["started_at_s"],
         "end_s": result["started_at_s"] + result["duration_s"],
-        "duration_s": result["duration_s"],
         "request_memory_gib": result["limit_gib"],
         "request_cpu_cores": task["cpu_cores"],
-        "memory_peak_gib": result["memory_peak_gib"],
         "memory_mean_gib": _mean_memory(samples),
-        "cpu_peak_cores": result["cpu_peak_cores"],
-        "cpu_mean_cores": result["cpu_mean_cores"],
-        "read_bytes": result["read_bytes"],
-        "write_bytes": result["write_bytes"],
+        **{name: result[name] for name in _MEASURED},
         "usage_file": str(samples),
     }
     if status == "oom":
