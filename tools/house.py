@@ -1,6 +1,6 @@
 """Measure the house: python tools/house.py
 
-Prints lines, files, public names, interval types, the largest parameter list, import cycles,
+Prints lines, files, public names, interval types, document models, the largest parameter list, import cycles,
 ``Any`` per 1,000 lines and functions that are too complex, and where the largest of each stand.
 ``tests/test_house.py`` holds the ceilings, so that none of them grows again unnoticed.
 """
@@ -22,6 +22,8 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "prophase"
 COMPLEXITY = 20
 #: fields that make a class an interval of one value: the value and both ends
 _VALUES = {"value", "mean", "point", "estimate", "share"}
+#: fields that make a class with a title a document of its own
+_PARTS = {"sections", "parts", "chapters", "facts", "pages"}
 _ENDS = ({"low", "high"}, {"lower", "upper"})
 
 
@@ -34,6 +36,8 @@ class House:
     public_names: int
     #: classes that hold a value and both ends of its interval
     interval_types: tuple[str, ...]
+    #: classes that hold the parts of a whole answer below a title
+    document_models: tuple[str, ...]
     #: (parameters, function), the longest list first
     parameters: tuple[tuple[int, str], ...]
     #: modules that import each other in a circle
@@ -55,6 +59,7 @@ class House:
         yield "files", f"{self.files:,}", ""
         yield "names in __all__", f"{self.public_names:,}", ""
         yield "interval types", f"{len(self.interval_types)}", ", ".join(self.interval_types)
+        yield "document models", f"{len(self.document_models)}", ", ".join(self.document_models)
         yield "largest parameter list", f"{most}", where
         yield "module cycles", f"{len(self.cycles)}", ", ".join(cycles)
         yield "Any per 1,000 lines", f"{self.any_per_1000_lines:.1f}", ""
@@ -80,6 +85,11 @@ def measure(source: Path = SOURCE) -> House:
             f"{home}:{node.name}"
             for home, node in nodes
             if isinstance(node, ast.ClassDef) and _is_interval(node)
+        ),
+        document_models=tuple(
+            f"{home}:{node.name}"
+            for home, node in nodes
+            if isinstance(node, ast.ClassDef) and _is_document(node)
         ),
         parameters=tuple(
             sorted(
@@ -158,6 +168,16 @@ def _is_interval(node: ast.ClassDef) -> bool:
         and ast.unparse(line.annotation).startswith("float")
     }
     return bool(fields & _VALUES) and any(ends <= fields for ends in _ENDS)
+
+
+def _is_document(node: ast.ClassDef) -> bool:
+    """Tell a class that holds a whole answer: a title and the parts below it."""
+    fields = {
+        line.target.id
+        for line in node.body
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
+    }
+    return "title" in fields and bool(fields & _PARTS)
 
 
 def _parameters(arguments: ast.arguments) -> int:
