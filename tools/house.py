@@ -1,7 +1,8 @@
 """Measure the house: python tools/house.py
 
-Prints lines, files, public names, interval types, document models, the largest parameter list, import cycles,
-``Any`` per 1,000 lines and functions that are too complex, and where the largest of each stand.
+Prints lines, files, public names, interval types, document models, the largest parameter list,
+import cycles, ``Any`` per 1,000 lines and functions that are too complex, and where the largest
+of each stand.
 ``tests/test_house.py`` holds the ceilings, so that none of them grows again unnoticed.
 """
 

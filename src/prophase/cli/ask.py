@@ -10,7 +10,6 @@ import typer
 from prophase.cli.model_options import ModelSettings, TargetOption, target_names
 from prophase.cli.output import Format, FormatOption, as_typed, show_result
 from prophase.cli.trace_options import ColumnsOption, named_values
-from prophase.result import Result
 
 if TYPE_CHECKING:
     from prophase.profile.submission.submission import Submission
@@ -41,26 +40,20 @@ def command(
 
     `prophase ask job.json --model ws/models/predictions.model --format json`
     """
-    from prophase.profile.job_forecast.forecast_builder import ask
+    from prophase.profile.job_forecast.forecast_builder import ask, forecasts_result
     from prophase.profile.submission.job_file import read_submissions
 
     jobs = [_corrected(job, set_ or []) for job in read_submissions(path)]
     learnt = source.learnt(target_names(target))
     classifier = source.classifier()
     found = [ask(learnt, job, targets=target_names(target), classifier=classifier) for job in jobs]
-    if format is Format.table:
-        for place, advice in enumerate(found):
-            typer.echo("\n".join([*([""] if place else []), *advice.lines()]))
-        typer.echo(f"\nTrained with {learnt.method} on {learnt.jobs:,} finished jobs.")
-        if classifier is None:
-            folder = source.workspace
-            where = as_typed(folder) if folder and folder.is_dir() else "WORKSPACE"
-            steps = f"prophase profile fit {where}, then prophase learn {where}"
-            typer.echo(f"To hear its profile, too: {steps}")
-        return
-    rows = [row for advice in found for row in advice.rows()]
-    told = [advice.to_dict() for advice in found]
-    show_result(Result.of_rows("ask", rows, values={"jobs": told, **learnt.origin}), format)
+    result = forecasts_result(found, learnt)
+    if classifier is None:
+        folder = source.workspace
+        where = as_typed(folder) if folder and folder.is_dir() else "WORKSPACE"
+        steps = f"prophase profile fit {where}, then prophase learn {where}"
+        result = result.noted(f"To hear its profile, too: {steps}")
+    show_result(result, format)
 
 
 def _corrected(job: Submission, pairs: list[str]) -> Submission:

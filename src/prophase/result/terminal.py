@@ -56,16 +56,17 @@ def table_lines(table: Table) -> Iterator[str]:
 
 
 def _section(section: Section) -> Iterator[str]:
+    inset = "  " if section.title else ""
     if section.title:
         yield f"\n{section.title}"
     for block in section.blocks:
         match block:
             case Text(text):
-                yield f"  {text}"
+                yield f"{inset}{text}"
             case Note(text, title=title):
-                yield f"  {title} {text}".replace("   ", "  ")
+                yield f"{inset}{title} {text}".replace("   ", "  ")
             case Bullets(items):
-                yield from (f"  {item}" for item in items)
+                yield from (f"{inset}{item}" for item in items)
             case Table(caption=caption):
-                yield f"\n  {caption}"
-                yield from (f"  {line}" for line in table_lines(block))
+                yield from [f"\n{inset}{caption}"] if caption else []
+                yield from (f"{inset}{line}" for line in table_lines(block))

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result, text_table
+from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result
 from prophase.cli.profile.options import SAMPLE, TransformOption
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.json_types import JsonObject
-from prophase.result import Result
+from prophase.result import Result, Table
 
 
 def command(
@@ -78,33 +78,22 @@ def command(
         "notes": notes,
         **parts,
     }
-    if format is Format.table:
-        _print(parts, transform)
-    long = [
+    records = [
         {"part": part, "row": next(iter(row.values())), "what": what, "value": value}
         for part, rows in parts.items()
         for row in rows
         for what, value in list(row.items())[1:]
     ]
-    show_result(
-        Result.of_rows(
-            "profile-clusterability",
-            [] if format is Format.table else long,
-            values=document,
-            notes=notes,
-        ),
-        format,
-    )
-
-
-def _print(parts: dict[str, list[JsonObject]], transform: str) -> None:
     headings = {
         "hopkins": "Hopkins statistic: 0 is clustered, 0.3 and above random",
         "fixed_labels": f"Mean silhouette if metadata were the profiles, {transform} transform",
         "leaking": "Profiles with and without start, end and duration; same_pairs: 1 if alike",
     }
-    for part, rows in parts.items():
-        typer.echo(headings[part])
-        for line in text_table(rows):
-            typer.echo(f"  {line}")
-        typer.echo("")
+    result = Result(
+        "clusterability",
+        tables=[Table(part, rows, headings[part]) for part, rows in parts.items()],
+        records=records,
+        notes=notes,
+        values=document,
+    )
+    show_result(result, format)

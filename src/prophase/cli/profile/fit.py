@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,7 +12,6 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
-    finite,
     progress_bar,
     say,
     show_result,
@@ -30,10 +29,6 @@ from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.json_types import JsonObject
-from prophase.result import Result
-
-if TYPE_CHECKING:
-    from prophase.profile.clusters.profiler import WorkloadProfiler
 
 
 @dataclass(frozen=True)
@@ -105,6 +100,7 @@ def command(
     from prophase.cli.provenance import open_trace
     from prophase.profile.clusters.default_profiles import ended_jobs
     from prophase.profile.clusters.generators.generator_names import generator_named
+    from prophase.profile.clusters.profile_result import doubtful_profiles, profiles_result
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
     target = model_target(path, out)
@@ -126,62 +122,11 @@ def command(
     target.parent.mkdir(parents=True, exist_ok=True)
     profiler.save(target)
     say(f"Wrote {target}.")
-    document = {
-        "model": str(target),
-        "generator": profiler.generator_settings_,
-        "transform": groups.transform,
-        "leaking": groups.leaking,
-        "columns": list(profiler.columns_),
-        "statistics": profiler.statistics_,
-        "notes": list(profiler.notes_),
-        "profiles": [one.to_dict() for one in profiler.profiles_],
-    }
-    rows = overview(profiler)
-    show_result(
-        Result.of_rows(
-            "profile-fit", rows, values=finite(document), notes=_remarks(profiler, path, out)
-        ),
-        format,
-    )
-
-
-def overview(profiler: WorkloadProfiler) -> list[JsonObject]:
-    """Return a row per profile, the largest first and the outliers last."""
-    rows = []
-    for one in sorted(profiler.profiles_, key=lambda each: (each.outliers, -each.n)):
-        told = one.separation
-        duration = one.dynamic.get("duration_s")
-        rows.append(
-            {
-                "profile": one.profile,
-                "name": "outliers" if one.outliers else one.name,
-                "n": one.n,
-                "share_pct": 100 * one.share,
-                "strength": None if one.outliers else one.strength,
-                "silhouette": told.mean if told else None,
-                "negative_pct": 100 * told.negative_frac if told else None,
-                "doubtful": "doubtful" if told and told.doubtful else "",
-                "median_duration_s": duration.quantiles["q50"] if duration else None,
-                "mostly": one.common(),
-            }
-        )
-    named = any(row["name"] not in ("outliers", str(row["profile"])) for row in rows)
-    return rows if named else [{k: v for k, v in row.items() if k != "name"} for row in rows]
-
-
-def _remarks(profiler: WorkloadProfiler, path: Path, out: Path | None) -> list[str]:
-    doubtful = [
-        one.name for one in profiler.profiles_ if one.separation and one.separation.doubtful
-    ]
-    said = list(profiler.notes_)
-    if doubtful:
-        said.append(
-            f"Doubtful: over a fifth of the jobs of {', '.join(doubtful)} lies nearer to another "
-            "profile."
-        )
-    shown = as_typed(path if out is None else out)
+    doubts = [said for said in [doubtful_profiles(profiler)] if said]
+    result = profiles_result(profiler, model=str(target)).noted(*doubts)
     proper = [one for one in profiler.profiles_ if not one.outliers]
     if proper:
         largest = max(proper, key=lambda one: one.n)
-        said.append(f"Next: prophase profile show {shown} {largest.profile}")
-    return said
+        shown = as_typed(path if out is None else out)
+        result = result.noted(f"Next: prophase profile show {shown} {largest.profile}")
+    show_result(result, format)

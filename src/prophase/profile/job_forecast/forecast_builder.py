@@ -23,6 +23,7 @@ from prophase.profile.job_forecast.forecast import (
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.range_probability import put_together
 from prophase.profile.submission.submission import Submission, from_fields
+from prophase.result import Result
 from prophase.trace.schema import known_at_submit
 
 if TYPE_CHECKING:
@@ -203,3 +204,14 @@ def _unsure(
         named = "every target" if len(low) == len(found) > 1 else ", ".join(low)
         sentences.append(f"low confidence for {named}: plan with the upper end of the range.")
     return tuple(sentences)
+
+
+def forecasts_result(found: Sequence[JobForecast], model: JobModel) -> Result:
+    """Return what is known of jobs before they run, one after the other."""
+    said = [line for forecast in found for line in ("", *forecast.lines())][1:]
+    return Result(
+        "ask",
+        notes=[*said, "", f"Trained with {model.method} on {model.jobs:,} finished jobs."],
+        records=[row for forecast in found for row in forecast.rows()],
+        values={"jobs": [forecast.to_dict() for forecast in found], **model.origin},
+    )
