@@ -20,13 +20,13 @@ def house() -> House:
 
 #: what each measure may be at most; lower one when the code has got below it
 CEILINGS = {
-    "lines": 116_500,
-    "files": 870,
+    "lines": 115_500,
+    "files": 850,
     "public_names": 160,
     "any_per_1000_lines": 6.0,
 }
 MOST_PARAMETERS = 12
-MOST_INTERVAL_TYPES = 5
+MOST_INTERVAL_TYPES = 4
 
 
 @pytest.mark.parametrize("measured", CEILINGS)
