@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -147,7 +147,7 @@ def _rule(held: object, where: str) -> SloRule:
     )
 
 
-def _selector(held: Any, where: str) -> JsonObject:
+def _selector(held: object, where: str) -> JsonObject:
     if held is None:
         return {}
     if not isinstance(held, Mapping):

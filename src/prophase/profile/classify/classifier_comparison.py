@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prophase.array_types import Array, Ints
+from prophase.array_types import Array, Bools, Ints
 from prophase.errors import InputError, ParameterError, ProphaseError, not_among
 from prophase.json_types import JsonObject
 from prophase.profile.classify.classifier import labels_of
@@ -240,5 +240,5 @@ def score(truth: Ints, answer: Ints, classes: tuple[Label, ...], learned: Ints) 
     )
 
 
-def _those(classes: tuple[Label, ...], chosen: Any) -> tuple[Label, ...]:
+def _those(classes: tuple[Label, ...], chosen: Bools) -> tuple[Label, ...]:
     return tuple(one for one, yes in zip(classes, chosen, strict=True) if yes)

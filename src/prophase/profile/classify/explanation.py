@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from prophase.array_types import Floats
+from prophase.array_types import Array, Bools, Floats
 from prophase.errors import InputError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.profile.classify.classifier import ProfileClassifier
@@ -217,18 +216,18 @@ def profile_code(classifier: ProfileClassifier, profile: Label) -> int:
     return names[str(profile)]
 
 
-def _filled(method: OneHotBoosted) -> Any:
+def _filled(method: OneHotBoosted) -> Bools:
     """Say which columns have any word at all."""
     return np.array([bool(held) for held in method.encoding.places])
 
 
-def _starts(method: OneHotBoosted) -> Any:
+def _starts(method: OneHotBoosted) -> Array:
     """Return the first place of each column that has words."""
     sizes = [len(held) for held in method.encoding.places]
     return np.concatenate([[0], np.cumsum(sizes)[:-1]])[_filled(method)].astype(np.intp)
 
 
-def _batches(method: OneHotBoosted, words: Words, classes: int) -> Any:
+def _batches(method: OneHotBoosted, words: Words, classes: int) -> Iterator[Floats]:
     """Yield SHAP values without the base, (jobs, profiles, dimension), in bounded memory."""
     step = max(1, _MOST_VALUES // (classes * (method.encoding.dimension + 1)))
     for first in range(0, len(words), step):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from prophase.array_types import Ints
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
 from prophase.profile.classify.metadata_words import Words
@@ -93,14 +93,14 @@ class OneHot:
             for word in held
         ]
 
-    def codes(self, words: Words) -> Any:
+    def codes(self, words: Words) -> Ints:
         """Return the place of every word, (jobs, columns); -1 where it was never seen."""
         found = np.full(words.values.shape, -1, dtype=np.int64)
         for column, held in enumerate(self.places):
             found[:, column] = [held.get(word, -1) for word in words.values[:, column]]
         return found
 
-    def encode(self, words: Words) -> Any:
+    def encode(self, words: Words) -> sparse.csr_matrix:
         """Return a sparse matrix, (jobs, dimension), with a one for each known word."""
         codes = self.codes(words)
         known = codes >= 0

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from prophase.array_types import Floats, Ints
+from prophase.array_types import Bools, Floats, Ints
 from prophase.errors import ProphaseError
 from prophase.json_types import JsonObject
 from prophase.profile.classify.metadata_words import Words
@@ -97,7 +96,7 @@ def _moments(jobs: pd.DataFrame) -> list[Split]:
     return found
 
 
-def _line(probability: Floats, right: Any, held_out: str) -> Threshold:
+def _line(probability: Floats, right: Bools, held_out: str) -> Threshold:
     order = np.argsort(-probability, kind="stable")
     levels, hits = probability[order], np.cumsum(right[order])
     kept = np.arange(1, len(order) + 1)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from prophase.array_types import Ints
+from prophase.array_types import Floats, Ints
 from prophase.errors import MissingColumnError, ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.profile.clusters.quality import OUTLIERS, Silhouettes
@@ -121,7 +120,7 @@ def silhouette_boxes(scores: Silhouettes) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["mean", "profile"], ignore_index=True)
 
 
-def _box(held: Any) -> JsonObject:
+def _box(held: Floats) -> JsonObject:
     """Whiskers end at the farthest value within 1.5 interquartile ranges, as Tukey has them."""
     q25, q50, q75 = (float(one) for one in np.quantile(held, [0.25, 0.5, 0.75]))
     room = 1.5 * (q75 - q25)

@@ -28,7 +28,7 @@ _GPU_TYPE = ("gpu.product", "gke-accelerator", "gpu-type", "accelerator", "gpu.m
 _RESOURCES = ("cpu", "memory")
 
 
-def is_manifest(document: Any) -> bool:
+def is_manifest(document: object) -> bool:
     """Say whether a parsed document is a Kubernetes object."""
     return isinstance(document, Mapping) and "kind" in document and "apiVersion" in document
 
@@ -150,7 +150,7 @@ def _requests(pod: JsonMapping, where: str, notes: list[str]) -> JsonObject:
     return totals
 
 
-def _asked(container: Any, where: str) -> dict[str, float]:
+def _asked(container: object, where: str) -> dict[str, float]:
     held = _mapping(container, f"{where}: container")
     resources = _mapping(held.get("resources"), f"{where}: resources")
     limits = _mapping(resources.get("limits"), f"{where}: limits")
@@ -200,7 +200,7 @@ def _number(column: str, value: Any, where: str) -> float | None:
     return number_for(known, value, f"{where}: {column}")
 
 
-def _mapping(value: Any, where: str) -> JsonMapping:
+def _mapping(value: object, where: str) -> JsonMapping:
     if value is None:
         return {}
     if not isinstance(value, Mapping):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from prophase.array_types import Floats, Ints
+from prophase.array_types import Array, Floats, Ints
 from prophase.errors import ModelFileError
 from prophase.modelfile import Parts
 from prophase.profile.classify.metadata_words import Words
@@ -19,6 +20,8 @@ from prophase.profile.predict.leaf_forest import xgboost
 #: the library's default of its scikit-learn interface, which the paper uses
 ROUNDS = 100
 _BLOB = "booster.ubj"
+#: one row per job: words as ones in a sparse matrix, or numbers
+Features: TypeAlias = sparse.csr_matrix | Array
 
 
 class Boosted(Method):
@@ -49,11 +52,11 @@ class Boosted(Method):
         found = self.booster.inplace_predict(self._features(words))
         return np.asarray(found, dtype=np.float64).reshape(len(words), len(self.prior))
 
-    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
+    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Features:
         """Learn how words become features, and return those of the training jobs."""
         return self._features(words)
 
-    def _features(self, words: Words) -> Any:
+    def _features(self, words: Words) -> Features:
         """Return the features of jobs, one row each."""
         return self.encoding.encode(words)
 
@@ -110,12 +113,12 @@ class Embedding(Boosted):
         f"XGBoost on {_DIMENSIONS} singular directions of the one-hot words (linear autoencoder)"
     )
 
-    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
+    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Features:
         rows = self.encoding.encode(words)
         self._directions = _directions(rows, self.random_state)
         return self._features(words)
 
-    def _features(self, words: Words) -> Any:
+    def _features(self, words: Words) -> Features:
         return np.asarray(self.encoding.encode(words) @ self._directions, dtype=np.float32)
 
     def _arrays(self) -> dict[str, Floats]:
@@ -125,7 +128,7 @@ class Embedding(Boosted):
         self._directions = arrays["directions"]
 
 
-def _directions(rows: Any, random_state: int) -> Floats:
+def _directions(rows: sparse.csr_matrix, random_state: int) -> Floats:
     """Return the directions along which rows differ most, (dimension, at most 32)."""
     least = min(rows.shape)
     if least <= _DIMENSIONS:
@@ -146,7 +149,7 @@ class TargetEncoded(Boosted):
     name = "target-encoded"
     about = "XGBoost on the shares of the profiles among jobs with the same word"
 
-    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Any:
+    def _learn_features(self, words: Words, codes: Ints, classes: int) -> Features:
         rows = self.encoding.encode(words)
         self._counts = class_counts(rows, codes, classes)
         places = self.encoding.codes(words)
@@ -159,10 +162,10 @@ class TargetEncoded(Boosted):
             seen[mine] = self._shares(places[mine], others)
         return seen
 
-    def _features(self, words: Words) -> Any:
+    def _features(self, words: Words) -> Features:
         return self._shares(self.encoding.codes(words), self._counts)
 
-    def _shares(self, places: Ints, counts: Floats) -> Any:
+    def _shares(self, places: Ints, counts: Floats) -> Array:
         """Return per column the shares of the profiles, and how many jobs they rest on."""
         columns = []
         for place in places.T:

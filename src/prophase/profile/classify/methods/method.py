@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 
 from prophase.array_types import Floats, Ints
 from prophase.modelfile import Parts
@@ -58,10 +59,8 @@ class Method(ABC):
         return self
 
 
-def class_counts(rows: Any, codes: Ints, classes: int) -> Floats:
+def class_counts(rows: sparse.csr_matrix, codes: Ints, classes: int) -> Floats:
     """Return per column of a sparse 0/1 matrix how many rows of each profile have it."""
-    from scipy import sparse
-
     jobs = len(codes)
     one = sparse.csr_matrix((np.ones(jobs), (np.arange(jobs), codes)), shape=(jobs, classes))
     return np.asarray((rows.T.astype(np.float64) @ one).todense())

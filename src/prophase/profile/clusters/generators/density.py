@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from prophase.array_types import Floats, Ints
+from prophase.array_types import Array, Floats, Ints
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
@@ -68,7 +67,7 @@ class Hdbscan:
         )
 
 
-def _condensed(raw: Any, labels: Ints) -> CondensedTree:
+def _condensed(raw: Array, labels: Ints) -> CondensedTree:
     chosen = library("hdbscan.plots").CondensedTree(raw, labels)._select_clusters()
     profile_of = {int(node): number for number, node in enumerate(sorted(chosen))}
     return CondensedTree(
@@ -151,7 +150,7 @@ class Optics:
         )
 
 
-def _by_reachability(labels: Any, distance: Floats) -> Floats:
+def _by_reachability(labels: Ints, distance: Floats) -> Floats:
     """1 at the densest job of a group, falling to 0 with its distance; 0 for outliers."""
     strength = np.zeros(len(labels))
     for group in np.unique(labels[labels >= 0]):

@@ -10,12 +10,12 @@ in the next answer, without a refit; groups and classifier stay until ``fit``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 
-from prophase.array_types import Floats, Ints
+from prophase.array_types import Array, Floats, Ints
 from prophase.errors import MissingColumnError
 from prophase.profile.classify.metadata_words import Words, choose_columns, words_of
 from prophase.profile.classify.methods.boosted_trees import OneHotBoosted
@@ -105,7 +105,7 @@ class ProfilePredictor(Predictor):
         self._values.add(labels, self._ends, self._raw)
         self._learn_classifier(question.table, rows, labels)
 
-    def _learn_classifier(self, table: pd.DataFrame, rows: Any, labels: Ints) -> None:
+    def _learn_classifier(self, table: pd.DataFrame, rows: Array, labels: Ints) -> None:
         inside = rows[labels[rows] >= 0]
         if len(inside) > _MOST_LESSONS:
             draw = np.random.default_rng(self.random_state)
