@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol, Self
 
 import numpy as np
@@ -64,23 +65,17 @@ class LevelTrend:
         return found
 
 
+@dataclass(eq=False)
 class HiddenPhases:
-    """Phases of a hidden Markov model, by the likeliest state given the samples so far.
+    """Phases of a hidden Markov model, by the likeliest state given the samples so far."""
 
-    Parameters
-    ----------
-    phases : int, default=8
-        Number of phases.
-    relative : bool, default=True
-        Learn from use relative to the highest of the last ``window`` samples, so that runs of
-        different size share phases; otherwise from use itself.
-    """
-
-    def __init__(
-        self, *, phases: int = 8, relative: bool = True, window: int = 80, random_state: int = 0
-    ) -> None:
-        self.phases, self.relative, self.window = phases, relative, window
-        self.random_state = random_state
+    _: KW_ONLY
+    phases: int = 8
+    #: learn from use relative to the highest of the last ``window`` samples, so that runs of
+    #: different size share phases; otherwise from use itself
+    relative: bool = True
+    window: int = 80
+    random_state: int = 0
 
     def fit(self, fleet: Fleet) -> Self:
         values = self._values(fleet)

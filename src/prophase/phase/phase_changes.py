@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from prophase.errors import FormatError, MissingColumnError, MissingFileError, storage_error
@@ -27,26 +27,15 @@ class PhaseChange:
     forecast: PhaseForecast | None
 
 
+@dataclass(eq=False)
 class PhaseWatch:
-    """Label samples of any number of series as they arrive, and report changes.
+    """Label samples of any number of series as they arrive, and report changes."""
 
-    Parameters
-    ----------
-    detector : PhaseDetector
-        Learned phases.
-    factors : mapping, optional
-        Column of the source -> (metric, factor), for sources whose columns have other names.
-    """
-
-    def __init__(
-        self,
-        detector: PhaseDetector,
-        factors: Mapping[str, tuple[str, float]] | None = None,
-    ) -> None:
-        self.detector = detector
-        self.factors = factors or {}
-        self.streams: dict[str, PhaseStream] = {}
-        self._was_new: dict[str, bool] = {}
+    detector: PhaseDetector
+    #: column of the source -> (metric, factor), for sources whose columns have other names
+    factors: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    streams: dict[str, PhaseStream] = field(default_factory=dict, init=False)
+    _was_new: dict[str, bool] = field(default_factory=dict, init=False)
 
     def push(
         self, series_id: str, time_s: float, values: Mapping[str, float]

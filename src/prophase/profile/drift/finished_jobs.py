@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,32 +17,24 @@ from prophase.profile.predict.predictor import Predictor
 from prophase.profile.predict.submit_columns import arrivals, ends, job_ids, outcomes
 
 
+@dataclass(eq=False)
 class Records:
-    """One row per finished job, of the history and watched, in the order they counted.
+    """One row per finished job, of the history and watched, in the order they counted."""
 
-    Attributes
-    ----------
-    labels, expected : array
-        Profile by use, and the one its metadata suggested; -1 for none.
-    error, outside, new : array
-        Log of outcome over prediction, whether it lay outside its range, and whether metadata
-        like these were never seen together; NaN if unknown.
-    history_jobs : int
-        How many of the rows are history.
-    data_hash : str
-        Over names and outcomes of all rows.
-    """
-
-    def __init__(self, history: pd.DataFrame, target: str) -> None:
-        self.target = target
-        self.history_jobs = len(history)
-        self.labels: Ints = np.empty(0, dtype=np.int64)
-        self.expected: Ints = np.empty(0, dtype=np.int64)
-        self.error: Floats = np.empty(0)
-        self.outside: Floats = np.empty(0)
-        self.new: Floats = np.empty(0)
-        self.data_hash = ""
-        self.parts: list[pd.DataFrame] = []
+    target: str
+    #: how many of the rows are history
+    history_jobs: int
+    #: profile by use, and the one its metadata suggested; -1 for none
+    labels: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    expected: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    #: log of outcome over prediction, whether it lay outside its range, and whether metadata like
+    #: these were never seen together; NaN if unknown
+    error: Floats = field(default_factory=lambda: np.empty(0))
+    outside: Floats = field(default_factory=lambda: np.empty(0))
+    new: Floats = field(default_factory=lambda: np.empty(0))
+    #: over names and outcomes of all rows
+    data_hash: str = ""
+    parts: list[pd.DataFrame] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.labels)

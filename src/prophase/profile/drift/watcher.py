@@ -112,7 +112,7 @@ class Watcher:
             rows = slice(at, at + 4 * STRIDE)
             expected.append(self._expect_and_add(history.iloc[rows], labels[rows]))
         suggested = np.concatenate(expected)
-        self.records_ = Records(history, self.target)
+        self.records_ = Records(self.target, len(history))
         self.records_.add(
             history, labels, suggested, answered.judged(late, self.predictor_).behind(cut)
         )
