@@ -119,3 +119,18 @@ def test_values_of_any_kind_come_back_as_they_were() -> None:
 def test_what_cannot_be_saved_is_named() -> None:
     with pytest.raises(ParameterError, match=r"DataFrame cannot be saved"):
         Packer().pack(pd.DataFrame())
+
+
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ("prophase.profile.predict.methods.baselines:BackoffMedian", "BackoffMedian"),
+        ("prophase.profile.predict.methods.key_medians:Shrinkage", "Shrinkage"),
+        ("prophase.profile.drift.culprit:Culprit", "Culprit"),
+        ("prophase.profile.drift.predictions_made:Clock", "Clock"),
+    ],
+)
+def test_a_file_that_names_the_former_module_of_a_class_is_still_read(named: str, found: str):
+    made = Unpacker({}, {}).unpack({"object": named, "state": {"random_state": 3}})
+    assert type(made).__name__ == found
+    assert made.random_state == 3
