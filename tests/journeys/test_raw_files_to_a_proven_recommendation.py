@@ -23,7 +23,7 @@ def raw(tmp_path: Path) -> Path:
     """A job list in words of its own, and a list of nodes."""
     lines = ["id,process,submitted (s),runtime (s),mem_req_gb,peak_mem_gb,cpus"]
     lines += [
-        f"j{i},{'align' if i % 2 else 'sort'},{1440 * i},600,16,{2 + 0.01 * (i % 9)},2"
+        f"j{i},{'align' if i % 2 else 'sort'},{7200 * i},600,16,{2 + 0.01 * (i % 9)},2"
         for i in range(160)
     ]
     (tmp_path / "jobs.csv").write_text("\n".join(lines) + "\n")

@@ -40,7 +40,7 @@ def test_an_advice_is_kept_settled_and_shown(prophase_here: Run, tmp_path: Path)
     assert "add up exactly" in shown.stdout
 
 
-def test_an_advice_that_lost_money_is_named_with_what_it_lost(
+def test_a_recommendation_that_lost_money_is_named_with_what_it_lost(
     prophase_here: Run, tmp_path: Path
 ) -> None:
     history = write(tmp_path / "before.csv", ["a,align,0,3600,16,2,completed"])
@@ -56,7 +56,7 @@ def test_an_advice_that_lost_money_is_named_with_what_it_lost(
     shown = prophase_here("ledger", "settle", after, "--ledger", book, "--prices", prices)
     said = " ".join(shown.stdout.split())
     assert "Recommendation 1 lost more than it saved: advice.json (-14.00 GiB h, -7.00 EUR)" in said
-    assert "Advice 1 lost with: align (-14.00 GiB h, -7.00 EUR)" in said
+    assert "Recommendation 1 lost with: align (-14.00 GiB h, -7.00 EUR)" in said
 
 
 def test_a_missing_ledger_says_how_to_begin_one(prophase_here: Run, tmp_path: Path) -> None:
