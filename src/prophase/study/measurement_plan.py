@@ -20,7 +20,7 @@ from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.predictor import FEWEST_FINISHED
 from prophase.sizing.replays.task_runs import known_before
 from prophase.sizing.resources import RESOURCES
-from prophase.stats import months_in
+from prophase.stats import Estimate, months_in
 from prophase.stats.month import span_text, why_no_month
 
 #: what is predicted of a kind, by preference, with the request that it would change
@@ -36,10 +36,8 @@ class NextRun:
     kind: str
     runs: int
     measured: int
-    #: prediction and its 90 % range, in the unit of the target
-    value: float
-    low: float
-    high: float
+    #: what is predicted, with its 90 % range, in the unit of the target
+    predicted: Estimate
     #: 0: certain; 1: nothing is known
     uncertainty: float
     reserved_per_month: float
@@ -49,6 +47,13 @@ class NextRun:
     worth_per_month: float
     why: str
     attributes: JsonObject
+
+    def to_dict(self) -> JsonObject:
+        """Return the fields side by side, the ends of the range among them."""
+        held = asdict(self)
+        found = held.pop("predicted")
+        first = {name: held.pop(name) for name in ("kind", "runs", "measured")}
+        return first | {name: found[name] for name in ("value", "low", "high")} | held
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class NextRuns:
     def rows(self) -> list[JsonObject]:
         """Return one row per kind."""
         found: list[JsonObject] = finite(
-            [{k: v for k, v in asdict(one).items() if k != "attributes"} for one in self.runs]
+            [{k: v for k, v in one.to_dict().items() if k != "attributes"} for one in self.runs]
         )
         return found
 
@@ -76,7 +81,7 @@ class NextRuns:
         found: JsonObject = finite(
             {
                 "target": self.target, "unit": self.unit, "kinds": self.kinds,
-                "keys": list(self.keys), "runs": [asdict(one) for one in self.runs],
+                "keys": list(self.keys), "runs": [one.to_dict() for one in self.runs],
             }
         )  # fmt: skip
         return found
@@ -155,7 +160,7 @@ def next_runs(
         found.append(
             NextRun(
                 name, int(runs_of[name]), seen,
-                float(row["value"]), float(row["low"]), float(row["high"]), doubt,
+                Estimate(float(row["value"]), float(row["low"]), float(row["high"]), 0.9), doubt,
                 held, held * doubt, held * doubt / math.sqrt(1 + seen), why, given,
             )
         )  # fmt: skip

@@ -16,7 +16,7 @@ def test_a_known_job_gets_ranges_reasons_and_the_attribute_that_mattered(model: 
     duration = found["duration_s"]
     assert duration.low <= duration.value <= duration.high
     assert duration.confidence in ("high", "medium")
-    assert duration.reason.startswith("same user")
+    assert "same user" in duration.reason
     assert duration.mattered[0].column == "user"
     assert duration.mattered[0].factor > 1
     assert found["memory_peak_gib"].unit == "GiB"

@@ -12,6 +12,7 @@ from prophase import units
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.short_form import ShortForm
+from prophase.stats import Estimate
 from prophase.trace.schema import JOBS
 
 Confidence = Literal["high", "medium", "low", "none"]
@@ -37,10 +38,8 @@ class TargetForecast:
 
     target: str
     unit: str
-    value: float
-    #: ends of the 90 % range
-    low: float
-    high: float
+    #: with its 90 % range
+    predicted: Estimate
     confidence: Confidence
     reason: str
     #: seen, partly or new
@@ -53,6 +52,18 @@ class TargetForecast:
     @property
     def abstained(self) -> bool:
         return self.confidence == "none"
+
+    @property
+    def value(self) -> float:
+        return self.predicted.value
+
+    @property
+    def low(self) -> float:
+        return self.predicted.low
+
+    @property
+    def high(self) -> float:
+        return self.predicted.high
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.range_probability import put_together
 from prophase.profile.submission.submission import Submission, from_fields
 from prophase.result import Result
+from prophase.stats import Estimate
 from prophase.trace.schema import known_at_submit
 
 if TYPE_CHECKING:
@@ -135,9 +136,7 @@ def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
     return TargetForecast(
         target=target,
         unit=unit_of(target),
-        value=value,
-        low=low,
-        high=high,
+        predicted=Estimate(value, low, high, level=0.9),
         confidence="none" if silent else confidence_of(stratum, low, high),
         reason=str(first["reason"]),
         stratum=stratum,

@@ -14,7 +14,7 @@ from prophase.errors import InputError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.sim.signatures import Floats
 from prophase.sizing.recommender import Gate, recommend
-from prophase.stats import Estimate, calendar_blocks, ratio, share
+from prophase.stats import Estimate, calendar_blocks, share
 from prophase.study.proof.candidate import Candidate
 from prophase.study.proof.reserved_hours import (
     ProofJobs,
@@ -23,6 +23,7 @@ from prophase.study.proof.reserved_hours import (
     reserved,
     with_candidate,
 )
+from prophase.study.proof.saving_interval import saving_with_interval
 from prophase.workers import run_all
 
 #: a prediction this near to what came is called right
@@ -182,8 +183,7 @@ def forward_splits(
         np.concatenate(part) for part in zip(*map(astuple, followed), strict=True)
     )
     days = calendar_blocks(when)
-    saving = ratio(before - after, before, days).within(most=1.0)
-    return SplitsFound(found, saving, share(killed > 0, days))
+    return SplitsFound(found, saving_with_interval(before, after, days), share(killed > 0, days))
 
 
 @dataclass(frozen=True)

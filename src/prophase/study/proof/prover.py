@@ -18,7 +18,7 @@ from prophase.sim.cluster import PLENTY, Cluster
 from prophase.sim.signatures import MEMORY, Floats
 from prophase.sim.workload import Workload
 from prophase.sizing.recommender import Gate, recommend
-from prophase.stats import Estimate, calendar_blocks, ratio, share
+from prophase.stats import Estimate, calendar_blocks, share
 from prophase.study.proof.backtest import forward_splits
 from prophase.study.proof.candidate import Candidate
 from prophase.study.proof.cluster_replays import replay_both
@@ -33,6 +33,7 @@ from prophase.study.proof.reserved_hours import (
     subject_of,
     with_candidate,
 )
+from prophase.study.proof.saving_interval import saving_with_interval
 from prophase.study.proof.verdict import Limits, judge
 from prophase.trace.prices import Prices
 
@@ -224,7 +225,7 @@ def _totals(
     days = calendar_blocks(subject.today.submit_s)
 
     def total(name: str, unit: str, before: Floats, after: Floats) -> Total:
-        saved = ratio(before - after, before, days).within(most=1.0)
+        saved = saving_with_interval(before, after, days)
         return Total(name, unit, float(before.sum()), float(after.sum()), saved)
 
     held = {

@@ -52,15 +52,17 @@ class LimitCheck:
 
     name: str
     limit: float
-    value: float
-    low: float
-    high: float
+    found: Estimate
     holds: bool | None
     words: str
 
     def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
-        found: JsonObject = finite(self.__dict__)
+        value, low, high = self.found.value, self.found.low, self.found.high
+        found: JsonObject = finite(
+            {"name": self.name, "limit": self.limit, "value": value, "low": low, "high": high,
+             "holds": self.holds, "words": self.words}
+        )  # fmt: skip
         return found
 
 
@@ -115,9 +117,7 @@ def judge(
     if splits is not None:
         if splits.oom is None or not splits.told:
             words = "no back-test: no later run matches a recommendation made before it"
-            checks.append(
-                LimitCheck("back-test", math.nan, math.nan, math.nan, math.nan, None, words)
-            )
+            checks.append(LimitCheck("back-test", math.nan, Estimate(math.nan), None, words))
         else:
             checks.append(_oom(f"{kills} in the back-test", splits.oom, limits.max_oom))
             checks.append(_kept(splits))
@@ -133,7 +133,7 @@ def _saving(name: str, found: Estimate, limit: float) -> LimitCheck:
         holds = True
     elif holds is None:
         words += _so_far(found)
-    return LimitCheck(name, limit, found.value, found.low, found.high, holds, words)
+    return LimitCheck(name, limit, found, holds, words)
 
 
 def _oom(name: str, found: Estimate, limit: float, *, exact: bool = False) -> LimitCheck:
@@ -144,7 +144,7 @@ def _oom(name: str, found: Estimate, limit: float, *, exact: bool = False) -> Li
         holds = True
     elif holds is None:
         words += _so_far(found)
-    return LimitCheck(name, limit, found.value, found.low, found.high, holds, words)
+    return LimitCheck(name, limit, found, holds, words)
 
 
 def _so_far(found: Estimate) -> str:
@@ -166,7 +166,7 @@ def _kept(splits: SplitsFound) -> LimitCheck:
     if holds and told < _FEWEST_MATCHED * count:
         words += f"; the other {count - told} match no later run, which leaves too few"
         holds = None
-    return LimitCheck("back-test", needed, kept, kept, kept, holds, words)
+    return LimitCheck("back-test", needed, Estimate(kept, kept, kept), holds, words)
 
 
 def _wait(limit: float, replays: Replays | None) -> LimitCheck:
@@ -174,10 +174,11 @@ def _wait(limit: float, replays: Replays | None) -> LimitCheck:
     found = None if replays is None else replays.of("mean_wait_s")
     if found is None:
         words = "waits are unknown without a cluster (--cluster)"
-        return LimitCheck(name, limit, math.nan, math.nan, math.nan, None, words)
+        return LimitCheck(name, limit, Estimate(math.nan), None, words)
     grown = found.change / found.today if found.today > 0 else (math.inf if found.change > 0 else 0)
     scale = found.today if found.today > 0 else math.nan
     low, high = found.change_low / scale, found.change_high / scale
+    growth = Estimate(grown, low, high)
     words = (
         f"mean wait {found.today:,.0f} s today, {found.advised:,.0f} s with the recommendation, "
         f"limit +{100 * limit:.0f} %"
@@ -185,8 +186,8 @@ def _wait(limit: float, replays: Replays | None) -> LimitCheck:
     holds = grown <= limit
     if holds and not (found.change_high <= 0 or high <= limit):
         reach = "there is no interval" if math.isnan(high) else f"it may be +{100 * high:.0f} %"
-        return LimitCheck(name, limit, grown, low, high, None, f"{words}, but {reach}")
-    return LimitCheck(name, limit, grown, low, high, holds, words)
+        return LimitCheck(name, limit, growth, None, f"{words}, but {reach}")
+    return LimitCheck(name, limit, growth, holds, words)
 
 
 def in_brackets(found: Estimate, digits: int = 1) -> str:
