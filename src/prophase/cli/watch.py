@@ -14,7 +14,7 @@ from prophase.cli.shared_options import SEED, FiguresOption
 from prophase.cli.trace_options import SourceOption
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
-from prophase.result import Result
+from prophase.result import Result, Table
 
 if TYPE_CHECKING:
     from prophase.profile.drift.watch_folder import WatchFolder
@@ -164,25 +164,21 @@ def _show(
 ) -> None:
     from prophase.profile.drift.watch_folder import watch_as_json
 
-    document = watch_as_json(watcher, folder, remarks)
-    scopes, waiting = watcher.table(), document["waiting_jobs"]
-    standing = folder.log.standing()
-    if format is not Format.table:
-        show_result(
-            Result.of_rows("watch-show", [_scope_row(one) for one in scopes], values=document),
-            format,
-        )
-        return
+    values = watch_as_json(watcher, folder, remarks)
+    scopes, standing = watcher.table(), folder.log.standing()
     shown, left_out = _worth_showing(scopes)
-    show_result(Result.of_rows("watch-show", [_scope_row(one) for one in shown]), format)
-    typer.echo()
-    if log:
-        show_result(
-            Result.of_rows("watch-show", [_step_row(one, one["step"] in standing) for one in log]),
-            format,
-        )
-        typer.echo()
-    typer.echo("\n".join([*_said(watcher, waiting, left_out), *remarks, *_next(standing)]))
+    said = [*_said(watcher, values["waiting_jobs"], left_out), *remarks, *_next(standing)]
+    result = Result(
+        "watch",
+        tables=[
+            Table("scopes", [_scope_row(one) for one in shown]),
+            Table("steps", [_step_row(one, one["step"] in standing) for one in log]),
+        ],
+        records=[_scope_row(one) for one in scopes],
+        notes=said,
+        values=values,
+    )
+    show_result(result, format)
 
 
 def _worth_showing(scopes: list[JsonObject]) -> tuple[list[JsonObject], str]:

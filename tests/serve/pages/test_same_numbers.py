@@ -20,7 +20,7 @@ from tests.serve.pages.conftest import make_campaign
 from prophase.json_types import JsonObject
 from prophase.serve.app import create_app
 from prophase.serve.pages import page_results
-from prophase.serve.settings import Settings
+from prophase.serve.settings import ServiceSettings
 from prophase.trace.workspace import Workspace
 
 _BROWSER = {"accept": "text/html"}
@@ -89,7 +89,7 @@ def shown_workspace(made_workspace: Path, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def service(shown_workspace: Path) -> Iterator[TestClient]:
-    with TestClient(create_app(shown_workspace, Settings(reload_every_s=0.0))) as client:
+    with TestClient(create_app(shown_workspace, ServiceSettings(reload_every_s=0.0))) as client:
         yield client
 
 
