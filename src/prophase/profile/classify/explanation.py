@@ -68,8 +68,8 @@ def typical_job(jobs: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     Examples
     --------
     >>> jobs = pd.DataFrame({"user": ["a", "b", "b"], "queue": ["x", "x", "y"]})
-    >>> typical_job(jobs, ["user", "queue"]).index[0]
-    0
+    >>> typical_job(jobs, ["user", "queue"]).index.tolist()
+    [1]
     """
     score = np.zeros(len(jobs))
     for name in columns:

@@ -1,0 +1,41 @@
+"""Recommended requests as a result."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from prophase.sizing.recommendation_result import recommendation_result, saved_per_month
+from prophase.sizing.recommender import Recommendation, ResourceRecommendations
+from prophase.stats import Estimate
+
+
+def _found(span_h: float, saved: float) -> ResourceRecommendations:
+    one = Recommendation(
+        task="align", runs=12, now=32.0, ladder=(8.0, 16.0, 32.0), oom=0.0, oom_low=math.nan,
+        oom_high=math.nan, tried=5, saving=0.75, saved_per_month=saved, why="used little",
+        keep=False,
+    )  # fmt: skip
+    return ResourceRecommendations([one], 0.01, "GiB", "memory", {}, span_h)
+
+
+def test_a_month_says_the_history_it_comes_from() -> None:
+    found = _found(14 * 24.0, 100.0)
+    saved = saved_per_month(found)
+    assert saved.value == pytest.approx(100.0)
+    assert saved.method == "extrapolated from 14 days of history"
+    assert any("save 100 GiB h a month (from 14 days)" in note for note in _notes(found))
+
+
+def test_hours_of_history_are_not_extrapolated_to_a_month() -> None:
+    found = _found(2.67, math.nan)
+    fact = recommendation_result(found).facts[0]
+    assert isinstance(fact.value, Estimate)
+    assert math.isnan(fact.value.value)
+    assert "at least 7 days needed" in fact.value.reason
+    assert any("unknown amount a month" in note for note in _notes(found))
+
+
+def _notes(found: ResourceRecommendations) -> list[str]:
+    return list(recommendation_result(found).notes)
