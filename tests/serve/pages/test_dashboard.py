@@ -218,7 +218,7 @@ def test_a_what_if_shows_its_progress_and_its_answer(watched: Watched) -> None:
     page = watched.page
     page.goto(f"{watched.address}/simulator#whatif")
     page.get_by_label("Jobs per day").fill("1.5")
-    page.get_by_label("Drawn traces").fill("2")
+    page.get_by_label("Resampled traces").fill("2")
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("What if")
     table = page.get_by_role("region", name="Scenarios")
@@ -231,7 +231,7 @@ def test_a_what_if_shows_its_progress_and_its_answer(watched: Watched) -> None:
 def test_long_work_can_be_cancelled(watched: Watched) -> None:
     page = watched.page
     page.goto(f"{watched.address}/simulator#whatif")
-    page.get_by_label("Drawn traces").fill("200")
+    page.get_by_label("Resampled traces").fill("200")
     page.get_by_role("button", name="Compare").click()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("The work was cancelled")).to_be_visible()
