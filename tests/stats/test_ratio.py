@@ -16,6 +16,8 @@ def blocks_of(*sizes):
 @pytest.mark.parametrize("days", [3, 5, 14])
 def test_equal_blocks_give_exactly_the_t_interval_of_their_means(days):
     values = np.random.default_rng(days).normal(size=8 * days)
+    # nothing pulls to one side: the second half mirrors the first
+    values = values - values[::-1]
     found = mean(values, blocks_of(*[8] * days))
     means = values.reshape(days, 8).mean(axis=1)
     low, high = stats.t.interval(0.95, days - 1, means.mean(), stats.sem(means))
@@ -35,7 +37,19 @@ def test_unequal_blocks_have_the_variance_of_bell_and_mccaffrey():
     scaled = residual / np.sqrt(part)[None, :]
     inner = scaled.T @ np.diag(part**2 / (1 - part)) @ scaled
     freedom = 1 / np.trace(inner @ inner)
-    assert found.half_width == pytest.approx(stats.t.ppf(0.95, freedom) * math.sqrt(variance))
+    # the side that nothing pulls to
+    shorter = min(found.value - found.low, found.high - found.value)
+    assert shorter == pytest.approx(stats.t.ppf(0.95, freedom) * math.sqrt(variance))
+
+
+@pytest.mark.parametrize("days", [4, 12])
+def test_the_interval_reaches_further_to_the_side_that_few_large_rows_pull_to(days):
+    values = np.where(np.arange(6 * days) % 17 == 3, 40.0, 1.0)
+    values += np.random.default_rng(days).normal(scale=0.01, size=6 * days)
+    found = mean(values, blocks_of(*[6] * days))
+    assert found.high - found.value > 1.05 * (found.value - found.low)
+    mirrored = mean(-values, blocks_of(*[6] * days))
+    assert (mirrored.low, mirrored.high) == pytest.approx((-found.high, -found.low))
 
 
 def test_a_ratio_of_sums_weighs_blocks_by_what_is_below():
