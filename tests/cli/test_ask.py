@@ -71,7 +71,7 @@ def test_a_learnt_workspace_answers_from_its_model(prophase_here, ws: Path) -> N
     assert done.stderr == ""
     assert "duration_s" in done.stdout
     assert "90 %:" in done.stdout
-    assert "same user, workload and request seen" in done.stdout
+    assert "same user, workload and request" in done.stdout
     assert "Mattered for duration_s: user" in done.stdout
     assert "profile " in done.stdout
 

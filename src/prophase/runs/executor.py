@@ -70,7 +70,11 @@ class Assignment:
         return {**self.attributes, **about, **more}
 
     def environment(self, values: Mapping[str, object], *names: str) -> dict[str, str]:
-        """Return the variables that a task finds the scenario and these values in."""
+        """Return the variables that a task finds the scenario and these values in.
+
+        ``PROPHASE_DATE``, ``PROPHASE_SCENARIO``, ``PROPHASE_RUN_ID`` and ``PROPHASE_CODE``, and
+        one for each attribute of the scenario.
+        """
         held = {**self.attributes, **{name: values[name] for name in names}}
         return {f"PROPHASE_{key.upper()}": str(value) for key, value in held.items()}
 

@@ -86,7 +86,7 @@ def test_the_table_holds_every_split_the_report_and_what_was_left_out(
         ["rules", s] for s in ("row", "job", "time")
     ]
     assert "Per profile: rules, split by time" in done.stdout
-    assert "Told by user. 1 column became 3:" in done.stdout
+    assert "Predicted from user. 1 column became 3:" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -107,8 +107,12 @@ class JobForecast(ShortForm):
 
     def to_dict(self) -> JsonObject:
         """Return what JSON holds; NaN and infinity become None."""
-        held: JsonObject = finite(asdict(self))
-        return held
+        held = asdict(self)
+        for one in held["targets"]:
+            predicted = one.pop("predicted")
+            one.update({end: predicted[end] for end in ("value", "low", "high")})
+        found: JsonObject = finite(held)
+        return found
 
     @property
     def table(self) -> pd.DataFrame:
