@@ -140,8 +140,8 @@ def test_a_bash_task_is_killed_at_its_limit_and_run_again_with_more(
     told = [line for line in done.stdout.splitlines() if line.startswith(("STATE", "GAVE"))]
     assert told[0] == "STATE success", output[-3000:]
     assert set(told[1:]) == {"GAVE my_convert 419430400 two words", "GAVE other 42"}
-    assert "out of 0.1 GiB of memory; next 0.2 GiB" in output
-    assert "out of 0.2 GiB of memory; next 2 GiB" in output
+    assert "out of 102 MiB of memory; next 205 MiB" in output
+    assert "out of 205 MiB of memory; next 2 GiB" in output
 
 
 def test_a_pod_that_is_killed_for_memory_is_started_again_with_the_next_rung(

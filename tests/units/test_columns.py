@@ -10,7 +10,7 @@ from prophase import units
 from prophase.errors import ParameterError
 from prophase.trace.readers import nextflow
 from prophase.trace.readers import sacct_cells as slurm_text
-from prophase.trace.text_formats import TEXT_FORMS
+from prophase.trace.text_formats import TEXT_FORMS, elapsed_s
 
 CLOCKS = [
     "5-00:00:26",
@@ -54,11 +54,11 @@ def duration(text):
 @pytest.mark.parametrize(
     ("read", "meant", "texts"),
     [
-        (slurm_text.elapsed_s, duration, CLOCKS),
+        (elapsed_s, duration, CLOCKS),
         (TEXT_FORMS["hms"].read, duration, CLOCKS),
         (nextflow._seconds_of, duration, SPANS),
         (slurm_text.gib, memory("binary", "bytes"), SIZES),
-        (lambda text: nextflow._bytes_of(text) / 2**30, memory("binary", "bytes"), SIZES),
+        (lambda text: nextflow._SIZE.read(text), memory("binary", "bytes"), SIZES),
         (TEXT_FORMS["size"].read, memory("decimal", "bytes"), MARKED),
         (TEXT_FORMS["size binary"].read, memory("binary", "bytes"), MARKED),
         (TEXT_FORMS["quantity"].read, units.parse_quantity, ["500m", "2", "0.5", "two"]),

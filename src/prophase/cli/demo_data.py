@@ -44,7 +44,7 @@ FULL = DemoSize(
 )
 QUICK = DemoSize(
     5_000,
-    3.0,
+    8.0,
     1.0,
     6,
     240,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -245,9 +244,9 @@ def other_settings(pairs: Sequence[str] | None) -> JsonObject:
     >>> other_settings(["seed=7", "place=first_fit"])
     {'seed': 7, 'place': 'first_fit'}
     """
-    from prophase.sim import simulate
+    from prophase.sim.simulation import replay_keywords
 
-    known = [name for name in inspect.signature(simulate).parameters if name not in _DECIDED]
+    known = [name for name in replay_keywords() if name not in _DECIDED]
     found = typed_values(pairs, "--set")
     for name in found:
         if name not in known:

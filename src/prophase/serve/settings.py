@@ -50,7 +50,7 @@ class ServiceSettings:
 
         Examples
         --------
-        >>> Settings().address
+        >>> ServiceSettings().address
         'http://127.0.0.1:8765/'
         """
         name = f"[{self.host}]" if ":" in self.host else self.host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
@@ -34,6 +35,19 @@ SETTINGS = (
     *RuleKeywords.__annotations__,
     *("leave_out_unfit", "seed"),
 )
+
+
+def replay_keywords() -> list[str]:
+    """Return every keyword of ``simulate``: its own, and those of the rules.
+
+    Examples
+    --------
+    >>> {"order", "preempt", "scaling"} <= set(replay_keywords())
+    True
+    """
+    own = inspect.signature(simulate).parameters.values()
+    named = [one.name for one in own if one.kind is one.KEYWORD_ONLY]
+    return [*named, *RuleKeywords.__annotations__]
 
 
 def simulate(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 from prophase.errors import FormatError, ParameterError, not_among, storage_error
 from prophase.sim.request_variants import ASKED, SHARING
 from prophase.sim.rules.rule_set import check_rule
-from prophase.sim.simulation import simulate
+from prophase.sim.simulation import replay_keywords
 from prophase.sim.sweep.resampled_traces import AS_RECORDED
 from prophase.version import __version__
 
@@ -203,8 +202,7 @@ def read_plan(path: Path) -> dict[str, Any]:
 
 def policy_keywords() -> list[str]:
     """Return the keywords of ``simulate`` that a number or a word can set."""
-    found = inspect.signature(simulate).parameters.items()
-    return [name for name, _ in found if name not in _OTHER]
+    return [name for name in replay_keywords() if name not in _OTHER]
 
 
 def _list(value: Any) -> list[Any]:

@@ -118,7 +118,7 @@ def smallest_clusters(
     >>> from prophase.sim import Cluster, Workload
     >>> jobs = pd.DataFrame({"submit_s": np.arange(600) * 600.0, "duration_s": 5000.0})
     >>> jobs["job_id"], jobs["request_gpus"] = jobs.index.astype(str), 1.0
-    >>> now = Scenario("baseline", Workload.from_jobs(jobs), Cluster.parse("2x1"), {})
+    >>> now = WhatIfScenario("baseline", Workload.from_jobs(jobs), Cluster.parse("2x1"), {})
     >>> smallest_clusters([now], parse_wait_target("mean wait < 1 min"), seeds=2)[0].nodes
     9
     """

@@ -55,7 +55,7 @@ class ProfileRules:
 
     Examples
     --------
-    >>> rules = Rules([Rule("busy", {"gpu_util_mean_pct": {"at_least": 50}})])
+    >>> rules = ProfileRules([Rule("busy", {"gpu_util_mean_pct": {"at_least": 50}})])
     >>> jobs = pd.DataFrame({"gpu_util_mean_pct": [80.0, 10.0]})
     >>> rules.cluster(np.zeros((2, 1)), jobs).labels
     array([ 0, -1])
