@@ -89,6 +89,16 @@ class Estimate:
         """Return both ends as JSON holds them: None where there is no finite one."""
         return finite(self.low), finite(self.high)
 
+    def value_and_ends(self) -> dict[str, float | None]:
+        """Return the number and its ends as a row of a table or of JSON holds them.
+
+        Examples
+        --------
+        >>> Estimate(0.3).value_and_ends()
+        {'value': 0.3, 'low': None, 'high': None}
+        """
+        return {"value": finite(self.value), "low": finite(self.low), "high": finite(self.high)}
+
     def to_dict(self) -> dict[str, float | int | str | None]:
         """Return the fields as JSON holds them."""
         held: dict[str, float | int | str | None] = finite(asdict(self))

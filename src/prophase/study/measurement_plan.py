@@ -51,9 +51,9 @@ class NextRun:
     def to_dict(self) -> JsonObject:
         """Return the fields side by side, the ends of the range among them."""
         held = asdict(self)
-        found = held.pop("predicted")
+        del held["predicted"]
         first = {name: held.pop(name) for name in ("kind", "runs", "measured")}
-        return first | {name: found[name] for name in ("value", "low", "high")} | held
+        return first | self.predicted.value_and_ends() | held
 
 
 @dataclass(frozen=True)

@@ -108,9 +108,9 @@ class JobForecast(ShortForm):
     def to_dict(self) -> JsonObject:
         """Return what JSON holds; NaN and infinity become None."""
         held = asdict(self)
-        for one in held["targets"]:
-            predicted = one.pop("predicted")
-            one.update({end: predicted[end] for end in ("value", "low", "high")})
+        for row, one in zip(held["targets"], self.targets, strict=True):
+            del row["predicted"]
+            row.update(one.predicted.value_and_ends())
         found: JsonObject = finite(held)
         return found
 
@@ -125,9 +125,7 @@ class JobForecast(ShortForm):
             {
                 "job": self.name,
                 "target": one.target,
-                "value": finite(one.value),
-                "low": finite(one.low),
-                "high": finite(one.high),
+                **one.predicted.value_and_ends(),
                 "confidence": one.confidence,
                 "reason": one.reason,
             }

@@ -31,6 +31,7 @@ from prophase.sim.sweep.resampled_traces import (
     rough,
 )
 from prophase.sim.workload import Workload
+from prophase.stats import Estimate
 from prophase.stats.blocks import why_too_short
 from prophase.workers import run_all
 
@@ -55,18 +56,15 @@ class MeasureChange:
     jobs: int
     today: float
     advised: float
-    change_low: float = math.nan
-    change_high: float = math.nan
-
-    @property
-    def change(self) -> float:
-        """Recommended minus today."""
-        return self.advised - self.today
+    #: recommended minus today
+    change: Estimate
 
     def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
-        found: JsonObject = finite({**self.__dict__, "change": self.change})
-        return found
+        found = self.change
+        ends = {"change_low": found.low, "change_high": found.high, "change": found.value}
+        held: JsonObject = finite({**self.__dict__, **ends})
+        return held
 
 
 @dataclass(frozen=True)
@@ -239,12 +237,11 @@ def _change(
         if key in one and key in two and math.isfinite(one[key] + two[key])
     ]
     if len(pairs) < 2:
-        return MeasureChange(*key, jobs, first, then)
+        return MeasureChange(*key, jobs, first, then, Estimate(then - first))
     before, after = np.array(pairs).T
     interval = paired_change(before, after, blocks)
     # the resampled traces tell how much the change of the recorded one may vary
-    shift = (then - first) - interval.value
-    low, high = interval.low + shift, interval.high + shift
+    change = interval.mapped(lambda value: value - interval.value + then - first)
     if (before == after).all():
-        low = high = then - first
-    return MeasureChange(*key, jobs, first, then, low, high)
+        change = Estimate(then - first, then - first, then - first)
+    return MeasureChange(*key, jobs, first, then, change)

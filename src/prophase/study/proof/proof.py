@@ -137,8 +137,8 @@ class Proof(ShortForm):
                 "measure": f"{one.measure}, {one.of}",
                 "today": one.today,
                 "advised": one.advised,
-                "change": one.change,
-                "range_95": _range(one.change_low, one.change_high),
+                "change": one.change.value,
+                "range_95": _range(one.change.low, one.change.high),
             }
             for one in (self.replays.changes if self.replays is not None else ())
         ]

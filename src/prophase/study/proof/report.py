@@ -89,8 +89,7 @@ def proof_facts(proof: Proof) -> list[Fact]:
     ]
     wait = proof.replays.of("mean_wait_s") if proof.replays else None
     if wait is not None:
-        change = Estimate(wait.change, wait.change_low, wait.change_high)
-        found.append(Fact("mean_wait_change", "change of the mean wait", change, "s"))
+        found.append(Fact("mean_wait_change", "change of the mean wait", wait.change, "s"))
     if proof.splits is not None and proof.splits.told:
         near = f"{proof.splits.near} of {proof.splits.told}"
         found.append(Fact("kept", "back-test within 5 points, cut-off dates", near))
@@ -187,8 +186,8 @@ def _waits(proof: Proof) -> Section:
     rows = [
         {
             "measure": one.measure, "of": one.of, "jobs": one.jobs, "today": one.today,
-            "advised": one.advised, "change": one.change, "change_low": one.change_low,
-            "change_high": one.change_high,
+            "advised": one.advised, "change": one.change.value, "change_low": one.change.low,
+            "change_high": one.change.high,
         }
         for one in proof.replays.changes
     ]  # fmt: skip

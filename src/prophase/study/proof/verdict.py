@@ -58,12 +58,8 @@ class LimitCheck:
 
     def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
-        value, low, high = self.found.value, self.found.low, self.found.high
-        found: JsonObject = finite(
-            {"name": self.name, "limit": self.limit, "value": value, "low": low, "high": high,
-             "holds": self.holds, "words": self.words}
-        )  # fmt: skip
-        return found
+        about = {"name": self.name, "limit": finite(self.limit)}
+        return about | self.found.value_and_ends() | {"holds": self.holds, "words": self.words}
 
 
 @dataclass(frozen=True)
@@ -175,17 +171,19 @@ def _wait(limit: float, replays: Replays | None) -> LimitCheck:
     if found is None:
         words = "waits are unknown without a cluster (--cluster)"
         return LimitCheck(name, limit, Estimate(math.nan), None, words)
-    grown = found.change / found.today if found.today > 0 else (math.inf if found.change > 0 else 0)
-    scale = found.today if found.today > 0 else math.nan
-    low, high = found.change_low / scale, found.change_high / scale
-    growth = Estimate(grown, low, high)
+    change = found.change
+    if found.today > 0:
+        growth = change.scaled(1 / found.today)
+    else:
+        growth = Estimate(math.inf if change.value > 0 else 0.0)
     words = (
         f"mean wait {found.today:,.0f} s today, {found.advised:,.0f} s with the recommendation, "
         f"limit +{100 * limit:.0f} %"
     )
-    holds = grown <= limit
-    if holds and not (found.change_high <= 0 or high <= limit):
-        reach = "there is no interval" if math.isnan(high) else f"it may be +{100 * high:.0f} %"
+    holds = growth.value <= limit
+    if holds and not (change.high <= 0 or growth.high <= limit):
+        most = f"it may be +{100 * growth.high:.0f} %"
+        reach = most if growth.known else "there is no interval"
         return LimitCheck(name, limit, growth, None, f"{words}, but {reach}")
     return LimitCheck(name, limit, growth, holds, words)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from prophase.errors import ProphaseError
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.plain import finite
 from prophase.profile.job_forecast.forecast import JobForecast, TargetForecast, say
 from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.submission.submission import Submission, from_fields
@@ -115,7 +114,7 @@ class JobRecommendation:
         return {
             "name": self.name,
             "duration_s": None if one is None else {
-                "value": finite(one.value), "low": finite(one.low), "high": finite(one.high),
+                **one.predicted.value_and_ends(),
                 "confidence": one.confidence, "reason": one.reason,
             },
             "profile": None if self.profile is None or advice is None or advice.profile is None
