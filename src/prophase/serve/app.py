@@ -11,6 +11,7 @@ from pathlib import Path
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
+from fastapi.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
 from prophase.json_types import JsonObject
@@ -120,5 +121,11 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
     app.include_router(pages.router, dependencies=readers, include_in_schema=False)
     static = Path(__file__).parent / "static"
     app.mount("/static", StaticFiles(directory=static, check_dir=False), name="static")
+
+    @app.get("/favicon.ico", include_in_schema=False)
+    async def _icon() -> FileResponse:
+        # browsers ask here before they have read which icon a page names
+        return FileResponse(static / "icon.svg", media_type="image/svg+xml")
+
     app.add_middleware(Guard, settings=chosen, tokens=app.state.tokens, seen=app.state.metrics.seen)
     return app

@@ -45,13 +45,13 @@ class Watched:
         self.complaints: list[str] = []
         self.elsewhere: list[str] = []
         page.set_default_timeout(30_000)
-        page.on("console", lambda said: self._heard(said.type, said.text))
+        page.on("console", lambda said: self._heard(said.type, said.text, said.location["url"]))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self._asked(request.url))
 
-    def _heard(self, kind: str, text: str) -> None:
+    def _heard(self, kind: str, text: str, where: str) -> None:
         if kind in ("error", "warning"):
-            self.complaints.append(text)
+            self.complaints.append(f"{text} ({where})")
 
     def _asked(self, url: str) -> None:
         if not url.startswith((self.address, "data:", "about:")):
@@ -254,3 +254,10 @@ def test_a_report_opens_with_its_styles_and_runs_nothing(watched: Watched) -> No
     # the policy that stopped the script says so
     assert all("script" in said for said in watched.complaints)
     watched.complaints.clear()
+
+
+def test_the_icon_is_also_where_browsers_ask_first(watched: Watched) -> None:
+    answer = watched.page.goto(f"{watched.address}/favicon.ico")
+    assert answer is not None
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("image/svg+xml")
