@@ -30,6 +30,7 @@ demo: $(READY)
 test: $(READY) lint
 	@tools/system-packages
 	@tools/airflow-env "$(BIN)/python" .venv-airflow || echo "No Airflow, so its tests are skipped." >&2
+	@tools/engines-env "$(BIN)/python" .venv-engines || echo "No engines, so exports are not tried in them." >&2
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --durations=40
 
 lint: $(READY)
@@ -49,4 +50,4 @@ docs: $(READY)
 	@$(BIN)/python tools/build_docs.py
 
 clean:
-	rm -rf $(VENV) .venv-airflow .nox site demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-airflow .venv-engines .nox site demo .mypy_cache .ruff_cache .pytest_cache

@@ -1,7 +1,8 @@
 """Write down the versions that are tested: python tools/lock.py [--upgrade | --check]
 
 `requirements/dev.txt` locks every extra of pyproject.toml but Airflow, which has an environment of
-its own and `requirements/airflow.txt`. One file holds for Python 3.11 to 3.14 on every system.
+its own and `requirements/airflow.txt`; `requirements/engines.txt` locks the engines that exports
+are tried in. One file holds for Python 3.11 to 3.14 on every system.
 Versions that still fit stay as they are; `--upgrade` takes the newest that are allowed.
 """
 
@@ -25,6 +26,8 @@ except ImportError:  # a new environment has pip and nothing else
 
 ROOT = Path(__file__).parent.parent
 OLDEST_PYTHON = "3.11"
+#: what has an environment of its own, so that its pins never meet ours
+OWN_ENVIRONMENTS = ("airflow", "engines")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)")
 
 
@@ -33,9 +36,11 @@ def declared(root: Path = ROOT) -> dict[str, list[Requirement]]:
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
     dev = [*project["dependencies"], *(one for name in locked_extras(root) for one in extras[name])]
-    asked = (root / "requirements" / "airflow.in").read_text().splitlines()
-    airflow = [*extras["airflow"], *(one for one in asked if one and not one.startswith("#"))]
-    return {"dev.txt": list(map(Requirement, dev)), "airflow.txt": list(map(Requirement, airflow))}
+    asked = {"dev.txt": dev, "airflow.txt": list(extras["airflow"]), "engines.txt": []}
+    for name in OWN_ENVIRONMENTS:
+        lines = (root / "requirements" / f"{name}.in").read_text().splitlines()
+        asked[f"{name}.txt"] += [one for one in lines if one and not one.startswith("#")]
+    return {name: list(map(Requirement, lines)) for name, lines in asked.items()}
 
 
 def locked_extras(root: Path = ROOT) -> list[str]:
@@ -83,7 +88,7 @@ def check(root: Path = ROOT) -> int:
 
 
 def write(*, upgrade: bool) -> None:
-    """Resolve both environments again."""
+    """Resolve all environments again."""
     beside = Path(sys.executable).parent / "uv"
     uv = shutil.which("uv") or (str(beside) if beside.exists() else None)
     if uv is None:
@@ -91,7 +96,7 @@ def write(*, upgrade: bool) -> None:
     extras = [word for name in locked_extras() for word in ("--extra", name)]
     for name, asked in {
         "dev.txt": ["pyproject.toml", *extras],
-        "airflow.txt": ["requirements/airflow.in"],
+        **{f"{name}.txt": [f"requirements/{name}.in"] for name in OWN_ENVIRONMENTS},
     }.items():
         subprocess.run(
             [

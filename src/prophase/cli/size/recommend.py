@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,11 @@ from prophase.cli.sizing_options import (
 )
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from prophase.sizing.recommender import ResourceRecommendations
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,10 @@ def command(
     resource: ResourceOption = "memory",
     export: Annotated[
         str | None,
-        typer.Option(help="Write as kubernetes, nextflow, airflow, sbatch, csv or json instead."),
+        typer.Option(
+            help="Write for kubernetes, argo, flyte, airflow, nextflow, snakemake, slurm or ray, "
+            "or as csv or json. With --resource memory,cpu,time or all, for several resources."
+        ),
     ] = None,
     explain: Annotated[
         str | None, typer.Option(help="Show history, distribution and ladder of this task.")
@@ -60,10 +68,11 @@ def command(
 
     `prophase size ws --task-min-saving 20% --export nextflow > sizes.config`
 
+    `prophase size ws --resource all --export kubernetes > sizes/kustomization.yaml`
+
     `prophase size ws --explain align`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.sizing.export_formats import export as exported
     from prophase.sizing.recommendation_result import explained_result, recommendation_result
     from prophase.sizing.recommender import recommend
 
@@ -72,10 +81,15 @@ def command(
     with progress_bar() as show:
         show("reading", None)
         trace = open_trace(path, source=source, tables=["jobs"])
-        found = recommend(
-            trace.jobs, risk=chosen, gate=gate, resource=resource, data_hash=trace.data_hash,
-            show=lambda percent: show("back-testing recommendations", percent),
-        )  # fmt: skip
+        several = _resources(resource, trace.jobs) if export is not None else [resource]
+        all_found = [
+            recommend(
+                trace.jobs, risk=chosen, gate=gate, resource=one, data_hash=trace.data_hash,
+                show=lambda percent: show("back-testing recommendations", percent),
+            )
+            for one in several
+        ]  # fmt: skip
+    found = all_found[0]
     if explain is not None:
         result = explained_result(found, explain)
         if figure is not None:
@@ -90,10 +104,33 @@ def command(
     if figure is not None:
         raise ParameterError("--figure draws one task: name it with --explain TASK.")
     if export is not None:
-        typer.echo(exported(found, export), nl=False)
-        kept = sum(one.keep for one in found.tasks)
-        say(
-            f"{len(found.tasks) - kept:,} tasks have a recommendation, {kept:,} keep their request."
-        )
+        _write_export(all_found, export)
         return
     show_result(recommendation_result(found, where=as_typed(path)), format)
+
+
+def _resources(named: str, jobs: pd.DataFrame) -> list[str]:
+    """Return the resources that are exported: those named, or all that the trace can size."""
+    import numpy as np
+
+    from prophase.sizing.resources import RESOURCES
+
+    if named != "all":
+        return [one.strip() for one in named.split(",")]
+    measured = [name for name, what in RESOURCES.items() if np.isfinite(what.used(jobs)).any()]
+    return [name for name in measured if name != "time" or "time_limit_s" in jobs] or ["memory"]
+
+
+def _write_export(found: list[ResourceRecommendations], form: str) -> None:
+    from prophase.sizing.export_formats import exported
+
+    made = exported(found, form)
+    typer.echo(made.text, nl=False)
+    kinds = {one.task for each in found for one in each.tasks}
+    changed = {one.task for each in found for one in each.tasks if not one.keep}
+    say(
+        f"{len(changed):,} tasks have a recommendation, {len(kinds) - len(changed):,} keep their "
+        "request."
+    )
+    for sentence in made.left_out:
+        say(sentence)
