@@ -30,6 +30,7 @@ def test_a_renamed_key_and_an_ignored_path_are_no_difference(tmp_path: Path) -> 
         '[keys]\nadvice = "recommendation"\n'
         '[[path]]\nfile = "a/*"\nfrom = "^rows/(\\\\d+)/"\nto = "table/\\\\1/"\n'
         '[[ignore]]\npath = "_low$"\nreason = "one bootstrap"\n'
+        '[[ignore]]\npath = "^error/"\ntoday = "is now --"\nreason = "a former option"\n'
     )
     allowed = golden.Allowed(path)
     found = golden.leaves({"rows": [{"advice": 1.0, "mean_low": 2.0}]})
@@ -39,6 +40,8 @@ def test_a_renamed_key_and_an_ignored_path_are_no_difference(tmp_path: Path) -> 
     }
     assert allowed.ignores("a/b", "table/0/mean_low")
     assert not allowed.ignores("a/b", "table/0/mean")
+    assert allowed.ignores("a/b", "error/0", "--history is now --workspace")
+    assert not allowed.ignores("a/b", "error/0", "no such file")
 
 
 def test_numbers_are_compared_with_a_tolerance_and_sentences_apart() -> None:

@@ -109,7 +109,7 @@ def compare(only: str) -> tuple[list[str], list[str]]:
         after = leaves(answer)
         for place in sorted(before.keys() | after.keys()):
             one, other = before.get(place, _ABSENT), after.get(place, _ABSENT)
-            if same(one, other) or allowed.ignores(name, place):
+            if same(one, other) or allowed.ignores(name, place, other):
                 continue
             found = texts if is_sentence(one) and is_sentence(other) else differing
             found.append(f"{name}: {place}: {_short(one)} -> {_short(other)}")
@@ -139,9 +139,12 @@ class Allowed:
             today[place] = value
         return today
 
-    def ignores(self, name: str, place: str) -> bool:
+    def ignores(self, name: str, place: str, today: Any = "") -> bool:
+        """Tell whether a place may differ; where a rule says ``today``, only to what fits that."""
         return any(
-            fits(name, rule.get("file", "*")) and re.search(rule["path"], place)
+            fits(name, rule.get("file", "*"))
+            and re.search(rule["path"], place)
+            and re.search(rule.get("today", ""), str(today))
             for rule in self.ignored
         )
 

@@ -24,7 +24,7 @@ def dump(tmp_path: Path) -> Path:
 def test_scenarios_and_a_target_are_answered_in_one_call(prophase_here, dump):
     arguments = (
         "whatif", dump, "--cluster", "3x8", "--add", "1x8", "--add", "16xA10", "--load", "1.3",
-        "--policy", "shortest,fifo:fgd", "--goal", "p95 wait < 30 min", "--seeds", "3",
+        "--policy", "shortest,fifo:fgd", "--goal", "p95 wait < 30 min", "--seeds", "8",
         "--workers", "1",
     )  # fmt: skip
     done = prophase_here(*arguments, "--format", "json")

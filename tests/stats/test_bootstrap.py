@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from prophase.stats import Blocks, from_draws, mean, quantile, statistics
+from prophase.stats.bootstrap import LEAST_DRAWS
 
 
 def days_of(count, rows):
@@ -23,21 +24,42 @@ def test_the_interval_of_a_resampled_mean_is_that_of_the_mean(days):
 
 
 def test_the_spread_of_draws_is_widened_for_few_blocks_and_few_draws():
-    draws = np.array([9.0, 10.0, 12.0, 13.0])
-    found = from_draws(draws, np.ones(5))
-    widened = draws.std(ddof=1) * math.sqrt(5 / 4 * (1 + 1 / 4))
+    draws = np.array([9.0, 10.0, 12.0, 13.0, 9.0, 10.0, 12.0, 13.0])
+    found = from_draws(draws, 5)
+    widened = draws.std(ddof=1) * math.sqrt(5 / 4 * (1 + 1 / 8))
     assert found.value == 11.0
-    assert found.half_width == pytest.approx(stats.t.ppf(0.975, 3) * widened)
-    known = from_draws(draws, np.ones(3), value=10.5)
-    widened = draws.std(ddof=1) * math.sqrt(3 / 2)
-    assert known.value == 10.5
-    assert known.half_width == pytest.approx(stats.t.ppf(0.975, 2) * widened)
+    # four differences between blocks and seven between draws
+    assert found.half_width == pytest.approx(stats.t.ppf(0.975, 28 / 11) * widened)
 
 
 def test_unequal_blocks_are_widened_more():
-    draws = np.random.default_rng(0).normal(size=500)
-    equal, unequal = (from_draws(draws, np.array(one)) for one in ([1.0] * 5, [6.0, 1, 1, 1, 1]))
-    assert unequal.half_width > 1.5 * equal.half_width
+    def half_width(sizes):
+        random = np.random.default_rng(0)  # the same draws, whatever the rows
+        days = Blocks.of(np.repeat(np.arange(5), sizes), unit="day")
+        return statistics(lambda rows: random.normal(), days)[0].half_width
+
+    assert half_width([60, 10, 10, 10, 10]) > 1.5 * half_width([20] * 5)
+
+
+@pytest.mark.parametrize("draws", [0, 1, 3, LEAST_DRAWS - 1])
+def test_few_draws_give_no_interval_and_say_how_to_get_one(draws):
+    found = from_draws(np.arange(draws), 30)
+    assert not found.known
+    assert f"at least {LEAST_DRAWS} needed: use --seeds 10" in found.reason
+    assert from_draws(np.arange(LEAST_DRAWS), 30).known
+
+
+def test_equal_draws_give_no_interval():
+    found = from_draws(np.full(10, 0.1) + 1e-17, 30)
+    assert (found.value, found.known) == (pytest.approx(0.1), False)
+    assert found.reason.startswith("the same on all 10 resampled traces")
+    assert from_draws(np.append(np.zeros(9), 1.0), 30).known
+
+
+def test_draws_that_are_not_defined_do_not_count():
+    found = from_draws([math.nan, math.inf, *range(7)], 30)
+    assert found.value == 3.0
+    assert found.reason == "defined on only 7 of 9 resampled traces, 8 needed"
 
 
 def test_several_statistics_come_from_the_same_draws():
@@ -54,7 +76,7 @@ def test_draws_on_which_a_statistic_is_not_defined_are_left_out():
         return 1.0 if (rows < 10).any() else math.nan
 
     (found,) = statistics(share_of_first_day, days_of(4, 10))
-    assert (found.low, found.high) == (1.0, 1.0)
+    assert (found.low, found.high) == (1.0, 1.0)  # of 200 draws: no luck
     (never,) = statistics(lambda rows: math.nan, days_of(4, 10))
     assert never.reason == "not defined on enough of the resampled histories"
 
@@ -63,7 +85,7 @@ def test_two_blocks_are_too_short_to_say():
     (found,) = statistics(lambda rows: float(len(rows)), days_of(2, 10))
     assert found.value == 20.0
     assert found.reason == "too short to say: 2 days, at least 3 needed"
-    assert from_draws([1.0, 2.0], np.ones(2)).reason == found.reason
+    assert from_draws(np.arange(10.0), 2).reason == found.reason
 
 
 def test_no_draws_give_the_value_alone():

@@ -49,7 +49,7 @@ QUICK = DemoSize(
     6,
     240,
     {
-        "seeds": 6,
+        "seeds": 8,
         "splits": 3,
         "targets": ("duration_s",),
         "methods": _METHODS,

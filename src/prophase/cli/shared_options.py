@@ -13,7 +13,7 @@ from prophase.cli.settings import Formerly
 
 SEED = typer.Option(help="Seed of everything random.")
 SeedOption = Annotated[int, SEED]
-SEEDS = typer.Option(min=0, help="Resampled traces behind the intervals.")
+SEEDS = typer.Option(min=0, help="Resampled traces behind the intervals; below 8 there are none.")
 SeedsOption = Annotated[int, SEEDS]
 BLOCK = typer.Option(help="Time kept together in resampling, such as 12h; a bare number is hours.")
 WORKERS = typer.Option(help="Processes (0: all cores), or dask://HOST:PORT.")

@@ -232,7 +232,7 @@ def _report(
     format: Format,
     said: list[str],
 ) -> None:
-    from prophase.sim.sweep.resampled_traces import broken_up, rough
+    from prophase.sim.sweep.resampled_traces import broken_up, interval_remark
 
     varied = [name for name in result.axes if ranked[name].nunique() > 1]
     fixed = {name: ranked[name].iloc[0] for name in result.axes if name not in varied}
@@ -240,16 +240,17 @@ def _report(
     shown = ["rank", *varied]
     for name in measures:
         ends = [f"{name}_low", f"{name}_high"]
-        shown += [name, *ends] if (ranked[ends[0]] != ranked[ends[1]]).any() else [name]
+        shown += [name, *ends] if ranked[ends[0]].notna().any() else [name]
     shown += ["behind_best", "behind_best_low", "behind_best_high", "clear", "front"]
-    if ranked[f"{first}_low"].isna().all():
-        shown = [name for name in shown if not name.endswith(("_low", "_high")) and name != "clear"]
+    if ranked["behind_best_low"].isna().all():
+        hidden = ("behind_best_low", "behind_best_high", "clear")
+        shown = [name for name in shown if name not in hidden]
     rows = json.loads(ranked.to_json(orient="records"))
     same = ", ".join(f"{name} {value}" for name, value in fixed.items())
     remarks = [
         f"Same in all rows: {same}." if same else "",
-        f"{first}: mean over {seeds} resampled traces ({result.blocks} blocks to draw from), with "
-        "95 % bootstrap intervals; behind_best: paired, against rank 1.",
+        f"{first}: mean over {seeds} resampled traces ({result.blocks} blocks to draw from); "
+        "behind_best: paired, against rank 1; intervals are at 95 %.",
         "front: no other row at that load is at least as good in all of "
         f"{', '.join(measures)} and better in one.",
         f"{found['count'] - found['before']:,} cells replayed, {found['before']:,} taken from an "
@@ -257,7 +258,7 @@ def _report(
         *said,
         *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
     ]
-    remarks += [rough(result.blocks), broken_up(rows, first, block_h)]
+    remarks += [interval_remark(result.blocks, seeds), broken_up(rows, first, block_h)]
     remarks.append(f"Tables, figure and report: {as_typed(out)}")
     document = {
         "axes": list(result.axes),

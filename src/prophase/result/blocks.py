@@ -82,6 +82,8 @@ class Fact:
     >>> from prophase.stats import Estimate
     >>> Fact("saving", "saving", Estimate(31.42, 27.9, 35.06), "%").text()
     '31.4 % (27.9 to 35.1)'
+    >>> Fact("wait", "wait", Estimate(9.0, reason="only 2 days"), "s").text()
+    '9 s (no interval: only 2 days)'
     >>> Fact("jobs", "jobs", 12000).text(), Fact("cost", "cost", None).text()
     ('12,000', 'unknown')
     """
@@ -98,7 +100,10 @@ class Fact:
             return f"{value} {self.unit}".rstrip()
         if value is None or isinstance(value, int | float):
             return units.amount(value, self.unit, missing="unknown")
-        return units.estimate(value.value, value.low, value.high, self.unit, missing="unknown")
+        said = units.estimate(value.value, value.low, value.high, self.unit, missing="unknown")
+        if value.known or not value.reason:
+            return said
+        return f"{said} ({'' if said == 'unknown' else 'no interval: '}{value.reason})"
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,17 @@ class Estimate:
         """
         return {"value": finite(self.value), "low": finite(self.low), "high": finite(self.high)}
 
+    def columns(self, name: str) -> dict[str, float | None]:
+        """Return the number and its ends as columns of a table, or keys of JSON.
+
+        Examples
+        --------
+        >>> Estimate(31.4, 27.9, 35.1).columns("saved_pct")
+        {'saved_pct': 31.4, 'saved_pct_low': 27.9, 'saved_pct_high': 35.1}
+        """
+        low, high = self.ends()
+        return {name: finite(self.value), f"{name}_low": low, f"{name}_high": high}
+
     def to_dict(self) -> dict[str, float | int | str | None]:
         """Return the fields as JSON holds them."""
         held: dict[str, float | int | str | None] = finite(asdict(self))

@@ -187,6 +187,8 @@ def _order(study: JsonMapping, results: Results) -> list[Answer]:
     )
     if span and low < 0 < high:
         text += " The interval contains zero: no clear change."
+    elif not span:
+        text += " Too few days or resampled traces for an interval."
     return [Answer(question, f"{guessed['change_pct']:+.1f} %{span}", text, section)]
 
 

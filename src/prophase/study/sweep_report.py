@@ -12,7 +12,7 @@ from prophase.json_types import JsonObject
 from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
 from prophase.sim.request_variants import ASKED
 from prophase.sim.sweep.plan import SweepPlan
-from prophase.sim.sweep.resampled_traces import broken_up, rough
+from prophase.sim.sweep.resampled_traces import broken_up, interval_remark
 from prophase.sim.sweep.results import SavedSweep
 
 #: combinations that a figure has room for
@@ -60,7 +60,7 @@ def sweep_result(kept: SavedSweep, ranked: pd.DataFrame) -> Result:
         shown += [name, f"{name}_low", f"{name}_high", f"{name}_trace"]
     shown += ["behind_best", "behind_best_low", "behind_best_high", "clear", "front"]
     table = [{name: row[name] for name in shown} for row in rows]
-    said = [rough(result.blocks), broken_up(rows, first, plan.block_h)]
+    said = [interval_remark(result.blocks, plan.seeds), broken_up(rows, first, plan.block_h)]
     return Result(
         "sweep",
         title="Which combination is best?",

@@ -43,6 +43,21 @@ def test_a_history_that_asks_for_too_much_passes_with_the_saving_of_its_oversize
     assert proof.advised_jobs == 120
 
 
+def test_few_resampled_traces_show_nothing_about_waits_and_say_how_to_get_an_interval(
+    pipeline_jobs: pd.DataFrame,
+) -> None:
+    limits = Limits(max_oom=0.1, max_longer_wait=0.1)
+    proof = prove(pipeline_jobs, cluster=CLUSTER, gate=LOW, limits=limits, seeds=3)
+    assert proof.verdict.outcome == "undecided"
+    assert "only 3 resampled traces, at least 8 needed: use --seeds 10" in proof.verdict.sentence()
+    assert proof.replays is not None
+    assert not any(one.change.known for one in proof.replays.changes)
+    assert sum("use --seeds 10" in note for note in proof.replays.notes) == 1
+    told = to_dict(proof_result(proof, data=DataUsed("jobs", 200)))
+    wait = next(one for one in told["facts"] if one["key"] == "mean_wait_change")
+    assert (wait["low"], wait["reason"][:6]) == (None, "only 3")
+
+
 def test_sums_of_the_proof_are_those_of_the_replay_on_the_cluster(
     pipeline_jobs: pd.DataFrame,
 ) -> None:

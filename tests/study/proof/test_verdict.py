@@ -5,6 +5,7 @@ import pytest
 
 from prophase.stats import Blocks, Estimate, share
 from prophase.study.proof.backtest import SplitResult, SplitsFound
+from prophase.study.proof.cluster_replays import MeasureChange, Replays
 from prophase.study.proof.verdict import Limits, Verdict, judge
 
 SAVED = Estimate(0.5, 0.4, 0.6)
@@ -104,3 +105,26 @@ def test_kills_on_the_history_are_a_fact_when_later_runs_tell_the_rest() -> None
     for value, expected in ((0.0, "pass"), (0.5, "fail")):
         found = judge(Limits(), SAVED, Estimate(value, reason=TOO_SHORT), later, None)
         assert found.outcome == expected
+
+
+def waits(today: float, change: Estimate) -> Replays:
+    found = MeasureChange("mean_wait_s", "all jobs", 9, today, today + change.value, change)
+    return Replays([found], {}, [], 9, 10)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (Estimate(0.0, -3.0, 4.0), "pass"),
+        (Estimate(0.0, -3.0, 9.0), "undecided"),
+        (Estimate(9.0, 8.0, 10.0), "fail"),
+        (Estimate(0.0, reason="the same on all 10 resampled traces"), "undecided"),
+        (Estimate(-4.0, reason="only 3 resampled traces"), "undecided"),
+    ],
+)
+def test_a_wait_is_shown_not_to_grow_only_with_an_interval(change: Estimate, expected: str) -> None:
+    limits = Limits(max_longer_wait=0.05)
+    later = splits(0, 500, [0.0] * 10)
+    found = judge(limits, SAVED, NO_KILLS, later, waits(100.0, change))
+    assert found.outcome == expected
+    assert change.reason in found.sentence()

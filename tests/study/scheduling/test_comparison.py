@@ -47,7 +47,7 @@ def gpu_jobs() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def study(gpu_jobs: pd.DataFrame) -> ScheduleStudy:
     methods = ["user-median", "time-limit"]
-    return schedule_study(gpu_jobs, Cluster.parse("1x2 V100"), methods, seeds=4)
+    return schedule_study(gpu_jobs, Cluster.parse("1x2 V100"), methods, seeds=8)
 
 
 def test_predictions_that_know_the_users_keep_most_of_the_oracles_gain(
@@ -60,9 +60,11 @@ def test_predictions_that_know_the_users_keep_most_of_the_oracles_gain(
     assert ours is not None
     assert ours.mean_jct_s < fifo.mean_jct_s
     gain = (fifo.mean_jct_s - ours.mean_jct_s) / (fifo.mean_jct_s - oracle.mean_jct_s)
-    assert ours.kept_pct == pytest.approx(100 * gain)
-    assert ours.kept_pct > 70
-    assert ours.kept_pct_low <= ours.kept_pct <= ours.kept_pct_high
+    assert ours.kept_pct.value == pytest.approx(100 * gain)
+    assert ours.kept_pct.value > 70
+    assert ours.kept_pct.holds(ours.kept_pct.value)
+    assert ours.change_pct.high < 0
+    assert ours.to_dict()["change_pct_high"] == ours.change_pct.high
 
 
 def test_only_later_jobs_are_replayed_and_nothing_is_learnt_from_them(
@@ -105,9 +107,19 @@ def test_where_nobody_waits_there_is_nothing_to_gain(gpu_jobs: pd.DataFrame) -> 
     found = schedule_study(gpu_jobs, Cluster.parse("40x8"), ["user-median"], seeds=0)
     ours = found.of(predicted("user-median"))
     assert ours is not None
-    assert math.isnan(ours.kept_pct)
+    assert math.isnan(ours.kept_pct.value)
     assert "Nothing to gain" in sentence(found)
     assert any("anybody waits" in note for note in found.notes)
+
+
+def test_few_resampled_traces_give_no_interval_and_say_so(gpu_jobs: pd.DataFrame) -> None:
+    found = schedule_study(gpu_jobs, Cluster.parse("1x2"), ["user-median"], seeds=3)
+    oracle = found.of(ORACLE)
+    assert oracle is not None
+    assert oracle.change_pct.value < 0
+    assert not oracle.change_pct.known
+    assert any("only 3 resampled traces" in note for note in found.notes)
+    assert published_beside(found)[1]["says"] == "same direction, not certain"
 
 
 def test_the_report_names_seeds_and_fits_into_json(study: ScheduleStudy) -> None:

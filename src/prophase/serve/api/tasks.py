@@ -128,7 +128,7 @@ async def simulate(
 @router.post("/whatif", dependencies=_READ, **LATER)
 async def whatif(
     wanted: Annotated[
-        WhatIf, Body(examples=[{"cluster": "20x8", "add": ["4x8"], "load": [1.3], "seeds": 5}])
+        WhatIf, Body(examples=[{"cluster": "20x8", "add": ["4x8"], "load": [1.3], "seeds": 10}])
     ],
     starter: StarterNow,
 ) -> JsonObject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -15,7 +14,7 @@ from prophase.serve.pages import page_results
 from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.page_cache import PageState, page_cache_of
 from prophase.serve.pages.templates import here, page
-from prophase.serve.pages.whatif import MEASURES, POLICIES, edge
+from prophase.serve.pages.whatif import MEASURES, POLICIES, edge, with_intervals
 
 router = APIRouter()
 
@@ -86,8 +85,8 @@ def _waits_chart(data: JsonObject) -> PageChart:
     ]  # fmt: skip
     return bars(
         "Mean wait under other policies",
-        f"Mean over {data['seeds']} traces resampled from {data['blocks']} days, {_sure(rows)}. "
-        "Bars that end at the edge are longer than shown.",
+        f"Mean over {data['seeds']} traces resampled from {data['blocks']} days, "
+        f"{with_intervals(rows)}. Bars that end at the edge are longer than shown.",
         rows,
         "s",
         least=0,
@@ -106,7 +105,8 @@ def _causes_chart(data: JsonObject) -> PageChart | None:
     ]  # fmt: skip
     return bars(
         "What jobs wait for",
-        f"Shares of all {data['total_wait_h']:,.0f} h of waiting, {_sure(rows)}; together 100 %.",
+        f"Shares of all {data['total_wait_h']:,.0f} h of waiting, {with_intervals(rows)}; "
+        "together 100 %.",
         rows,
         "%",
         least=0,
@@ -125,19 +125,13 @@ def _removal_chart(data: JsonObject) -> PageChart | None:
         return None
     return bars(
         "What would help",
-        f"Change of all waiting in a replay without the cause, {_sure(rows)}; to the left "
+        f"Change of all waiting in a replay without the cause, {with_intervals(rows)}; to the left "
         "is less waiting. Bars that end at the edge are longer than shown.",
         rows,
         "%",
         least=-100,
         most=100,
     )
-
-
-def _sure(rows: Sequence[JsonObject]) -> str:
-    """Say whether the bars have intervals."""
-    known = any(row["low"] is not None for row in rows)
-    return "with 95 % intervals" if known else "without intervals: too few days"
 
 
 def _cause(name: str) -> str:

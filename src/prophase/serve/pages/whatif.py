@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
@@ -133,12 +133,18 @@ def _chart(task: BackgroundTask) -> PageChart:
     return bars(
         MEASURES.get(measure, measure).capitalize(),
         f"Mean over {found['seeds']} traces resampled from {found['blocks']} blocks of "
-        f"{task.arguments['block_h']:g} h, with 95 % intervals.",
+        f"{task.arguments['block_h']:g} h, {with_intervals(rows)}.",
         rows,
         unit_of(measure),
         least=0,
         most=edge([row["value"] for row in rows]),
     )
+
+
+def with_intervals(rows: Sequence[JsonObject]) -> str:
+    """Say whether bars have intervals."""
+    known = any(row["low"] is not None for row in rows)
+    return "with 95 % intervals" if known else "without intervals: too little to draw from"
 
 
 def edge(values: list[float]) -> float:

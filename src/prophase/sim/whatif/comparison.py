@@ -67,13 +67,9 @@ class ScenarioComparison:
                     "scenario": scenario.name,
                     "nodes": len(scenario.cluster),
                     "gpus": scenario.cluster.gpus,
-                    measure: own.value,
-                    f"{measure}_low": own.low,
-                    f"{measure}_high": own.high,
+                    **own.columns(measure),
                     f"{measure}_trace": recorded.loc[scenario.name, measure],
-                    "change": change.value,
-                    "change_low": change.low,
-                    "change_high": change.high,
+                    **change.columns("change"),
                     "change_pct": whole * change.value,
                     "verdict": _verdict(scenario.name, change, sign),
                 }
@@ -160,6 +156,8 @@ def _replay(
 def _verdict(name: str, change: Estimate, sign: float) -> str:
     if name == BASELINE:
         return "-"
+    if not change.known and change.value:
+        return "no interval"
     if not change.known or change.holds(0.0):
         return "no clear change"
     return "better" if sign * change.value < 0 else "worse"

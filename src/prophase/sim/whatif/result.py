@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from prophase.errors import ParameterError
@@ -9,7 +10,7 @@ from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Result, Table
 from prophase.sim.cluster import Cluster
-from prophase.sim.sweep.resampled_traces import broken_up, rough
+from prophase.sim.sweep.resampled_traces import broken_up, interval_remark
 from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
 from prophase.sim.whatif.scenarios import WhatIfQuestion, scenarios_of
 from prophase.sim.whatif.smallest_cluster import (
@@ -18,6 +19,7 @@ from prophase.sim.whatif.smallest_cluster import (
     smallest_clusters,
 )
 from prophase.sim.workload import Workload
+from prophase.stats import Estimate
 
 Progress = Callable[[str, float | None], None]
 
@@ -71,11 +73,11 @@ def what_if(
     ]
     chosen = sorted(scenarios[0].policy.items())
     base = ", ".join(f"{name} {value}" for name, value in chosen if name != "estimate")
-    warnings = (rough(compared.blocks), broken_up(rows, measure, block_h))
+    warnings = (interval_remark(compared.blocks, seeds), broken_up(rows, measure, block_h))
     told = [
         f"Baseline: {base}. {measure}: mean over {seeds} resampled traces "
         f"({compared.blocks} blocks to draw from); _trace: the trace as recorded.",
-        "change: against the baseline on the same jobs, with a paired 95 % interval.",
+        "change: against the baseline on the same jobs; its 95 % interval is paired.",
         *remarks,
         *notes,
         *(f"Left out: {count:,} jobs {why}." for why, count in compared.left_out.items()),
@@ -125,15 +127,15 @@ def _counting(what: str, progress: Progress) -> Callable[[int, int], None]:
 
 
 def _size(one: SmallestCluster) -> JsonObject:
-    interval = one.nodes_interval
-    low, high = interval.ends() if interval else (None, None)
+    interval = one.nodes_interval or Estimate(math.nan)
+    low, high = interval.ends()
     size: JsonObject = finite(
         {
             "scenario": one.scenario,
             "nodes": one.nodes,
             "gpus": one.gpus,
             "value_s": one.value_s,
-            "nodes_mean": interval.value if interval else None,
+            "nodes_mean": interval.value,
             "nodes_low": low,
             "nodes_high": high,
             "nodes_safe": one.nodes_for_all_seeds,

@@ -175,7 +175,7 @@ def _answer(
         here[0],
         scaled(scenario.cluster, here[0]).gpus,
         here[1],
-        interval_of_resamples(nodes, draw.blocks) if len(nodes) > 1 else None,
+        interval_of_resamples(nodes, draw.blocks),
         most,
         scaled(scenario.cluster, most).gpus,
     )

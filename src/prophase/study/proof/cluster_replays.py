@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from prophase.sim.sweep.dry_run import unfit_jobs
 from prophase.sim.sweep.resampled_traces import (
     AS_RECORDED,
     Resampler,
+    interval_remark,
     paired_change,
-    rough,
 )
 from prophase.sim.workload import Workload
 from prophase.stats import Estimate
@@ -61,9 +61,7 @@ class MeasureChange:
 
     def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
-        found = self.change
-        ends = {"change_low": found.low, "change_high": found.high, "change": found.value}
-        held: JsonObject = finite({**self.__dict__, **ends})
+        held: JsonObject = finite({**self.__dict__, **self.change.columns("change")})
         return held
 
 
@@ -132,7 +130,7 @@ def replay_both(
     draws = {name: Resampler(side) for name, side in sides.items()}
     blocks = draws[TODAY].blocks
     too_short = why_too_short(np.ones(blocks), "day")
-    seeds = 0 if too_short or seeds < 2 else seeds
+    seeds = 0 if too_short else seeds
     shared = _Shared(draws, cluster, ladder, policy, by, leave_out_unfit)
     drawn = range(AS_RECORDED, seeds + 1)
     by_seed: dict[int, dict[str, _Replay]] = {}
@@ -145,14 +143,15 @@ def replay_both(
     notes = list(dict.fromkeys(note for one in recorded.values() for note in one.notes))
     jobs = recorded[TODAY].jobs
     measured = {name: [by_seed[seed][name].measures for seed in drawn] for name in (TODAY, ADVISED)}
-    if seeds and (said := rough(blocks)):
-        notes.append(said)
-    if too_short:
-        notes.append(f"Changes have no interval: {too_short}.")
     counts = _counts(sides[TODAY], by)
     changes = [
         _change(key, measured, blocks, counts.get(key[1], jobs)) for key in measured[TODAY][0]
     ]
+    if (seeds or too_short) and (said := interval_remark(blocks, seeds)):
+        notes.append(said)
+    if any(one.change.known for one in changes):
+        silent = dict.fromkeys(one.change.reason for one in changes if not one.change.known)
+        notes += [f"Some changes have no interval: {why}." for why in silent]
     return Replays(changes, allocated, notes, jobs, seeds)
 
 
@@ -231,17 +230,12 @@ def _change(
     jobs: int,
 ) -> MeasureChange:
     first, then = (measured[side][0].get(key, math.nan) for side in (TODAY, ADVISED))
-    pairs = [
-        (one[key], two[key])
-        for one, two in zip(measured[TODAY][1:], measured[ADVISED][1:], strict=True)
-        if key in one and key in two and math.isfinite(one[key] + two[key])
-    ]
-    if len(pairs) < 2:
-        return MeasureChange(*key, jobs, first, then, Estimate(then - first))
-    before, after = np.array(pairs).T
-    interval = paired_change(before, after, blocks)
+    before, after = (
+        np.array([one.get(key, math.nan) for one in measured[side][1:]])
+        for side in (TODAY, ADVISED)
+    )
+    found = paired_change(before, after, blocks)
     # the resampled traces tell how much the change of the recorded one may vary
-    change = interval.mapped(lambda value: value - interval.value + then - first)
-    if (before == after).all():
-        change = Estimate(then - first, then - first, then - first)
+    moved = then - first - found.value
+    change = replace(found, value=then - first, low=found.low + moved, high=found.high + moved)
     return MeasureChange(*key, jobs, first, then, change)

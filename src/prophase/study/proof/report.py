@@ -106,9 +106,7 @@ def _hours(proof: Proof) -> Section:
     rows = [
         {
             "what": one.name, "unit": one.unit, "today": one.today, "advised": one.advised,
-            "saved_pct": 100 * one.saved.value,
-            "saved_pct_low": one.saved.scaled(100).ends()[0],
-            "saved_pct_high": one.saved.scaled(100).ends()[1],
+            **one.saved.scaled(100).columns("saved_pct"),
         }
         for one in proof.totals
     ]  # fmt: skip
@@ -186,8 +184,7 @@ def _waits(proof: Proof) -> Section:
     rows = [
         {
             "measure": one.measure, "of": one.of, "jobs": one.jobs, "today": one.today,
-            "advised": one.advised, "change": one.change.value, "change_low": one.change.low,
-            "change_high": one.change.high,
+            "advised": one.advised, **one.change.columns("change"),
         }
         for one in proof.replays.changes
     ]  # fmt: skip
@@ -197,8 +194,9 @@ def _waits(proof: Proof) -> Section:
         unit="mean wait, s",
     )  # fmt: skip
     text = [
-        f"Both sides were replayed on the same cluster with the same {proof.replays.jobs:,} jobs; "
-        f"intervals of changes come from {proof.replays.seeds} traces with resampled days.",
+        f"Both sides were replayed on the same cluster with the same {proof.replays.jobs:,} jobs, "
+        f"as recorded and on {counted(proof.replays.seeds, 'trace')} with resampled days, from "
+        "which the intervals of changes come.",
         *proof.replays.notes,
     ]
     table = Table("waits", rows, "Waits in seconds, shares in percent")
@@ -261,7 +259,8 @@ def _method(proof: Proof) -> list[str]:
         "95 % intervals compare days (weeks from ten weeks on), because jobs of a day resemble "
         "each other: savings by the jackknife with Student's t, kills by Clopper-Pearson with as "
         "many runs as they count for when kills come together, changes of waits from resampled "
-        "traces that both sides share. Below three days there is no interval.",
+        "traces that both sides share. Below three days, or eight resampled traces, there is no "
+        "interval.",
         "A limit counts as met only if its whole interval is on the right side; otherwise it is "
         "not shown.",
     ]

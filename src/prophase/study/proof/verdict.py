@@ -183,7 +183,7 @@ def _wait(limit: float, replays: Replays | None) -> LimitCheck:
     holds = growth.value <= limit
     if holds and not (change.high <= 0 or growth.high <= limit):
         most = f"it may be +{100 * growth.high:.0f} %"
-        reach = most if growth.known else "there is no interval"
+        reach = most if growth.known else f"there is no interval: {change.reason}"
         return LimitCheck(name, limit, growth, None, f"{words}, but {reach}")
     return LimitCheck(name, limit, growth, holds, words)
 

@@ -22,9 +22,10 @@ from prophase.sim.sweep.dry_run import unfit_jobs
 from prophase.sim.sweep.resampled_traces import (
     AS_RECORDED,
     Resampler,
-    rough,
+    interval_remark,
 )
 from prophase.sim.workload import Workload
+from prophase.stats import Estimate
 from prophase.stats.blocks import why_too_short
 from prophase.study.scheduling.policies import (
     BALANCED,
@@ -36,8 +37,8 @@ from prophase.study.scheduling.policies import (
     RESERVED,
     PolicyResult,
     SchedulePolicy,
-    change_ends,
     judge,
+    percent_change,
     policies_of,
     predicted,
 )
@@ -81,19 +82,17 @@ class ScheduleStudy:
         """Return a policy's row."""
         return next((one for one in self.results if (one.policy, one.of) == (policy, of)), None)
 
-    def change(self, before: str, after: str, measure: str) -> tuple[float, float, float] | None:
+    def change(self, before: str, after: str, measure: str) -> Estimate | None:
         """Return the change of a measure between two policies in percent, with its interval."""
         first, then = self.of(before), self.of(after)
         if first is None or then is None or not getattr(first, measure) > 0:
             return None
         base = getattr(first, measure)
         value = 100 * (getattr(then, measure) - base) / base
-        if self.seeds < 2:
-            return value, math.nan, math.nan
         one, two = (np.array(self.drawn[name][measure]) for name in (before, after))
-        if not (one > 0).all():
-            return value, math.nan, math.nan
-        return value, *change_ends(value, 100 * (two / one - 1), self.blocks)
+        # without a wait there is no change in percent
+        base_s = np.where(one > 0, one, math.nan)
+        return percent_change(value, 100 * (two / base_s - 1), self.blocks)
 
     def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
@@ -163,7 +162,7 @@ def schedule_study(
     chosen = list(policies_of(foretold.columns, workload, cluster, base))
     draw = Resampler(workload)
     too_short = why_too_short(np.ones(draw.blocks), "day")
-    seeds = 0 if too_short or seeds < 2 else seeds
+    seeds = 0 if too_short else seeds
     tasks = list(product(range(AS_RECORDED, seeds + 1), range(len(chosen))))
     cells: dict[tuple[int, int], dict[str, dict[str, float]]] = {}
     shared = (draw, cluster, chosen, by, leave_out_unfit)
@@ -172,10 +171,8 @@ def schedule_study(
             cells[task] = measured
             show("replaying", 100 * len(cells) / len(tasks))
     notes = list(foretold.notes)
-    if seeds and (said := rough(draw.blocks)):
+    if (seeds or too_short) and (said := interval_remark(draw.blocks, seeds)):
         notes.append(said)
-    if too_short:
-        notes.append(f"Changes have no interval: {too_short}.")
     notes.append(
         "The later part starts on an empty cluster: jobs that still ran at the cut are not there."
     )
@@ -271,9 +268,7 @@ def published_beside(study: ScheduleStudy) -> list[JsonObject]:
         {
             "finding": "GPUs needed with sharing against whole GPUs",
             "published": "-50 % on average",
-            "ours_pct": -shared if shared > 0 else None,
-            "ours_pct_low": None,
-            "ours_pct_high": None,
+            **Estimate(-shared if shared > 0 else math.nan).columns("ours_pct"),
             "says": says,
         }
     )
@@ -288,22 +283,20 @@ def _row(
         missing = before if study.of(before) is None else after
         why = f"no {missing!r} on this trace" if study.of(missing) is None else "nobody waits"
         return {
-            "finding": finding, "published": published, "ours_pct": None, "ours_pct_low": None,
-            "ours_pct_high": None, "says": why,
+            "finding": finding, "published": published, **Estimate(math.nan).columns("ours_pct"),
+            "says": why,
         }  # fmt: skip
-    value, low, high = found
     idle = study.nobody_waits and measure == "mean_jct_s"
     return {
         "finding": finding,
         "published": published,
-        "ours_pct": value,
-        "ours_pct_low": low if math.isfinite(low) else None,
-        "ours_pct_high": high if math.isfinite(high) else None,
-        "says": "hardly anybody waits here" if idle else _says(value, low, high),
+        **found.columns("ours_pct"),
+        "says": "hardly anybody waits here" if idle else _says(found),
     }
 
 
-def _says(value: float, low: float, high: float) -> str:
-    if value >= 0:
-        return "no gain here, not certain" if low < 0 else "contradicted here: no gain"
-    return "same direction, not certain" if high >= 0 else "same direction"
+def _says(found: Estimate) -> str:
+    sure = found.known and (found.low >= 0 or found.high < 0)
+    if found.value >= 0:
+        return "contradicted here: no gain" if sure else "no gain here, not certain"
+    return "same direction" if sure else "same direction, not certain"

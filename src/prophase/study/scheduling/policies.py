@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI, Floats
 from prophase.sim.sweep.resampled_traces import AS_RECORDED
 from prophase.sim.workload import Workload
-from prophase.stats import from_draws
+from prophase.stats import Estimate, from_draws
 
 FIFO, ORACLE = "fifo", "shortest, true run times"
 NO_SHARING = "fifo, whole GPUs only"
@@ -98,6 +98,7 @@ _STEADY = 1.5
 
 #: (seed, policy) -> class of jobs -> measure -> value; seed 0 is the trace as recorded
 Cells = Mapping[tuple[int, int], Mapping[str, Mapping[str, float]]]
+_UNKNOWN = Estimate(math.nan)
 
 
 @dataclass(frozen=True)
@@ -117,24 +118,18 @@ class PolicyResult:
     p90_wait_s: float
     p99_wait_s: float
     #: change of the mean completion time against fifo, in percent
-    change_pct: float = math.nan
-    change_pct_low: float = math.nan
-    change_pct_high: float = math.nan
+    change_pct: Estimate = _UNKNOWN
     #: share of the oracle's gain over fifo that the policy keeps, in percent
-    kept_pct: float = math.nan
-    kept_pct_low: float = math.nan
-    kept_pct_high: float = math.nan
+    kept_pct: Estimate = _UNKNOWN
     #: the same for the wait that one job in a hundred exceeds
-    p99_change_pct: float = math.nan
-    p99_change_pct_low: float = math.nan
-    p99_change_pct_high: float = math.nan
-    p99_kept_pct: float = math.nan
-    p99_kept_pct_low: float = math.nan
-    p99_kept_pct_high: float = math.nan
+    p99_change_pct: Estimate = _UNKNOWN
+    p99_kept_pct: Estimate = _UNKNOWN
 
     def to_dict(self) -> JsonObject:
-        """Return the fields as JSON knows them."""
-        found: JsonObject = finite(self.__dict__)
+        """Return the fields as JSON knows them, the ends of ``x`` as ``x_low`` and ``x_high``."""
+        found: JsonObject = {}
+        for name, value in self.__dict__.items():
+            found |= value.columns(name) if isinstance(value, Estimate) else {name: finite(value)}
         return found
 
 
@@ -150,7 +145,7 @@ def judge(
     """Return one policy's row for one class of jobs; the first policy is fifo."""
     policy = policies[number]
     oracle = next(n for n, one in enumerate(policies) if one.name == ORACLE)
-    compared: dict[str, float] = {}
+    compared: dict[str, Estimate] = {}
     for measure, prefix in (("mean_jct_s", ""), ("p99_wait_s", "p99_")):
         fifo, mine, best = (_value(cells, AS_RECORDED, n, of, measure) for n in (0, number, oracle))
         drawn = np.array(
@@ -162,22 +157,34 @@ def judge(
         drawn = drawn[np.isfinite(drawn).all(axis=1) & (drawn[:, 0] > 0)]
         if policy.name != FIFO and fifo > 0:
             change = 100 * (mine - fifo) / fifo
-            low, high = change_ends(change, 100 * (drawn[:, 1] / drawn[:, 0] - 1), blocks)
-            compared |= _named(f"{prefix}change_pct", change, low, high)
+            falls = 100 * (drawn[:, 1] / drawn[:, 0] - 1)
+            compared[f"{prefix}change_pct"] = percent_change(change, falls, blocks)
         gains, whole = drawn[:, 0] - drawn[:, 1], drawn[:, 0] - drawn[:, 2]
         if policy.kind == "order" and _is_clear(fifo - best, whole, LEAST_GAIN * fifo):
             kept = (fifo - mine) / (fifo - best)
             # a ratio of sums: single traces with hardly a gain would blow up a mean of ratios
             lacking = gains - kept * whole
             scale = 100 / whole.mean() if len(whole) and whole.mean() > 0 else math.nan
-            half, whole_pct = _half(lacking * scale, blocks), 100 * kept
-            compared |= _named(f"{prefix}kept_pct", whole_pct, whole_pct - half, whole_pct + half)
+            compared[f"{prefix}kept_pct"] = _around(100 * kept, lacking * scale, blocks)
     here = cells[AS_RECORDED, number][of]
-    return PolicyResult(policy.name, policy.kind, of, jobs, **here, **compared)
+    return PolicyResult(
+        policy.name,
+        policy.kind,
+        of,
+        jobs,
+        here["mean_jct_s"],
+        here["mean_wait_s"],
+        here["p90_wait_s"],
+        here["p99_wait_s"],
+        change_pct=compared.get("change_pct", _UNKNOWN),
+        kept_pct=compared.get("kept_pct", _UNKNOWN),
+        p99_change_pct=compared.get("p99_change_pct", _UNKNOWN),
+        p99_kept_pct=compared.get("p99_kept_pct", _UNKNOWN),
+    )
 
 
-def change_ends(value: float, drawn: Floats, blocks: int) -> tuple[float, float]:
-    """Return the interval of a change in percent, as wide as it spreads over resampled traces.
+def percent_change(value: float, drawn: Floats, blocks: int) -> Estimate:
+    """Return a change in percent with its interval, as wide as it spreads over resampled traces.
 
     Where every trace falls, the interval is one of log odds: busy traces fall much and quiet
     ones little, but none rises, and none falls by more than all of it.
@@ -185,20 +192,16 @@ def change_ends(value: float, drawn: Floats, blocks: int) -> tuple[float, float]
     Examples
     --------
     >>> drawn = np.array([-20.0, -50.0, -80.0, -40.0, -60.0, -30.0])
-    >>> low, high = change_ends(-50.0, drawn, blocks=30)
-    >>> -100 < low < -50.0 < high < 0
+    >>> change = percent_change(-50.0, np.tile(drawn, 2), blocks=30)
+    >>> -100 < change.low < -50.0 < change.high < 0
     True
     """
-    if len(drawn) < 2 or not np.isfinite(drawn).all():
-        return math.nan, math.nan
-    if (drawn < 0).all() and (drawn > -100).all() and -100 < value < 0:
+    if len(drawn) > 1 and (drawn < 0).all() and (drawn > -100).all() and -100 < value < 0:
         odds = np.log(-drawn / (100 + drawn))
         if np.std(odds, ddof=1) < _STEADY:
-            here, half = math.log(-value / (100 + value)), _half(odds, blocks)
-            low, high = (-100 / (1 + math.exp(-(here + side))) for side in (half, -half))
-            return low, high
-    half = _half(drawn, blocks)
-    return max(value - half, -100.0), value + half
+            here = _around(math.log(-value / (100 + value)), odds, blocks)
+            return replace(here.mapped(lambda odd: -100 / (1 + math.exp(-odd))), value=value)
+    return _around(value, drawn, blocks).within(-100.0)
 
 
 def _value(cells: Cells, seed: int, policy: int, of: str, measure: str) -> float:
@@ -210,12 +213,8 @@ def _is_clear(gain: float, drawn: Floats, least: float) -> bool:
     return gain > least and bool((drawn > 0).all())
 
 
-def _half(drawn: Floats, blocks: int) -> float:
-    """Return half the width of the interval of a mean over resampled traces."""
-    if len(drawn) < 2 or not np.isfinite(drawn).all():
-        return math.nan
-    return from_draws(drawn, np.ones(blocks), unit="day").half_width
-
-
-def _named(name: str, value: float, low: float, high: float) -> dict[str, float]:
-    return {name: value, f"{name}_low": low, f"{name}_high": high}
+def _around(value: float, drawn: Floats, blocks: int) -> Estimate:
+    """Return the value of the trace as recorded, with the spread over resampled traces."""
+    found = from_draws(drawn, blocks)
+    half = found.half_width
+    return replace(found, value=value, low=value - half, high=value + half)

@@ -42,7 +42,7 @@ def schedule_study_result(
             f"on {study.jobs:,} jobs that no predictor had learnt from?"
         ),
         answer=sentence(study),
-        tone="good" if best is not None and best.kept_pct > 0 else "note",
+        tone="good" if best is not None and best.kept_pct.value > 0 else "note",
         facts=[] if best is None else _facts(best),
         data=[data],
         method=[
@@ -79,22 +79,22 @@ def sentence(study: ScheduleStudy) -> str:
     fifo, oracle, best = study.of(FIFO), study.of(ORACLE), best_predicted(study)
     if fifo is None or oracle is None or best is None:
         return "No predictor could answer on this trace."
-    if not math.isfinite(best.kept_pct):
+    if not math.isfinite(best.kept_pct.value):
+        change = oracle.change_pct
         whole = (
-            "hardly shortens that" if study.nobody_waits or math.isnan(oracle.change_pct_low) else
-            f"would change the mean completion time by {oracle.change_pct:.1f} % "
-            f"({oracle.change_pct_low:.1f} to {oracle.change_pct_high:.1f}), which may be nothing"
+            "hardly shortens that" if study.nobody_waits else
+            "would change the mean completion time by "
+            f"{units.estimate(change.value, change.low, change.high, '%')}, which may be nothing"
         )  # fmt: skip
         return (
             f"Nothing to gain for sure: with fifo jobs wait {fifo.mean_wait_s:,.0f} s on average, "
             f"and knowing every run time {whole}."
         )
-    span = "" if not math.isfinite(best.kept_pct_low) else (
-        f" ({best.kept_pct_low:.0f} to {best.kept_pct_high:.0f} %)"
-    )  # fmt: skip
+    kept = best.kept_pct
+    span = f" ({kept.low:.0f} to {kept.high:.0f} %)" if kept.known else ""
     return (
         f"Ordering by predicted run times ({best.policy.removeprefix('shortest, predicted by ')}) "
-        f"keeps {best.kept_pct:.0f} %{span} of the oracle's gain: the mean completion time goes "
+        f"keeps {kept.value:.0f} %{span} of the oracle's gain: the mean completion time goes "
         f"from {fifo.mean_jct_s:,.0f} to {best.mean_jct_s:,.0f} s, with true run times to "
         f"{oracle.mean_jct_s:,.0f} s. The wait that one job in a hundred exceeds goes from "
         f"{fifo.p99_wait_s:,.0f} to {best.p99_wait_s:,.0f} s."
@@ -157,13 +157,10 @@ def _shown(row: JsonObject, more: Sequence[str]) -> JsonObject:
 
 
 def _facts(best: PolicyResult) -> list[Fact]:
-    kept = Estimate(best.kept_pct, best.kept_pct_low, best.kept_pct_high)
-    mean = Estimate(best.change_pct, best.change_pct_low, best.change_pct_high)
-    tail = Estimate(best.p99_change_pct, best.p99_change_pct_low, best.p99_change_pct_high)
     return [
-        Fact("kept", "of the oracle's gain kept", kept, "%"),
-        Fact("mean_completion", "mean completion time against fifo", mean, "%"),
-        Fact("p99_wait", "p99 wait against fifo", tail, "%"),
+        Fact("kept", "of the oracle's gain kept", best.kept_pct, "%"),
+        Fact("mean_completion", "mean completion time against fifo", best.change_pct, "%"),
+        Fact("p99_wait", "p99 wait against fifo", best.p99_change_pct, "%"),
     ]
 
 
@@ -176,16 +173,14 @@ def _row(one: PolicyResult, classes: bool) -> JsonObject:
         "mean_jct_s": one.mean_jct_s,
         "mean_wait_s": one.mean_wait_s,
         "p99_wait_s": one.p99_wait_s,
-        "change_pct": _ranged(one.change_pct, one.change_pct_low, one.change_pct_high),
-        "gain_kept_pct": _ranged(one.kept_pct, one.kept_pct_low, one.kept_pct_high),
-        "p99_change_pct": _ranged(
-            one.p99_change_pct, one.p99_change_pct_low, one.p99_change_pct_high
-        ),
+        "change_pct": _ranged(one.change_pct),
+        "gain_kept_pct": _ranged(one.kept_pct),
+        "p99_change_pct": _ranged(one.p99_change_pct),
     }
 
 
-def _ranged(value: float, low: float, high: float) -> str:
-    return units.estimate(value, low, high)
+def _ranged(found: Estimate) -> str:
+    return units.estimate(found.value, found.low, found.high)
 
 
 def _here(row: JsonObject) -> str:
@@ -193,7 +188,7 @@ def _here(row: JsonObject) -> str:
         math.nan if row[key] is None else row[key]
         for key in ("ours_pct", "ours_pct_low", "ours_pct_high")
     )
-    return _ranged(value, low, high) + (" %" if math.isfinite(value) else "")
+    return units.estimate(value, low, high) + (" %" if math.isfinite(value) else "")
 
 
 def _notes(study: ScheduleStudy, left: int) -> list[str]:
