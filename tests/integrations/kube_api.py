@@ -259,7 +259,7 @@ class KubeApi:
                 return 137, "Error", ""
             result = json.loads((folder / "result").read_text())
             said = (folder / "stderr").read_text() if (folder / "stderr").exists() else ""
-        if result["oom"]:
+        if result["cause"] == "host_memory":
             return 137, "OOMKilled", ""
         return result["exit_code"], "Completed" if result["exit_code"] == 0 else "Error", said
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from prophase import units
+from prophase.cli.measured_peak import measured_peak
 from prophase.cli.output import as_typed, say
 
 
@@ -20,12 +21,19 @@ def command(
     out: Annotated[
         Path, typer.Option(help="File for the samples: .parquet, .csv or .jsonl.")
     ] = Path("usage.parquet"),
+    jobs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Add the run as one line to this file (.jsonl) too, for prophase import."
+        ),
+    ] = None,
 ) -> None:
     """Run a command and log what it and all its processes use.
 
-    A separate process samples CPU, memory, I/O, threads and GPUs. Peaks between two samples are
-    caught by the kernel's marks. What was sampled is on the disk at once. The exit code is
-    that of the command.
+    A separate process samples CPU, memory, I/O, threads and GPUs. Where a control group can be
+    made, the kernel itself counts the memory; elsewhere samples come faster while memory rises.
+    The last line says how far the peak can be off. What was sampled is on the disk at once. The
+    exit code is that of the command.
 
     Examples:
 
@@ -37,12 +45,11 @@ def command(
 
     every_s = units.parse_duration(every, bare="s", where="--every", positive=True)
     sys.stdout.flush()
-    ending = run_logged(words, out, every_s=every_s)
+    ending = run_logged(words, out, every_s=every_s, jobs=jobs)
     if ending.samples:
         say(
-            f"prophase: {units.duration(ending.duration_s)}, peak "
-            f"{units.memory(ending.memory_peak_gib)}, {units.number(ending.cpu_mean_cores)} cores "
-            f"on average; {ending.samples} samples in "
+            f"prophase: {units.duration(ending.duration_s)}, {measured_peak(ending)}, "
+            f"{units.number(ending.cpu_mean_cores)} cores on average; {ending.samples} samples in "
             f"{as_typed(out)}"
         )
     elif ending.exit_code == 0:

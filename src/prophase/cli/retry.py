@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase import units
+from prophase.cli.measured_peak import measured_peak
 from prophase.cli.output import say
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import MemoryOption
@@ -40,19 +41,26 @@ def command(
         Formerly("--advice"),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="Task of the recommendation that this is.")
+        str | None, typer.Option(help="What this is called in the history and the recommendation.")
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option(help=f"Time limit of an attempt, {units.DURATION_HELP}.")
     ] = None,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts at most.")] = 4,
     log: Annotated[
         Path | None,
-        typer.Option("--out", help="Add a JSON line per attempt to this file."),
+        typer.Option(
+            "--out", help="Add a line per attempt to this file (.jsonl), for prophase import."
+        ),
         Formerly("--log"),
     ] = None,
 ) -> None:
     """Run a command under a memory limit; after an OOM run it again with more.
 
     The next limit is the next recommended one, else the next bin, else twice the last. The command
-    finds its limit in PROPHASE_MEMORY_GIB. The exit code is that of the last attempt.
+    finds its limit in PROPHASE_MEMORY_GIB. Memory of a GPU, a limit that the program has of its
+    own and a time limit are told apart: more memory does not cure them. The exit code is that of
+    the last attempt.
 
     Examples:
 
@@ -76,24 +84,55 @@ def command(
         most=most_gib,
     )
     first = min(rungs[0], most_gib) if rungs else _gib(memory, "--memory")
-    tries = retry(words, memory_gib=first, lift=lift, attempts=attempts, log=log, report=_tell)
+    tries = retry(
+        words,
+        memory_gib=first,
+        lift=lift,
+        attempts=attempts,
+        timeout_s=None if timeout is None else _seconds(timeout),
+        log=log,
+        task=task,
+        report=_tell,
+    )
     raise typer.Exit(tries[-1].ending.exit_code)
 
 
+#: an end in words
+_ENDS = {
+    "host_memory": "out of memory",
+    "gpu_memory": "out of GPU memory",
+    "own_limit": "at a memory limit of its own",
+    "node_pressure": "killed by a node short of memory",
+    "time_limit": "out of time",
+    "killed": "killed",
+}
+
+
 def _tell(one: Try) -> None:
+    from prophase.runs.end_cause import CURES
+
     said = f"prophase: attempt {one.attempt} at {units.memory(one.memory_gib)}: "
-    if one.ending.exit_code == 0:
-        say(f"{said}done, peak {units.memory(one.ending.memory_peak_gib)}.")
-    elif not one.ending.oom:
-        say(f"{said}failed ({one.ending.because}); this is no OOM, so it is not run again.")
-    elif one.next_gib is None:
-        say(f"{said}out of memory ({one.ending.because}); no more attempts or memory are allowed.")
+    ending = one.ending
+    if ending.exit_code == 0:
+        say(f"{said}done, {measured_peak(ending)}.")
+        return
+    said += f"{_ENDS.get(ending.cause, 'failed')} ({ending.because}); "
+    if one.next_gib is not None:
+        say(f"{said}next {units.memory(one.next_gib)}.")
+    elif ending.oom:
+        say(f"{said}no more attempts or memory are allowed.")
+    elif ending.cause in CURES:
+        say(f"{said}not run again. {CURES[ending.cause]}")
     else:
-        say(f"{said}out of memory ({one.ending.because}); next {units.memory(one.next_gib)}.")
+        say(f"{said}this is no OOM, so it is not run again.")
 
 
 def _gib(text: str, option: str) -> float:
     return units.parse_memory(text, g_is="binary", bare="GiB", where=option, positive=True)
+
+
+def _seconds(text: str) -> float:
+    return units.parse_duration(text, bare="s", where="--timeout", positive=True)
 
 
 def _machine_gib() -> float:

@@ -28,10 +28,9 @@ from typing import Any
 from prophase import units
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
+from prophase.runs.end_cause import REASONS
 from prophase.runs.next_attempt import ladder
 from prophase.runs.recommended_ladders import read_recommended_ladders
-
-_KILLED = "OOMKilled"
 
 
 @dataclass(frozen=True)
@@ -159,9 +158,10 @@ def was_oom(pod: Any, error: BaseException | None = None) -> bool:
     status = getattr(pod, "status", None)
     for one in getattr(status, "container_statuses", None) or ():
         for state in (getattr(one, "state", None), getattr(one, "last_state", None)):
-            if getattr(getattr(state, "terminated", None), "reason", None) == _KILLED:
+            reason = getattr(getattr(state, "terminated", None), "reason", None)
+            if REASONS.get(str(reason)) == "host_memory":
                 return True
-    return error is not None and _KILLED in str(error)
+    return error is not None and "OOMKilled" in str(error)
 
 
 def _with_memory(before: Any, gib: float, *, limits: bool) -> Any:

@@ -79,6 +79,9 @@ _AS_THEY_ARE = (
     "read_bytes", "write_bytes",
 )  # fmt: skip
 
+#: how an attempt ended and how its peak was measured: ``after_*`` in the job table
+HOW_MEASURED = ("end_cause", "memory_peak_error_gib", "memory_method")
+
 
 def exported_tables(campaign: Campaign, *, with_usage: bool = True) -> dict[str, pd.DataFrame]:
     """Return the job table and, if samples are at hand, the usage table of finished runs.
@@ -136,6 +139,7 @@ def _job(job_id: str, run: Run, job: Assignment, row: JsonObject) -> JsonObject:
         "attr_version": run.version[:8],
         "attr_attempt": row["attempt"],
         "after_at_least_gib": row.get("at_least_gib"),
+        **{f"after_{name}": row.get(name) for name in HOW_MEASURED},
     }
     if row.get("at_least_gib") is not None:
         # what it had reached when memory was refused says little; what it was refused at says more

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prophase.json_types import JsonObject
+from prophase.runs.end_cause import CURES, INTERRUPTIONS, cause_of
 
 #: what was given and refused -> what to give next, or None if there is nothing more to try
 Ladder = Callable[[float], float | None]
@@ -54,15 +55,26 @@ def ladder(
 
 #: how often a task may be killed from outside before that is called a failure
 _MOST_INTERRUPTIONS = 25
-#: exit codes of what was killed
-KILLED = (137, 143)
+
+
+def limit_follows(command: Sequence[str]) -> bool:
+    """Say whether a command derives limits of its own from the memory that it is given.
+
+    Examples
+    --------
+    >>> limit_follows(["sh", "-c", "java -Xmx${PROPHASE_MEMORY_GIB}g -jar app.jar"])
+    True
+    >>> limit_follows(["java", "-Xmx2g", "-jar", "app.jar"])
+    False
+    """
+    return any("memory_gib" in word.lower() for word in command)
 
 
 @dataclass(frozen=True)
 class Tried:
     """One attempt that was made."""
 
-    #: ``exit_code``, ``oom``, ``because``, ``limit_gib``; None while it runs
+    #: ``exit_code``, ``cause``, ``because``, ``limit_gib``; None while it runs
     result: JsonObject | None
     #: how often the run had been reset when it began
     generation: int | None
@@ -93,7 +105,7 @@ def verdict(
     Parameters
     ----------
     task : mapping
-        ``memory_gib``, ``advised_gib`` and ``attempts``, as the pipeline has them.
+        ``memory_gib``, ``advised_gib`` and ``attempts``, as the pipeline has them, and ``command``.
     tried : sequence of Tried
         All attempts, first to last.
     allocation : mapping
@@ -115,21 +127,27 @@ def verdict(
         return NextAttempt("done")
     recent = [one.result for one in tried if one.result and one.generation == generation]
     limit = ended["limit_gib"] or base
-    if ended["oom"]:
+    cause = cause_of(ended)
+    lifting = (
+        ("host_memory", "own_limit") if limit_follows(task.get("command", ())) else ("host_memory",)
+    )
+    if cause in lifting:
         lift = ladder(
             recommended=recommended,
             bins=bins_gib,
             most=most_gib,
         )
-        ooms = sum(bool(result["oom"]) for result in recent)
+        ooms = sum(cause_of(result) in lifting for result in recent)
         most = int(allocation.get("attempts") or task["attempts"])
         return _after_oom(base, limit, lift(limit), ooms, most)
     if not recent:
         return NextAttempt("again", base if "memory_gib" in allocation else max(base, limit))
-    killed = sum(result["exit_code"] in KILLED for result in recent)
-    if ended["exit_code"] in KILLED and killed <= _MOST_INTERRUPTIONS:
+    killed = sum(cause_of(result) in INTERRUPTIONS for result in recent)
+    if cause in INTERRUPTIONS and killed <= _MOST_INTERRUPTIONS:
         return NextAttempt("again", max(limit, base))
     said = ended["because"] or f"exit {ended['exit_code']}"
+    if cause in CURES:
+        said = f"{said}. {CURES[cause].removesuffix('.')}"
     return NextAttempt("failed", reason=f"{said}; its output is in {tried[-1].log}")
 
 

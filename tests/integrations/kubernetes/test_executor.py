@@ -153,7 +153,10 @@ def test_a_lost_pod_is_replaced_with_the_same_memory_and_a_deadline_fails(cluste
     late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too late"}
     api.set_status("jobs", second, {"failed": 1, "conditions": [late]})
     wait_for(lambda: executor.check_execute(job).progress == "failed")
-    assert "task first_task: too late" in executor.check_execute(job).reason
+    assert (
+        "task first_task: DeadlineExceeded: too late. Ask for more time"
+        in executor.check_execute(job).reason
+    )
 
 
 def test_stuck_jobs_are_deleted_and_made_again_and_unwanted_ones_are_deleted(cluster):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import os
 
-from prophase.runs.usage.cgroup import ControlGroup
+from prophase.runs.usage.peak_memory import SampledMeter
 from prophase.runs.usage.sampler import DurableLines, TreeSampler
 
 
@@ -33,13 +33,20 @@ def test_half_a_line_of_a_killed_writer_does_not_spoil_the_next(tmp_path):
     assert (tmp_path / "lines.jsonl").read_text().splitlines()[-1] == '{"n": 3}'
 
 
+def own_sampler(**options):
+    def own():
+        return [os.getpid()]
+
+    return TreeSampler(own, SampledMeter(own, fresh=False), **options)
+
+
 def test_peaks_from_before_the_log_are_not_counted():
     big = bytearray(80 * 2**20)
     big[::4096] = b"x" * len(big[::4096])
     del big
-    sampler = TreeSampler(lambda: [os.getpid()], fresh=False)
-    before = sampler.sample(1.0)
+    before = own_sampler().sample()
     assert before["memory_peak_gib"] - before["memory_gib"] < 0.01
+    assert before["memory_peak_error_gib"] < 0.01
     assert before["processes"] == 1
 
 
@@ -49,19 +56,5 @@ def test_gpu_use_is_that_of_the_tree():
             assert os.getpid() in pids
             return {"gpu_memory_gib": 3.0, "gpu_util_pct": 50.0}
 
-    sample = TreeSampler(lambda: [os.getpid()], fresh=True, gpus=Gpus()).sample(1.0)
+    sample = own_sampler(gpus=Gpus()).sample()
     assert (sample["gpu_memory_gib"], sample["gpu_util_pct"]) == (3.0, 50.0)
-
-
-def test_counters_and_limits_of_a_control_group_are_its_files(tmp_path):
-    (tmp_path / "cgroup.subtree_control").write_text("cpu memory\n")
-    limit = ControlGroup(tmp_path).child("task", 2**30)
-    folder = tmp_path / "task"
-    assert (folder / "memory.max").read_text() == str(2**30)
-    (folder / "memory.events").write_text("low 0\noom 1\noom_kill 2\n")
-    (folder / "memory.peak").write_text(f"{2**29}\n")
-    (folder / "memory.current").write_text("0\n")
-    (folder / "cpu.stat").write_text("usage_usec 1500000\n")
-    assert limit.oom_kills() == 2
-    assert limit.peak_bytes() == 2**29
-    assert limit.counters()["cgroup_cpu_s"] == 1.5

@@ -13,10 +13,7 @@ from prophase.integrations.kubernetes.manifests import (
     TASK_NOTE,
 )
 from prophase.json_types import JsonObject
-
-#: what the kubelet says of a container that exceeded its limit
-_OOM_KILLED = "OOMKilled"
-_KILLED, _TIMED_OUT = 137, 124
+from prophase.runs.end_cause import KILLED, TIMED_OUT, EndEvidence, cause_of, command_end, status_of
 
 
 class JobAttempt:
@@ -38,19 +35,23 @@ class JobAttempt:
     def result(self) -> JsonObject | None:
         """How the container ended; None while it has not."""
         ended = self._terminated
+        pod = (self.pod or {}).get("status") or {}
         if ended is not None:
-            oom = ended.get("reason") == _OOM_KILLED
-            said = (ended.get("message") or "").strip().splitlines()[-1:]
-            because = "OOMKilled" if oom else "; ".join([ended.get("reason") or "", *said])
-            return self._ended(ended["exitCode"], oom, because)
+            printed = (ended.get("message") or "").strip()
+            # the pod says that it was evicted, the container only that it was killed
+            reason = pod.get("reason") or ended.get("reason") or ""
+            last = (pod.get("message") or "").strip() or "".join(printed.splitlines()[-1:])
+            return self._ended(ended["exitCode"], reason, last, printed.encode())
         conditions = (self._job.get("status") or {}).get("conditions") or ()
         failed = [condition for condition in conditions if condition["type"] == "Failed"]
         if not failed:
             return None
+        message = failed[0].get("message") or ""
         if failed[0].get("reason") == "DeadlineExceeded":
-            return self._ended(_TIMED_OUT, False, failed[0].get("message") or "DeadlineExceeded")
-        # evicted, or its node was lost: nothing is known against the task itself
-        return self._ended(_KILLED, False, failed[0].get("message") or "its pod was lost")
+            return self._ended(TIMED_OUT, "DeadlineExceeded", message)
+        # its node was lost: nothing is known against the task itself
+        reason = pod.get("reason") or ""
+        return self._ended(KILLED, reason, message or "its pod was lost", lost=True)
 
     @property
     def times(self) -> tuple[float | None, float | None]:
@@ -71,9 +72,26 @@ class JobAttempt:
         ended = self.result
         return ended is not None and self._terminated is None
 
-    def _ended(self, exit_code: int, oom: bool, because: str) -> JsonObject:
+    def _ended(
+        self, exit_code: int, reason: str, message: str, printed: bytes = b"", *, lost: bool = False
+    ) -> JsonObject:
+        end = command_end(
+            EndEvidence(
+                exit_code,
+                printed,
+                reason=reason,
+                message=message,
+                limit_bytes=self.memory_gib * 2**30,
+                # the kubelet would have said OOMKilled
+                oom_kills=0,
+                signalled=lost,
+            )
+        )
+        because = message if lost and end.cause == "killed" else end.because
         limit = self.memory_gib
-        return {"exit_code": exit_code, "oom": oom, "because": because, "limit_gib": limit}
+        return {
+            "exit_code": exit_code, "cause": end.cause, "because": because, "limit_gib": limit
+        }  # fmt: skip
 
     @property
     def _terminated(self) -> JsonObject | None:
@@ -115,12 +133,13 @@ def attempt_row(
     """
     assert attempt.result is not None
     assert attempt.pod is not None
-    oom, code = attempt.result["oom"], attempt.result["exit_code"]
+    cause = cause_of(attempt.result)
     start_s, end_s = attempt.times
     row = {
         "task": attempt.task,
         "attempt": attempt.number,
-        "status": "oom" if oom else "completed" if code == 0 else "failed",
+        "status": status_of(cause),
+        "end_cause": cause,
         "submit_s": attempt.created_s,
         "start_s": start_s,
         "end_s": end_s,
@@ -128,7 +147,7 @@ def attempt_row(
         "request_memory_gib": attempt.memory_gib,
         "request_cpu_cores": cpu_cores,
     }
-    if oom:
+    if cause == "host_memory":
         row["at_least_gib"] = attempt.memory_gib
     if prometheus and start_s is not None and end_s is not None:
         row |= pod_usage(prometheus, namespace, attempt.pod["metadata"]["name"], start_s, end_s)

@@ -9,6 +9,7 @@ from typing import Any
 from prophase.integrations.prometheus.client import Prometheus
 from prophase.integrations.prometheus.label_names import LabelNames, Pod
 from prophase.json_types import JsonObject
+from prophase.runs.end_cause import REASONS, status_of
 
 _GPU_PRODUCT = ("gpu_product", "gke_accelerator", "gpu_type", "accelerator")
 
@@ -52,7 +53,7 @@ _SPAN_S = 86_400.0
 #: a pod that was not seen for so long before the end is gone
 GONE_S = 600.0
 _PHASES = {"Succeeded": "completed", "Failed": "failed", "Running": "running", "Pending": "pending"}
-_REASONS = {"OOMKilled": "oom", "DeadlineExceeded": "timeout", "Evicted": "preempted"}
+_REASONS = {reason: status_of(cause) for reason, cause in REASONS.items()}
 _RESOURCES = ("cpu", "memory")
 #: metric -> when a pod was that
 _CLOCKS = {

@@ -64,7 +64,7 @@ class Attempt:
             if self.result() is None:
                 kill_marked(str(self.folder))
                 began_s, limit_gib = self.folder.stat().st_mtime, self.order().get("memory_gib")
-                ending = Ending(137, False, INTERRUPTED, began_s, limit_gib=limit_gib)
+                ending = Ending(137, "killed", INTERRUPTED, began_s, limit_gib=limit_gib)
                 write_whole(self.folder / "result.json", json.dumps(asdict(ending)))
 
 

@@ -7,14 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 from prophase.json_types import JsonObject
+from prophase.runs.end_cause import cause_of, status_of
 from prophase.runs.executor import Assignment
 from prophase.runs.local.attempts import MEMORY_LATER, PYTHON_LATER, Attempt, attempts_of, read_json
 from prophase.runs.usage.sampler import whole_lines
 
 #: what a result says of the use in the words of the job table
 _MEASURED = (
-    "duration_s memory_peak_gib cpu_peak_cores cpu_mean_cores read_bytes write_bytes".split()
-)
+    "duration_s memory_peak_gib memory_peak_error_gib memory_method cpu_peak_cores cpu_mean_cores "
+    "read_bytes write_bytes"
+).split()
 
 
 def run_spec(
@@ -64,20 +66,20 @@ def task_rows(run: Path) -> list[JsonObject]:
 def _row(attempt: Attempt, task: JsonObject) -> JsonObject:
     result, order = attempt.result() or {}, attempt.order()
     samples = attempt.folder / "samples.jsonl"
-    status = "oom" if result["oom"] else "completed" if result["exit_code"] == 0 else "failed"
-    if result["exit_code"] in (137, 143) and status == "failed":
-        status = "cancelled"
+    cause = cause_of(result)
+    status = status_of(cause)
     row = {
         "task": attempt.task,
         "attempt": attempt.number,
         "status": status,
+        "end_cause": cause,
         "submit_s": order.get("ordered_at_s", result["started_at_s"]),
         "start_s": result["started_at_s"],
         "end_s": result["started_at_s"] + result["duration_s"],
         "request_memory_gib": result["limit_gib"],
         "request_cpu_cores": task["cpu_cores"],
         "memory_mean_gib": _mean_memory(samples),
-        **{name: result[name] for name in _MEASURED},
+        **{name: result.get(name) for name in _MEASURED},
         "usage_file": str(samples),
     }
     if status == "oom":

@@ -1,111 +1,201 @@
-"""Control groups, version 2: counters, and memory limits that are real. Standard library only."""
+"""Control groups, version 1 and 2: one for each measured command. Standard library only."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import resource
+import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
-GIB = 2**30
+#: the kernel charges memory in stocks of 64 pages per CPU (MEMCG_CHARGE_BATCH)
+CHARGE_STOCK_BYTES = 64 * os.sysconf("SC_PAGE_SIZE") * (os.cpu_count() or 1)
+#: a value of PROPHASE_CGROUP: measure by samples alone
+OFF = "off"
+_UNLIMITED = 2**60
+_PREFIX = "prophase-"
 
 
 class ControlGroup:
-    """One folder of the cgroup file system.
+    """One folder of the memory controller.
 
-    With a limit, the kernel counts all its processes together and kills at the limit.
+    The kernel counts all its processes together, shared pages and files in ``/dev/shm`` once,
+    and kills at the limit.
     """
 
-    kind = "cgroup"
-
-    def __init__(self, folder: Path, limit_bytes: int = 0) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.limit_bytes = limit_bytes
+        self.version = 1 if (folder / "memory.limit_in_bytes").exists() else 2
+        #: whether the high-water mark can be set back
+        self.forgets = self.version == 1
+        self._mark: int | None = None
 
     @classmethod
     def own(cls) -> ControlGroup | None:
-        """Return the group this process is in; None if the machine has no version 2 here."""
-        mount = _mount_point()
-        if mount is None:
-            return None
+        """Return the group this process is in; None if no memory controller can be seen."""
+        paths = {}
         for line in _read(Path("/proc/self/cgroup")).splitlines():
-            if line.startswith("0::"):
-                group = cls(mount / line[3:].lstrip("/"))
-                return group if (group.folder / "memory.current").exists() else None
+            _, controllers, path = line.split(":", 2)
+            paths[controllers or "v2"] = path
+        for line in _read(Path("/proc/self/mountinfo")).splitlines():
+            before, _, after = line.partition(" - ")
+            kind, _, options = after.split(" ", 2)
+            root, mount = before.split()[3:5]
+            controllers = "v2" if kind == "cgroup2" else "memory"
+            if not kind.startswith("cgroup") or controllers not in paths:
+                continue
+            if kind == "cgroup" and "memory" not in options.split(","):
+                continue
+            # inside a container the mount may begin below the root of the hierarchy
+            below = paths[controllers].removeprefix("" if root == "/" else root)
+            group = cls(Path(mount) / below.lstrip("/"))
+            if group._file("usage").exists():
+                return group
         return None
 
-    def counters(self) -> dict[str, float]:
-        """Return memory and CPU as the kernel accounts them for the whole group."""
-        found: dict[str, float] = {}
-        for name, file in (("memory", "memory.current"), ("memory_high", "memory.peak")):
-            text = _read(self.folder / file).strip()
-            if text.isdigit():
-                found[f"cgroup_{name}_gib"] = int(text) / GIB
-        usage = _fields(self.folder / "cpu.stat").get("usage_usec")
-        if usage is not None:
-            found["cgroup_cpu_s"] = usage / 1e6
-        return found
+    def usage_bytes(self) -> int:
+        """Return what all its processes hold now, with the page cache."""
+        return _number(self._file("usage"))
 
-    def oom_kills(self) -> int | None:
-        """Return how many processes of the group the kernel has killed for lack of memory."""
-        return int(_fields(self.folder / "memory.events").get("oom_kill", 0))
+    def cache_bytes(self) -> int:
+        """Return the part that the kernel gives back when memory is short.
 
-    def peak_bytes(self) -> int | None:
-        """Return the highest memory of all its processes together; None if unknown."""
-        high = self.counters().get("cgroup_memory_high_gib")
-        return None if high is None else round(high * GIB)
+        That is the page cache and, where it is shown, reclaimable slab; not files in memory.
+        """
+        stat = _fields(self.folder / "memory.stat")
+        if self.version == 1:
+            return max(0, stat.get("total_cache", 0) - stat.get("total_shmem", 0))
+        file = stat.get("file", 0) - stat.get("shmem", 0)
+        return max(0, file) + stat.get("slab_reclaimable", 0)
 
-    def child(self, name: str, memory_bytes: int) -> ControlGroup:
-        """Make a group below this one with a memory limit; OSError if we may not."""
-        if "memory" not in _read(self.folder / "cgroup.subtree_control").split():
-            raise PermissionError(f"{self.folder}: memory is not delegated")
-        made = ControlGroup(self.folder / name, memory_bytes)
-        made.folder.mkdir(exist_ok=True)
-        (made.folder / "memory.max").write_text(str(memory_bytes))
-        for file, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
-            with contextlib.suppress(OSError):
-                (made.folder / file).write_text(value)
+    @property
+    def has_mark(self) -> bool:
+        """Whether the kernel keeps a high-water mark; version 2 does since Linux 5.19."""
+        return self._file("peak").exists()
+
+    def highest_bytes(self) -> int:
+        """Return the high-water mark and, where the kernel can, set it back to what is used now."""
+        if self._mark is None:
+            high = _number(self._file("peak"))
+            if self.forgets:
+                self._file("peak").write_text("0")
+            return high
+        high = int(os.pread(self._mark, 32, 0) or 0)
+        if self.forgets:
+            os.write(self._mark, b"0")
+        return high
+
+    def oom_kills(self) -> int:
+        """Return how many of its processes the kernel has killed for lack of memory."""
+        name = "memory.oom_control" if self.version == 1 else "memory.events"
+        return _fields(self.folder / name).get("oom_kill", 0)
+
+    def limit_bytes(self) -> int | None:
+        """Return the limit of this group alone; None if it has none."""
+        text = _read(self._file("limit")).strip()
+        return int(text) if text.isdigit() and int(text) < _UNLIMITED else None
+
+    def child(self, memory_bytes: int | None = None) -> ControlGroup:
+        """Make a group below this one, perhaps with a memory limit; OSError if we may not."""
+        self._sweep()
+        folder = self.folder / f"{_PREFIX}{os.getpid()}-{time.time_ns()}"
+        folder.mkdir()
+        made = ControlGroup(folder)
+        made._open_mark()
+        try:
+            made._set_limit(memory_bytes)
+        except OSError:
+            made.remove()
+            raise
         return made
 
+    def _open_mark(self) -> None:
+        """Linux 6.12 and later set the mark of version 2 back for whoever holds the file open."""
+        if self.version == 2:
+            with suppress(OSError):
+                self._mark = os.open(self._file("peak"), os.O_RDWR | os.O_CLOEXEC)
+                self.forgets = os.write(self._mark, b"0") == 1
+
+    def _set_limit(self, memory_bytes: int | None) -> None:
+        if self.version == 2 and not self._file("usage").exists():
+            raise PermissionError(f"{self.folder}: memory is not delegated")
+        if memory_bytes is None:
+            return
+        self._file("limit").write_text(str(memory_bytes))
+        # swap would hide what is needed; version 1 wants memory and swap together
+        swap = {"memory.memsw.limit_in_bytes": str(memory_bytes), "memory.swap.max": "0"}
+        for name, value in {**swap, "memory.oom.group": "1"}.items():
+            if (self.folder / name).exists():
+                with suppress(OSError):
+                    (self.folder / name).write_text(value)
+
     def enter(self) -> None:
-        """Move the calling process in."""
+        """Move the calling process in, with all it will start."""
         (self.folder / "cgroup.procs").write_text("0")
 
     def remove(self) -> None:
-        """Remove the group; one that still has processes stays."""
-        with contextlib.suppress(OSError):
+        """Remove the group; one that still has processes stays until they have ended."""
+        if self._mark is not None:
+            os.close(self._mark)
+            self._mark = None
+        with suppress(OSError):
             self.folder.rmdir()
 
+    def _sweep(self) -> None:
+        """Remove groups that were left by measurements which were killed."""
+        for folder in self.folder.glob(f"{_PREFIX}*-*"):
+            pid = folder.name.split("-")[1]
+            if not Path("/proc", pid).exists():
+                with suppress(OSError):
+                    folder.rmdir()
 
-def delegated() -> ControlGroup | None:
-    """Return a group below which limits may be set: ours, its parent, or the one that is named.
+    def _file(self, what: str) -> Path:
+        return self.folder / _NAMES[self.version][what]
 
-    ``PROPHASE_CGROUP`` names a folder that an administrator has delegated.
+
+_NAMES = {
+    1: {
+        "usage": "memory.usage_in_bytes",
+        "peak": "memory.max_usage_in_bytes",
+        "limit": "memory.limit_in_bytes",
+    },
+    2: {"usage": "memory.current", "peak": "memory.peak", "limit": "memory.max"},
+}
+
+
+def new_group(memory_bytes: int | None = None) -> ControlGroup | None:
+    """Return a new control group for one command; None where none can be made.
+
+    It lies below the one that ``PROPHASE_CGROUP`` names, else below our own; with version 2
+    perhaps beside our own, unless that would lift a limit which holds for us.
+
+    Parameters
+    ----------
+    memory_bytes : int, optional
+        Limit for all processes of the command together.
     """
     named = os.environ.get("PROPHASE_CGROUP")
+    if named == OFF:
+        return None
     own = ControlGroup.own()
     candidates = [ControlGroup(Path(named))] if named else []
     if own is not None:
-        candidates += [own, ControlGroup(own.folder.parent)]
+        candidates.append(own)
+        if own.version == 2 and own.limit_bytes() is None:
+            candidates.append(ControlGroup(own.folder.parent))
     for group in candidates:
-        shared = "memory" in _read(group.folder / "cgroup.subtree_control").split()
-        if shared and os.access(group.folder, os.W_OK):
-            return group
+        with suppress(OSError):
+            return group.child(memory_bytes)
     return None
 
 
-def _mount_point() -> Path | None:
-    for line in _read(Path("/proc/self/mountinfo")).splitlines():
-        before, _, after = line.partition(" - ")
-        if after.startswith("cgroup2 "):
-            return Path(before.split()[4])
-    return None
-
-
-def _fields(path: Path) -> dict[str, float]:
+def _fields(path: Path) -> dict[str, int]:
     pairs = (line.split() for line in _read(path).splitlines())
-    return {pair[0]: float(pair[1]) for pair in pairs if len(pair) == 2}
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
+
+
+def _number(path: Path) -> int:
+    text = _read(path).strip()
+    return int(text) if text.isdigit() else 0
 
 
 def _read(path: Path) -> str:
@@ -113,67 +203,3 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError:
         return ""
-
-
-# A memory limit that is real: a control group if we may make one, else a resource limit.
-#
-# Standard library only.
-
-
-class MemoryLimit(Protocol):
-    """What holds a task to its memory."""
-
-    kind: str
-    limit_bytes: int
-
-    def enter(self) -> None:
-        """Put the calling process, and all it will start, under the limit."""
-
-    def oom_kills(self) -> int | None:
-        """Return how many processes the limit has killed; None if unknown."""
-
-    def peak_bytes(self) -> int | None:
-        """Return the exact peak of all processes together; None if unknown."""
-
-    def remove(self) -> None:
-        """Take the limit away after the task."""
-
-
-class ProcessLimit:
-    """Each process may hold so much private writable memory; a request beyond it fails.
-
-    The limit is per process. Whoever samples the tree sees to it that the processes of
-    a task do not exceed it together.
-    """
-
-    kind = "rlimit"
-
-    def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-
-    def enter(self) -> None:
-        resource.setrlimit(resource.RLIMIT_DATA, (self.limit_bytes, self.limit_bytes))
-
-    def oom_kills(self) -> int | None:
-        return None
-
-    def peak_bytes(self) -> int | None:
-        return None
-
-    def remove(self) -> None:
-        """Leave it: it ended with its processes."""
-
-
-def memory_limit(limit_bytes: int, name: str) -> MemoryLimit:
-    """Return the strongest limit this machine permits.
-
-    Examples
-    --------
-    >>> memory_limit(2**30, "doctest").limit_bytes
-    1073741824
-    """
-    parent = delegated()
-    if parent is not None:
-        with contextlib.suppress(OSError):
-            return parent.child(f"prophase-{name}", limit_bytes)
-    return ProcessLimit(limit_bytes)

@@ -9,18 +9,24 @@ import subprocess
 import time
 from contextlib import suppress
 
-from prophase.runs.usage.cgroup import ControlGroup, MemoryLimit
+from prophase.runs.usage.cgroup import ControlGroup
 from prophase.runs.usage.gpu import gpus_here
 from prophase.runs.usage.measurement_order import MeasurementOrder
+from prophase.runs.usage.peak_memory import (
+    Cadence,
+    GroupMeter,
+    MemoryMeter,
+    PeakMemory,
+    SampledMeter,
+)
 from prophase.runs.usage.process_tree import descendants, look
 from prophase.runs.usage.sampler import DurableLines, TreeSampler
 
 #: the first samples come sooner, so that short commands have some as well
 _FIRST_SAMPLE_S = 0.1
-#: how often the processes of a task are added up where the kernel limits each one alone
-_WATCH_S = 0.25
 #: how much of what a command says last is kept
 TAIL_BYTES = 64 * 1024
+GIB = 2**30
 
 
 class CommandWatch:
@@ -30,21 +36,23 @@ class CommandWatch:
         self,
         order: MeasurementOrder,
         child: subprocess.Popen[bytes],
-        limit: MemoryLimit | None,
+        group: ControlGroup | None,
         lines: DurableLines,
     ) -> None:
-        self.order, self.child, self.limit, self.lines = order, child, limit, lines
-        self.killed_for_memory = self.timed_out = False
+        self.order, self.child, self.group, self.lines = order, child, group, lines
+        self.exceeded = self.timed_out = False
         self.stderr_tail = b""
         self.samples = 0
+        self.limit_bytes = None if order.memory_gib is None else int(order.memory_gib * GIB)
         # taken now: later it would count what sampling itself needs
-        self._own_high_bytes = look([os.getpid()], with_pss=False).processes[0].high_bytes
-        self.sampler = TreeSampler(
-            lambda: descendants(os.getpid()),
-            fresh=True,
-            gpus=gpus_here(),
-            group=ControlGroup.own(),
-        )
+        self._own_high_bytes = look([os.getpid()]).processes[0].high_bytes
+        self.meter: MemoryMeter
+        if group is not None and group.has_mark:
+            self.meter = GroupMeter(group)
+        else:
+            self.meter = SampledMeter(self._pids, fresh=True, limit_bytes=self.limit_bytes)
+        self.sampler = TreeSampler(self._pids, self.meter, gpus=gpus_here())
+        self._cadence = Cadence()
 
     def until_end(self) -> None:
         """Wait for the end of the command; pass on signals that are meant for it."""
@@ -57,16 +65,14 @@ class CommandWatch:
             os.set_blocking(self.child.stderr.fileno(), False)
             events.register(self.child.stderr, select.POLLIN)
         pause_s = min(_FIRST_SAMPLE_S, self.order.every_s)
-        next_s = time.monotonic() + pause_s
-        watching = self.limit is not None and self.limit.kind == "rlimit"
-        last_s = time.monotonic() + (self.order.timeout_s or float("inf"))
+        look_s = time.monotonic()
+        row_s = look_s + pause_s
+        last_s = look_s + (self.order.timeout_s or float("inf"))
         while True:
             if time.monotonic() > last_s:
-                self.timed_out = True
-                self._kill(descendants(os.getpid()))
-            wait_s = max(0.0, min(next_s, last_s) - time.monotonic())
-            if watching:
-                wait_s = min(wait_s, _WATCH_S)
+                self.timed_out, last_s = True, float("inf")
+                self._kill()
+            wait_s = max(0.0, min(look_s, row_s, last_s) - time.monotonic())
             happened = [which for which, _ in events.poll(wait_s * 1000)]
             spoke = self.child.stderr is not None and self.child.stderr.fileno() in happened
             if spoke and self._copy_stderr() == 0:
@@ -74,13 +80,13 @@ class CommandWatch:
             if descriptor in happened:
                 break
             _reap_orphans(self.child.pid)
-            if watching:
-                self._keep_within_limit()
-            if time.monotonic() >= next_s:
-                self._sample(pause_s)
+            if time.monotonic() >= row_s:
+                self._sample()
                 pause_s = min(2 * pause_s, self.order.every_s)
-                next_s = time.monotonic() + pause_s
-        self._sample(pause_s)
+                row_s = time.monotonic() + pause_s
+            if time.monotonic() >= look_s:
+                look_s = time.monotonic() + self._look()
+        self._sample()
         self.child.wait()
         os.close(descriptor)
         if self.child.stderr is not None:
@@ -88,18 +94,35 @@ class CommandWatch:
                 pass
             self.child.stderr.close()
 
-    def peak_bytes(self, largest_ended_bytes: int) -> float:
+    def peak(self, largest_ended_bytes: int) -> PeakMemory:
         """Return the highest memory: as the kernel counted it, or as the samples saw it."""
-        exact = self.limit.peak_bytes() if self.limit else None
-        if exact:
-            return float(exact)
+        self.meter.look()
         # a process inherits our own mark between fork and exec, so below that it says nothing
-        if self.sampler.peak_bytes and largest_ended_bytes <= self._own_high_bytes * 1.05:
+        if self.meter.peak().bytes and largest_ended_bytes <= self._own_high_bytes * 1.05:
             largest_ended_bytes = 0
-        return max(self.sampler.peak_bytes, largest_ended_bytes)
+        return self.meter.peak(largest_ended_bytes)
 
-    def _sample(self, interval_s: float) -> None:
-        sample = self.sampler.sample(interval_s)
+    def oom_kills(self) -> int | None:
+        """Return how many of its processes the kernel has killed; None if nobody counts."""
+        return None if self.group is None else self.group.oom_kills()
+
+    def _pids(self) -> list[int]:
+        return descendants(os.getpid())
+
+    def _look(self) -> float:
+        """See what is held, end what holds too much, and return the pause until the next look."""
+        held = self.meter.look()
+        if self.limit_bytes is not None:
+            # version 1 kills one process; what is left of the command is of no use
+            if self.group is not None and self.group.oom_kills():
+                self._kill()
+            elif self.group is None and held > self.limit_bytes:
+                self.exceeded = True
+                self._kill()
+        return self._cadence.after(held)
+
+    def _sample(self) -> None:
+        sample = self.sampler.sample()
         if sample["processes"]:
             self.lines.add(sample)
             self.samples += 1
@@ -115,22 +138,8 @@ class CommandWatch:
         self.stderr_tail = (self.stderr_tail + said)[-TAIL_BYTES:]
         return len(said)
 
-    def _keep_within_limit(self) -> None:
-        """End a task whose processes together hold more than it was given."""
-        assert self.limit is not None
-        pids = descendants(os.getpid())
-        if len(pids) < 2:
-            return
-        tree = look(pids, with_pss=False)
-        if tree.rss_bytes <= self.limit.limit_bytes:
-            return
-        exact = look(pids)
-        if (exact.pss_bytes or exact.rss_bytes) > self.limit.limit_bytes:
-            self.killed_for_memory = True
-            self._kill(pids)
-
-    def _kill(self, pids: list[int]) -> None:
-        for pid in pids:
+    def _kill(self) -> None:
+        for pid in self._pids():
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
 

@@ -23,26 +23,18 @@ from pathlib import Path
 from typing import Any
 
 from prophase.atomic_files import write_whole
-from prophase.runs.usage.cgroup import MemoryLimit, memory_limit
+from prophase.runs.end_cause import TIMED_OUT, CommandEnd, EndEvidence, command_end
+from prophase.runs.usage.cgroup import ControlGroup, new_group
 from prophase.runs.usage.command_watch import TAIL_BYTES, CommandWatch
 from prophase.runs.usage.measurement_order import Ending, MeasurementOrder
+from prophase.runs.usage.peak_memory import PeakMemory
 from prophase.runs.usage.process_tree import descendants, io_bytes
 from prophase.runs.usage.sampler import DurableLines
 
 GIB = 2**30
 _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
-#: what programs say when memory was refused to them
-_OUT_OF_MEMORY_WORDS = (
-    b"MemoryError",
-    b"bad_alloc",
-    b"Cannot allocate memory",
-    b"OutOfMemoryError",
-    b"out of memory",
-    b"Out of memory",
-    b"OOMKilled",
-)
 #: as shells and timeout(1) have it
-COMMAND_NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
+COMMAND_NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
 
 def run_measured(order: MeasurementOrder) -> Ending:
@@ -53,10 +45,9 @@ def run_measured(order: MeasurementOrder) -> Ending:
             # whoever ordered this believed us dead and has given the attempt up
             return Ending(**json.loads(Path(order.result).read_text(encoding="utf-8")))
         _become_reaper()
-        limit = None
-        if order.memory_gib is not None:
-            limit = memory_limit(int(order.memory_gib * GIB), f"{order.name}-{os.getpid()}")
-            open_things.callback(limit.remove)
+        group = new_group(None if order.memory_gib is None else int(order.memory_gib * GIB))
+        if group is not None:
+            open_things.callback(group.remove)
         lines = DurableLines(Path(order.samples))
         began_s, began = time.time(), time.monotonic()
         began_io = io_bytes("self")
@@ -69,13 +60,13 @@ def run_measured(order: MeasurementOrder) -> Ending:
                 stdout=out,
                 stderr=err,
                 start_new_session=order.strict,
-                preexec_fn=lambda: _prepare_child(limit, order.strict),
+                preexec_fn=lambda: _prepare_child(group, order.strict),
             )
         except (OSError, subprocess.SubprocessError) as cause:
             ending = _not_started(order, cause, began_s)
             _write_result(order, ending)
             return ending
-        watch = CommandWatch(order, child, limit, lines)
+        watch = CommandWatch(order, child, group, lines)
         watch.until_end()
         duration_s = time.monotonic() - began
         if order.strict:
@@ -85,55 +76,52 @@ def run_measured(order: MeasurementOrder) -> Ending:
         exit_code = child.returncode if child.returncode >= 0 else 128 - child.returncode
         if watch.timed_out:
             exit_code = TIMED_OUT
-        oom, because = _was_oom(exit_code, watch, limit, order)
-        read, written = (
-            after - before for after, before in zip(io_bytes("self"), began_io, strict=True)
-        )
+        peak = watch.peak(ended.ru_maxrss * 1024)
+        end = _end(exit_code, watch, peak, order)
+        read, written = io_bytes("self")
         cpu_s = ended.ru_utime + ended.ru_stime
         ending = Ending(
             exit_code=exit_code,
-            oom=oom,
-            because=because,
+            cause=end.cause,
+            because=end.because,
             started_at_s=began_s,
             duration_s=duration_s,
-            memory_peak_gib=watch.peak_bytes(ended.ru_maxrss * 1024) / GIB,
+            memory_peak_gib=peak.bytes / GIB,
+            memory_peak_error_gib=peak.error_bytes / GIB,
+            memory_method=peak.method,
             cpu_peak_cores=max(watch.sampler.cpu_peak_cores, cpu_s / max(duration_s, 1e-6)),
             cpu_mean_cores=cpu_s / max(duration_s, 1e-6),
             read_bytes=read - began_io[0],
-            write_bytes=written - began_io[1],
+            write_bytes=max(0, written - began_io[1]),
             samples=watch.samples,
             lost_samples=lines.waiting,
             limit_gib=order.memory_gib,
-            limit_kind=limit.kind if limit else None,
+            limit_kind=None if order.memory_gib is None else "cgroup" if group else "watched",
         )
         _write_result(order, ending)
         return ending
 
 
-def _was_oom(
-    exit_code: int, watch: CommandWatch, limit: MemoryLimit | None, order: MeasurementOrder
-) -> tuple[bool, str]:
-    """Say whether the command died for lack of memory, and how we know."""
-    if exit_code == 0:
-        return False, ""
-    if watch.timed_out:
-        return False, f"not finished after {order.timeout_s:g} s"
-    if watch.killed_for_memory:
-        return True, "its processes together exceeded the limit"
-    kills = limit.oom_kills() if limit else None
-    if kills:
-        return True, "the kernel killed it at its limit"
-    if exit_code == 128 + signal.SIGKILL:
-        if kills == 0:
-            return False, "killed from outside"
-        if limit is None:
-            return True, "exit 137: killed, most likely for lack of memory"
-        near = watch.peak_bytes(0) > 0.9 * limit.limit_bytes
-        return near, "killed near its limit" if near else "killed from outside"
-    tail = watch.stderr_tail if order.stderr is None else _tail(Path(order.stderr))
-    if limit is not None and any(words in tail for words in _OUT_OF_MEMORY_WORDS):
-        return True, "memory was refused to it"
-    return False, f"exit {exit_code}"
+def _end(
+    exit_code: int, watch: CommandWatch, peak: PeakMemory, order: MeasurementOrder
+) -> CommandEnd:
+    """Say why the command ended, from all that is known."""
+    printed = watch.stderr_tail
+    for path in filter(None, (order.stdout, order.stderr)):
+        printed += _tail(Path(path))
+    return command_end(
+        EndEvidence(
+            exit_code,
+            printed,
+            timed_out=watch.timed_out,
+            timeout_s=order.timeout_s,
+            limit_bytes=watch.limit_bytes,
+            peak_bytes=peak.bytes,
+            oom_kills=watch.oom_kills(),
+            exceeded=watch.exceeded,
+            signalled=watch.child.returncode < 0,
+        )
+    )
 
 
 def _tail(path: Path) -> bytes:
@@ -146,12 +134,12 @@ def _tail(path: Path) -> bytes:
         return b""
 
 
-def _prepare_child(limit: MemoryLimit | None, strict: bool) -> None:
+def _prepare_child(group: ControlGroup | None, strict: bool) -> None:
     """Runs in the child, before the command takes over."""
     if strict:
         _libc().prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if limit is not None:
-        limit.enter()
+    if group is not None:
+        group.enter()
 
 
 def _become_reaper() -> None:
@@ -192,7 +180,7 @@ def _outputs(order: MeasurementOrder, open_things: ExitStack) -> tuple[Any, Any]
     )
     if err is not None:
         return out, err
-    # under a limit we read along, to see whether it says that memory was refused
+    # under a limit we read along, to see what it says of its end
     return out, subprocess.PIPE if order.memory_gib is not None else None
 
 
@@ -202,7 +190,7 @@ def _not_started(order: MeasurementOrder, cause: Exception, began_s: float) -> E
     if missing and order.cwd is not None and not Path(order.cwd).is_dir():
         said = f"{order.cwd}: there is no such folder to run in"
     code = COMMAND_NOT_FOUND if missing else NOT_EXECUTABLE
-    return Ending(code, False, said, began_s, limit_gib=order.memory_gib)
+    return Ending(code, "failed", said, began_s, limit_gib=order.memory_gib)
 
 
 def _write_result(order: MeasurementOrder, ending: Ending) -> None:

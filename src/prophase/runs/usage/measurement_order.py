@@ -37,12 +37,17 @@ class Ending:
     """How a command ended and what it used."""
 
     exit_code: int
-    oom: bool
-    #: how an OOM was recognised, or why the command could not be started
+    #: one of :data:`prophase.runs.end_cause.EndCause`
+    cause: str
+    #: how the cause was recognised, or why the command could not be started
     because: str
     started_at_s: float
     duration_s: float = 0.0
     memory_peak_gib: float = 0.0
+    #: the true peak is at most this far away
+    memory_peak_error_gib: float | None = None
+    #: ``cgroup v1``, ``cgroup v2``, ``sampled PSS`` or ``sampled RSS``
+    memory_method: str | None = None
     cpu_peak_cores: float = 0.0
     cpu_mean_cores: float = 0.0
     read_bytes: int = 0
@@ -50,7 +55,13 @@ class Ending:
     samples: int = 0
     lost_samples: int = 0
     limit_gib: float | None = None
+    #: ``cgroup``: the kernel holds it to its limit; ``watched``: we end it when it holds more
     limit_kind: str | None = None
+
+    @property
+    def oom(self) -> bool:
+        """Whether it ended for lack of the memory that it had asked for."""
+        return self.cause == "host_memory"
 
 
 def run_order(order: MeasurementOrder, folder: Path) -> int:

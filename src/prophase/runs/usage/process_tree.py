@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from time import perf_counter
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 KIB = 1024
@@ -22,6 +21,8 @@ class ProcessUse:
     rss_bytes: int = 0
     #: the kernel's mark of the highest RSS so far
     high_bytes: int = 0
+    #: the part of the RSS that lies in shared memory
+    shmem_bytes: int = 0
     cpu_s: float = 0.0
     threads: int = 0
 
@@ -33,10 +34,6 @@ class TreeUse:
     processes: list[ProcessUse] = field(default_factory=list)
     read_bytes: int = 0
     write_bytes: int = 0
-    #: proportional set size: shared pages counted once; None if it was not read
-    pss_bytes: int | None = None
-    #: what reading the PSS cost, as it grows with the memory of the tree
-    pss_cost_s: float = 0.0
 
     @property
     def rss_bytes(self) -> int:
@@ -62,7 +59,7 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def look(pids: list[int], *, with_pss: bool = True) -> TreeUse:
+def look(pids: list[int]) -> TreeUse:
     """Return what these processes use; those that have ended meanwhile are left out."""
     tree = TreeUse()
     for pid in pids:
@@ -73,13 +70,26 @@ def look(pids: list[int], *, with_pss: bool = True) -> TreeUse:
         read, written = io_bytes(pid)
         tree.read_bytes += read
         tree.write_bytes += written
-    if with_pss:
-        began = perf_counter()
-        shares = [_pss_bytes(process.pid) for process in tree.processes]
-        tree.pss_cost_s = perf_counter() - began
-        if shares and None not in shares:
-            tree.pss_bytes = sum(share for share in shares if share is not None)
     return tree
+
+
+def pss_bytes(pid: int) -> int | None:
+    """Return the memory of a process with shared pages divided among those that share them."""
+    for line in _lines(f"/proc/{pid}/smaps_rollup"):
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * KIB
+    return None
+
+
+def mapped_bytes(pid: int, folder: str) -> int:
+    """Return this process's share of the mapped files below a folder."""
+    found, inside = 0, False
+    for line in _lines(f"/proc/{pid}/smaps"):
+        if line.startswith("Pss:"):
+            found += int(line.split()[1]) * KIB if inside else 0
+        elif line[0] in "0123456789abcdef":
+            inside = f" {folder}/" in line
+    return found
 
 
 def io_bytes(pid: int | str) -> tuple[int, int]:
@@ -92,10 +102,10 @@ def io_bytes(pid: int | str) -> tuple[int, int]:
     return int(values.get("read_bytes", 0)), max(0, written)
 
 
-def start_ticks(pid: int) -> int | None:
-    """Return when a process began, which tells it from a later one with the same id."""
+def is_alive(pid: int, start: int) -> bool:
+    """Say whether the process that began then still holds memory."""
     fields = _stat_fields(pid)
-    return None if fields is None else int(fields[19])
+    return fields is not None and fields[0] != "Z" and int(fields[19]) == start
 
 
 def environment_has(pid: int, mark: str) -> bool:
@@ -136,6 +146,8 @@ def _process(pid: int) -> ProcessUse | None:
             use.high_bytes = int(line.split()[1]) * KIB
         elif line.startswith("VmRSS:"):
             use.rss_bytes = int(line.split()[1]) * KIB
+        elif line.startswith("RssShmem:"):
+            use.shmem_bytes = int(line.split()[1]) * KIB
     return use
 
 
@@ -143,13 +155,6 @@ def _stat_fields(pid: int) -> list[str] | None:
     """Return the fields of /proc/PID/stat from the third on: a name may hold spaces."""
     text = "".join(_lines(f"/proc/{pid}/stat"))
     return text[text.rindex(")") + 2 :].split() if ")" in text else None
-
-
-def _pss_bytes(pid: int) -> int | None:
-    for line in _lines(f"/proc/{pid}/smaps_rollup"):
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * KIB
-    return None
 
 
 def _lines(path: str) -> list[str]:

@@ -14,13 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from prophase.json_types import JsonObject
-from prophase.runs.usage.cgroup import ControlGroup
 from prophase.runs.usage.gpu import Gpus
+from prophase.runs.usage.peak_memory import MemoryMeter
 from prophase.runs.usage.process_tree import TreeUse, io_bytes, look
 
 GIB = 2**30
-#: reading the PSS may cost this share of the interval; beyond it, RSS alone is read
-_PSS_SHARE = 0.004
 
 Sample = dict[str, float]
 
@@ -32,45 +30,32 @@ class TreeSampler:
     ----------
     pids : function
         Returns the processes that are meant, at each look.
-    fresh : bool
-        Whether the processes began with the sampler. If not, what they peaked at before is
-        none of our business.
-    gpus, group : optional
-        Where GPU use and the counters of the container come from.
+    meter : MemoryMeter
+        What keeps account of their memory.
+    gpus : optional
+        Where GPU use comes from.
     """
 
     def __init__(
-        self,
-        pids: Callable[[], list[int]],
-        *,
-        fresh: bool,
-        gpus: Gpus | None = None,
-        group: ControlGroup | None = None,
+        self, pids: Callable[[], list[int]], meter: MemoryMeter, *, gpus: Gpus | None = None
     ) -> None:
         self._pids = pids
+        self._meter = meter
         self._gpus = gpus
-        self._group = group
-        self._high: dict[tuple[int, int], int] = {}
-        self._baseline_due = not fresh
-        self._pss_over_rss = 1.0
         self._began_io = io_bytes("self")
-        self._before = self._totals(look(pids(), with_pss=False))
-        self.peak_bytes = 0.0
+        self._before = self._totals(look(pids()))
         self.cpu_peak_cores = 0.0
 
-    def sample(self, interval_s: float) -> Sample:
+    def sample(self) -> Sample:
         """Return what the tree uses now, and since the last sample."""
         now = time.time()
-        tree = look(self._pids(), with_pss=self._may_read_pss(interval_s))
-        self._pss_cost_s = tree.pss_cost_s or self._pss_cost_s
-        memory = self._memory_bytes(tree)
-        peak = memory + self._highest_rise(tree)
+        memory = self._meter.look()
+        tree = look(self._pids())
         totals = self._totals(tree)
         passed_s = max(totals["mono_s"] - self._before["mono_s"], 1e-6)
         delta = {name: max(0.0, totals[name] - self._before[name]) for name in totals}
         self._before = totals
         cores = delta["cpu_s"] / passed_s
-        self.peak_bytes = max(self.peak_bytes, peak)
         # ticks of 10 ms make a rate over a blink meaningless
         if passed_s >= 0.1:
             self.cpu_peak_cores = max(self.cpu_peak_cores, cores)
@@ -78,51 +63,17 @@ class TreeSampler:
             "time_s": round(now, 3),
             "cpu_cores": round(cores, 4),
             "memory_gib": memory / GIB,
-            "memory_peak_gib": peak / GIB,
+            "memory_peak_gib": max(memory, self._meter.highest_since_sample()) / GIB,
+            "memory_peak_error_gib": self._meter.peak().error_bytes / GIB,
             "memory_rss_gib": tree.rss_bytes / GIB,
             "read_bytes_per_s": round(delta["read_bytes"] / passed_s, 1),
             "write_bytes_per_s": round(delta["write_bytes"] / passed_s, 1),
             "processes": len(tree.processes),
             "threads": tree.threads,
         }
-        if tree.pss_bytes is not None:
-            sample["memory_pss_gib"] = tree.pss_bytes / GIB
         if self._gpus is not None:
             sample |= self._gpus.use({process.pid for process in tree.processes})
-        if self._group is not None:
-            sample |= self._group.counters()
         return sample
-
-    _pss_cost_s = 0.0
-    _looks = 0
-
-    def _may_read_pss(self, interval_s: float) -> bool:
-        """Read it at every look while it is cheap, and as often as it is worth when it is not."""
-        self._looks += 1
-        every = max(1, round(self._pss_cost_s / (_PSS_SHARE * interval_s)))
-        return self._looks % every == 0
-
-    def _memory_bytes(self, tree: TreeUse) -> float:
-        """Return memory with shared pages counted once, as a control group would."""
-        if tree.pss_bytes is not None and tree.rss_bytes:
-            self._pss_over_rss = tree.pss_bytes / tree.rss_bytes
-        return tree.rss_bytes * self._pss_over_rss
-
-    def _highest_rise(self, tree: TreeUse) -> float:
-        """Return how much higher one process stood since the last look than it stands now.
-
-        The kernel keeps the highest RSS of every process, so peaks between two looks are
-        not lost. That several processes peaked at the same moment cannot be known.
-        """
-        rise = 0
-        for process in tree.processes:
-            key = (process.pid, process.start_ticks)
-            if process.high_bytes > self._high.get(key, 0):
-                self._high[key] = process.high_bytes
-                if not self._baseline_due:
-                    rise = max(rise, process.high_bytes - process.rss_bytes)
-        self._baseline_due = False
-        return rise
 
     def _totals(self, tree: TreeUse) -> dict[str, float]:
         """What was used since the beginning: by those alive, and by children that have ended."""

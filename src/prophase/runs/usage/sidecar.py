@@ -16,8 +16,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from prophase.runs.usage.cgroup import ControlGroup
 from prophase.runs.usage.gpu import gpus_here
+from prophase.runs.usage.peak_memory import Cadence, SampledMeter
 from prophase.runs.usage.process_tree import descendants
 from prophase.runs.usage.sampler import DurableLines, TreeSampler
 
@@ -37,20 +37,26 @@ def main() -> None:
     for pid in watched():
         _forget_peak(pid)
     lines = DurableLines(Path(order["samples"]))
-    sampler = TreeSampler(watched, fresh=False, gpus=gpus_here(), group=ControlGroup.own())
+    meter = SampledMeter(watched, fresh=False)
+    sampler = TreeSampler(watched, meter, gpus=gpus_here())
     # the first look sets what was before aside; only then may the work begin
-    lines.add(sampler.sample(every_s))
+    lines.add(sampler.sample())
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    pause_s = min(_FIRST_SAMPLE_S, every_s)
-    next_s = time.monotonic() + pause_s
+    cadence = Cadence()
+    row_pause_s = min(_FIRST_SAMPLE_S, every_s)
+    look_s, row_s = time.monotonic() + cadence.pause_s, time.monotonic() + row_pause_s
     while True:
-        ready, _, _ = select.select([sys.stdin], [], [], max(0.0, next_s - time.monotonic()))
-        lines.add(sampler.sample(pause_s))
-        if ready:
+        wait_s = max(0.0, min(look_s, row_s) - time.monotonic())
+        if select.select([sys.stdin], [], [], wait_s)[0]:
             break
-        pause_s = min(2 * pause_s, every_s)
-        next_s = time.monotonic() + pause_s
+        if time.monotonic() >= row_s:
+            lines.add(sampler.sample())
+            row_pause_s = min(2 * row_pause_s, every_s)
+            row_s = time.monotonic() + row_pause_s
+        else:
+            look_s = time.monotonic() + cadence.after(meter.look())
+    lines.add(sampler.sample())
     lines.close()
 
 

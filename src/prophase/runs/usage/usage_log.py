@@ -20,8 +20,9 @@ from prophase.errors import (
     StorageError,
     storage_errors,
 )
+from prophase.runs.attempt_rows import attempt_row, new_run_id
 from prophase.runs.usage.measurement_order import Ending, MeasurementOrder, run_order
-from prophase.runs.usage.sampler import whole_lines
+from prophase.runs.usage.sampler import DurableLines, whole_lines
 
 #: ends of file names a table can be written to
 FORMATS = (".parquet", ".csv", ".jsonl")
@@ -79,6 +80,7 @@ def run_logged(
     *,
     every_s: float = 5.0,
     memory_gib: float | None = None,
+    jobs: Path | None = None,
 ) -> Ending:
     """Run a command, write its usage to a file, and return how it ended.
 
@@ -90,9 +92,11 @@ def run_logged(
         Parquet, CSV or JSON lines, by its end. While the command runs, samples are in
         ``OUT.part``, where they stay if the logger is killed.
     every_s : float, default=5
-        Seconds between samples. Peaks in between are caught by the kernel's own marks.
+        Seconds between samples. The peak is measured apart from them.
     memory_gib : float, optional
         Limit that holds for all processes of the command together.
+    jobs : path, optional
+        File of JSON lines that gets the run as a row of the job table.
     """
     out = Path(out)
     part = _empty_part(out)
@@ -111,6 +115,11 @@ def run_logged(
     if ending.samples > ending.lost_samples:
         write_usage(read_usage(part, series_id=_series_name(command)), out)
     part.unlink(missing_ok=True)
+    if jobs is not None:
+        lines = DurableLines(jobs)
+        run_id = new_run_id(command, ending.started_at_s)
+        lines.add(attempt_row(command, ending, run_id=run_id))
+        lines.close()
     if ending.lost_samples:
         raise StorageError(
             f"{out}: no space left on the device; the last {ending.lost_samples} of "
