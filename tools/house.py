@@ -21,11 +21,12 @@ import grimp
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "prophase"
 #: cyclomatic complexity, as ruff's C901 counts it, that no function should exceed
 COMPLEXITY = 20
-#: fields that make a class an interval of one value: the value and both ends
-_VALUES = {"value", "mean", "point", "estimate", "share"}
 #: fields that make a class with a title a document of its own
 _PARTS = {"sections", "parts", "chapters", "facts", "pages"}
-_ENDS = ({"low", "high"}, {"lower", "upper"})
+#: fields that with ``low`` and ``high`` make a class an interval
+_VALUES = {"value", "mean", "point", "estimate", "share"}
+#: words in the names of two fields that make a class hold an interval of its own
+_ENDS = (("low", "high"), ("lower", "upper"))
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class House:
     lines: int
     files: int
     public_names: int
-    #: classes that hold a value and both ends of its interval
+    #: classes that hold both ends of an interval
     interval_types: tuple[str, ...]
     #: classes that hold the parts of a whole answer below a title
     document_models: tuple[str, ...]
@@ -85,7 +86,7 @@ def measure(source: Path = SOURCE) -> House:
         interval_types=tuple(
             f"{home}:{node.name}"
             for home, node in nodes
-            if isinstance(node, ast.ClassDef) and _is_interval(node)
+            if isinstance(node, ast.ClassDef) and is_interval(node)
         ),
         document_models=tuple(
             f"{home}:{node.name}"
@@ -159,8 +160,8 @@ def _offered(tree: ast.Module) -> int:
     )
 
 
-def _is_interval(node: ast.ClassDef) -> bool:
-    """Tell a class that holds one value and both of its ends."""
+def is_interval(node: ast.ClassDef) -> bool:
+    """Tell a class that holds both ends of a value, or of something named: ``wait_low_s``."""
     fields = {
         line.target.id
         for line in node.body
@@ -168,7 +169,13 @@ def _is_interval(node: ast.ClassDef) -> bool:
         and isinstance(line.target, ast.Name)
         and ast.unparse(line.annotation).startswith("float")
     }
-    return bool(fields & _VALUES) and any(ends <= fields for ends in _ENDS)
+    words = [tuple(name.split("_")) for name in fields]
+    return any(
+        tuple(high if word == low else word for word in name) in words
+        for low, high in _ENDS
+        for name in words
+        if low in name and (len(name) > 1 or fields & _VALUES)
+    )
 
 
 def _is_document(node: ast.ClassDef) -> bool:

@@ -56,7 +56,7 @@ def measure(name: str, data: str, jobs: pd.DataFrame, cluster: Cluster, **policy
     weights = [one.forecasts for one in found]
 
     def mean(field: str) -> float:
-        return float(np.average([getattr(one, field) for one in found], weights=weights))
+        return float(np.average([one.to_dict()[field] for one in found], weights=weights))
 
     remark = f"{sum(weights)} forecasts in {len(found)} stretches"
     guess = "waits of the past"
@@ -66,7 +66,7 @@ def measure(name: str, data: str, jobs: pd.DataFrame, cluster: Cluster, **policy
         ("median width of the interval", "s", "width_s", "baseline_width_s"),
     )
     for what, unit, ours, theirs in rows:
-        values = [getattr(one, ours) for one in found]
+        values = [one.to_dict()[ours] for one in found]
         print(f"  weighted: {mean(ours):.3g}, {guess}: {mean(theirs):.3g}")
         record(
             Measurement(

@@ -12,7 +12,7 @@ def cycle(times: int, length: int = 10) -> np.ndarray:
 def test_the_next_phase_and_the_time_to_it_are_foreseen_in_a_cycle() -> None:
     said = learn_next([cycle(6)], 3).forecast(1, elapsed=3)
     assert said is not None
-    assert (said.next_phase, said.remaining) == (2, 7)
+    assert (said.next_phase, said.remaining.value) == (2, 7)
 
 
 def test_the_phase_before_decides_where_it_was_seen_often_enough() -> None:
@@ -26,7 +26,7 @@ def test_the_phase_before_decides_where_it_was_seen_often_enough() -> None:
 def test_a_stay_longer_than_any_before_is_expected_to_end_now() -> None:
     said = learn_next([cycle(6)], 3).forecast(1, elapsed=500)
     assert said is not None
-    assert said.remaining == 1
+    assert said.remaining.value == 1
 
 
 def test_a_phase_that_was_never_left_has_no_forecast() -> None:

@@ -202,7 +202,7 @@ def _remarks(found: StartForecast, checked: Coverage | None, unchecked: str) -> 
         return [*said, f"The interval is not checked against the past: {unchecked}"]
     said.append(
         f"Checked at {checked.instants} past instants, {checked.forecasts} jobs: plain intervals "
-        f"held {checked.covered:.0%} of the starts and are widened to hold 80 %."
+        f"held {checked.covered.value:.0%} of the starts and are widened to hold 80 %."
     )
     if checked.error_s >= checked.baseline_error_s:
         said.append(

@@ -303,8 +303,8 @@ def _trace(
         *(f"{'holds' if a.holds else 'FAILS'}: {a.name}: {a.words}." for a in found.assumptions),
         f"Verdict: {found.verdict}",
     ]
-    if found.wait_mean_low_s is not None and found.wait_mean_high_s is not None:
-        low, high = units.cell(found.wait_mean_low_s), units.cell(found.wait_mean_high_s)
+    if found.wait_mean.known:
+        low, high = units.cell(found.wait_mean.low), units.cell(found.wait_mean.high)
         remarks.insert(1, f"Exact mean wait, 95 % interval over days: {low} to {high} s.")
     remarks += [
         f"Left out: {counted(count, 'job')} {why}." for why, count in taken.left_out.items()

@@ -10,6 +10,7 @@ import numpy as np
 from prophase.json_types import JsonObject
 from prophase.phase.stays import stays_of
 from prophase.plural import counted
+from prophase.stats import Estimate
 from prophase.trace.series.usage_series import Ints
 
 #: stays with the same phase before it that are needed to look two phases back
@@ -23,10 +24,8 @@ class PhaseForecast:
     next_phase: int
     #: how often that one came next under the same circumstances
     probability: float
-    #: samples until the change: median, and the bounds of four stays out of five
-    remaining: float
-    remaining_low: float
-    remaining_high: float
+    #: samples until the change: median, and the ends of four stays out of five
+    remaining: Estimate
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,7 @@ class NextPhase:
         return PhaseForecast(
             int(counts.argmax()),
             float(counts.max() / counts.sum()),
-            float(middle),
-            float(low),
-            float(high),
+            Estimate(float(middle), float(low), float(high), level=0.8, n=len(left)),
         )
 
 
@@ -77,7 +74,7 @@ def learn_next(labels: Sequence[Ints], n_phases: int) -> NextPhase:
     --------
     >>> model = learn_next([np.repeat([0, 1, 0, 1, 2], 10)], 3)
     >>> model.forecast(0, elapsed=4)
-    PhaseForecast(next_phase=1, probability=1.0, remaining=6.0, ...)
+    PhaseForecast(next_phase=1, probability=1.0, remaining=Estimate(value=6.0, ...))
     """
     stays = stays_of(labels)
     same = np.append(stays.series[:-1] == stays.series[1:], False) & stays.whole
@@ -190,7 +187,7 @@ def _from_stays(model: NextPhase) -> Callable[[_Stay], Rule]:
             asked = (stay.phase, stay.before, elapsed)
             if asked not in known:
                 found = model.forecast(stay.phase, elapsed=elapsed, before=stay.before)
-                known[asked] = (found.next_phase, found.remaining) if found else (-1, np.inf)
+                known[asked] = (found.next_phase, found.remaining.value) if found else (-1, np.inf)
             return known[asked]
 
         return said

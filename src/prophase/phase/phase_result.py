@@ -47,8 +47,8 @@ def phase_result(detector: PhaseDetector, phase: int) -> Result:
     foreseen = detector.next_.forecast(phase)
     if foreseen is not None:
         said.append(
-            f"Lasts {foreseen.remaining:.0f} samples (four stays of five: "
-            f"{foreseen.remaining_low:.0f} to {foreseen.remaining_high:.0f})."
+            f"Lasts {foreseen.remaining.value:.0f} samples (four stays of five: "
+            f"{foreseen.remaining.low:.0f} to {foreseen.remaining.high:.0f})."
         )
     values: JsonObject = finite(
         {

@@ -38,13 +38,14 @@ def causes_figure(why: Why) -> Figure:
             effect = effects.get(row.get("without_it", ""))
             if effect is None or effect.change_pct is None:
                 continue
-            saved = -effect.change_pct
+            change = effect.change_pct
+            saved = -change.value
             if saved < _LEAST_SAVED:
                 words = f"\u25c0 {-saved:,.0f} % more waiting"
                 axes.text(_LEAST_SAVED, place + 0.25, words, fontsize=8, va="center")
                 continue
-            if effect.low_pct is not None and effect.high_pct is not None:
-                ends = [max(_LEAST_SAVED, -effect.high_pct), -effect.low_pct]
+            if change.known:
+                ends = [max(_LEAST_SAVED, -change.high), -change.low]
                 axes.plot(ends, [place + 0.25] * 2, color=MUTED, linewidth=1.2)
             axes.plot(saved, place + 0.25, "o", color=INK, markersize=5)
         axes.plot([], [], "o", color=INK, markersize=5, label="saved without it, 95 %")
@@ -55,7 +56,8 @@ def causes_figure(why: Why) -> Figure:
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel("% of all waiting")
         axes.grid(visible=False, axis="y")
-        worst = max([0.0, *(e.high_pct or e.change_pct or 0.0 for e in effects.values())])
+        changes = [one.change_pct for one in effects.values() if one.change_pct is not None]
+        worst = max([0.0, *(one.high if one.known else one.value for one in changes)])
         axes.set_xlim(max(_LEAST_SAVED - 2, -1.1 * worst), 104)
         legend_below(axes)
 

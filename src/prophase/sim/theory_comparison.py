@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from prophase import units
 from prophase.errors import InputError
+from prophase.plain import finite
 from prophase.plural import counted
 from prophase.sim.cluster import Cluster
 from prophase.sim.queueing.assumptions import Assumption
@@ -23,7 +25,7 @@ from prophase.sim.queueing.queue_answer import QueueAnswer
 from prophase.sim.queueing.trace_theory import TraceTheory, customers_of, trace_theory
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import CPU, Floats
-from prophase.stats import calendar_blocks, mean
+from prophase.stats import Estimate, calendar_blocks, mean
 
 #: means within this factor of each other are called alike
 _ALIKE = 1.5
@@ -41,20 +43,30 @@ class WaitColumn:
         simulation and exact pool, in the steady state for formulas.
     utilisation : float
         Busy share of the servers over that same time.
-    wait_mean_low_s, wait_mean_high_s : float
-        95 % interval of the mean, by a bootstrap over days; None for formulas and single days.
+    wait_mean : Estimate
+        Mean wait in seconds with its interval over days; formulas and single days have none.
     """
 
     view: str
-    wait_mean_s: float | None
+    wait_mean: Estimate
     wait_p50_s: float | None
     wait_p90_s: float | None
     wait_p99_s: float | None
     queue_mean_jobs: float | None
     utilisation: float | None
-    wait_mean_low_s: float | None = None
-    wait_mean_high_s: float | None = None
     note: str = ""
+
+    @property
+    def wait_mean_s(self) -> float | None:
+        """Mean wait; None if there is no answer."""
+        mean_s: float | None = finite(self.wait_mean.value)
+        return mean_s
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON knows them."""
+        low, high = self.wait_mean.ends()
+        mean_s = {"wait_mean_s": self.wait_mean_s, "wait_mean_low_s": low, "wait_mean_high_s": high}
+        return {name: v for name, v in self.__dict__.items() if name != "wait_mean"} | mean_s
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,8 @@ class TheoryComparison:
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON knows them."""
         document = asdict(self)
-        for name in ("columns", "assumptions", "verdict"):
+        document["columns"] = [one.to_dict() for one in self.columns]
+        for name in ("assumptions", "verdict"):
             document[name] = list(document[name])
         return document
 
@@ -196,17 +209,14 @@ def _observed(
 ) -> WaitColumn:
     p50, p90, p99 = np.percentile(waits, [50, 90, 99])
     span = float((submit + waits + duration).max() - submit.min())
-    low, high = mean(waits, calendar_blocks(submit)).within(0.0).ends()
     return WaitColumn(
         view,
-        float(waits.mean()),
+        mean(waits, calendar_blocks(submit)).within(0.0),
         float(p50),
         float(p90),
         float(p99),
         float(waits.sum()) / span if span > 0 else None,
         float((duration * need).sum()) / (span * servers) if span > 0 else None,
-        low,
-        high,
         note,
     )
 
@@ -218,8 +228,10 @@ def _formulas(theory: TraceTheory) -> list[WaitColumn]:
     names = ("M/M/c", "M/G/c", "G/G/c")
     if rate * service >= slots:
         note = "no steady state: the mean load exceeds the servers"
-        nothing = (None,) * 5
-        return [WaitColumn(name, *nothing, theory.utilisation, note=note) for name in names]
+        unknown, nothing = Estimate(math.nan), (None,) * 4
+        return [
+            WaitColumn(name, unknown, *nothing, theory.utilisation, note=note) for name in names
+        ]
     answers = (
         mmc(rate, service, slots),
         mgc(rate, service, slots, theory.service_scv),
@@ -242,7 +254,7 @@ def _stationary(view: str, answer: QueueAnswer, note: str) -> WaitColumn:
     p50, p90, p99 = (answer.wait_quantile_s(share) for share in (0.5, 0.9, 0.99))
     return WaitColumn(
         view,
-        answer.wait_mean_s,
+        Estimate(answer.wait_mean_s),
         p50,
         p90,
         p99,

@@ -19,6 +19,7 @@ from prophase.sizing.replays.replay import Replayed, replay
 from prophase.sizing.replays.task_runs import known_before, task_runs
 from prophase.sizing.resources import RESOURCES
 from prophase.sizing.sizer import Outcome, known_number
+from prophase.stats import Estimate
 from prophase.study.proof.kinds import choose_kinds, with_kinds
 
 #: runs of a job that are known, from which each line of the curve begins
@@ -33,12 +34,15 @@ class AfterRuns:
     runs_known: int
     decisions: int
     #: first request over what was needed: median, and where 80 % lie
-    factor: float
-    factor_low: float
-    factor_high: float
+    factor: Estimate
     killed_pct: float
     #: reserved but unused, against what users' own requests waste; NaN without requests
     waste_pct: float
+
+    def to_dict(self) -> JsonObject:
+        """Return the fields as JSON knows them."""
+        found: JsonObject = finite({**asdict(self), **self.factor.columns("factor")})
+        return found
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,9 @@ class FirstRun:
     runs_known: int
     #: requests of the 1st, 2nd and 3rd attempt
     ladder: tuple[float, ...]
-    #: predicted peak and its 90 % range; NaN if nothing can be predicted
-    peak: float
-    peak_low: float
-    peak_high: float
-    duration_s: float
-    duration_low_s: float
-    duration_high_s: float
+    #: predicted peak and run time with their 90 % ranges; NaN if nothing can be predicted
+    peak: Estimate
+    duration_s: Estimate
     why: str
     curve: list[AfterRuns]
     #: columns that runs of the same thing share
@@ -64,7 +64,13 @@ class FirstRun:
 
     def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
-        found: JsonObject = finite(asdict(self))
+        low_s, high_s = self.duration_s.ends()
+        found: JsonObject = finite(
+            asdict(self)
+            | self.peak.columns("peak")
+            | {"duration_s": self.duration_s.value, "duration_low_s": low_s}
+            | {"duration_high_s": high_s, "curve": [one.to_dict() for one in self.curve]}
+        )
         return found
 
 
@@ -129,14 +135,12 @@ def first_run(
         more = sizer.retry(task, features, attempt, ladder[-1])
         ladder.append(what.allocatable(more if more > ladder[-1] else 2 * ladder[-1]))
     seen = sum(run.task == task for run in runs.runs)
-    use, run_time = (
-        _foretold(history, asked, name, seed) for name in (what.use_column, "duration_s")
+    (use, why), (run_time, _) = (
+        _predicted(history, asked, name, seed) for name in (what.use_column, "duration_s")
     )
-    factor = what.use_factor
     return FirstRun(
         task, what.unit, seen, tuple(float(rung) for rung in ladder),
-        use["value"] * factor, use["low"] * factor, use["high"] * factor,
-        run_time["value"], run_time["low"], run_time["high"], str(use["reason"]),
+        use.scaled(what.use_factor), run_time, why,
         cold_start(replay(runs, make_online_sizer("default", risk), protocol="timeline")), kind,
     )  # fmt: skip
 
@@ -168,17 +172,19 @@ def _after(start: int, rows: list[tuple[float, bool, float, float]]) -> AfterRun
     whole = float(users[known].sum())
     relative = 100 * float(waste[known].sum()) / whole if whole > 0 else math.nan
     return AfterRuns(
-        start, len(rows), float(middle), float(low), float(high),
+        start, len(rows), Estimate(float(middle), float(low), float(high), level=0.8, n=len(rows)),
         100 * float(killed.mean()), relative,
     )  # fmt: skip
 
 
-def _foretold(history: pd.DataFrame, asked: pd.DataFrame, target: str, seed: int) -> JsonObject:
-    """Return the prediction of one target, or why there is none."""
-    nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
+def _predicted(
+    history: pd.DataFrame, asked: pd.DataFrame, target: str, seed: int
+) -> tuple[Estimate, str]:
+    """Return the prediction of one target, and where it comes from or why there is none."""
     try:
         model = learn(history, [target], random_state=seed)
         row = model.predict(asked).iloc[0]
     except InputError as cause:
-        return {**nothing, "reason": str(cause)}
-    return {name: row[name] for name in ("value", "low", "high", "reason")}
+        return Estimate(math.nan, reason=str(cause)), str(cause)
+    value, low, high = (float(row[name]) for name in ("value", "low", "high"))
+    return Estimate(value, low, high, level=0.9), str(row["reason"])

@@ -159,9 +159,10 @@ def test_a_schedule_forecasts_its_own_jobs() -> None:
 def test_intervals_hold_most_starts_where_jobs_are_alike(log: pd.DataFrame) -> None:
     found = measure_coverage(log, CLUSTER, instants=12, per_instant=2, draws=20)
     assert found.forecasts == 24
-    assert found.covered > 0.6
+    assert found.covered.value > 0.6
     assert found.error_s < found.baseline_error_s
-    assert found.covered_low <= found.covered <= found.covered_high
+    assert found.covered.holds(found.covered.value)
+    assert found.to_dict()["covered_low"] == found.covered.low
 
 
 def test_calibrated_intervals_hold_what_they_promise(log: pd.DataFrame) -> None:
@@ -171,7 +172,7 @@ def test_calibrated_intervals_hold_what_they_promise(log: pd.DataFrame) -> None:
     found = measure_coverage(
         log, CLUSTER, since_s=now_s, instants=10, per_instant=2, draws=20, stretch=past.stretch
     )
-    assert found.covered >= 0.7
+    assert found.covered.value >= 0.7
 
 
 def test_stretching_is_conformal() -> None:

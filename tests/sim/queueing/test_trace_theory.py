@@ -49,7 +49,7 @@ def test_a_day_pattern_is_named_and_its_overload_explained_by_the_fluid():
     exact, erlang, fluid = theory.rows[0], theory.rows[1], theory.rows[-1]
     assert erlang.wait_mean_s < 0.01 * exact.wait_mean_s
     assert fluid.ratio == pytest.approx(1.0, abs=0.25)
-    assert theory.wait_mean_low_s < exact.wait_mean_s < theory.wait_mean_high_s
+    assert theory.wait_mean.low < exact.wait_mean_s < theory.wait_mean.high
 
 
 def test_more_load_than_servers_leaves_no_steady_state():

@@ -80,11 +80,12 @@ def test_an_effect_is_the_change_of_all_waiting_and_says_what_was_not_run():
     settings = {"queue": "strict"}
     schedule = simulate(case.workload, case.cluster, **settings)
     effects = {e.change: e for e in effects_of_removal(schedule, case.cluster, settings)}
-    assert effects["every node twice"].change_pct == pytest.approx(-100)
+    assert effects["every node twice"].change_pct.value == pytest.approx(-100)
     assert effects["no quotas"].skipped == "there are no quotas"
     assert effects["no quotas"].change_pct is None
     # only one day had waits: no interval
-    assert effects["every node twice"].low_pct is None
+    assert not effects["every node twice"].change_pct.known
+    assert effects["every node twice"].to_dict()["low_pct"] is None
 
 
 def test_twice_the_nodes_lift_the_autoscalers_ceiling_too():
@@ -104,4 +105,4 @@ def test_requests_that_sharing_cut_once_are_not_cut_again():
     assert schedule.wait_s.tolist() == [0, 10, 0]
     effects = {e.change: e for e in effects_of_removal(schedule, case.cluster, settings)}
     # two whole GPUs stay two whole GPUs: pooled or not, the second job waits for the first
-    assert effects["GPUs of all nodes pooled"].change_pct == 0
+    assert effects["GPUs of all nodes pooled"].change_pct.value == 0

@@ -101,7 +101,7 @@ def test_quotas_of_the_replay_show_as_a_cause():
     shares = {row["cause"]: row["share_pct"] for row in answer.causes}
     assert shares["quota"] == 100
     freed = next(effect for effect in answer.effects if effect.cause == "quota")
-    assert freed.change_pct == pytest.approx(-100)
+    assert freed.change_pct.value == pytest.approx(-100)
 
 
 def test_a_cluster_on_which_nobody_waits_has_nothing_to_explain():
@@ -119,7 +119,7 @@ def test_on_philly_the_order_share_of_a_strict_queue_is_what_skipping_saves(shar
     first = jobs.sort_values("submit_s").head(20_000)
     answer = why(Workload.from_jobs(first), Cluster.parse("75x8"), queue="strict")
     share = next(row["share_pct"] for row in answer.causes if row["cause"] == "order")
-    saved = next(e.change_pct for e in answer.effects if e.change == "whoever fits may start")
+    saved = next(e.change_pct.value for e in answer.effects if e.change == "whoever fits may start")
     assert share == pytest.approx(70.8, abs=0.1)
     assert saved == pytest.approx(-71.9, abs=0.1)
 

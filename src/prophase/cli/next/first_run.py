@@ -61,9 +61,9 @@ def command(
         {
             "runs_known": one.runs_known,
             "decisions": one.decisions,
-            "request_over_need": one.factor,
-            "low": one.factor_low,
-            "high": one.factor_high,
+            "request_over_need": one.factor.value,
+            "low": one.factor.low,
+            "high": one.factor.high,
             "killed_pct": one.killed_pct,
             "waste_pct_of_today": one.waste_pct,
         }

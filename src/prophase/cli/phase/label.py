@@ -174,7 +174,7 @@ def _line(change: PhaseChange, format: Format) -> str:
         unlike = "  unlike anything known" if step.new else ""
         then = (
             f"  next {ahead.next_phase} ({100 * ahead.probability:.0f} %) in about "
-            f"{ahead.remaining:.0f} samples"
+            f"{ahead.remaining.value:.0f} samples"
             if ahead
             else ""
         )
@@ -186,7 +186,7 @@ def _line(change: PhaseChange, format: Format) -> str:
         "before": step.before,
         "new": step.new,
         "next_phase": ahead.next_phase if ahead else None,
-        "remaining_samples": ahead.remaining if ahead else None,
+        "remaining_samples": ahead.remaining.value if ahead else None,
     }
     if format is Format.json:
         return json.dumps(finite(fields))

@@ -14,7 +14,7 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.queue_state import QueueState
 from prophase.sim.forecast.start_forecast import IntervalWidening, StartForecast, forecast_start
 from prophase.sim.signatures import Floats
-from prophase.stats import calendar_blocks, share
+from prophase.stats import Estimate, calendar_blocks, share
 
 _LEAST = 10
 #: a job that starts at once needs no forecast
@@ -30,9 +30,8 @@ class Coverage:
     ----------
     forecasts, instants : int
         Forecasts made, and the instants they were made at; jobs of one instant share their luck.
-    covered : float
-        Share of true starts between p10 and p90; ``covered_low`` and ``covered_high`` are its
-        95 % interval over days; None where there are fewer than three.
+    covered : Estimate
+        Share of true starts between p10 and p90, with its interval over days.
     baseline_covered : float
         The same for the guess that learns nothing: the waits of all jobs so far that waited at
         least as long as this one has.
@@ -48,9 +47,7 @@ class Coverage:
 
     forecasts: int
     instants: int
-    covered: float
-    covered_low: float | None
-    covered_high: float | None
+    covered: Estimate
     baseline_covered: float
     error_s: float
     baseline_error_s: float
@@ -61,7 +58,7 @@ class Coverage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON knows them."""
-        return asdict(self)
+        return {**asdict(self), **self.covered.columns("covered")}
 
 
 def measure_coverage(
@@ -229,14 +226,11 @@ def _summed_up(made: list[_Made], abstained: dict[str, int]) -> Coverage:
     inside = (low - 1.0 <= truth) & (truth <= high + 1.0)
     when_s = np.array([one.now_s for one in made])
     instants = len(np.unique(when_s))
-    covered_low, covered_high = share(inside, calendar_blocks(when_s)).ends()
     raw_low, raw_high = np.array([np.quantile(one.found.starts_s, [0.1, 0.9]) for one in made]).T
     return Coverage(
         forecasts=len(made),
         instants=instants,
-        covered=float(inside.mean()),
-        covered_low=covered_low,
-        covered_high=covered_high,
+        covered=share(inside, calendar_blocks(when_s)),
         baseline_covered=float(((guess_low - 1.0 <= truth) & (truth <= guess_high + 1.0)).mean()),
         error_s=float(np.abs(middle - truth).mean()),
         baseline_error_s=float(np.abs(guess_middle - truth).mean()),

@@ -19,7 +19,7 @@ from prophase.sim.queueing.mmc import mmc
 from prophase.sim.queueing.parameter_checks import Floats, require_whole_servers
 from prophase.sim.queueing.queue_answer import QueueAnswer
 from prophase.sim.queueing.time_varying import fluid_backlog, offered_load, waits_over_time
-from prophase.stats import calendar_blocks, mean
+from prophase.stats import Estimate, calendar_blocks, mean
 
 #: what a server is -> column that says how many an instance asks for
 RESOURCES: dict[str, str | None] = {
@@ -129,8 +129,8 @@ class TraceTheory:
         Rate times service time times servers per job, as formulas see it.
     load_mean, load_peak : float
         Servers busy if nobody had to wait, from the first to the last submission.
-    wait_mean_low_s, wait_mean_high_s : float
-        95 % interval of the exact mean wait, by a bootstrap over days.
+    wait_mean : Estimate
+        The exact mean wait in seconds, with its interval over days.
     """
 
     jobs: int
@@ -144,8 +144,7 @@ class TraceTheory:
     load_mean: float
     load_peak: float
     utilisation: float
-    wait_mean_low_s: float | None
-    wait_mean_high_s: float | None
+    wait_mean: Estimate
     rows: tuple[TraceRow, ...]
     assumptions: tuple[Assumption, ...]
     verdict: str
@@ -154,6 +153,8 @@ class TraceTheory:
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON knows them."""
         document = asdict(self)
+        del document["wait_mean"]
+        document["wait_mean_low_s"], document["wait_mean_high_s"] = self.wait_mean.ends()
         for name in ("rows", "assumptions"):
             document[name] = list(document[name])
         return document
@@ -215,7 +216,6 @@ def trace_theory(
         _over_time(submit, duration, slots),
     ]
     rows = (exact, *(_compared(row, float(waits.mean())) for row in formulas))
-    low, high = mean(waits, calendar_blocks(submit)).within(0.0).ends()
     valid, verdict = _verdict(rows, checked)
     return TraceTheory(
         jobs=int(submit.size),
@@ -229,8 +229,7 @@ def trace_theory(
         load_mean=load_mean,
         load_peak=load_peak,
         utilisation=rate * service * per_job / servers,
-        wait_mean_low_s=low,
-        wait_mean_high_s=high,
+        wait_mean=mean(waits, calendar_blocks(submit)).within(0.0),
         rows=rows,
         assumptions=checked,
         verdict=verdict,

@@ -6,6 +6,7 @@ there is nothing to remove.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase.json_types import JsonObject
+from prophase.plain import finite
 from prophase.sim.cluster import Cluster
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import (
@@ -27,7 +30,7 @@ from prophase.sim.signatures import (
 )
 from prophase.sim.simulation import simulate
 from prophase.sim.workload import Workload
-from prophase.stats import calendar_blocks, ratio
+from prophase.stats import Estimate, calendar_blocks, ratio
 
 #: a node's GPUs are the bits of one number
 _MOST_GPUS = 63
@@ -178,18 +181,22 @@ def _merged(cluster: Cluster) -> Cluster:
 class Effect:
     """All waiting in a world without a cause, against the world as it is.
 
-    ``change_pct`` is the change of total waiting in percent of it, with an interval from days
-    drawn with replacement (None where the trace has fewer than two days). ``skipped`` says
-    why there was nothing to remove.
+    ``change_pct`` is the change of total waiting in percent of it, with its interval over days.
+    ``skipped`` says why there was nothing to remove.
     """
 
     cause: str
     change: str
     skipped: str = ""
     wait_s: float | None = None
-    change_pct: float | None = None
-    low_pct: float | None = None
-    high_pct: float | None = None
+    change_pct: Estimate | None = None
+
+    def to_dict(self) -> JsonObject:
+        """Return the fields as JSON knows them."""
+        found = self.change_pct or Estimate(math.nan)
+        low, high = found.ends()
+        ends = {"change_pct": finite(found.value), "low_pct": low, "high_pct": high}
+        return {**self.__dict__, **ends}
 
 
 def effects_of_removal(
@@ -239,6 +246,6 @@ def _compare(cause: str, words: str, schedule: Schedule, waits: Floats) -> Effec
     total = float(before[known].sum())
     difference = waits[known] - before[known]
     days = calendar_blocks(schedule.workload.submit_s[known])
-    low, high = ratio(100 * difference, before[known], days).within(-100.0).ends()
-    change = float(difference.sum()) * 100 / total
-    return Effect(cause, words, "", float(waits[known].sum()), change, low, high)
+    found = ratio(100 * difference, before[known], days).within(-100.0)
+    change = replace(found, value=float(difference.sum()) * 100 / total)
+    return Effect(cause, words, "", float(waits[known].sum()), change)

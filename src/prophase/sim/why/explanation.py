@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -85,9 +85,10 @@ class Why(ShortForm):
                 if number:
                     row |= dict.fromkeys(("wait_h", "share_pct", "share_95", "at_root_pct"))
                 if effect is not None:
-                    between = _between(effect.low_pct, effect.high_pct)
+                    told = effect.to_dict()
+                    between = _between(told["low_pct"], told["high_pct"])
                     row["without_it"] = effect.change
-                    row["change_pct"] = effect.change_pct
+                    row["change_pct"] = told["change_pct"]
                     row["change_95"] = "not run" if effect.skipped else between
                 rows.append(row)
         return rows
@@ -104,7 +105,7 @@ class Why(ShortForm):
             "jobs": len(schedule.workload),
             "total_wait_h": float(self.split.fine_s.sum()) / 3600,
             "causes": self.causes,
-            "without": [asdict(effect) for effect in self.effects],
+            "without": [effect.to_dict() for effect in self.effects],
             "classes": self.classes,
             "held_up": self.held_up,
             "held_up_by": self.held_up_by,
@@ -155,7 +156,7 @@ def why(
     >>> answer = why(Workload.from_jobs(jobs), Cluster.parse("1x2"), queue="strict")
     >>> [(row["cause"], row["share_pct"]) for row in answer.causes if row["share_pct"]]
     [('capacity', 70.37), ('order', 29.63)]
-    >>> [round(effect.change_pct) for effect in answer.effects if effect.cause == "order"]
+    >>> [round(effect.change_pct.value) for effect in answer.effects if effect.cause == "order"]
     [-59, 0]
     """
     if not short_below_s > 0:
