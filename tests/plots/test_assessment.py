@@ -28,8 +28,16 @@ def found(runs):
 
 def test_boxes_show_all_runs_beside_the_low_end(runs, found):
     whole, near = memory_boxes(runs, found.tasks).axes
-    assert whole.get_xlim()[1] > near.get_xlim()[1]
+    assert near.get_xlim()[1] <= whole.get_xlim()[1] / 2
     assert [word.get_text() for word in whole.get_yticklabels()] == ["load", "train"]
+
+
+def test_there_is_no_low_end_where_tasks_are_alike_and_long_names_stay_apart():
+    names = [f"NFCORE_RNASEQ:RNASEQ:QUANTIFY_STAR_SALMON:SALMON_{end}" for end in ("A", "B")]
+    runs = pd.DataFrame({"task": names * 20, "memory_peak_gib": [4.0, 5.0] * 20})
+    (only,) = memory_boxes(runs, pd.DataFrame({"task": names, "cluster": "heavy"})).axes
+    shown = [word.get_text() for word in only.get_yticklabels()]
+    assert shown == ["…QUANTIFY_STAR_SALMON:SALMON_A", "…QUANTIFY_STAR_SALMON:SALMON_B"]
 
 
 def test_groups_are_drawn_with_their_statistics(runs, found):

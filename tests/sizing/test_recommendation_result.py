@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 
 from prophase.sizing.recommendation_result import recommendation_result, saved_per_month
-from prophase.sizing.recommender import Recommendation, ResourceRecommendations
+from prophase.sizing.recommender import Recommendation, ResourceRecommendations, recommend
 from prophase.stats import Estimate
 
 
@@ -39,3 +40,21 @@ def test_hours_of_history_are_not_extrapolated_to_a_month() -> None:
 
 def _notes(found: ResourceRecommendations) -> list[str]:
     return list(recommendation_result(found).notes)
+
+
+def test_hours_of_a_time_limit_are_written_once() -> None:
+    count = 40
+    jobs = pd.DataFrame(
+        {
+            "job_id": [f"j{row}" for row in range(count)],
+            "task": "align",
+            "duration_s": 1800.0,
+            "time_limit_s": 36_000.0,
+            "submit_s": [40_000.0 * row for row in range(count)],
+        }
+    )
+    result = recommendation_result(recommend(jobs, resource="time"))
+    told = " ".join(result.notes)
+    assert "h of time limits a month" in told
+    assert " h h" not in told
+    assert result.facts[0].unit == "h of time limits"

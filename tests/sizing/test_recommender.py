@@ -10,7 +10,7 @@ import yaml
 
 from prophase.errors import ParameterError
 from prophase.sizing import Gate, export, recommend
-from prophase.stats import calendar_blocks, share
+from prophase.stats import calendar_blocks, months_in, share
 
 
 @pytest.fixture(scope="module")
@@ -158,24 +158,25 @@ def test_a_risk_outside_its_range_is_refused(jobs: pd.DataFrame, risk: float) ->
 
 def test_exports_hold_the_recommended_tasks_only(jobs: pd.DataFrame) -> None:
     advice = recommend(jobs)
-    patches = list(yaml.safe_load_all(export(advice, "kubernetes")))
-    assert [patch["metadata"]["name"] for patch in patches] == ["nf-align"]
+    component = yaml.safe_load(export(advice, "kubernetes"))
+    names = {
+        target["select"]["name"] for one in component["replacements"] for target in one["targets"]
+    }
+    assert names == {"nf-align"}
     config = export(advice, "nextflow")
     assert "withName: 'NF:ALIGN'" in config
     assert "NF:SORT" not in config
-    settings = json.loads(export(advice, "airflow"))
-    assert settings["NF:ALIGN"]["retries"] == 2
-    assert "#SBATCH --mem=" in export(advice, "sbatch")
+    assert "#SBATCH --mem=" in export(advice, "slurm")
     assert export(advice, "csv").count("\n") == 4
     assert json.loads(export(advice, "json"))["risk"] == 0.01
 
 
-def test_an_unknown_export_and_memory_files_for_other_resources_are_refused(
-    jobs: pd.DataFrame,
-) -> None:
-    advice = recommend(jobs)
-    with pytest.raises(ParameterError, match="Did you mean 'nextflow'"):
-        export(advice, "nextflw")
-    limited = jobs.assign(time_limit_s=36000.0)
-    with pytest.raises(ParameterError, match="time was sized"):
-        export(recommend(limited, resource="time"), "sbatch")
+def test_what_a_time_limit_saves_is_not_multiplied_by_the_run_time(jobs: pd.DataFrame) -> None:
+    limited = recommend(jobs.assign(time_limit_s=36000.0), resource="time", gate=Gate(10, 0.0))
+    align = limited.of("ALIGN")
+    assert align is not None
+    assert not align.keep
+    months = months_in(3600 * limited.span_h)
+    # hours of time limits: at most all that the runs asked for
+    most = align.runs * align.now / months
+    assert align.saved_per_month == pytest.approx(align.saving * most)

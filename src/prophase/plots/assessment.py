@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-from prophase.plots.style import COLOURS, GRID, INK, MUTED, canvas, draw, save, save_table, short
+from prophase.plots.style import COLOURS, GRID, INK, MUTED, canvas, draw, save, save_table
+from prophase.result.short_names import short, short_names
 from prophase.sizing.assess.assessment import Assessment
 from prophase.sizing.assess.utilisation import ALL, task_names
 from prophase.sizing.resources import round_up
@@ -27,7 +28,7 @@ def utilisation_bars(used: pd.DataFrame) -> Figure:
     sorted_by = "memory" if "memory" in resources else resources[0]
     first = used[used["resource"] == sorted_by]
     tasks = [ALL, *first[first["task"] != ALL]["task"].head(_MOST_TASKS)][::-1]
-    with canvas(3.2 + 2.4 * len(resources), 1.4 + 0.2 * len(tasks)) as figure:
+    with canvas(3.6 + 2.4 * len(resources), 1.4 + 0.2 * len(tasks)) as figure:
         many = figure.subplots(1, len(resources), sharey=True, squeeze=False)[0]
         for axes, resource in zip(many, resources, strict=True):
             rows = used[used["resource"] == resource].set_index("task")["utilisation_pct"]
@@ -38,13 +39,18 @@ def utilisation_bars(used: pd.DataFrame) -> Figure:
             axes.barh(at, np.minimum(np.nan_to_num(values), 100.0), 0.7, color=colours)
             for place, value in enumerate(values.tolist()):
                 if np.isfinite(value):
-                    axes.text(102, place, f"{value:.3g}", va="center", fontsize=7)
+                    axes.text(102, place, _percent(value), va="center", fontsize=7)
             axes.set_xlim(0, 118)
+            axes.set_ylim(-0.7, len(tasks) - 0.3)
             axes.set_title(resource)
             axes.set_xlabel("% of the request used")
             axes.grid(visible=False)
-        many[0].set_yticks(range(len(tasks)), [short(task, 26) for task in tasks], fontsize=8)
+        many[0].set_yticks(range(len(tasks)), short_names(tasks, 34), fontsize=8)
     return figure
+
+
+def _percent(value: float) -> str:
+    return f"{value:.3g}" if value >= 0.01 or value == 0 else "<0.01"
 
 
 def driver_bars(task: str, drivers: pd.DataFrame) -> Figure:
@@ -71,7 +77,7 @@ def driver_bars(task: str, drivers: pd.DataFrame) -> Figure:
             )
             word = word if np.isfinite(figure) else ""
             axes.text(max(length, 0.0) + 0.02 * reach, place, word, va="center", fontsize=8)
-        axes.set_yticks(at, [short(name, 40) for name in shown["driver"]])
+        axes.set_yticks(at, short_names(shown["driver"].tolist(), 40))
         axes.set_xlim(0, 1.4 * reach)
         axes.set_xlabel(
             "R² of unseen runs lost when the column is shuffled"
@@ -107,13 +113,18 @@ def write_assessment(found: Assessment, jobs: pd.DataFrame, folder: Path) -> lis
 
 #: more tasks than this are not drawn; those that reach the most are
 _MOST_TASKS = 40
+#: share of the tasks that the low end shows in full
+_MOST_BELOW = 0.75
 #: far runs drawn per task: the farthest and a sample of the others
 _MOST_FAR = 150
 CLUSTER_COLOURS = {"light": COLOURS[2], "moderate": COLOURS[4], "heavy": COLOURS[1]}
 
 
 def memory_boxes(jobs: pd.DataFrame, tasks: pd.DataFrame) -> Figure:
-    """Draw the peaks of every task twice: all of them, and where most of them are.
+    """Draw the peaks of every task: all of them, and beside it where most tasks are.
+
+    The second panel is drawn if it shows more than the first: its end is what three of four tasks
+    stay below, and at most half of what the largest run reached.
 
     Parameters
     ----------
@@ -122,17 +133,20 @@ def memory_boxes(jobs: pd.DataFrame, tasks: pd.DataFrame) -> Figure:
     """
     shown = tasks.tail(_MOST_TASKS)
     peaks = _peaks(jobs, shown["task"].tolist())
-    zoom = round_up(max(_whisker(values) for values in peaks.values()))
-    with canvas(10.0, 1.6 + 0.2 * len(shown)) as figure:
-        whole, near = figure.subplots(1, 2, sharey=True)
-        for axes in (whole, near):
+    largest = max(float(values.max()) for values in peaks.values())
+    zoom = round_up(float(np.quantile([_whisker(one) for one in peaks.values()], _MOST_BELOW)))
+    zooms = zoom <= largest / 2
+    with canvas(10.0 if zooms else 6.5, 1.6 + 0.2 * len(shown)) as figure:
+        panels = figure.subplots(1, 1 + zooms, sharey=True, squeeze=False)[0]
+        for axes in panels:
             _draw(axes, peaks, shown["cluster"].tolist())
             axes.set_xlabel("peak memory of a run (GiB)")
-        whole.set_title("All runs")
-        near.set_title(f"The low end: 0 to {zoom:g} GiB")
-        near.set_xlim(0, zoom)
-        whole.set_xlim(left=0)
-        whole.set_yticks(range(len(shown)), [short(name, 26) for name in peaks], fontsize=8)
+            axes.set_xlim(left=0)
+        panels[0].set_title("All runs")
+        if zooms:
+            panels[1].set_title(f"The low end: 0 to {zoom:g} GiB")
+            panels[1].set_xlim(0, zoom)
+        panels[0].set_yticks(range(len(shown)), short_names(list(peaks), 34), fontsize=8)
     return figure
 
 
@@ -162,6 +176,7 @@ def _draw(axes: Axes, peaks: dict[str, Floats], clusters: list[str]) -> None:
         if len(far) > _MOST_FAR:
             far = far[np.linspace(0, len(far) - 1, _MOST_FAR).astype(int)]
         axes.scatter(far, np.full(len(far), place), s=5, color=colours[place], alpha=0.5, zorder=1)
+    axes.set_ylim(-0.7, len(peaks) - 0.3)
     axes.grid(visible=False, axis="y")
 
 

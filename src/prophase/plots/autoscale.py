@@ -10,7 +10,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from prophase.autoscale.fleet import Fleet
 from prophase.autoscale.policy_comparison import PolicyComparison
-from prophase.plots.style import COLOURS, DASHES, INK, MUTED, canvas, draw, short
+from prophase.plots.style import COLOURS, DASHES, INK, MUTED, canvas, draw
+from prophase.result.short_names import short
 
 _STRIP_IN = 1.15
 

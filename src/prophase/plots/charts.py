@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from prophase import units
-from prophase.plots.style import draw, legend_below, line_style, note, short
+from prophase.plots.style import draw, legend_below, line_style, note
 from prophase.result.chart import Chart
 from prophase.result.colours import COLOURS, INK, MUTED, PAPER
+from prophase.result.short_names import short_names
 
 #: characters of a title that fit into one line; names of rows leave less room
 _TITLE_WIDTH = {"bars": 44, "intervals": 44, "lines": 62, "points": 62}
@@ -138,7 +139,7 @@ def _points(axes: Axes, chart: Chart) -> None:
 
 def _label_rows(axes: Axes, chart: Chart) -> None:
     """Name the rows on the left, the first on top, and put the unit below."""
-    axes.set_yticks(range(len(chart.rows)), [_row_name(str(row[chart.x])) for row in chart.rows])
+    axes.set_yticks(range(len(chart.rows)), _row_names([str(row[chart.x]) for row in chart.rows]))
     axes.set_ylim(len(chart.rows) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(chart.unit)
@@ -151,12 +152,14 @@ def _label_rows(axes: Axes, chart: Chart) -> None:
         axes.axvline(chart.reference, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.2)
 
 
-def _row_name(text: str) -> str:
-    """Return a name on one line, or broken into two between words."""
-    lines = wrap(text, _NAME_WIDTH)
-    if len(lines) <= 1 or len(lines) > 2:
-        return short(text, _NAME_WIDTH)
-    return "\n".join(lines)
+def _row_names(names: list[str]) -> list[str]:
+    """Return each name on one line, or broken into two between words."""
+    wrapped = [wrap(name, _NAME_WIDTH) for name in names]
+    cut = short_names(names, _NAME_WIDTH)
+    return [
+        "\n".join(lines) if len(lines) == 2 else short_name
+        for lines, short_name in zip(wrapped, cut, strict=True)
+    ]
 
 
 def _ends(row: Mapping[str, object], column: str) -> tuple[float, float]:

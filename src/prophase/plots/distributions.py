@@ -18,9 +18,9 @@ from prophase.plots.style import (
     line_style,
     note,
     percent_axis,
-    short,
     time_axis,
 )
+from prophase.result.short_names import short
 from prophase.trace.describe.distribution import Curve, DurationSummary
 from prophase.trace.describe.laws.arrival_fit import ArrivalLaws
 from prophase.trace.describe.laws.goodness_of_fit import GOOD_DISTANCE, ROUGH_DISTANCE

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from prophase.phase.detector import PhaseDetector
 from prophase.plots.phase_series import phase_colour, plot_series
-from prophase.plots.style import INK, MUTED, PAPER, draw, save, short
+from prophase.plots.style import INK, MUTED, PAPER, draw, save
+from prophase.result.short_names import short
 from prophase.trace.series.usage_series import Floats
 
 #: arrows that stand for a smaller share of the changes out of a phase are left out

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from prophase.errors import ParameterError, storage_error
 from prophase.phase.stays import stays_of
-from prophase.plots.style import COLOURS, GRID, WIDTH_IN, canvas, count_axis, short
+from prophase.plots.style import COLOURS, GRID, WIDTH_IN, canvas, count_axis
+from prophase.result.short_names import short
 from prophase.trace.series.usage_series import Floats, Ints
 
 #: after the eight colours of the house, their paler sisters

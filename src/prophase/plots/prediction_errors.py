@@ -23,7 +23,6 @@ from prophase.plots.style import (
     percent_axis,
     save,
     save_table,
-    short,
 )
 from prophase.profile.predict.error_tables import (
     LARGE_PCT,
@@ -33,6 +32,7 @@ from prophase.profile.predict.error_tables import (
     errors_by_group,
     relative_errors,
 )
+from prophase.result.short_names import short_names
 
 _LOW_PCT = 0.1
 _TICKS = (0.001, 0.01, 0.1, 1, 10, 100, 1_000, 10_000, 100_000)
@@ -168,7 +168,7 @@ def error_boxes(table: pd.DataFrame, errors_pct: Floats, groups: pd.Series, *, p
         for name in shown["group"]:
             held = errors_pct[(names == name) & np.isfinite(errors_pct)]
             parts.append(np.maximum(held, _LOW_PCT))
-        _boxes(axes, parts, [short(str(name), 14) for name in shown["group"]])
+        _boxes(axes, parts, short_names([str(name) for name in shown["group"]], 14))
         draw_from = np.random.default_rng(0)
         for place, held in enumerate(parts, start=1):
             large = np.sort(held[held > LARGE_PCT])[::-1][:_MOST_CIRCLES]

@@ -20,8 +20,8 @@ from prophase.plots.style import (
     draw,
     legend_below,
     percent_axis,
-    short,
 )
+from prophase.result.short_names import short, short_names
 from prophase.sim import Schedule
 from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.measures.state_curves import NodeUse, node_use
@@ -156,7 +156,7 @@ def _name_rows(axes: Axes, found: NodeUse) -> None:
     """Name every node where there is room, else every stretch of one GPU type."""
     rows = len(found.names)
     if rows <= _MOST_NAMES:
-        axes.set_yticks(np.arange(rows) + 0.5, [short(name, 18) for name in found.names])
+        axes.set_yticks(np.arange(rows) + 0.5, short_names(list(found.names), 18))
         axes.tick_params(axis="y", length=0)
         return
     kinds = np.array(found.kinds)

@@ -20,8 +20,8 @@ from prophase.plots.style import (
     line_style,
     note,
     save,
-    short,
 )
+from prophase.result.short_names import short
 from prophase.sizing.recommender import Recommendation
 
 _ENDINGS = ("png", "svg")
@@ -38,13 +38,15 @@ def write_explained(one: Recommendation, unit: str, path: Path) -> None:
 def explained(one: Recommendation, unit: str) -> Figure:
     """Draw peaks in the order the runs ended, the predicted range, and the rungs."""
     peaks = np.array(one.peaks)
+    # a time limit is compared with run times, which have no peaks
+    what = "run time" if unit == "h" else "peak"
 
     def paint(axes: Axes) -> None:
         assert one.outlook is not None
         runs = np.arange(1, len(peaks) + 1)
-        axes.plot(runs, peaks, ".", color=COLOURS[0], markersize=4, label="peak of a run")
+        axes.plot(runs, peaks, ".", color=COLOURS[0], markersize=4, label=f"{what} of a run")
         low, high = one.outlook.quantile(0.05), one.outlook.quantile(0.95)
-        axes.axhspan(low, high, color=COLOURS[0], alpha=0.12, label="90 % of next peaks")
+        axes.axhspan(low, high, color=COLOURS[0], alpha=0.12, label=f"90 % of next {what}s")
         for place, rung in enumerate(one.ladder):
             axes.axhline(rung, color=COLOURS[1], linewidth=1.6 - 0.4 * place,
                          label="ladder" if place == 0 else None)  # fmt: skip
@@ -62,7 +64,7 @@ def explained(one: Recommendation, unit: str) -> Figure:
             axes.axhline(one.now, color=MUTED, linestyle="--", linewidth=1.2, label="request today")
         axes.set_ylim(0, 1.08 * max([*one.ladder, float(peaks.max()), np.nan_to_num(one.now)]))
         axes.set_xlabel("run, in the order they ended")
-        axes.set_ylabel(unit)
+        axes.set_ylabel(f"{what} ({unit})")
         count_axis(axes.xaxis)
         legend_below(axes)
 

@@ -189,11 +189,6 @@ def save_table(table: pd.DataFrame, target: Path, **options: Any) -> None:
         raise storage_error(cause, target.parent) from cause
 
 
-def short(text: str, most: int = 24) -> str:
-    """Cut a long name so that it fits beside an axis."""
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def to_svg(figure: Figure, *, name: str, inline: bool = False) -> str:
     """Return a figure as SVG text, the same bytes every time.
 

@@ -22,8 +22,8 @@ from prophase.plots.style import (
     line_style,
     note,
     percent_axis,
-    short,
 )
+from prophase.result.short_names import short, short_names
 from prophase.trace.describe.job_counts import MissingColumn
 from prophase.trace.describe.nodes_and_usage import Inventory, Metric
 from prophase.trace.describe.recurrence import Recurrence
@@ -84,7 +84,7 @@ def missing_values(missing: Sequence[MissingColumn]) -> Figure:
     def paint(axes: Axes) -> None:
         names = [f"{c.table}: {c.column}" if several else c.column for c in gaps]
         bars = axes.barh(range(len(gaps)), [c.share for c in gaps], 0.7, color=COLOURS[0])
-        axes.set_yticks(range(len(gaps)), [short(name, 30) for name in names])
+        axes.set_yticks(range(len(gaps)), short_names(list(names), 30))
         labels = [units.percent(c.share) for c in gaps]
         axes.bar_label(bars, labels, padding=3, fontsize=9, color=INK)
         percent_axis(axes.xaxis, whole=False)
@@ -140,7 +140,7 @@ def utilisation_by(utilisation: Utilisation, column: str) -> Figure:
                 color=COLOURS[place % len(COLOURS)],
             )
         axes.axvline(1.0, color=MUTED, linestyle="--", linewidth=1)
-        axes.set_yticks(range(len(shown)), [short(name) for name in shown])
+        axes.set_yticks(range(len(shown)), short_names(shown))
         percent_axis(axes.xaxis, whole=False)
         axes.set_xlabel("utilisation: sum of use / sum of request")
         axes.grid(visible=False, axis="y")

@@ -16,10 +16,10 @@ from prophase.plots.style import (
     legend,
     line_style,
     percent_axis,
-    short,
     time_axis,
 )
 from prophase.result import Picture
+from prophase.result.short_names import short
 from prophase.sim.validation.wait_validation import ALL, Validation
 
 #: waits below a second are drawn at one: a log scale has no zero

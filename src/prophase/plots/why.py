@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from prophase.json_types import JsonObject
-from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, legend_below, short
+from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, legend_below
 from prophase.result import Picture
+from prophase.result.short_names import short
 from prophase.sim.why.causes import LABELS, NAMES
 from prophase.sim.why.explanation import Why
 from prophase.trace.describe.trace_clock import WEEKDAYS, knows_weekdays

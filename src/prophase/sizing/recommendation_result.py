@@ -8,7 +8,9 @@ from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Fact, Result, Row, Table
+from prophase.result.short_names import short_names
 from prophase.sizing.recommender import Recommendation, ResourceRecommendations, as_rows
+from prophase.sizing.resources import RESOURCES
 from prophase.stats import Estimate
 from prophase.stats.month import span_text, why_no_month
 
@@ -25,11 +27,11 @@ def recommendation_result(found: ResourceRecommendations, *, where: str = "WORKS
     return Result(
         "size",
         facts=[
-            Fact("saved_per_month", "saved a month", saved_per_month(found), f"{found.unit} h"),
+            Fact("saved_per_month", "saved a month", saved_per_month(found), _saved_unit(found)),
             Fact("changed", "tasks with a recommendation", len(changed)),
             Fact("tasks", "tasks", len(found.tasks)),
         ],
-        tables=[Table("tasks", [_shown(row) for row in rows[:_MOST_SHOWN]])],
+        tables=[Table("tasks", _shown_rows(rows[:_MOST_SHOWN]))],
         records=rows,
         notes=_notes(found, where),
         values=found.to_dict(),
@@ -100,16 +102,25 @@ def _saving_text(found: ResourceRecommendations) -> str:
     if saved.reason:
         return f"save an unknown amount a month ({saved.reason})"
     span = span_text(3600 * found.span_h)
-    return f"save {saved.value:,.0f} {found.unit} h a month (from {span})"
+    return f"save {saved.value:,.0f} {_saved_unit(found)} a month (from {span})"
 
 
-def _shown(row: Row) -> Row:
+def _saved_unit(found: ResourceRecommendations) -> str:
+    return RESOURCES[found.resource].saved_unit
+
+
+def _shown_rows(rows: list[Row]) -> list[Row]:
+    names = short_names([str(row["task"]) for row in rows], 48)
+    return [_shown(row, name) for row, name in zip(rows, names, strict=True)]
+
+
+def _shown(row: Row, name: str) -> Row:
     """Return a row for people: fewer columns, the interval in one."""
     killed, low, high = (row[f"oom_{end}pct"] for end in ("", "low_", "high_"))
     told = "-" if killed is None else f"{killed:.1f}"
     saving = row["saving_pct"]
     return {
-        "task": str(row["task"])[-48:],
+        "task": name,
         "runs": row["runs"],
         "now": row["now"],
         "advice": row["advice"],
@@ -124,8 +135,8 @@ def _notes(found: ResourceRecommendations, where: str) -> list[str]:
     kept = sum(one.keep for one in found.tasks)
     said = [
         f"now and advice (the recommended request) in {found.unit}; saved_per_month in "
-        f"{found.unit} h; oom_pct is the share killed in the back-test, with its 95 % interval "
-        "over days.",
+        f"{_saved_unit(found)}; oom_pct is the share killed in the back-test, with its 95 % "
+        "interval over days.",
         f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and "
         f"{_saving_text(found)}; {kept:,} keep their request.",
     ]

@@ -211,7 +211,9 @@ def _recommended(
     runs = sorted(runs, key=lambda run: run.end_s)
     peaks = np.array([run.peak for run in runs])
     # each instance of a gang holds what the row asks for
-    hours = np.array([run.instances * max(run.runtime_h, 1e-5) for run in runs])
+    hours = np.array(
+        [run.instances * (max(run.runtime_h, 1e-5) if what.held else 1.0) for run in runs]
+    )
     requests = np.array([run.request for run in runs])
     when_s = np.array([run.submit_s for run in runs])
     known = requests[np.isfinite(requests)]

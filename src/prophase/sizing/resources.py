@@ -29,6 +29,19 @@ class Resource:
     whole_above: float = math.inf
     #: whoever asks for too little is killed and asks again, and is not just slower
     kills: bool = True
+    #: a job holds what it asks for while it runs; a time limit is not held
+    held: bool = True
+
+    @property
+    def saved_unit(self) -> str:
+        """Return the unit of what requests reserve, and may save.
+
+        Examples
+        --------
+        >>> [RESOURCES[name].saved_unit for name in ("memory", "gpu", "time")]
+        ['GiB h', 'GPU h', 'h of time limits']
+        """
+        return f"{self.unit.removesuffix('s')} h" if self.held else f"{self.unit} of time limits"
 
     def allocatable(self, amount: Any) -> Any:
         """Return what is held by whoever asks for an amount, or for each of an array.
@@ -85,6 +98,7 @@ RESOURCES = {
         Resource(
             "time", "h", "time_limit_s", "duration_s",
             request_factor=1 / 3600, use_factor=1 / 3600, least=1 / 60,
+            held=False,
         ),
     )
 }  # fmt: skip

@@ -11,9 +11,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from prophase.plots.profiles.labels import OUTLIER_COLOUR
-from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, note, save, save_table, short
+from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, note, save, save_table
 from prophase.profile.classify.classifier_comparison import ClassifierScores
 from prophase.profile.classify.explanation import JobExplanation, ShapSummary
+from prophase.result.short_names import short, short_names
 
 _BLUES = LinearSegmentedColormap.from_list("share", [PAPER, COLOURS[5], COLOURS[0]])
 #: with more profiles than this, cells are too small for numbers
@@ -45,7 +46,7 @@ def confusion_matrix(report: ClassifierScores, about: str = "") -> Figure:
             f"{short(name, 18)} ({int(n):,})" for name, n in zip(names, support[:, 0], strict=True)
         ]
         axes.set_yticks(range(len(names)), rows, fontsize=8)
-        axes.set_xticks(range(len(names)), [short(n, 12) for n in names], fontsize=8)
+        axes.set_xticks(range(len(names)), short_names(list(names), 12), fontsize=8)
         if max(map(len, names)) > 3:
             axes.tick_params(axis="x", rotation=90)
         never = {str(one) for one in report.never_predicted}
@@ -74,7 +75,7 @@ _MOST_PROFILES = 7
 def importance_bars(table: pd.DataFrame) -> Figure:
     """Draw the share of the gain of each value, with the number of its splits."""
     shown = table.iloc[::-1]
-    names = [short(f"{c} = {v}", 34) for c, v in shown[["column", "value"]].to_numpy()]
+    names = short_names([f"{c} = {v}" for c, v in shown[["column", "value"]].to_numpy()], 34)
 
     def paint(axes: Axes) -> None:
         shares = shown["total_gain_pct"].to_numpy(float)
@@ -94,7 +95,7 @@ def shap_bars(summary: ShapSummary) -> Figure:
     shown = summary.per_profile.iloc[::-1]
     order = shown.sum(axis=0).sort_values(ascending=False, kind="stable").index
     named, others = order[:_MOST_PROFILES], order[_MOST_PROFILES:]
-    names = [short(str(one).replace("=", " = ", 1), 34) for one in shown.index]
+    names = short_names([str(one).replace("=", " = ", 1) for one in shown.index], 34)
 
     def paint(axes: Axes) -> None:
         left = np.zeros(len(names))

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from prophase import units
 from prophase.array_types import Floats
 from prophase.plots.profiles.labels import OUTLIER_COLOUR, profile_label
-from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, note, short
+from prophase.plots.style import COLOURS, INK, MUTED, PAPER, draw, note
+from prophase.result.short_names import short_names
 
 _BLUES = LinearSegmentedColormap.from_list("share", [PAPER, COLOURS[5], COLOURS[0]])
 #: green is faster than usual, orange slower
@@ -30,7 +31,9 @@ def metadata_map(table: pd.DataFrame) -> Figure:
     """
     percent = table.iloc[:-1].drop(columns="jobs")
     sizes = [int(one) for one in table.iloc[-1].drop(labels="jobs")]
-    rows = [f"{short(str(name), 22)} ({jobs:,})" for name, jobs in table["jobs"].iloc[:-1].items()]
+    counts = table["jobs"].iloc[:-1]
+    names = short_names([str(name) for name in counts.index], 22)
+    rows = [f"{name} ({jobs:,})" for name, jobs in zip(names, counts, strict=True)]
 
     def paint(axes: Axes) -> None:
         values = percent.to_numpy(float)
@@ -53,7 +56,9 @@ def affinity_map(table: pd.DataFrame) -> Figure:
     wide = table.pivot(index="node_type", columns="profile", values="relative_duration")
     jobs = table.pivot(index="node_type", columns="profile", values="jobs").fillna(0)
     enough = table.pivot(index="node_type", columns="profile", values="enough").eq(True)
-    rows = [f"{short(str(name), 22)} ({int(n):,})" for name, n in jobs.sum(axis=1).items()]
+    counts = jobs.sum(axis=1)
+    names = short_names([str(name) for name in counts.index], 22)
+    rows = [f"{name} ({int(n):,})" for name, n in zip(names, counts, strict=True)]
 
     def paint(axes: Axes) -> None:
         values = wide.to_numpy(float)

@@ -16,6 +16,7 @@ from prophase.serve.pages.number_text import amount
 from prophase.serve.pages.page_cache import PageState, page_cache_of
 from prophase.serve.pages.templates import here, page
 from prophase.serve.problems import Problem
+from prophase.sizing.resources import RESOURCES
 
 router = APIRouter()
 
@@ -77,6 +78,7 @@ def sizing(
     choice = Choice(resource, risk, least)
     look = look_at_sizing(request, held, choice)
     context: JsonObject = {"look": look, "choice": choice, "find": find}
+    context["saved_unit"] = RESOURCES[resource].saved_unit
     if look.data:
         data = look.data["values"]
         rows = [one for one in data["tasks"] if find.lower() in one["task"].lower()]
@@ -107,6 +109,7 @@ def one_task(
     choice = Choice(resource, risk, least)
     look = look_at_sizing(request, held, choice)
     context: JsonObject = {"look": look, "choice": choice, "name": name}
+    context["saved_unit"] = RESOURCES[resource].saved_unit
     if look.data:
         data = look.data["values"]
         row = next((one for one in data["tasks"] if one["task"] == name), None)
@@ -135,7 +138,7 @@ def _savings_chart(data: JsonObject) -> PageChart | None:
     ][:10]
     if not rows:
         return None
-    unit = f"{data['unit']} h"
+    unit = RESOURCES[data["resource"]].saved_unit
     which = "The task that saves" if len(rows) == 1 else f"The {len(rows)} tasks that save"
     return bars(
         "Where the savings are",

@@ -78,10 +78,12 @@ class Assessment:
                 float(self.tasks[name].sum()) for name in ("cost_per_month", "saved_per_month")
             )
             share = f" ({100 * saved / cost:.0f} %)" if cost > 0 else ""
+            money = f" {self.currency}" if self.currency else ""
             lines.append(
-                f"Requests cost {cost:,.2f} {self.currency} per month, extrapolated from "
-                f"{span_text(self.months * MONTH_S)}; static "
-                f"recommendations save {saved:,.2f}{share}."
+                f"Requests cost {cost:,.2f}{money} per month, extrapolated from "
+                f"{span_text(self.months * MONTH_S)}; static recommendations save "
+                f"{saved:,.2f}{money}{share}. Columns cost_per_month and saved_per_month are in "
+                f"{self.currency or 'the currency of the prices'}."
                 if math.isfinite(self.months)
                 else "No cost per month: the history is shorter than 7 days, or has no clock."
             )

@@ -11,6 +11,7 @@ from prophase.plural import counted
 from prophase.result import Fact, Result, Section, Table
 from prophase.sizing.export_formats import export
 from prophase.sizing.recommender import Gate, as_rows, recommend
+from prophase.sizing.resources import RESOURCES
 from prophase.stats.month import span_text, why_no_month
 from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
 
@@ -45,7 +46,8 @@ def sizing_step(work: StepContext) -> StepOutcome:
     saved = sum(one for one in known if math.isfinite(one))
     span_s = 3600 * found.span_h
     month = (
-        f"would save {saved:,.0f} {found.unit} h a month (extrapolated from {span_text(span_s)})"
+        f"would save {saved:,.0f} {RESOURCES[resource].saved_unit} a month "
+        f"(extrapolated from {span_text(span_s)})"
     )
     if why_no_month(span_s):
         month = f"would save an unknown amount a month ({why_no_month(span_s)})"
@@ -72,7 +74,6 @@ def sizing_step(work: StepContext) -> StepOutcome:
 
 def _resource(work: StepContext) -> str:
     """Return what can be sized on this trace."""
-    from prophase.sizing.resources import RESOURCES
     from prophase.study.proof.candidate import PROVABLE
 
     named = work.plan.resource
