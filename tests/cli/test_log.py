@@ -43,7 +43,7 @@ def test_what_retry_saw_is_imported_with_lower_bounds_for_killed_attempts(propha
     command = [sys.executable, "-S", "-c", ALLOCATE]
     options = ["--memory", "200MiB", "--bins", "600MiB", "--out", "tries.jsonl", "--task", "grow"]
     assert prophase_here("retry", *options, "--", *command).returncode == 0
-    assert prophase_here("log", "--jobs", "tries.jsonl", "--", "true").returncode == 0
+    assert prophase_here("log", "--job-out", "tries.jsonl", "--", "true").returncode == 0
     said = prophase_here("import", "attempts", "tries.jsonl", "--workspace", "ws")
     assert said.returncode == 0, said.stderr
     jobs = Workspace(tmp_path / "ws").read("jobs").sort_values("submit_s")
@@ -82,7 +82,7 @@ def test_a_limit_of_its_own_that_follows_the_memory_is_lifted_with_it(prophase_h
 
 
 def test_an_attempt_out_of_time_is_told_so(prophase_here):
-    said = prophase_here("retry", "--timeout", "200ms", "--", "sleep", "600")
+    said = prophase_here("retry", "--attempt-time-limit", "200ms", "--", "sleep", "600")
     assert said.returncode == 124
     assert "out of time (not finished after 0.2 s); not run again. Ask for more time" in said.stderr
 

@@ -21,7 +21,7 @@ def command(
     out: Annotated[
         Path, typer.Option(help="File for the samples: .parquet, .csv or .jsonl.")
     ] = Path("usage.parquet"),
-    jobs: Annotated[
+    job_out: Annotated[
         Path | None,
         typer.Option(
             help="Add the run as one line to this file (.jsonl) too, for prophase import."
@@ -45,7 +45,7 @@ def command(
 
     every_s = units.parse_duration(every, bare="s", where="--every", positive=True)
     sys.stdout.flush()
-    ending = run_logged(words, out, every_s=every_s, jobs=jobs)
+    ending = run_logged(words, out, every_s=every_s, jobs=job_out)
     if ending.samples:
         say(
             f"prophase: {units.duration(ending.duration_s)}, {measured_peak(ending)}, "

@@ -43,7 +43,7 @@ def command(
     task: Annotated[
         str | None, typer.Option(help="What this is called in the history and the recommendation.")
     ] = None,
-    timeout: Annotated[
+    attempt_time_limit: Annotated[
         str | None, typer.Option(help=f"Time limit of an attempt, {units.DURATION_HELP}.")
     ] = None,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts at most.")] = 4,
@@ -89,7 +89,7 @@ def command(
         memory_gib=first,
         lift=lift,
         attempts=attempts,
-        timeout_s=None if timeout is None else _seconds(timeout),
+        timeout_s=None if attempt_time_limit is None else _seconds(attempt_time_limit),
         log=log,
         task=task,
         report=_tell,
@@ -132,7 +132,7 @@ def _gib(text: str, option: str) -> float:
 
 
 def _seconds(text: str) -> float:
-    return units.parse_duration(text, bare="s", where="--timeout", positive=True)
+    return units.parse_duration(text, bare="s", where="--attempt-time-limit", positive=True)
 
 
 def _machine_gib() -> float:

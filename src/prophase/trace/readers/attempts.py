@@ -1,4 +1,4 @@
-"""What ``prophase retry --out`` and ``prophase log --jobs`` have written: one line per attempt.
+"""What ``prophase retry --out`` and ``prophase log --job-out`` have written: one line per attempt.
 
 Its fields are the columns of the job table. The peak of an attempt that was killed at its limit is
 that limit, a lower bound (``after_at_least_gib``).
@@ -53,7 +53,7 @@ def _rows(file: SourceFile) -> Iterator[list[object]]:
 
 READER = Reader(
     name="attempts",
-    title="Attempts at commands: what prophase retry --out and prophase log --jobs have written",
+    title="Attempts at commands: what prophase retry --out and prophase log --job-out have written",
     fills={"jobs": [*_COLUMNS, "wait_s"]},
     cannot="usage over time; prophase log writes it to a file of its own",
     read=_read,
