@@ -258,7 +258,7 @@ def _report(
         *said,
         *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
     ]
-    remarks += [interval_remark(result.blocks, seeds), broken_up(rows, first, block_h)]
+    remarks += [interval_remark(result.blocks, seeds, rows, first), broken_up(rows, first, block_h)]
     remarks.append(f"Tables, figure and report: {as_typed(out)}")
     document = {
         "axes": list(result.axes),

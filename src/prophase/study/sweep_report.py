@@ -60,7 +60,10 @@ def sweep_result(kept: SavedSweep, ranked: pd.DataFrame) -> Result:
         shown += [name, f"{name}_low", f"{name}_high", f"{name}_trace"]
     shown += ["behind_best", "behind_best_low", "behind_best_high", "clear", "front"]
     table = [{name: row[name] for name in shown} for row in rows]
-    said = [interval_remark(result.blocks, plan.seeds), broken_up(rows, first, plan.block_h)]
+    said = [
+        interval_remark(result.blocks, plan.seeds, rows, first),
+        broken_up(rows, first, plan.block_h),
+    ]
     return Result(
         "sweep",
         title="Which combination is best?",

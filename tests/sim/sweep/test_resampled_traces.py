@@ -160,6 +160,12 @@ def test_few_days_are_called_rough_and_few_seeds_give_no_interval():
     assert "2 blocks, at least 3 needed" in interval_remark(2, seeds=3)
 
 
+def test_a_measure_that_never_varies_is_said_to_have_no_interval():
+    said = interval_remark(75, 10, [{"w_low": 1.0}, {"w_low": None}], "w")
+    assert said.startswith("Without an interval: w that is the same")
+    assert interval_remark(75, 10, [{"w_low": 1.0}], "w") == ""
+
+
 def test_a_trace_outside_its_own_interval_is_warned_of():
     inside = {"w": 5.0, "w_low": 1.0, "w_high": 9.0, "w_trace": 6.0}
     assert broken_up([inside], "w", 24.0) == ""

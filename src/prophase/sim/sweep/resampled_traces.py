@@ -197,23 +197,36 @@ def paired_change(before: Floats, after: Floats, blocks: int) -> Estimate:
     return replace(difference, low=low, high=high, method=f"paired factor, {difference.method}")
 
 
-def interval_remark(blocks: int, seeds: int) -> str:
+def interval_remark(
+    blocks: int, seeds: int, rows: Iterable[Mapping[str, Any]] = (), measure: str = ""
+) -> str:
     """Say why there are no intervals, or that few blocks make them rough; else nothing.
+
+    Parameters
+    ----------
+    rows : iterable of mappings
+        What is shown; a ``measure`` without ends is explained.
 
     Examples
     --------
     >>> interval_remark(blocks=75, seeds=3)
-    'No intervals: only 3 resampled traces, at least 8 needed: use --seeds 10.'
+    'Replays give no intervals: only 3 resampled traces, at least 8 needed: use --seeds 10.'
     """
     why = why_too_short(np.ones(blocks), "block") or why_too_few(seeds)
     if why:
-        return f"No intervals: {why}."
-    if blocks >= _ENOUGH:
-        return ""
-    return (
-        f"Only {blocks} blocks to draw from: intervals are rough. If days differ much, they hold "
-        "the truth less often than in 95 % of cases."
-    )
+        return f"Replays give no intervals: {why}."
+    said = []
+    if any(row[f"{measure}_low"] is None for row in rows):
+        said.append(
+            f"Without an interval: {measure} that is the same on all resampled traces, which do "
+            "not say how much it may vary."
+        )
+    if blocks < _ENOUGH:
+        said.append(
+            f"Only {blocks} blocks to draw from: intervals are rough. If days differ much, they "
+            "hold the truth less often than in 95 % of cases."
+        )
+    return " ".join(said)
 
 
 def broken_up(rows: Iterable[Mapping[str, Any]], measure: str, block_h: float) -> str:

@@ -73,7 +73,10 @@ def what_if(
     ]
     chosen = sorted(scenarios[0].policy.items())
     base = ", ".join(f"{name} {value}" for name, value in chosen if name != "estimate")
-    warnings = (interval_remark(compared.blocks, seeds), broken_up(rows, measure, block_h))
+    warnings = (
+        interval_remark(compared.blocks, seeds, rows, measure),
+        broken_up(rows, measure, block_h),
+    )
     told = [
         f"Baseline: {base}. {measure}: mean over {seeds} resampled traces "
         f"({compared.blocks} blocks to draw from); _trace: the trace as recorded.",
