@@ -116,3 +116,20 @@ def test_a_history_without_requests_gets_sizes_but_no_savings(prophase_here, tra
     assert done.returncode == 0, done.stderr
     assert "2 of 2 tasks have a recommendation and have no request today" in done.stdout
     assert "nan" not in done.stdout
+
+
+def test_several_resources_are_exported_together_and_what_is_left_out_is_said(
+    prophase_here, trace: Path
+) -> None:
+    done = prophase_here("size", trace, "--resource", "memory,time", "--export", "slurm")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("#SBATCH --mem=") == done.stdout.count("#SBATCH --time=") == 2
+    every = prophase_here("size", trace, "--resource", "all", "--export", "ray")
+    assert "'memory': " in every.stdout
+    assert "Left out, the time limit: Ray has no request for it (2 kinds)." in every.stderr
+    none = prophase_here("size", trace, "--resource", "time", "--export", "ray")
+    assert none.returncode == 2
+    assert "Ray has no request for the time limit" in none.stderr
+    unknown = prophase_here("size", trace, "--export", "slrum")
+    assert unknown.returncode == 2
+    assert "Did you mean 'slurm'" in unknown.stderr

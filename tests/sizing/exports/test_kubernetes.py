@@ -55,7 +55,14 @@ MANIFESTS: dict[str, tuple[str, dict[str, Any], list[Any]]] = {
             "rayClusterSpec": {
                 "headGroupSpec": {"rayStartParams": {}, "template": HEAD},
                 "workerGroupSpecs": [
-                    {"groupName": "gpu", "replicas": 2, "rayStartParams": {}, "template": POD}
+                    {
+                        "groupName": "gpu",
+                        "replicas": 2,
+                        "minReplicas": 2,
+                        "maxReplicas": 2,
+                        "rayStartParams": {},
+                        "template": POD,
+                    }
                 ],
             },
         },

@@ -239,10 +239,13 @@ def test_sbatch_accepts_the_lines_and_those_of_the_next_attempts(tmp_path: Path)
 
 
 def test_a_name_that_differs_from_run_to_run_is_a_pattern_or_left_out() -> None:
-    folded = [KindRequests("train_#", {"memory_gib": (2.0,)}), *ASKED]
+    odd = KindRequests("NF:ALIGN", {"memory_gib": (2.0,)})
+    folded = [KindRequests("train_#", {"memory_gib": (2.0,)}), odd, *ASKED]
     assert "withName: 'train_.*'" in write_for("nextflow", folded).text
     made = write_for("snakemake", folded)
     assert "train_" not in made.text.split("retries:")[1]
+    assert "NF:ALIGN" not in made.text
+    assert "Left out, names that no rule can have (1 kind)." in made.left_out
     assert (
         "Left out, names with numbers that differ: Snakemake has no patterns (1 kind)."
         in made.left_out

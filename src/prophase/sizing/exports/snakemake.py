@@ -27,6 +27,9 @@ def write(asked: Sequence[KindRequests], left_out: LeftOut) -> str:
     retries = 0
     lines = []
     for one in left_out.expressible(asked, (*_RESOURCES, "cpu_cores"), patterns=False):
+        if not one.kind.isidentifier():
+            left_out.note("names that no rule can have", one)
+            continue
         lines.append(f"# {one.comment}")
         retries = max(retries, one.attempts - 1)
         for resource, (name, write_one) in _RESOURCES.items():
