@@ -43,7 +43,7 @@ def test_there_is_no_low_end_where_tasks_are_alike_and_long_names_stay_apart():
 def test_groups_are_drawn_with_their_statistics(runs, found):
     axes = cluster_boxes(runs, found.tasks, found.clusters).axes[0]
     words = [word.get_text() for word in axes.get_xticklabels()]
-    assert words[0].startswith("light: 1 tasks, 80 runs")
+    assert words[0].startswith("light: 1 task, 80 runs")
     assert "log scale" in axes.get_ylabel()
 
 

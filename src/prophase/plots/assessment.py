@@ -11,7 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
+from prophase import units
 from prophase.plots.style import COLOURS, GRID, INK, MUTED, canvas, draw, save, save_table
+from prophase.plural import counted
 from prophase.result.short_names import short, short_names
 from prophase.sizing.assess.assessment import Assessment
 from prophase.sizing.assess.utilisation import ALL, task_names
@@ -217,8 +219,10 @@ def cluster_boxes(jobs: pd.DataFrame, tasks: pd.DataFrame, clusters: pd.DataFram
 
 
 def _statistics(row: dict[Any, Any]) -> str:
+    mean, std, median, p95, largest = (
+        units.memory(row[f"{name}_gib"]) for name in ("mean", "std", "median", "p95", "max")
+    )
     return (
-        f"{row['cluster']}: {row['tasks']} tasks, {row['runs']:,} runs\n"
-        f"mean {row['mean_gib']:.2f}, std {row['std_gib']:.2f}\n"
-        f"median {row['median_gib']:.2f}, p95 {row['p95_gib']:.2f}\nlargest {row['max_gib']:.1f}"
+        f"{row['cluster']}: {counted(row['tasks'], 'task')}, {counted(row['runs'], 'run')}\n"
+        f"mean {mean}, std {std}\nmedian {median}, p95 {p95}\nlargest {largest}"
     )
