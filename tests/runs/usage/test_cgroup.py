@@ -59,6 +59,10 @@ def test_a_group_of_our_own_lies_below_the_one_we_are_in_and_is_gone_afterwards(
     assert not made.folder.exists()
 
 
+def test_a_group_that_does_not_let_processes_in_is_not_used(tmp_path):
+    assert not version_2(tmp_path / "gone", **{}).lets_in()
+
+
 def test_the_page_cache_is_no_memory_of_the_command(tmp_path):
     meter = GroupMeter(version_2(tmp_path, current=0, peak=0, stat="file 0"))
     meter.look()

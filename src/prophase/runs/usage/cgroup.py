@@ -132,6 +132,17 @@ class ControlGroup:
         """Move the calling process in, with all it will start."""
         (self.folder / "cgroup.procs").write_text("0")
 
+    def lets_in(self) -> bool:
+        """Say whether our processes may enter: making a group does not yet mean that."""
+        probe = os.fork()
+        if probe == 0:
+            try:
+                self.enter()
+            except OSError:
+                os._exit(1)
+            os._exit(0)
+        return os.waitpid(probe, 0)[1] == 0
+
     def remove(self) -> None:
         """Remove the group; one that still has processes stays until they have ended."""
         if self._mark is not None:
@@ -166,7 +177,8 @@ def new_group(memory_bytes: int | None = None) -> ControlGroup | None:
     """Return a new control group for one command; None where none can be made.
 
     It lies below the one that ``PROPHASE_CGROUP`` names, else below our own; with version 2
-    perhaps beside our own, unless that would lift a limit which holds for us.
+    perhaps beside our own, unless that would lift a limit which holds for us or hide us from
+    another measurement.
 
     Parameters
     ----------
@@ -180,11 +192,15 @@ def new_group(memory_bytes: int | None = None) -> ControlGroup | None:
     candidates = [ControlGroup(Path(named))] if named else []
     if own is not None:
         candidates.append(own)
-        if own.version == 2 and own.limit_bytes() is None:
+        measured = own.folder.name.startswith(_PREFIX)
+        if own.version == 2 and own.limit_bytes() is None and not measured:
             candidates.append(ControlGroup(own.folder.parent))
     for group in candidates:
         with suppress(OSError):
-            return group.child(memory_bytes)
+            made = group.child(memory_bytes)
+            if made.lets_in():
+                return made
+            made.remove()
     return None
 
 
