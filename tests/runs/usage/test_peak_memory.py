@@ -21,8 +21,10 @@ TOUCH = "held = bytearray({mib} * 2**20); held[::4096] = b'x' * len(held[::4096]
 WAIT = "import os, time\nopen(f'holds-{os.getpid()}', 'w').close()\n" + (
     "while not os.path.exists('release'): time.sleep(0.01)\n"
 )
-#: stays for 0.2 s only
-BRIEFLY = "import time; time.sleep(0.2)\n"
+#: stays for 0.2 s only, once all that run beside it hold theirs
+BRIEFLY = "import glob, os, time\nopen(f'holds-{os.getpid()}', 'w').close()\n" + (
+    "while len(glob.glob('holds-*')) < PROCESSES: time.sleep(0.001)\ntime.sleep(0.2)\n"
+)
 FOUR = """
 import subprocess, sys
 many = [subprocess.Popen([sys.executable, '-S', '-c', {code!r}]) for _ in range(4)]
@@ -37,6 +39,15 @@ for _ in range(5):
         os._exit(0)
 for _ in range(5):
     os.wait()
+"""
+#: memory and files: the cache is not the command's
+WRITTEN = """
+import os
+{touch}
+with open('file', 'wb') as file:
+    for _ in range(2 * {mib}):
+        file.write(b'x' * 2**20)
+{stay}
 """
 IN_MEMORY = """
 import os
@@ -98,12 +109,17 @@ def spike(mib: int, stay: str) -> str:
     return SPIKE.format(touch=TOUCH.format(mib=mib), stay=stay)
 
 
+def written(mib: int, stay: str) -> str:
+    return WRITTEN.format(mib=mib, touch=TOUCH.format(mib=mib), stay=stay)
+
+
 #: what runs, how many processes then wait, MiB each was told to hold, MiB of all together
 CASES = {
     "four processes": (four, 4, 150, 600),
     "copy on write": (forked, 5, 150, 150),
     "a file in /dev/shm": (in_memory, 1, 200, 200),
     "a short spike": (spike, 1, 200, 200),
+    "page cache": (written, 1, 150, 150),
 }
 
 
@@ -112,9 +128,10 @@ def test_a_control_group_knows_the_peak_of_what_lasts_a_fifth_of_a_second(tmp_pa
     if (made := new_group()) is None:
         pytest.skip("no control group can be made here")
     made.remove()
-    code, _, each, together = CASES[case]
-    idle = measured(tmp_path / "idle", code(0, BRIEFLY))
-    full = measured(tmp_path / "full", code(each, BRIEFLY))
+    code, processes, each, together = CASES[case]
+    briefly = BRIEFLY.replace("PROCESSES", str(processes))
+    idle = measured(tmp_path / "idle", code(0, briefly))
+    full = measured(tmp_path / "full", code(each, briefly))
     assert full.memory_method == f"cgroup v{made.version}"
     rise = full.memory_peak_gib - idle.memory_peak_gib
     assert rise == pytest.approx(together * MIB, rel=0.05)

@@ -12,6 +12,8 @@ CHARGE_STOCK_BYTES = 64 * os.sysconf("SC_PAGE_SIZE") * (os.cpu_count() or 1)
 #: a value of PROPHASE_CGROUP: measure by samples alone
 OFF = "off"
 _UNLIMITED = 2**60
+#: buffer heads and tree nodes of a cached page, which version 1 does not show by themselves
+_CACHE_SLAB = 0.03
 _PREFIX = "prophase-"
 
 
@@ -25,7 +27,6 @@ class ControlGroup:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.version = 1 if (folder / "memory.limit_in_bytes").exists() else 2
-        #: whether the high-water mark can be set back
         self.forgets = self.version == 1
         self._mark: int | None = None
 
@@ -59,11 +60,13 @@ class ControlGroup:
     def cache_bytes(self) -> int:
         """Return the part that the kernel gives back when memory is short.
 
-        That is the page cache and, where it is shown, reclaimable slab; not files in memory.
+        That is the page cache and the kernel's books about it; not files in memory.
         """
         stat = _fields(self.folder / "memory.stat")
         if self.version == 1:
-            return max(0, stat.get("total_cache", 0) - stat.get("total_shmem", 0))
+            cache = max(0, stat.get("total_cache", 0) - stat.get("total_shmem", 0))
+            kernel = _number(self.folder / "memory.kmem.usage_in_bytes")
+            return cache + min(int(_CACHE_SLAB * cache), kernel)
         file = stat.get("file", 0) - stat.get("shmem", 0)
         return max(0, file) + stat.get("slab_reclaimable", 0)
 
@@ -73,16 +76,17 @@ class ControlGroup:
         return self._file("peak").exists()
 
     def highest_bytes(self) -> int:
-        """Return the high-water mark and, where the kernel can, set it back to what is used now."""
+        """Return the high-water mark."""
         if self._mark is None:
-            high = _number(self._file("peak"))
-            if self.forgets:
-                self._file("peak").write_text("0")
-            return high
-        high = int(os.pread(self._mark, 32, 0) or 0)
-        if self.forgets:
+            return _number(self._file("peak"))
+        return int(os.pread(self._mark, 32, 0) or 0)
+
+    def forget_highest(self) -> None:
+        """Set the high-water mark back to what is used now, where the kernel can."""
+        if self._mark is not None and self.forgets:
             os.write(self._mark, b"0")
-        return high
+        elif self.version == 1:
+            self._file("peak").write_text("0")
 
     def oom_kills(self) -> int:
         """Return how many of its processes the kernel has killed for lack of memory."""

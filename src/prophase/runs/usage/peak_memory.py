@@ -20,6 +20,8 @@ _LOOK_SHARE, _PSS_SHARE = 0.05, 0.03
 #: seconds of either that are free, so that the beginning is seen
 _FREE_S = 0.5
 _SHORTEST_S, _LONGEST_S = 0.01, 0.1
+#: share of the high-water mark above which the page cache blurs it
+_MUCH_CACHE = 0.01
 _RISEN, _RISEN_BYTES = 1.01, 2**20
 #: no process touches new pages faster
 _FILLED_BYTES_PER_S = 10 * 2**30
@@ -84,15 +86,20 @@ class GroupMeter:
         usage, cache = self._group.usage_bytes(), self._group.cache_bytes()
         marked = max(marked, usage)
         now, before = max(usage - cache, 0), max(self._usage - self._cache, 0)
-        # a mark that cannot be set back is of this interval only if it has risen
-        new = self._group.forgets or marked > self._mark
         least = most = max(now, before)
-        if new and marked > max(self._usage, usage) + CHARGE_STOCK_BYTES:
+        if marked > max(self._mark, self._usage, usage):
+            # reached between the two looks
             least = max(least, marked - max(self._cache, cache))
             most = max(most, marked - min(self._cache, cache))
         self._least, self._most = max(self._least, least), max(self._most, most)
         self._recent = max(self._recent, least)
-        self._usage, self._cache, self._mark = usage, cache, max(marked, self._mark)
+        self._mark = max(marked, self._mark)
+        if max(self._cache, cache) > _MUCH_CACHE * marked and self._group.forgets:
+            # a mark that is mostly cache hides later ones; without cache it can stay, as setting
+            # it back would lose what happens at that moment
+            self._group.forget_highest()
+            self._mark = usage
+        self._usage, self._cache = usage, cache
         return float(now)
 
     def highest_since_sample(self) -> float:
@@ -183,17 +190,26 @@ class SampledMeter:
             return bound, False
         # of our own time: waiting for a busy machine costs nobody anything
         began = time.process_time()
-        shares = {key: pss_bytes(key[0]) for key in rss}
-        hidden = [key for key, one in shares.items() if one is None and is_alive(*key)]
-        if hidden:
-            self._method = "sampled RSS"
-        self._pss = float(
-            sum(one or 0 for one in shares.values()) + sum(rss[key] for key in hidden)
-        )
-        self._rss_at_pss = rss
+        self._pss, self._rss_at_pss = min(self._read_pss(rss)), rss
         self._pss_cost_s = time.process_time() - began
         self._pss_spent_s += self._pss_cost_s
         return self._pss, True
+
+    def _read_pss(self, rss: dict[_Key, int]) -> list[float]:
+        """Read the PSS of all; again if processes came or went, as their shares moved meanwhile."""
+        found = []
+        for _ in range(3):
+            before = self._pids()
+            shares = {key: pss_bytes(key[0]) for key in rss}
+            alive = {key for key in rss if is_alive(*key)}
+            hidden = [key for key in alive if shares[key] is None]
+            if hidden:
+                self._method = "sampled RSS"
+            shared = sum(one for one in shares.values() if one is not None)
+            found.append(float(shared + sum(rss[key] for key in hidden)))
+            if len(alive) == len(rss) and self._pids() == before:
+                return [found[-1]]
+        return found
 
     def _may_read_pss(self, total: float, bound: float) -> bool:
         if not self._rss_at_pss or (self._limit is not None and bound > self._limit):
