@@ -32,7 +32,7 @@ TRACES = {
     "nextflow rnaseq": "nextflow/trace_rnaseq.csv",
     "nextflow mag": "nextflow/trace_mag.csv.gz",
 }
-GATES = (0.5, 0.2)
+GATES = (0.05, 0.5)
 
 
 #: families of wfinstances with repeated runs
@@ -52,7 +52,7 @@ def main() -> None:
 
 def measure(name: str, jobs: pd.DataFrame, gate: float, data_hash: str) -> None:
     found = forward_splits(subject_of(jobs), gate=Gate(least_saving=gate))
-    errors = [one.error_points for one in found.telling]
+    errors = [one.error_points for one in found.matched]
     saved = [one.held_out_pct for one in found.splits]
     followed = ""
     if found.saving is not None and found.oom is not None:

@@ -214,7 +214,7 @@ def size(
     risk: float = 0.01,
     resource: str = "memory",
     min_runs: int = 10,
-    min_saving: float = 0.5,
+    min_saving: float = 0.05,
     max_oom: float | None = None,
 ) -> ResourceRecommendations:
     """Recommend what each task should ask for, tried out on the task's own past.
@@ -229,7 +229,7 @@ def size(
         What is sized.
     min_runs, min_saving, max_oom
         Tasks with fewer runs, with a smaller share saved, or killed more often in the back-test
-        (three times ``risk`` if not given) keep their request.
+        (``risk`` if not given, or today's share if that is higher) keep their request.
 
     Returns
     -------
@@ -261,7 +261,7 @@ def prove(
     cluster: Nodes | None = None,
     *,
     max_oom: float = 0.01,
-    min_saving: float = 0.2,
+    min_saving: float = 0.0,
     max_longer_wait: float | None = None,
     seed: int = 0,
     **settings: Any,

@@ -43,7 +43,7 @@ class LimitSettings:
     """What a recommendation has to keep to pass."""
 
     max_oom: Annotated[str, MAX_OOM] = "1%"
-    min_saving: Annotated[str, MIN_SAVING] = "20%"
+    min_saving: Annotated[str, MIN_SAVING] = "0%"
     max_longer_wait: Annotated[
         str | None, typer.Option(help="Share by which the mean wait may grow; else not judged.")
     ] = None

@@ -42,7 +42,7 @@ TaskMaxOom = Annotated[
     str | None,
     typer.Option(
         help="Tasks killed more often in the back-test keep their request. "
-        "[default: three times the risk]"
+        "[default: the risk, or today's share if higher]"
     ),
 ]
 
@@ -52,7 +52,7 @@ class GateSettings:
     """When a task keeps its request."""
 
     min_runs: Annotated[int, typer.Option(help="Tasks with fewer runs keep their request.")] = 10
-    task_min_saving: TaskMinSaving = "50%"
+    task_min_saving: TaskMinSaving = "5%"
     task_max_oom: TaskMaxOom = None
 
     def gate(self) -> Gate:

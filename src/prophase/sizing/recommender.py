@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase import units
 from prophase.errors import ParameterError
@@ -26,10 +27,14 @@ from prophase.sizing.ladder_from_peaks import growth_to_come, ladder_of, outlook
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
 from prophase.sizing.resources import Resource
-from prophase.stats import months_in
+from prophase.stats import months_in, wilson_ends
 
+#: how the reason of a request begins that is above today's
+ASK_FOR_MORE = "ask for more"
 #: a rise of peaks that is worth a word
 _A_RISE = 1.05
+#: latest runs that show whether peaks follow requests
+_REMEMBERED = 400
 
 
 @dataclass(frozen=True)
@@ -41,13 +46,14 @@ class Gate:
     fewest_runs : int
         Runs a task must have.
     least_saving : float
-        Share of what is reserved now that must be saved.
+        Share of what is reserved now that must be saved to be worth a change.
     most_oom : float, optional
-        Highest share of kills in the back-test; without it three times the chosen risk.
+        Highest share of kills in the back-test that its interval may rule out; without it the
+        chosen risk, or the share that is killed today if that is higher.
     """
 
     fewest_runs: int = 10
-    least_saving: float = 0.5
+    least_saving: float = 0.05
     most_oom: float | None = None
 
 
@@ -117,7 +123,7 @@ class ResourceRecommendations(ShortForm):
         ]
         said += [
             f"{one.task}: {units.amount(one.now, self.unit)} to "
-            f"{units.amount(one.request, self.unit)}, saves {units.percent(one.saving)}"
+            f"{units.amount(one.request, self.unit)}, {_effect(one)}"
             for one in changed[:3]
         ]
         return [*said, f"{len(changed) - 3:,} more: .table"] if len(changed) > 3 else said
@@ -132,6 +138,12 @@ class ResourceRecommendations(ShortForm):
             "left_out": self.left_out,
             "tasks": finite(as_rows(self)),
         }
+
+
+def _effect(one: Recommendation) -> str:
+    if one.why.startswith(ASK_FOR_MORE):
+        return one.why
+    return f"saves {units.percent(one.saving)}"
 
 
 def recommend(
@@ -181,7 +193,7 @@ def recommend(
         raise ParameterError(
             f"the least saving is {gate.least_saving}, but lies between 0 and 1: write 0.5 or 50%."
         )
-    runs = task_runs(jobs, track="strict", resource=resource)
+    runs = task_runs(jobs, track="strict", resource=resource, cut_off=True)
     by_task: defaultdict[str, list[TaskRun]] = defaultdict(list)
     for run in runs.runs:
         by_task[run.task].append(run)
@@ -209,8 +221,10 @@ def _recommended(
     task: str, runs: Sequence[TaskRun], risk: float, gate: Gate, what: Resource
 ) -> Recommendation:
     runs = sorted(runs, key=lambda run: run.end_s)
-    peaks = np.array([run.peak for run in runs])
-    # each instance of a gang holds what the row asks for
+    cut_off = np.array([run.cut_off for run in runs])
+    # what a killed run needed is not known, only that it was more
+    peaks = np.array([run.peak * (_MORE_THAN_THE_LIMIT if run.cut_off else 1.0) for run in runs])
+    # each instance of a gang holds what the row asks for; a time limit is not held
     hours = np.array(
         [run.instances * (max(run.runtime_h, 1e-5) if what.held else 1.0) for run in runs]
     )
@@ -223,7 +237,7 @@ def _recommended(
     if len(runs) >= gate.fewest_runs:
         trial.run(peaks, hours, requests, when_s, now, ladder)
     reserved = float(np.nansum(requests * hours))
-    keep, why = _gated(trial, now, peaks, gate, what.unit)
+    keep, why = _gated(trial, _Past(runs, peaks, requests, cut_off, now, what.unit), ladder, gate)
     return Recommendation(
         task, len(runs), now, ladder, trial.oom.value, trial.oom.low, trial.oom.high,
         trial.count, trial.saving,
@@ -232,19 +246,44 @@ def _recommended(
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class _Past:
+    """The runs of one task, in the order they ended."""
+
+    runs: Sequence[TaskRun]
+    peaks: Floats
+    requests: Floats
+    cut_off: NDArray[np.bool_]
+    #: usual request of today
+    now: float
+    unit: str
+
+
 def _gated(
-    trial: RecommendationBacktest, now: float, peaks: Floats, gate: Gate, unit: str
+    trial: RecommendationBacktest, past: _Past, ladder: Sequence[float], gate: Gate
 ) -> tuple[bool, str]:
     """Say whether the task keeps its request, and why."""
-    most = 3 * trial.risk if gate.most_oom is None else gate.most_oom
+    peaks, now = past.peaks, past.now
     runs, saving, growth = len(peaks), trial.saving, growth_to_come(peaks)
     rising = f"; peaks are rising, {growth - 1:.0%} are added" if growth > _A_RISE else ""
     if runs < gate.fewest_runs:
         return True, f"keep: too few runs ({runs}, {gate.fewest_runs} are needed)"
     if not now > 0:
-        highest = f"highest {peaks.max():.3g} {unit}"
+        highest = f"highest {peaks.max():.3g} {past.unit}"
         return False, f"no request today; {counted(runs, 'run')}, {highest}{rising}"
-    if trial.oom.value > most and trial.kills > 1:
+    more = _needs_more(trial, past) if ladder[0] > now else ""
+    if more:
+        return False, f"{ASK_FOR_MORE}: {more}{rising}"
+    slope = power_of_request(past.runs)
+    if slope == slope:
+        return True, (
+            f"keep: peaks follow the request (as its power {slope:.2g}), as those of a heap or "
+            f"cache do; whether less would do is not known. A run at {0.5 * now:.3g} {past.unit} "
+            "would tell"
+        )
+    killed_today = float(past.cut_off.mean())
+    most = max(trial.risk, killed_today) if gate.most_oom is None else gate.most_oom
+    if trial.kills > 1 and _least_share(trial) > most:
         return True, f"keep: {trial.oom.value:.1%} of the back-tested runs would have been killed"
     if math.isnan(saving):
         return True, f"keep: too few runs to back-test it ({runs})"
@@ -257,6 +296,67 @@ def _gated(
         False,
         f"{counted(runs, 'run')} used at most {peaks.max() / now:.0%} of the request{rising}",
     )
+
+
+def _needs_more(trial: RecommendationBacktest, past: _Past) -> str:
+    """Say what shows that the request of today is too small; nothing if it is not shown."""
+    if not trial.what.kills:
+        return ""
+    runs, killed = len(past.peaks), int(past.cut_off.sum())
+    if killed > 1 and killed > trial.risk * runs:
+        share = units.percent(killed / runs)
+        return f"{killed:,} of {counted(runs, 'run')} ({share}) were killed at their request"
+    above = int((past.peaks > past.requests).sum())
+    if above > 1 and above > trial.risk * runs:
+        return f"{above:,} of {counted(runs, 'run')} used more than they had asked for"
+    return ""
+
+
+def _least_share(trial: RecommendationBacktest) -> float:
+    """Return the lower end of the share of kills; of independent runs if days show none."""
+    if trial.oom.known:
+        return trial.oom.low
+    return float(wilson_ends(np.array([trial.oom.value]), trial.count, 1.645)[0][0])
+
+
+#: what a run killed at its limit is taken to need: the middle (of logarithms) between the limit
+#: and twice as much
+_MORE_THAN_THE_LIMIT = 2.0**0.5
+#: peaks follow the request if they rise with it about as fast, and little else moves them
+_LEAST_SLOPE, _MOST_SLOPE, _LEAST_FIT = 0.7, 1.3, 0.8
+#: two requests must differ by this factor, and so many runs must have made each of them
+_APART, _EACH = 1.5, 4
+
+
+def power_of_request(runs: Sequence[TaskRun]) -> float:
+    """Return how peaks rise with the request, as a power of it; NaN if they do not follow it.
+
+    A Java heap, a sort buffer or a cache takes what it is given: its peaks do not tell how little
+    would do. Tasks whose input explains their peaks as well do not count.
+
+    Parameters
+    ----------
+    runs : sequence of TaskRun
+        Of one task; the latest ones count.
+    """
+    known = [run for run in runs[-_REMEMBERED:] if run.request > 0 and not run.cut_off]
+    asked, used = np.log([run.request for run in known]), np.log([run.peak for run in known])
+    levels, counts = np.unique(np.round(asked, 2), return_counts=True)
+    common = levels[counts >= _EACH]
+    if len(common) < 2 or common[-1] - common[0] < math.log(_APART):
+        return math.nan
+    slope, fit = float(np.polyfit(asked, used, 1)[0]), _fit(asked, used)
+    inputs = np.array([float(run.features.get("input_gib", math.nan)) for run in known])
+    if np.isfinite(inputs).all() and _fit(np.log(np.maximum(inputs, 1e-9)), used) >= fit:
+        return math.nan
+    return slope if fit >= _LEAST_FIT and _LEAST_SLOPE <= slope <= _MOST_SLOPE else math.nan
+
+
+def _fit(left: Floats, right: Floats) -> float:
+    """Return the share of the spread of one that the other explains."""
+    spread = float(left.std() * right.std())
+    together = float(((left - left.mean()) * (right - right.mean())).mean())
+    return (together / spread) ** 2 if spread > 0 else 0.0
 
 
 def _span_h(runs: TaskRuns) -> float:

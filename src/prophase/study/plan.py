@@ -70,7 +70,7 @@ class StudyPlan:
     steps: tuple[str, ...] = ()
     # limits of the verdict
     max_oom: float = 0.01
-    min_saving: float = 0.2
+    min_saving: float = 0.0
     max_longer_wait: float | None = None
     # predictions
     methods: tuple[str, ...] = ("default", "backoff-median", "user-median", "global-median")
@@ -81,7 +81,7 @@ class StudyPlan:
     kind: tuple[str, ...] = ()
     risk: float = 0.01
     min_runs: int = 10
-    advise_above: float = 0.5
+    advise_above: float = 0.05
     # replays
     order: str = "fifo"
     place: str = "best_fit"

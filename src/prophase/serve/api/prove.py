@@ -40,12 +40,12 @@ class Wanted(BaseModel):
     advice: AdviceGiven | None = None
     cluster: Short | None = None
     max_oom: Share = 0.01
-    min_saving: Share = 0.2
+    min_saving: Share = 0.0
     max_longer_wait: Annotated[float | None, Field(ge=0, le=100)] = None
     risk: Annotated[float | None, Field(gt=0, lt=1)] = None
     resource: Literal["memory", "cpu", "gpu"] = "memory"
     kind: Annotated[list[Word], Field(max_length=5)] | None = None
-    advise_above: Share = 0.5
+    advise_above: Share = 0.05
     min_runs: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     splits: Annotated[int, Field(ge=0, le=100)] = 10
     seeds: Annotated[int, Field(ge=0, le=200)] = 10

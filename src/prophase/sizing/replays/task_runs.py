@@ -49,6 +49,8 @@ class TaskRun:
     job_id: str = ""
     #: of a gang: how many hold the request at once
     instances: float = 1.0
+    #: killed at its limit: it needed more than ``peak``
+    cut_off: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,13 @@ class TaskRuns:
         return max(asked) if asked else max(run.peak for run in self.runs)
 
 
-def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "memory") -> TaskRuns:
+def task_runs(
+    jobs: pd.DataFrame,
+    *,
+    track: Track = "input",
+    resource: str = "memory",
+    cut_off: bool = False,
+) -> TaskRuns:
     """Return the jobs as task instances, in order of submission.
 
     Parameters
@@ -84,6 +92,8 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
         Sizes declared before the run are seen in both.
     resource : str
         What is sized; one of :data:`~prophase.sizing.resources.RESOURCES`.
+    cut_off : bool, default=False
+        Also return runs that were killed at their limit: they needed more than it.
     """
     if track not in TRACKS:
         raise ParameterError(not_among(f"track {track!r} is unknown.", track, TRACKS))
@@ -97,7 +107,10 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
     request = what.requested(jobs)
     usable = np.ones(len(jobs), bool)
     left_out = {}
-    for reason, bad in _unusable(jobs, peak, runtime_h).items():
+    ended_short = _cut_off(jobs, resource) & np.isfinite(request) & cut_off
+    peak = np.where(ended_short, np.fmax(peak, request), peak)
+    for reason, found in _unusable(jobs, peak, runtime_h).items():
+        bad = found & ~ended_short if reason == _ONLY_A_BOUND else found
         if (bad & usable).any():
             left_out[reason] = int((bad & usable).sum())
         usable &= ~bad
@@ -117,7 +130,7 @@ def task_runs(jobs: pd.DataFrame, *, track: Track = "input", resource: str = "me
         TaskRun(
             names[i], features[i], posts[i], float(peak[i]), float(runtime_h[i]), float(request[i]),
             float(submit[i]), float(start[i]), float(end[i]), identities[i],
-            float(instances[i]),
+            float(instances[i]), bool(ended_short[i]),
         )
         for i in order
     ]  # fmt: skip
@@ -132,11 +145,23 @@ def known_before(
     return _task_names(jobs), _told(jobs, resource.requested(jobs), submit, track)
 
 
+_ONLY_A_BOUND = "killed or failed, so that the peak is only a lower bound"
+#: how an end at the limit is called
+_AT_THE_LIMIT = {"memory": ("oom",), "time": ("timeout",)}
+
+
+def _cut_off(jobs: pd.DataFrame, resource: str) -> Any:
+    """Say which runs ended because they reached their limit."""
+    if "status" not in jobs or resource not in _AT_THE_LIMIT:
+        return np.zeros(len(jobs), bool)
+    return jobs["status"].astype("string").isin(_AT_THE_LIMIT[resource]).to_numpy(bool)
+
+
 def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> JsonObject:
     status = jobs["status"].astype("string").fillna("") if "status" in jobs else None
     never = np.zeros(len(jobs), bool)
     return {
-        "killed or failed, so that the peak is only a lower bound": never
+        _ONLY_A_BOUND: never
         if status is None
         else status.isin(["failed", "oom", "timeout", "cancelled"]).to_numpy(bool),
         "still pending or running": never

@@ -121,7 +121,7 @@ def prove(
     cluster : Cluster, optional
         Where the jobs run. Without it hours, kills and cost are told, but no waits.
     limits : Limits, optional
-        What the verdict is about: at most 1 % killed, at least 20 % saved if not given.
+        What the verdict is about: at most 1 % killed and something saved, if not given.
     prices : Prices, mapping or path, optional
         What hours cost; adds cost to the totals.
     risk, gate : optional

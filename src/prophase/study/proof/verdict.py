@@ -29,13 +29,13 @@ class Limits:
     max_oom : float
         Share of runs that may be killed at their first request.
     min_saving : float
-        Share of what is reserved today that must be saved.
+        Share of what is reserved today that must be saved; any saving will do if 0.
     max_longer_wait : float, optional
         Share by which the mean wait may grow; not judged if not given.
     """
 
     max_oom: float = 0.01
-    min_saving: float = 0.2
+    min_saving: float = 0.0
     max_longer_wait: float | None = None
 
     def __post_init__(self) -> None:
@@ -123,10 +123,14 @@ def judge(
 
 
 def _saving(name: str, found: Estimate, limit: float) -> LimitCheck:
-    words = f"{name} {100 * found.value:.1f} %{in_brackets(found)}, required {100 * limit:.1f} %"
+    words = f"{name} {100 * found.value:.1f} %{in_brackets(found)}"
+    if limit > 0:
+        words += f", required {100 * limit:.1f} %"
     holds = False if found.known and found.value < limit else None
-    if found.low >= limit:
+    if found.low > 0 and found.low >= limit:
         holds = True
+    elif found.value == 0 == limit:
+        words += ": no request is changed"
     elif holds is None:
         words += _so_far(found)
     return LimitCheck(name, limit, found, holds, words)
