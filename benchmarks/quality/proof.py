@@ -32,7 +32,7 @@ TRACES = {
     "nextflow rnaseq": "nextflow/trace_rnaseq.csv",
     "nextflow mag": "nextflow/trace_mag.csv.gz",
 }
-GATES = (0.05, 0.5)
+GATES = (0.0, 0.5)
 
 
 #: families of wfinstances with repeated runs

@@ -214,7 +214,7 @@ def size(
     risk: float = 0.01,
     resource: str = "memory",
     min_runs: int = 10,
-    min_saving: float = 0.05,
+    min_saving: float = 0.0,
     max_oom: float | None = None,
 ) -> ResourceRecommendations:
     """Recommend what each task should ask for, tried out on the task's own past.

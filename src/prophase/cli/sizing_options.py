@@ -52,7 +52,7 @@ class GateSettings:
     """When a task keeps its request."""
 
     min_runs: Annotated[int, typer.Option(help="Tasks with fewer runs keep their request.")] = 10
-    task_min_saving: TaskMinSaving = "5%"
+    task_min_saving: TaskMinSaving = "0%"
     task_max_oom: TaskMaxOom = None
 
     def gate(self) -> Gate:

@@ -46,14 +46,15 @@ class Gate:
     fewest_runs : int
         Runs a task must have.
     least_saving : float
-        Share of what is reserved now that must be saved to be worth a change.
+        Share of what is reserved now that must be saved. A saving must also outweigh the
+        kills that the back-test does not rule out.
     most_oom : float, optional
         Highest share of kills in the back-test that its interval may rule out; without it the
         chosen risk, or the share that is killed today if that is higher.
     """
 
     fewest_runs: int = 10
-    least_saving: float = 0.05
+    least_saving: float = 0.0
     most_oom: float | None = None
 
 
@@ -283,7 +284,7 @@ def _gated(
         )
     killed_today = float(past.cut_off.mean())
     most = max(trial.risk, killed_today) if gate.most_oom is None else gate.most_oom
-    if trial.kills > 1 and _least_share(trial) > most:
+    if trial.kills > 1 and _ends(trial)[0] > most:
         return True, f"keep: {trial.oom.value:.1%} of the back-tested runs would have been killed"
     if math.isnan(saving):
         return True, f"keep: too few runs to back-test it ({runs})"
@@ -292,6 +293,13 @@ def _gated(
     if saving < gate.least_saving:
         asked = f"less than the {gate.least_saving:.0%} asked for"
         return True, f"keep: saves {saving:.0%}, {asked}{rising}"
+    highest = _ends(trial)[1]
+    # a kill loses the first request, and a retry follows
+    if saving <= highest * ladder[0] / now:
+        return True, (
+            f"keep: saves {saving:.0%}, which is not sure: {trial.kills:,} of "
+            f"{counted(trial.count, 'back-tested run')} killed may mean {highest:.1%}{rising}"
+        )
     return (
         False,
         f"{counted(runs, 'run')} used at most {peaks.max() / now:.0%} of the request{rising}",
@@ -312,11 +320,12 @@ def _needs_more(trial: RecommendationBacktest, past: _Past) -> str:
     return ""
 
 
-def _least_share(trial: RecommendationBacktest) -> float:
-    """Return the lower end of the share of kills; of independent runs if days show none."""
+def _ends(trial: RecommendationBacktest) -> tuple[float, float]:
+    """Return where the share of kills may truly lie; of independent runs if days do not show it."""
     if trial.oom.known:
-        return trial.oom.low
-    return float(wilson_ends(np.array([trial.oom.value]), trial.count, 1.645)[0][0])
+        return trial.oom.low, trial.oom.high
+    low, high = wilson_ends(np.array([trial.oom.value]), trial.count, 1.645)
+    return float(low[0]), float(high[0])
 
 
 #: what a run killed at its limit is taken to need: the middle (of logarithms) between the limit

@@ -81,7 +81,7 @@ class StudyPlan:
     kind: tuple[str, ...] = ()
     risk: float = 0.01
     min_runs: int = 10
-    advise_above: float = 0.05
+    advise_above: float = 0.0
     # replays
     order: str = "fifo"
     place: str = "best_fit"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class TaskGateSettings(GateSettings):
     """When a task keeps its request, by the former names of this command too."""
 
-    task_min_saving: Annotated[TaskMinSaving, Formerly("--min-saving")] = "5%"
+    task_min_saving: Annotated[TaskMinSaving, Formerly("--min-saving")] = "0%"
     task_max_oom: Annotated[TaskMaxOom, Formerly("--max-oom")] = None
 
 

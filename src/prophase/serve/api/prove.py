@@ -45,7 +45,7 @@ class Wanted(BaseModel):
     risk: Annotated[float | None, Field(gt=0, lt=1)] = None
     resource: Literal["memory", "cpu", "gpu"] = "memory"
     kind: Annotated[list[Word], Field(max_length=5)] | None = None
-    advise_above: Share = 0.05
+    advise_above: Share = 0.0
     min_runs: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     splits: Annotated[int, Field(ge=0, le=100)] = 10
     seeds: Annotated[int, Field(ge=0, le=200)] = 10

@@ -74,7 +74,7 @@ class SizeRequest(BaseModel):
     risk: Annotated[float, Field(ge=0, lt=1)] = 0.01
     resource: Literal["memory", "cpu", "gpu-memory", "gpu", "time"] = "memory"
     min_runs: Annotated[int, Field(ge=1, le=1_000_000)] = 10
-    min_saving: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    min_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     max_oom: Annotated[float | None, Field(ge=0, lt=1)] = None
 
 

@@ -22,7 +22,7 @@ router = APIRouter()
 
 Resource = Literal["memory", "cpu", "gpu-memory", "gpu", "time"]
 Risk = Literal["0.1", "1", "5", "10"]
-Saving = Literal["50", "20", "5", "0"]
+Saving = Literal["50", "20", "0"]
 _PER_PAGE = 50
 #: column of the address -> key of a row
 _SORTS = {
@@ -37,7 +37,7 @@ class Choice:
 
     resource: Resource = "memory"
     risk: Risk = "1"
-    least: Saving = "5"
+    least: Saving = "0"
 
     @property
     def query(self) -> str:
@@ -66,7 +66,7 @@ def sizing(
     held: LoadedWorkspaceNow,
     resource: Resource = "memory",
     risk: Risk = "1",
-    least: Saving = "5",
+    least: Saving = "0",
     sort: Literal["task", "runs", "now", "advice", "risk", "saving", "saved"] = "saved",
     down: bool = True,
     find: Annotated[str, Query(max_length=200)] = "",
@@ -101,7 +101,7 @@ def one_task(
     name: Annotated[str, Query(max_length=2000)],
     resource: Resource = "memory",
     risk: Risk = "1",
-    least: Saving = "5",
+    least: Saving = "0",
 ) -> Response:
     """Show one task: its history, what it should ask for, and the risk."""
     if "jobs" not in held.tables:
