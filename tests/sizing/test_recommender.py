@@ -68,13 +68,20 @@ def runs() -> pd.DataFrame:
     )
 
 
-def test_runs_killed_at_their_request_raise_it(runs: pd.DataFrame) -> None:
-    killed = runs.index % 11 == 10
-    runs.loc[killed, ["status", "memory_peak_gib"]] = ["oom", 8.0]
+def test_half_of_the_runs_killed_at_their_request_raise_it(runs: pd.DataFrame) -> None:
+    runs.loc[::2, ["status", "memory_peak_gib"]] = ["oom", 8.0]
     (found,) = recommend(runs).tasks
     assert not found.keep
     assert found.request > 8.0
-    assert found.why.startswith("ask for more: 5 of 60 runs (8.3 %) were killed")
+    assert found.why.startswith("ask for more: 30 of 60 runs (50 %) were killed")
+
+
+def test_a_few_killed_runs_keep_the_request_of_all(runs: pd.DataFrame) -> None:
+    runs.loc[runs.index % 11 == 10, ["status", "memory_peak_gib"]] = ["oom", 8.0]
+    (found,) = recommend(runs).tasks
+    assert found.keep
+    assert found.request == 8.0
+    assert found.why.startswith("keep: 5 of 60 runs (8.3 %) were killed at their request, but")
 
 
 def test_a_single_kill_does_not_raise_a_request_nor_is_it_forgotten(runs: pd.DataFrame) -> None:

@@ -272,9 +272,13 @@ def _gated(
     if not now > 0:
         highest = f"highest {peaks.max():.3g} {past.unit}"
         return False, f"no request today; {counted(runs, 'run')}, {highest}{rising}"
-    more = _needs_more(trial, past) if ladder[0] > now else ""
-    if more:
-        return False, f"{ASK_FOR_MORE}: {more}{rising}"
+    short, said = _too_little(trial, past) if ladder[0] > now else (0.0, "")
+    if said:
+        # a kill loses its request, and what follows needs another one
+        if _COST_OF_A_KILL * short >= ladder[0] / now - 1:
+            return False, f"{ASK_FOR_MORE}: {said}{rising}"
+        again = f"after a kill {ladder[0]:.3g} {past.unit} are likely to do"
+        return True, f"keep: {said}, but more for all would cost more than that; {again}"
     slope = power_of_request(past.runs)
     if slope == slope:
         return True, (
@@ -306,18 +310,19 @@ def _gated(
     )
 
 
-def _needs_more(trial: RecommendationBacktest, past: _Past) -> str:
-    """Say what shows that the request of today is too small; nothing if it is not shown."""
+def _too_little(trial: RecommendationBacktest, past: _Past) -> tuple[float, str]:
+    """Return the share of runs for which today's request is too small, and what shows it."""
     if not trial.what.kills:
-        return ""
+        return 0.0, ""
     runs, killed = len(past.peaks), int(past.cut_off.sum())
     if killed > 1 and killed > trial.risk * runs:
         share = units.percent(killed / runs)
-        return f"{killed:,} of {counted(runs, 'run')} ({share}) were killed at their request"
+        said = f"{killed:,} of {counted(runs, 'run')} ({share}) were killed at their request"
+        return killed / runs, said
     above = int((past.peaks > past.requests).sum())
     if above > 1 and above > trial.risk * runs:
-        return f"{above:,} of {counted(runs, 'run')} used more than they had asked for"
-    return ""
+        return above / runs, f"{above:,} of {counted(runs, 'run')} used more than they asked for"
+    return 0.0, ""
 
 
 def _ends(trial: RecommendationBacktest) -> tuple[float, float]:
@@ -328,6 +333,8 @@ def _ends(trial: RecommendationBacktest) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
+#: what a kill costs, in requests: the one that is lost and, at least, another
+_COST_OF_A_KILL = 2.0
 #: what a run killed at its limit is taken to need: the middle (of logarithms) between the limit
 #: and twice as much
 _MORE_THAN_THE_LIMIT = 2.0**0.5
