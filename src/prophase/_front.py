@@ -229,7 +229,7 @@ def size(
         What is sized.
     min_runs, min_saving, max_oom
         Tasks with fewer runs, with a smaller share saved, or killed more often in the back-test
-        (``risk`` if not given, or today's share if that is higher) keep their request.
+        (three times ``risk`` if not given, or today's share if higher) keep their request.
 
     Returns
     -------

@@ -42,7 +42,7 @@ TaskMaxOom = Annotated[
     str | None,
     typer.Option(
         help="Tasks killed more often in the back-test keep their request. "
-        "[default: the risk, or today's share if higher]"
+        "[default: three times the risk, or today's share if higher]"
     ),
 ]
 

@@ -49,8 +49,8 @@ class Gate:
         Share of what is reserved now that must be saved. A saving must also outweigh the
         kills that the back-test does not rule out.
     most_oom : float, optional
-        Highest share of kills in the back-test that its interval may rule out; without it the
-        chosen risk, or the share that is killed today if that is higher.
+        Highest share of kills in the back-test; without it three times the chosen risk, or the
+        share that is killed today if that is higher, and no more than the risk for sure.
     """
 
     fewest_runs: int = 10
@@ -259,70 +259,77 @@ class _Past:
     now: float
     unit: str
 
+    @property
+    def killed(self) -> float:
+        """Share of the runs that were killed at their request."""
+        return float(self.cut_off.mean())
+
 
 def _gated(
     trial: RecommendationBacktest, past: _Past, ladder: Sequence[float], gate: Gate
 ) -> tuple[bool, str]:
     """Say whether the task keeps its request, and why."""
-    peaks, now = past.peaks, past.now
-    runs, saving, growth = len(peaks), trial.saving, growth_to_come(peaks)
+    peaks, now, runs = past.peaks, past.now, len(past.peaks)
+    growth = growth_to_come(peaks)
     rising = f"; peaks are rising, {growth - 1:.0%} are added" if growth > _A_RISE else ""
     if runs < gate.fewest_runs:
         return True, f"keep: too few runs ({runs}, {gate.fewest_runs} are needed)"
     if not now > 0:
         highest = f"highest {peaks.max():.3g} {past.unit}"
         return False, f"no request today; {counted(runs, 'run')}, {highest}{rising}"
-    short, said = _too_little(trial, past) if ladder[0] > now else (0.0, "")
-    if said:
-        # a kill loses its request, and what follows needs another one
-        if _COST_OF_A_KILL * short >= ladder[0] / now - 1:
-            return False, f"{ASK_FOR_MORE}: {said}{rising}"
-        again = f"after a kill {ladder[0]:.3g} {past.unit} are likely to do"
-        return True, f"keep: {said}, but more for all would cost more than that; {again}"
-    slope = power_of_request(past.runs)
-    if slope == slope:
-        return True, (
-            f"keep: peaks follow the request (as its power {slope:.2g}), as those of a heap or "
-            f"cache do; whether less would do is not known. A run at {0.5 * now:.3g} {past.unit} "
-            "would tell"
-        )
-    killed_today = float(past.cut_off.mean())
-    most = max(trial.risk, killed_today) if gate.most_oom is None else gate.most_oom
-    if trial.kills > 1 and _ends(trial)[0] > most:
-        return True, f"keep: {trial.oom.value:.1%} of the back-tested runs would have been killed"
-    if math.isnan(saving):
-        return True, f"keep: too few runs to back-test it ({runs})"
-    if saving < 0:
-        return True, f"keep: the recommended request would reserve more than today{rising}"
-    if saving < gate.least_saving:
-        asked = f"less than the {gate.least_saving:.0%} asked for"
-        return True, f"keep: saves {saving:.0%}, {asked}{rising}"
-    highest = _ends(trial)[1]
-    # a kill loses the first request, and a retry follows
-    if saving <= highest * ladder[0] / now:
-        return True, (
-            f"keep: saves {saving:.0%}, which is not sure: {trial.kills:,} of "
-            f"{counted(trial.count, 'back-tested run')} killed may mean {highest:.1%}{rising}"
-        )
+    if ladder[0] > now and past.cut_off.sum() > 1 and past.killed > trial.risk:
+        return _after_kills(past, ladder, rising)
+    refused = _refused(trial, past, ladder, gate)
+    if refused:
+        return True, f"keep: {refused}{rising}"
     return (
         False,
         f"{counted(runs, 'run')} used at most {peaks.max() / now:.0%} of the request{rising}",
     )
 
 
-def _too_little(trial: RecommendationBacktest, past: _Past) -> tuple[float, str]:
-    """Return the share of runs for which today's request is too small, and what shows it."""
-    if not trial.what.kills:
-        return 0.0, ""
-    runs, killed = len(past.peaks), int(past.cut_off.sum())
-    if killed > 1 and killed > trial.risk * runs:
-        share = units.percent(killed / runs)
-        said = f"{killed:,} of {counted(runs, 'run')} ({share}) were killed at their request"
-        return killed / runs, said
+def _after_kills(past: _Past, ladder: Sequence[float], rising: str) -> tuple[bool, str]:
+    """Ask for more if that costs less than the kills; one loses its request and needs another."""
+    share, killed = units.percent(past.killed), int(past.cut_off.sum())
+    said = f"{killed:,} of {counted(len(past.peaks), 'run')} ({share}) were killed at the request"
+    if _COST_OF_A_KILL * past.killed >= ladder[0] / past.now - 1:
+        return False, f"{ASK_FOR_MORE}: {said}{rising}"
+    again = f"after a kill {ladder[0]:.3g} {past.unit} are likely to do"
+    return True, f"keep: {said}, but more for all would cost more than that; {again}"
+
+
+def _refused(
+    trial: RecommendationBacktest, past: _Past, ladder: Sequence[float], gate: Gate
+) -> str:
+    """Say what speaks against the ladder; nothing if nothing does."""
+    saving, now, runs = trial.saving, past.now, len(past.peaks)
     above = int((past.peaks > past.requests).sum())
-    if above > 1 and above > trial.risk * runs:
-        return above / runs, f"{above:,} of {counted(runs, 'run')} used more than they asked for"
-    return 0.0, ""
+    if ladder[0] > now and above:
+        return f"{above:,} of {counted(runs, 'run')} used more than they asked for"
+    slope = power_of_request(past.runs)
+    if slope == slope:
+        return (
+            f"peaks follow the request (as its power {slope:.2g}), as those of a heap or cache "
+            f"do; whether less would do is not known. A run at {0.5 * now:.3g} {past.unit} would "
+            "tell"
+        )
+    least, highest = _ends(trial)
+    most = max(_CLOSE * trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
+    surely = max(trial.risk, past.killed) if gate.most_oom is None else gate.most_oom
+    if trial.kills > 1 and (trial.oom.value > most or least > surely):
+        return f"{trial.oom.value:.1%} of the back-tested runs would have been killed"
+    if math.isnan(saving):
+        return f"too few runs to back-test it ({runs})"
+    if saving < 0:
+        return "the recommended request would reserve more than today"
+    if saving < gate.least_saving:
+        return f"saves {saving:.0%}, less than the {gate.least_saving:.0%} asked for"
+    if saving <= highest * ladder[0] / now:
+        return (
+            f"saves {saving:.0%}, which is not sure: {trial.kills:,} of "
+            f"{counted(trial.count, 'back-tested run')} killed may mean {highest:.1%}"
+        )
+    return ""
 
 
 def _ends(trial: RecommendationBacktest) -> tuple[float, float]:
@@ -333,6 +340,8 @@ def _ends(trial: RecommendationBacktest) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
+#: the share of kills in a back-test is close to the risk up to this many times of it
+_CLOSE = 3.0
 #: what a kill costs, in requests: the one that is lost and, at least, another
 _COST_OF_A_KILL = 2.0
 #: what a run killed at its limit is taken to need: the middle (of logarithms) between the limit
