@@ -336,6 +336,8 @@ def _ends(trial: RecommendationBacktest) -> tuple[float, float]:
     """Return where the share of kills may truly lie; of independent runs if days do not show it."""
     if trial.oom.known:
         return trial.oom.low, trial.oom.high
+    if not trial.count:
+        return 0.0, 1.0
     low, high = wilson_ends(np.array([trial.oom.value]), trial.count, 1.645)
     return float(low[0]), float(high[0])
 
