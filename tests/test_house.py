@@ -28,7 +28,7 @@ CEILINGS = {
 }
 MOST_PARAMETERS = 12
 #: `stats.Estimate`, and the recommendation's share of OOM kills
-MOST_INTERVAL_TYPES = 2
+MOST_INTERVAL_TYPES = 1
 
 
 @pytest.mark.parametrize("measured", CEILINGS)

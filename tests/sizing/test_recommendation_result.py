@@ -14,8 +14,8 @@ from prophase.stats import Estimate
 
 def _found(span_h: float, saved: float) -> ResourceRecommendations:
     one = Recommendation(
-        task="align", runs=12, now=32.0, ladder=(8.0, 16.0, 32.0), oom=0.0, oom_low=math.nan,
-        oom_high=math.nan, tried=5, saving=0.75, saved_per_month=saved, why="used little",
+        task="align", runs=12, now=32.0, ladder=(8.0, 16.0, 32.0), oom=Estimate(0.0),
+        tried=5, saving=0.75, saved_per_month=saved, why="used little",
         keep=False,
     )  # fmt: skip
     return ResourceRecommendations([one], 0.01, "GiB", "memory", {}, span_h)

@@ -45,7 +45,7 @@ def test_a_task_far_below_its_request_gets_a_recommendation_with_a_back_tested_r
     assert found is not None
     assert not found.keep
     assert 4.3 < found.request < 7.0
-    assert found.oom_low <= found.oom <= found.oom_high
+    assert found.oom.low <= found.oom.value <= found.oom.high
     assert found.tried == 70
     assert found.saving > 0.8
     assert list(found.ladder) == sorted(found.ladder)
@@ -127,8 +127,8 @@ def test_the_risk_that_was_tried_out_has_the_interval_that_prove_shows(jobs: pd.
     assert found is not None
     days = calendar_blocks(steady["submit_s"].to_numpy()[-found.tried :])
     same = share(np.zeros(found.tried, bool), days)
-    assert (found.oom, found.oom_low) == (0.0, 0.0)
-    assert found.oom_high == pytest.approx(same.high)
+    assert (found.oom.value, found.oom.low) == (0.0, 0.0)
+    assert found.oom.high == pytest.approx(same.high)
 
 
 def test_a_history_of_less_than_a_week_has_no_month_and_keeps_its_order(
@@ -140,7 +140,7 @@ def test_a_history_of_less_than_a_week_has_no_month_and_keeps_its_order(
         assert one.keep or math.isnan(one.saved_per_month)
     align = short.of("ALIGN")
     assert align is not None
-    assert math.isnan(align.oom_low)
+    assert math.isnan(align.oom.low)
 
 
 def test_small_savings_and_few_runs_keep_the_request_and_say_why(jobs: pd.DataFrame) -> None:
@@ -152,7 +152,7 @@ def test_small_savings_and_few_runs_keep_the_request_and_say_why(jobs: pd.DataFr
     assert sort.request == 16.0
     assert rare.keep
     assert "too few runs" in rare.why
-    assert math.isnan(rare.oom)
+    assert math.isnan(rare.oom.value)
 
 
 def test_a_lower_gate_recommends_more(jobs: pd.DataFrame) -> None:

@@ -19,12 +19,14 @@ from prophase.plain import finite
 from prophase.sizing.recommender import Gate, Recommendation, ResourceRecommendations, recommend
 from prophase.sizing.replays.task_runs import NAMING, UNNAMED
 from prophase.sizing.resources import RESOURCES
+from prophase.stats import Estimate
 
 KIND = "sizing.requests"
 LAYOUT = 1
 #: what is sized at submission
 SIZED = ("memory", "cpu", "time")
-_NUMBERS = ("runs", "now", "oom", "oom_low", "oom_high", "tried", "saving", "saved_per_month")
+_NUMBERS = ("runs", "now", "tried", "saving", "saved_per_month")
+_OOM = {"oom": "value", "oom_low": "low", "oom_high": "high"}
 
 
 @dataclass(frozen=True)
@@ -130,22 +132,22 @@ def _packed(found: ResourceRecommendations) -> dict[str, object]:
         "ladders": [list(one.ladder) for one in tasks],
         # JSON has no NaN
         **{name: [finite(getattr(one, name)) for one in tasks] for name in _NUMBERS},
+        **{name: [finite(getattr(one.oom, end)) for one in tasks] for name, end in _OOM.items()},
     }
 
 
 def _unpacked(resource: str, held: JsonMapping) -> ResourceRecommendations:
     rows = zip(
         held["tasks"], held["why"], held["keep"], held["ladders"],
-        *(held[name] for name in _NUMBERS), strict=True,
+        *(held[name] for name in (*_NUMBERS, *_OOM)), strict=True,
     )  # fmt: skip
     tasks = []
     for task, why, keep, ladder, runs, *numbers in rows:
-        now, oom, low, high, tried, saving, saved = map(_number, numbers)
+        now, tried, saving, saved, oom, low, high = map(_number, numbers)
         rungs = tuple(map(float, ladder))
-        counts = int(runs), int(tried)
         tasks.append(
             Recommendation(
-                str(task), counts[0], now, rungs, oom, low, high, counts[1], saving, saved,
+                str(task), int(runs), now, rungs, Estimate(oom, low, high), int(tried), saving, saved,
                 str(why), bool(keep),
             )
         )  # fmt: skip

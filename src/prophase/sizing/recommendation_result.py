@@ -48,14 +48,15 @@ def explained_result(found: ResourceRecommendations, task: str) -> Result:
         raise ParameterError(not_among(said, task, several or names, most=8))
     values = explained_values(one, found.unit)
     below = ", ".join(f"{share} below {value:.4g}" for share, value in _quantiles(one).items())
-    ends = "" if math.isnan(one.oom_low) else f" (95 % CI {one.oom_low:.2%} to {one.oom_high:.2%})"
+    ends = f" (95 % CI {one.oom.low:.2%} to {one.oom.high:.2%})" if one.oom.known else ""
     return Result(
         "size-explain",
         tables=[Table("ladder", values["ladder"])],
         notes=[
             f"{one.task}: {one.runs:,} runs, request today {one.now:.4g} {found.unit}.",
             f"Predicted peak: {below} {found.unit}.",
-            f"Back-test on {one.tried:,} runs: {one.oom:.2%} killed{ends}, {one.saving:.0%} saved."
+            f"Back-test on {one.tried:,} runs: {one.oom.value:.2%} killed{ends}, "
+            f"{one.saving:.0%} saved."
             if one.tried
             else "No back-test: too few runs.",
             ("" if one.keep else "Recommended: ") + one.why + ".",
@@ -77,8 +78,8 @@ def explained_values(one: Recommendation, unit: str) -> JsonObject:
     told: JsonObject = finite(
         {
             "task": one.task, "runs": one.runs, "now": one.now, "unit": unit,
-            "keep": one.keep, "why": one.why, "oom": one.oom,
-            "oom_interval": [one.oom_low, one.oom_high], "tried_runs": one.tried,
+            "keep": one.keep, "why": one.why, "oom": one.oom.value,
+            "oom_interval": [one.oom.low, one.oom.high], "tried_runs": one.tried,
             "saving": one.saving, "saved_per_month": one.saved_per_month,
             "quantiles": _quantiles(one), "ladder": rungs, "peaks": one.peaks[-_PEAKS:],
         }

@@ -27,7 +27,7 @@ from prophase.sizing.ladder_from_peaks import growth_to_come, ladder_of, outlook
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
 from prophase.sizing.resources import Resource
-from prophase.stats import months_in, wilson_ends
+from prophase.stats import Estimate, months_in, wilson_ends
 
 #: how the reason of a request begins that is above today's
 ASK_FOR_MORE = "ask for more"
@@ -68,10 +68,8 @@ class Recommendation:
     now: float
     #: requests of the 1st, 2nd and 3rd attempt
     ladder: tuple[float, ...]
-    #: share of kills in the back-test, and where it may truly lie
-    oom: float
-    oom_low: float
-    oom_high: float
+    #: share of back-tested runs that were killed at their first request
+    oom: Estimate
     tried: int
     #: share of what is reserved today that the ladder saves
     saving: float
@@ -240,7 +238,7 @@ def _recommended(
     reserved = float(np.nansum(requests * hours))
     keep, why = _gated(trial, _Past(runs, peaks, requests, cut_off, now, what.unit), ladder, gate)
     return Recommendation(
-        task, len(runs), now, ladder, trial.oom.value, trial.oom.low, trial.oom.high,
+        task, len(runs), now, ladder, trial.oom,
         trial.count, trial.saving,
         0.0 if keep else trial.saving * reserved, why, keep,
         outlook_of(peaks), tuple(peaks.tolist()),
@@ -402,9 +400,9 @@ def as_rows(found: ResourceRecommendations) -> list[dict[str, object]]:
             "advice": one.request,
             "2nd": one.now if one.keep else one.ladder[1],
             "3rd": one.now if one.keep else one.ladder[2],
-            "oom_pct": 100 * one.oom,
-            "oom_low_pct": 100 * one.oom_low,
-            "oom_high_pct": 100 * one.oom_high,
+            "oom_pct": 100 * one.oom.value,
+            "oom_low_pct": 100 * one.oom.low,
+            "oom_high_pct": 100 * one.oom.high,
             "saving_pct": 100 * one.saving,
             "saved_per_month": one.saved_per_month,
             "why": one.why,

@@ -86,7 +86,7 @@ class Candidate:
             advice.unit,
             {
                 one.task: CandidateLadder(
-                    one.task, one.ladder, one.saving, one.oom, one.keep, one.why
+                    one.task, one.ladder, one.saving, one.oom.value, one.keep, one.why
                 )
                 for one in advice.tasks
             },
