@@ -1,0 +1,128 @@
+"""One question, one answer: every door says the same of what a task should ask for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import prophase as ph
+from prophase.cli.main import app
+from prophase.runs.recommended_ladders import read_recommended_ladders
+from prophase.serve.background.task_functions import recommend_sizes
+from prophase.serve.pages import page_results
+from prophase.sizing.recommendation_file import learn_recommendations
+from prophase.study.proof.candidate import Candidate, read_candidate
+from prophase.study.submission.job_recommender import JobRecommender
+from prophase.trace.workspace import Workspace
+from prophase.trace.workspace_paths import REQUESTS
+
+Answers = dict[str, float]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three tasks: one asks for far too much, one is killed at its limit, one is right."""
+    at, random = np.arange(360), np.random.default_rng(3)
+    task = np.array(["align", "killed", "right"])[at % 3]
+    need = np.array([2.0, 5.0, 7.5])[at % 3] * random.lognormal(0.0, 0.04, len(at))
+    killed = (task == "killed") & (at % 2 == 0)
+    jobs = pd.DataFrame({"job_id": [f"j{i}" for i in at], "task": task, "submit_s": 3600.0 * at})
+    jobs["duration_s"] = 900.0
+    jobs["request_memory_gib"] = np.where(task == "align", 16.0, np.where(task == "killed", 5.0, 8))
+    jobs["memory_peak_gib"] = np.where(killed, 5.0, np.where(task == "killed", 4.8, need))
+    jobs["status"] = np.where(killed, "oom", "completed")
+    folder = tmp_path_factory.mktemp("one") / "ws"
+    Workspace.create(folder).store_frames({"jobs": jobs}, source="test", source_hash="1")
+    return folder
+
+
+def command(workspace: Path, *options: str) -> str:
+    found = CliRunner().invoke(app, ["size", str(workspace), *options], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def of_rows(rows: list[dict[str, object]]) -> Answers:
+    return {str(row["task"]): float(str(row["advice"])) for row in rows}
+
+
+def by_command(workspace: Path) -> Answers:
+    return of_rows(json.loads(command(workspace, "--format", "json"))["tasks"])
+
+
+def by_python(workspace: Path) -> Answers:
+    return of_rows(ph.size(workspace).to_dict()["tasks"])
+
+
+def by_service(workspace: Path) -> Answers:
+    asked = {"risk": 0.01, "min_runs": 10, "min_saving": 0.0, "max_oom": None, "resource": "memory"}
+    found = recommend_sizes(workspace, asked, lambda step, percent: None)
+    return of_rows(found["tasks"])
+
+
+def by_page(workspace: Path) -> Answers:
+    asked = {"risk": "1", "least": "0", "resource": "memory"}
+    found = page_results.size(workspace, asked, lambda step, percent: None)
+    return of_rows(found["values"]["tasks"])
+
+
+def by_job(workspace: Path) -> Answers:
+    """What a submitted job is told: its own request where that stays."""
+    teller = JobRecommender(requests=learn_recommendations(Workspace(workspace).read("jobs")))
+    asks = {"align": 16.0, "killed": 5.0, "right": 8.0}
+    answers = {}
+    for task, request in asks.items():
+        found = teller.counsel({"task": task, "memory": request}, resources=["memory"])
+        told = found.of("memory")
+        assert told is not None
+        answers[task] = told.ladder[0] if told.change else request
+    return answers
+
+
+def by_proof(workspace: Path) -> Answers:
+    made = ph.size(workspace)
+    now = {one.task: one.now for one in made.tasks}
+    tasks = Candidate.made(made).tasks.values()
+    return {one.task: now[one.task] if one.keep else one.ladder[0] for one in tasks}
+
+
+def by_export(workspace: Path) -> Answers:
+    file = workspace.parent / "recommendation.json"
+    file.write_text(command(workspace, "--export", "json"))
+    now = {one.task: one.now for one in ph.size(workspace).tasks}
+    tasks = read_candidate(file).tasks.values()
+    return {one.task: now[one.task] if one.keep else one.ladder[0] for one in tasks}
+
+
+def by_pipeline(workspace: Path) -> Answers:
+    """What a run of a pipeline asks for; tasks that are not named keep their request."""
+    learn_recommendations(Workspace(workspace).read("jobs")).save(workspace / REQUESTS)
+    ladders = read_recommended_ladders(workspace)
+    now = {one.task: one.now for one in ph.size(workspace).tasks}
+    return {task: ladders[task][0] if task in ladders else now[task] for task in now}
+
+
+@pytest.mark.parametrize(
+    "door",
+    [by_python, by_service, by_page, by_job, by_proof, by_export, by_pipeline],
+    ids=lambda door: door.__name__,
+)
+def test_every_door_says_what_the_command_says(
+    workspace: Path, door: Callable[[Path], Answers]
+) -> None:
+    expected = by_command(workspace)
+    found = door(workspace)
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_command_lowers_raises_and_keeps(workspace: Path) -> None:
+    found = by_command(workspace)
+    assert found["align"] < 4.0
+    assert found["killed"] > 5.0
+    assert found["right"] == 8.0
