@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from prophase.sizing.sizer import Features
 
@@ -14,6 +15,8 @@ _MOST_KILLED = 0.1
 _FADING = 0.995
 #: instances whose kills are remembered until they end
 _MOST_OPEN = 10_000
+#: logarithm of the most that what is under way makes a kill dearer
+_MOST_EXPOSED = 12.0
 
 
 class KillPrice:
@@ -33,46 +36,79 @@ class KillPrice:
         self.cheapest = share if risk is None else _CHEAPEST
         self.share = share if risk is None else _first_price(risk)
         self.usual = math.nan
-        self._open: set[tuple[str, object]] = set()
-        self._retried: set[tuple[str, object]] = set()
+        #: how often the price was raised for each task; a kill that was decided on before the
+        #: last time belongs to a wave that has been answered already
+        self._raised: dict[str, int] = {}
+        self._under_way: dict[tuple[object, ...], _UnderWay] = {}
+        #: kills to be expected of what is under way, by task
+        self._exposed: dict[str, float] = {}
 
-    def per_kill(self, hours: float) -> float:
+    def per_kill(self, task: str, hours: float) -> float:
         """Return the price of a kill as GiB for a run of so many hours."""
         if not self.usual > 0:
             return 0.0
-        return self.share * self.usual / max(hours, 1e-3)
+        exposed = math.exp(min(_STEP * self._exposed.get(task, 0.0), _MOST_EXPOSED))
+        return min(self.share * exposed, _DEAREST) * self.usual / max(hours, 1e-3)
+
+    def decided(self, task: str, features: Features, chance: float) -> None:
+        """Take note of a first request and the chance that it is killed."""
+        if len(self._under_way) >= _MOST_OPEN:
+            self._forget(*next(iter(self._under_way.items())))
+        held = _UnderWay(task, self._raised.get(task, 0), chance)
+        self._under_way[_key(task, features)] = held
+        self._exposed[task] = self._exposed.get(task, 0.0) + chance
+
+    def _forget(self, key: tuple[object, ...], held: _UnderWay) -> None:
+        self._under_way.pop(key, None)
+        left = self._exposed.get(held.task, 0.0) - held.chance
+        if left > 1e-9:
+            self._exposed[held.task] = left
+        else:
+            self._exposed.pop(held.task, None)
 
     def killed(self, task: str, features: Features) -> None:
-        """Take note of a kill; only the first of an instance counts."""
-        key = (task, features.get("tag"))
-        if key in self._open:
-            return
-        self._open.add(key)
-        if len(self._open) > _MOST_OPEN:
-            self._open.clear()
-        self._raise()
+        """Take note of a kill; only the first of an instance, and of a wave, counts."""
+        unknown = _UnderWay(task, self._raised.get(task, 0))
+        held = self._under_way.setdefault(_key(task, features), unknown)
+        if not held.killed:
+            held.killed = True
+            self._answer(task, held)
 
     def retried(self, task: str, features: Features) -> None:
         """Take note that an instance asks again, for those who do not report kills."""
-        if len(self._retried) > _MOST_OPEN:
-            self._retried.clear()
-        self._retried.add((task, features.get("tag")))
+        self.killed(task, features)
 
     def succeeded(self, task: str, features: Features, size: float) -> None:
         """Take note of an instance that ended, after kills or not."""
         known = self.usual == self.usual
         self.usual = _FADING * self.usual + (1 - _FADING) * size if known else size
-        key = (task, features.get("tag"))
-        if key in self._open:
-            self._open.discard(key)
-        elif key in self._retried:
-            self._raise()
-        else:
+        key = _key(task, features)
+        held = self._under_way.get(key, _UnderWay(task, 0))
+        self._forget(key, held)
+        if not held.killed and held.chance > 0.0:
             self.share = max(self.share * math.exp(-_STEP * self.risk), self.cheapest)
-        self._retried.discard(key)
 
-    def _raise(self) -> None:
+    def _answer(self, task: str, held: _UnderWay) -> None:
+        raised = self._raised.get(task, 0)
+        if held.raised < raised:
+            return
+        self._raised[task] = raised + 1
         self.share = min(self.share * math.exp(_STEP * (1.0 - self.risk)), _DEAREST)
+
+
+@dataclass
+class _UnderWay:
+    """An instance that has not ended: how often its task's price had been raised before."""
+
+    task: str
+    raised: int
+    #: that its first request is killed, as far as was known
+    chance: float = 0.0
+    killed: bool = False
+
+
+def _key(task: str, features: Features) -> tuple[object, ...]:
+    return task, features.get("tag"), features.get("submit_s")
 
 
 def _first_price(risk: float) -> float:

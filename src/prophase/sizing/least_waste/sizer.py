@@ -43,7 +43,10 @@ from prophase.sizing.sizer import (
 _MOST_RUNGS = 3
 _LEAST_STEP = 1.1
 #: with a risk: weight of the whole request among what the second peak may be
-_WORST = 0.1
+_WORST = 1.0
+_UNSEEN_POWER, _MOST_OPEN = 2.0, 8.0
+#: what was never seen may be anything up to the request: so many values stand for it
+_STEPS_TO_REQUEST = 6
 #: with a smaller risk a task without history gets its whole request
 _COLD_RISK = 0.01
 #: a retry that would be this near to the request asks for the whole
@@ -73,8 +76,17 @@ class LeastWaste(OnlineSizer):
 
     def predict(self, task: str, features: Features) -> float:
         asked = self.ladder(task, features)[0]
+        self.price_.decided(task, features, self._chance(task, features, asked))
         self._history(task).open += 1
         return max(asked, min(SMALLEST_GIB, request_of(features) or SMALLEST_GIB))
+
+    def _chance(self, task: str, features: Features, asked: float) -> float:
+        """Return the chance that a first request is killed, as far as history tells."""
+        request = request_of(features)
+        if request is not None and asked >= request:
+            return 0.0
+        outlook = self.outlook(task, features)
+        return 0.5 if outlook is None else outlook.exceed(asked)
 
     def retry(self, task: str, features: Features, attempt: int, last_gib: float) -> float:
         self.price_.retried(task, features)
@@ -83,7 +95,7 @@ class LeastWaste(OnlineSizer):
             outlook = self.outlook(task, features, above=1.02 * last_gib, climbing=True)
             if outlook is not None and len(outlook):
                 hours = self._usual_hours(task)
-                rungs, _ = outlook.ladder(self.price_.per_kill(hours))
+                rungs, _ = outlook.ladder(self.price_.per_kill(task, hours))
                 return max(rungs[0], _LEAST_STEP * last_gib)
         doubled = GROWTH * last_gib
         if (
@@ -110,7 +122,7 @@ class LeastWaste(OnlineSizer):
         assert outlook is not None
         if not len(outlook):
             return [GROWTH * max(history.bounds)]
-        return outlook.ladder(self.price_.per_kill(self._usual_hours(task)))[0]
+        return outlook.ladder(self.price_.per_kill(task, self._usual_hours(task)))[0]
 
     def outlook(
         self, task: str, features: Features, above: float = 0.0, *, climbing: bool = False
@@ -128,11 +140,19 @@ class LeastWaste(OnlineSizer):
         weights = np.concatenate([shares[name] * found[name][1] for name in found])
         most = self._most(history, features)
         if self.risk is not None and most is not None and not climbing:
-            # whoever wants few kills must allow for the worst while runs are few
+            unseen = self._unseen(history, most)
             rare = min(1.0, _COLD_RISK / self.risk)
-            worst = rare * _WORST * float(weights.sum()) / (history.count + 1.0) ** 1.5
-            values, weights = np.append(values, most), np.append(weights, worst)
+            worst = rare * _WORST * float(weights.sum()) * unseen
+            spread = np.geomspace(min(history.highest, most), most, _STEPS_TO_REQUEST + 1)[1:]
+            values = np.append(values, spread)
+            weights = np.append(weights, np.full(_STEPS_TO_REQUEST, worst / _STEPS_TO_REQUEST))
         return Outlook(values, weights, most=most, above=above)
+
+    @staticmethod
+    def _unseen(history: TaskHistory, most: float) -> float:
+        """Return how likely the next peak is unlike all seen: few have ended, or many still run."""
+        ended = history.count + 1.0
+        return min(1.0, (1.0 + min(history.open / ended, _MOST_OPEN)) / ended**_UNSEEN_POWER)
 
     def observe(
         self, task: str, features: Features, peak_gib: float, runtime_h: float, failed: bool
@@ -160,7 +180,7 @@ class LeastWaste(OnlineSizer):
         words = prefixes(tag) if tag else ()
         surprise = math.nan
         if history.count:
-            self._judge(history, features, peak, hours)
+            self._judge(history, task, features, peak, hours)
             surprise = math.log(peak) - tag_level(history, words)
         known_numbers = {
             **(self.lineage_.known_numbers(task, tag) if tag else {}),
@@ -192,12 +212,14 @@ class LeastWaste(OnlineSizer):
             self._cold(features).add(task, peak, max(hours, 1e-5), request)
         self.price_.succeeded(task, features, (request or peak) * hours)
 
-    def _judge(self, history: TaskHistory, features: Features, peak: float, hours: float) -> None:
+    def _judge(
+        self, history: TaskHistory, task: str, features: Features, peak: float, hours: float
+    ) -> None:
         """Record what each view would have wasted, and what it expected to."""
         found = self._views(history, features)
         most, fading = self._most(history, features), self.settings.fading
         usual = self._hours(history)
-        price = self.price_.per_kill(usual)
+        price = self.price_.per_kill(task, usual)
         wasted, expected = {}, {}
         for name, (values, weights) in found.items():
             asked, expected[name] = Outlook(values, weights, most=most).one_rung(price)

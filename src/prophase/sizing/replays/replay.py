@@ -10,14 +10,13 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from prophase.errors import ParameterError, not_among
-from prophase.json_types import JsonObject
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns
-from prophase.sizing.sizer import OnlineSizer
+from prophase.sizing.sizer import Features, OnlineSizer
 
 Protocol = Literal["online", "timeline"]
 PROTOCOLS = ("online", "timeline")
@@ -90,7 +89,8 @@ def replay(
     protocol : {"online", "timeline"}
         ``online`` lets the sizer learn from each instance before it meets the next.
         ``timeline`` decides when an instance started and learns when it ended, so instances
-        that ran at the same time teach each other nothing.
+        that ran at the same time teach each other nothing. A killed attempt reports at its end
+        and takes its time again.
     node : float, optional
         The most that can be given; without it the largest request of the trace.
     """
@@ -104,33 +104,52 @@ def replay(
     if node is None:
         node = max(run.request if run.request > 0 else run.peak for run in listed)
     keeper = _Keeper(sizer, node, given)
-    decisions: list[SizedRun] = []
-    steps = _online(listed) if protocol == "online" else _timeline(listed)
-    for run, ended in steps:
-        if ended:
-            keeper.learn(run)
-        else:
-            decisions.append(keeper.decide(run))
-            show(len(decisions))
+    driven = _online if protocol == "online" else _timeline
+    decisions = driven(listed, keeper, show)
     return Replayed(decisions, node, keeper.predict_s, keeper.observe_s)
 
 
-def _online(runs: list[TaskRun]) -> Iterator[tuple[TaskRun, bool]]:
-    for run in runs:
-        yield run, False
-        yield run, True
+def _online(runs: list[TaskRun], keeper: _Keeper, show: Callable[[int], None]) -> list[SizedRun]:
+    """Finish every instance, with all its attempts, before the next one is met."""
+    for number, run in enumerate(runs):
+        held = keeper.begin(run)
+        while not keeper.ended(held):
+            pass
+        show(number + 1)
+    return keeper.decisions
 
 
-def _timeline(runs: list[TaskRun]) -> Iterator[tuple[TaskRun, bool]]:
-    """Yield (instance, whether it ended now) in the order of the recorded clock."""
-    running: list[tuple[float, int, TaskRun]] = []
-    for number, run in enumerate(sorted(runs, key=lambda one: one.start_s)):
-        while running and running[0][0] <= run.start_s:
-            yield heapq.heappop(running)[2], True
-        yield run, False
-        heapq.heappush(running, (run.end_s, number, run))
-    while running:
-        yield heapq.heappop(running)[2], True
+def _timeline(runs: list[TaskRun], keeper: _Keeper, show: Callable[[int], None]) -> list[SizedRun]:
+    """Let the clock decide: an attempt reports when it ends, and a killed one runs again first."""
+    under_way: list[tuple[float, int, _Attempts]] = []
+
+    def report_until(time_s: float) -> None:
+        while under_way and under_way[0][0] <= time_s:
+            ended_s, number, held = heapq.heappop(under_way)
+            if not keeper.ended(held):
+                heapq.heappush(under_way, (ended_s + _took_s(held.run), number, held))
+
+    order = sorted(range(len(runs)), key=lambda place: runs[place].start_s)
+    for number, place in enumerate(order):
+        run = runs[place]
+        report_until(run.start_s)
+        heapq.heappush(under_way, (run.end_s, number, keeper.begin(run)))
+        show(number + 1)
+    report_until(math.inf)
+    return keeper.decisions
+
+
+def _took_s(run: TaskRun) -> float:
+    return max(run.end_s - run.start_s, 3600 * run.runtime_h)
+
+
+@dataclass(eq=False)
+class _Attempts:
+    """One instance under way: what it was given so far."""
+
+    run: TaskRun
+    place: int
+    asked: list[float]
 
 
 class _Keeper:
@@ -139,35 +158,47 @@ class _Keeper:
     def __init__(self, sizer: OnlineSizer, node: float, given: Callable[[float], float]) -> None:
         self.sizer, self.node, self.given = sizer, node, given
         self.predict_s = self.observe_s = 0.0
-        self.killed: dict[int, list[float]] = {}
+        self._done: dict[int, SizedRun] = {}
+        self._begun = 0
 
-    def decide(self, run: TaskRun) -> SizedRun:
+    @property
+    def decisions(self) -> list[SizedRun]:
+        """All instances in the order they began."""
+        return [self._done[place] for place in sorted(self._done)]
+
+    def begin(self, run: TaskRun) -> _Attempts:
+        """Ask for the first request of an instance."""
         began = time.process_time()
         first = self._fitting(self.sizer.predict(run.task, run.features), 0.0)
-        # nobody asks for more than users do today, before a kill shows that more is needed
-        asked = [min(first, run.request) if run.request > 0 else first]
-        while asked[-1] < run.peak and asked[-1] < self.node:
-            given_up = len(asked) >= MOST_ATTEMPTS
-            again = (
-                self.node
-                if given_up
-                else self.sizer.retry(run.task, run.features, len(asked) + 1, asked[-1])
-            )
-            asked.append(self._fitting(again, asked[-1]))
         self.predict_s += time.process_time() - began
-        unfit = asked[-1] < run.peak
-        self.killed[id(run)] = asked if unfit else asked[:-1]
-        return SizedRun(run, tuple(asked), unfit)
+        # nobody asks for more than users do today, before a kill shows that more is needed
+        asked = min(first, run.request) if run.request > 0 else first
+        self._begun += 1
+        return _Attempts(run, self._begun, [asked])
 
-    def learn(self, run: TaskRun) -> None:
-        """Report every attempt to the sizer: the killed ones first, then the one that held."""
-        features: JsonObject = {**run.features, "post": run.post}
-        killed = self.killed.pop(id(run))
+    def ended(self, held: _Attempts) -> bool:
+        """Report the attempt that just ended; after a kill ask again, and say if it is over."""
+        run, asked = held.run, held.asked
+        if asked[-1] >= run.peak:
+            self._observe(run, {**run.features, "post": run.post}, run.peak, failed=False)
+        else:
+            self._observe(run, run.features, asked[-1], failed=True)
+            if asked[-1] < self.node:
+                began = time.process_time()
+                again = (
+                    self.node
+                    if len(asked) >= MOST_ATTEMPTS
+                    else self.sizer.retry(run.task, run.features, len(asked) + 1, asked[-1])
+                )
+                asked.append(self._fitting(again, asked[-1]))
+                self.predict_s += time.process_time() - began
+                return False
+        self._done[held.place] = SizedRun(run, tuple(asked), unfit=asked[-1] < run.peak)
+        return True
+
+    def _observe(self, run: TaskRun, features: Features, peak: float, *, failed: bool) -> None:
         began = time.process_time()
-        for request in killed:
-            self.sizer.observe(run.task, run.features, request, run.runtime_h, True)
-        if run.peak <= self.node:
-            self.sizer.observe(run.task, features, run.peak, run.runtime_h, False)
+        self.sizer.observe(run.task, features, peak, run.runtime_h, failed)
         self.observe_s += time.process_time() - began
 
     def _fitting(self, answer: float, last: float) -> float:
