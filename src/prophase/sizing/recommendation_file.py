@@ -147,8 +147,8 @@ def _unpacked(resource: str, held: JsonMapping) -> ResourceRecommendations:
         rungs = tuple(map(float, ladder))
         tasks.append(
             Recommendation(
-                str(task), int(runs), now, rungs, Estimate(oom, low, high), int(tried), saving, saved,
-                str(why), bool(keep),
+                str(task), int(runs), now, rungs, Estimate(oom, low, high), int(tried), saving,
+                saved, str(why), bool(keep),
             )
         )  # fmt: skip
     unit = RESOURCES[resource].unit

@@ -9,6 +9,10 @@ from prophase.sizing.sizer import Features
 
 #: how far one kill moves the logarithm of the price
 _STEP = 0.25
+#: share of that which moves the price of all tasks; the rest is the task's own
+_POOLED = 0.5
+#: logarithm of the cheapest own price against that of all
+_LOWEST_OWN = -6.0
 _CHEAPEST, _DEAREST = 1e-4, 1e4
 #: without a risk: share of tasks beyond which kills become dearer
 _MOST_KILLED = 0.1
@@ -35,11 +39,14 @@ class KillPrice:
         self.risk = _MOST_KILLED if risk is None else risk
         self.cheapest = share if risk is None else _CHEAPEST
         self.share = share if risk is None else _first_price(risk)
+        self.lowest_own = 0.0 if risk is None else _LOWEST_OWN
         self.usual = math.nan
         #: how often the price was raised for each task; a kill that was decided on before the
         #: last time belongs to a wave that has been answered already
         self._raised: dict[str, int] = {}
         self._under_way: dict[tuple[object, ...], _UnderWay] = {}
+        #: logarithm of a task's own price against that of all
+        self._own: dict[str, float] = {}
         #: kills to be expected of what is under way, by task
         self._exposed: dict[str, float] = {}
 
@@ -48,7 +55,8 @@ class KillPrice:
         if not self.usual > 0:
             return 0.0
         exposed = math.exp(min(_STEP * self._exposed.get(task, 0.0), _MOST_EXPOSED))
-        return min(self.share * exposed, _DEAREST) * self.usual / max(hours, 1e-3)
+        share = self.share * math.exp(self._own.get(task, 0.0))
+        return min(share * exposed, _DEAREST) * self.usual / max(hours, 1e-3)
 
     def decided(self, task: str, features: Features, chance: float) -> None:
         """Take note of a first request and the chance that it is killed."""
@@ -86,14 +94,21 @@ class KillPrice:
         held = self._under_way.get(key, _UnderWay(task, 0))
         self._forget(key, held)
         if not held.killed and held.chance > 0.0:
-            self.share = max(self.share * math.exp(-_STEP * self.risk), self.cheapest)
+            self._move(task, -_STEP * self.risk)
 
     def _answer(self, task: str, held: _UnderWay) -> None:
         raised = self._raised.get(task, 0)
         if held.raised < raised:
             return
         self._raised[task] = raised + 1
-        self.share = min(self.share * math.exp(_STEP * (1.0 - self.risk)), _DEAREST)
+        self._move(task, _STEP * (1.0 - self.risk))
+
+    def _move(self, task: str, step: float) -> None:
+        """Move the price of all tasks by one half, that of this task by the other."""
+        moved = self.share * math.exp(_POOLED * step)
+        self.share = min(max(moved, self.cheapest), _DEAREST)
+        own = self._own.get(task, 0.0) + (1 - _POOLED) * step
+        self._own[task] = max(own, self.lowest_own)
 
 
 @dataclass

@@ -152,7 +152,8 @@ class LeastWaste(OnlineSizer):
     def _unseen(history: TaskHistory, most: float) -> float:
         """Return how likely the next peak is unlike all seen: few have ended, or many still run."""
         ended = history.count + 1.0
-        return min(1.0, (1.0 + min(history.open / ended, _MOST_OPEN)) / ended**_UNSEEN_POWER)
+        open_now = min(history.open / ended, _MOST_OPEN)
+        return float(min(1.0, (1.0 + open_now) / ended**_UNSEEN_POWER))
 
     def observe(
         self, task: str, features: Features, peak_gib: float, runtime_h: float, failed: bool
