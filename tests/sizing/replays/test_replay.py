@@ -64,6 +64,16 @@ def test_online_learns_after_each_task_and_timeline_when_it_ended() -> None:
     assert [word for word, _, _ in timeline.told] == ["asked", "asked", "post", "post"]
 
 
+def test_a_killed_attempt_takes_its_time_again_before_it_reports_success() -> None:
+    timeline = Fixed()
+    # the second begins after the first kill is known, but before the second attempt has ended
+    runs = task_runs(_jobs([3.0, 1.0], start_s=[0.0, 4000.0], end_s=[3600.0, 7600.0]))
+    replay(runs, timeline, protocol="timeline")
+    words = [word for word, _, _ in timeline.told]
+    assert words == ["asked", "killed", "asked", "post", "post"]
+    assert [peak for word, peak, _ in timeline.told if word == "post"] == [3.0, 1.0]
+
+
 def test_kills_are_reported_with_the_request_that_was_too_small() -> None:
     sizer = Fixed()
     replay(task_runs(_jobs([5.0])), sizer)

@@ -39,7 +39,8 @@ class KillPrice:
         self.risk = _MOST_KILLED if risk is None else risk
         self.cheapest = share if risk is None else _CHEAPEST
         self.share = share if risk is None else _first_price(risk)
-        self.lowest_own = 0.0 if risk is None else _LOWEST_OWN
+        #: whether it is steered towards a risk
+        self.steered = risk is not None
         self.usual = math.nan
         #: how often the price was raised for each task; a kill that was decided on before the
         #: last time belongs to a wave that has been answered already
@@ -54,7 +55,8 @@ class KillPrice:
         """Return the price of a kill as GiB for a run of so many hours."""
         if not self.usual > 0:
             return 0.0
-        exposed = math.exp(min(_STEP * self._exposed.get(task, 0.0), _MOST_EXPOSED))
+        under_way = self._exposed.get(task, 0.0) if self.steered else 0.0
+        exposed = math.exp(min(_STEP * under_way, _MOST_EXPOSED))
         share = self.share * math.exp(self._own.get(task, 0.0))
         return min(share * exposed, _DEAREST) * self.usual / max(hours, 1e-3)
 
@@ -108,7 +110,7 @@ class KillPrice:
         moved = self.share * math.exp(_POOLED * step)
         self.share = min(max(moved, self.cheapest), _DEAREST)
         own = self._own.get(task, 0.0) + (1 - _POOLED) * step
-        self._own[task] = max(own, self.lowest_own)
+        self._own[task] = max(own, _LOWEST_OWN if self.steered else 0.0)
 
 
 @dataclass
