@@ -55,8 +55,7 @@ class KillPrice:
         """Return the price of a kill as GiB for a run of so many hours."""
         if not self.usual > 0:
             return 0.0
-        under_way = self._exposed.get(task, 0.0) if self.steered else 0.0
-        exposed = math.exp(min(_STEP * under_way, _MOST_EXPOSED))
+        exposed = math.exp(min(_STEP * self._exposed.get(task, 0.0), _MOST_EXPOSED))
         share = self.share * math.exp(self._own.get(task, 0.0))
         return min(share * exposed, _DEAREST) * self.usual / max(hours, 1e-3)
 
