@@ -22,6 +22,7 @@ import pandas as pd
 from prophase.sizing.recommender import Gate
 from prophase.study.proof.backtest import forward_splits
 from prophase.study.proof.reserved_hours import subject_of
+from prophase.study.proof.verdict import in_brackets
 from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
@@ -57,8 +58,8 @@ def measure(name: str, jobs: pd.DataFrame, gate: float, data_hash: str) -> None:
     followed = ""
     if found.saving is not None and found.oom is not None:
         followed = (
-            f"followed from cut to cut: {found.saving.value:.1%} saved, {found.oom.value:.2%} "
-            f"({found.oom.low:.2%} to {found.oom.high:.2%}) killed; "
+            f"followed from cut to cut: {found.saving.value:.1%} saved, {found.oom.value:.2%}"
+            f"{in_brackets(found.oom, 2)} killed; "
         )
     record(
         Measurement(
