@@ -27,7 +27,10 @@ def engine(name: str) -> Path:
     """Return a program of the environment, or skip the test where there is none."""
     if not list(VENV.glob(".ready-*")):
         pytest.skip("no engines; tools/engines-env installs them into .venv-engines")
-    return VENV / "bin" / name
+    program = VENV / "bin" / name
+    if not program.exists():
+        pytest.skip(f"no {name} in .venv-engines; tools/engines-env says why")
+    return program
 
 
 def run(*words: object, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from copy import deepcopy
 from pathlib import Path
@@ -17,7 +16,7 @@ from prophase.sizing.exports.kind_requests import KindRequests
 from prophase.units import parse_quantity
 
 sys.path.append(str(Path(__file__).parent))
-from engines import ASKED, run
+from engines import ASKED, engine, run
 
 CONTAINERS = [
     {"name": "main", "image": "a:1", "resources": {"requests": {"example.com/nic": 1}}},
@@ -73,13 +72,12 @@ MANIFESTS: dict[str, tuple[str, dict[str, Any], list[Any]]] = {
 
 def built(folder: Path, asked: list[KindRequests], manifests: list[dict[str, Any]]) -> list[Any]:
     """Return the manifests as Kustomize makes them with the sizes."""
-    if shutil.which("kubectl") is None:
-        pytest.skip("no kubectl, which has Kustomize inside")
+    kustomize = engine("kustomize")
     (folder / "sizes").mkdir()
     (folder / "sizes" / "kustomization.yaml").write_text(write_for("kubernetes", asked).text)
     (folder / "jobs.yaml").write_text(yaml.safe_dump_all(manifests))
     (folder / "kustomization.yaml").write_text("resources: [jobs.yaml]\ncomponents: [sizes]\n")
-    done = run("kubectl", "kustomize", ".", folder=folder)
+    done = run(kustomize, "build", ".", folder=folder)
     assert done.returncode == 0, done.stderr
     return list(yaml.safe_load_all(done.stdout))
 
