@@ -19,6 +19,15 @@ import pytest
 from prophase.integrations.airflow.api import AirflowApi, AirflowApiError
 
 VENV = Path(__file__).parents[2] / ".venv-airflow"
+#: names a cluster, so that pods can be made up; nobody answers there
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+current-context: c
+"""
 _SERVICES = ("api-server", "scheduler", "dag-processor")
 _PATIENCE_S = 300
 

@@ -15,7 +15,7 @@ from prophase.errors import MissingFileError, ParameterError
 from prophase.integrations.airflow_sizing import Sizes, sized, under_limit, was_oom
 
 sys.path.append(str(Path(__file__).parent))
-from airflow_server import VENV, new_airflow_home
+from airflow_server import KUBECONFIG, VENV, new_airflow_home
 
 ADVICE = {
     "resource": "memory",
@@ -25,14 +25,6 @@ ADVICE = {
         {"task": "kept", "advice": 4.0, "2nd": 4.0, "3rd": 4.0, "why": "keep: too few runs"},
     ],
 }
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
-contexts: [{name: c, context: {cluster: c, user: u}}]
-users: [{name: u, user: {}}]
-current-context: c
-"""
 DAG = """
 from airflow.sdk import DAG
 from airflow.providers.standard.operators.bash import BashOperator

@@ -72,7 +72,7 @@ _OWN_LIMIT = re.compile(
     rb"java\.lang\.OutOfMemoryError|JavaScript heap out of memory"
     rb"|\bMemoryError\b|\bbad_alloc\b|[Cc]annot allocate (memory|vector of size)"
     rb"|There is insufficient memory for the Java Runtime Environment"
-    rb"|insufficient shared memory \(shm\)|Unable to allocate [\d.]+ \wiB for an array"
+    rb"|insufficient shared memory \(shm\)|Unable to allocate [\d.]+ (?:K|M|G|T|P)iB for an array"
     rb"|virtual memory exhausted|memory allocation of \d+ bytes failed"
     rb"|runtime: out of memory|\b[Oo]ut of memory\b"
 )

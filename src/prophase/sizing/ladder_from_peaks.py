@@ -21,7 +21,7 @@ from prophase.sizing.resources import Resource
 #: peaks as they were and a chance of 1 in (runs + 1) of more: shares of runs then come out right
 _AS_SEEN = LeastWasteSettings(tail=1.0, smoothed_from=sys.maxsize)
 #: runs of a task that count, the latest ones
-_REMEMBERED = 400
+REMEMBERED = 400
 #: rank correlation of peaks with their order, in standard errors, from which they rise: steady
 #: peaks look like that once in a hundred tasks
 _RISING = 2.33
@@ -33,7 +33,7 @@ _ROOM, _CHEAP = 2.0, 0.05
 
 def outlook_of(peaks: Floats) -> Outlook:
     """Return what the next peak may be, when nothing is known of the instance."""
-    recent = peaks[-_REMEMBERED:]
+    recent = peaks[-REMEMBERED:]
     # every run counts alike: a risk is a share of runs, not of hours
     values, weights = tailed(recent, np.ones(len(recent)), len(recent), _AS_SEEN)
     return Outlook(values, weights)
@@ -48,7 +48,7 @@ def growth_to_come(peaks: Floats) -> float:
     >>> growth_to_come(steady), round(growth_to_come(steady * np.linspace(1.0, 2.0, 40)), 2)
     (1.0, 1.71)
     """
-    recent = peaks[-_REMEMBERED:]
+    recent = peaks[-REMEMBERED:]
     runs = len(recent)
     order = np.arange(runs) - (runs - 1) / 2
     ranks = rankdata(recent) - (runs + 1) / 2

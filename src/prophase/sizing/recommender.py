@@ -23,18 +23,16 @@ from prophase.plain import finite
 from prophase.plural import counted
 from prophase.short_form import ShortForm
 from prophase.sizing.backtest import RecommendationBacktest
-from prophase.sizing.ladder_from_peaks import growth_to_come, ladder_of, outlook_of
+from prophase.sizing.ladder_from_peaks import REMEMBERED, growth_to_come, ladder_of, outlook_of
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
 from prophase.sizing.resources import Resource
 from prophase.stats import Estimate, months_in, wilson_ends
 
 #: how the reason of a request begins that is above today's
-ASK_FOR_MORE = "ask for more"
+_ASK_FOR_MORE = "ask for more"
 #: a rise of peaks that is worth a word
 _A_RISE = 1.05
-#: latest runs that show whether peaks follow requests
-_REMEMBERED = 400
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,11 @@ class Recommendation:
     def request(self) -> float:
         """Return the first request to make from now on."""
         return self.now if self.keep else self.ladder[0]
+
+    @property
+    def asks_for_more(self) -> bool:
+        """Say whether kills raise the request of today."""
+        return self.why.startswith(_ASK_FOR_MORE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,7 +143,7 @@ class ResourceRecommendations(ShortForm):
 
 
 def _effect(one: Recommendation) -> str:
-    if one.why.startswith(ASK_FOR_MORE):
+    if one.asks_for_more:
         return one.why
     return f"saves {units.percent(one.saving)}"
 
@@ -291,7 +294,7 @@ def _after_kills(past: _Past, ladder: Sequence[float], rising: str) -> tuple[boo
     share, killed = units.percent(past.killed), int(past.cut_off.sum())
     said = f"{killed:,} of {counted(len(past.peaks), 'run')} ({share}) were killed at the request"
     if _COST_OF_A_KILL * past.killed >= ladder[0] / past.now - 1:
-        return False, f"{ASK_FOR_MORE}: {said}{rising}"
+        return False, f"{_ASK_FOR_MORE}: {said}{rising}"
     again = f"after a kill {ladder[0]:.3g} {past.unit} are likely to do"
     return True, f"keep: {said}, but more for all would cost more than that; {again}"
 
@@ -364,7 +367,7 @@ def power_of_request(runs: Sequence[TaskRun]) -> float:
     runs : sequence of TaskRun
         Of one task; the latest ones count.
     """
-    known = [run for run in runs[-_REMEMBERED:] if run.request > 0 and not run.cut_off]
+    known = [run for run in runs[-REMEMBERED:] if run.request > 0 and not run.cut_off]
     asked, used = np.log([run.request for run in known]), np.log([run.peak for run in known])
     levels, counts = np.unique(np.round(asked, 2), return_counts=True)
     common = levels[counts >= _EACH]

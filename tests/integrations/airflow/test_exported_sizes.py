@@ -9,7 +9,7 @@ from prophase.sizing.exports import write_for
 from prophase.sizing.exports.kind_requests import KindRequests
 
 sys.path.append(str(Path(__file__).parents[1]))
-from airflow_server import new_airflow_home
+from airflow_server import KUBECONFIG, new_airflow_home
 
 ASKED = [
     KindRequests(
@@ -34,14 +34,6 @@ if __name__ == "__main__":
     pod = back.executor_config["pod_override"]
     print("DAG", back.retries, back.execution_timeout, pod.spec.containers[0].resources.requests)
     print("STATE", dag.test().state)
-"""
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
-contexts: [{name: c, context: {cluster: c, user: u}}]
-users: [{name: u, user: {}}]
-current-context: c
 """
 PODS = """
 import datetime

@@ -14,7 +14,7 @@ from prophase.profile.job_forecast.forecast import JobForecast, TargetForecast, 
 from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.submission.submission import Submission, from_fields
 from prophase.sizing.recommendation_file import SIZED, Recommendations, task_of
-from prophase.sizing.recommender import ASK_FOR_MORE, Recommendation
+from prophase.sizing.recommender import Recommendation
 from prophase.sizing.resources import RESOURCES
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def _decided(
         ladder = [
             max(rung, expected * growth) for rung, growth in zip(ladder, _GROWTH, strict=True)
         ]
-    if past.why.startswith(ASK_FOR_MORE) and (asked is None or asked < ladder[0]):
+    if past.asks_for_more and (asked is None or asked < ladder[0]):
         return tuple(ladder), why
     if asked is not None:
         if ladder[0] >= asked:
