@@ -116,6 +116,16 @@ def lines(output: str, first: str = "GAVE") -> list[str]:
     return [line.strip() for line in output.splitlines() if line.strip().startswith(first)]
 
 
+def driven(to: str, file: str, code: str, folder: Path) -> str:
+    """Write the sizes for an engine, run code of it that reads them, and return what it said."""
+    python = engine("python")
+    (folder / file).write_text(write_for(to, ASKED).text)
+    (folder / "drive.py").write_text(code)
+    done = run(python, "drive.py", folder=folder)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return done.stdout
+
+
 def test_snakemake_asks_for_more_with_every_attempt(tmp_path: Path) -> None:
     snakemake = engine("snakemake")
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
@@ -151,40 +161,26 @@ def test_nextflow_asks_for_more_with_every_attempt(tmp_path: Path) -> None:
 
 
 def test_ray_asks_for_more_after_an_out_of_memory_kill(tmp_path: Path) -> None:
-    python = engine("python")
-    (tmp_path / "sizes.py").write_text(write_for("ray", ASKED).text)
-    (tmp_path / "drive.py").write_text(RAY)
-    done = run(python, "drive.py", folder=tmp_path)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    gave = lines(done.stdout)[0]
+    said = driven("ray", "sizes.py", RAY, tmp_path)
+    gave = lines(said)[0]
     assert "('GPU', 1.0)" in gave
     assert f"('memory', {float(4 * 2**30)})" in gave
 
 
 def test_flyte_serializes_what_is_asked_for(tmp_path: Path) -> None:
-    python = engine("python")
-    (tmp_path / "sizes.py").write_text(write_for("flyte", ASKED).text)
-    (tmp_path / "drive.py").write_text(FLYTE)
-    done = run(python, "drive.py", folder=tmp_path)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    assert "RAN 1" in done.stdout
-    assert "'2048Mi'" in lines(done.stdout, "TRAIN")[0]
-    aligned = lines(done.stdout, "ALIGN")[0]
+    said = driven("flyte", "sizes.py", FLYTE, tmp_path)
+    assert "RAN 1" in said
+    assert "'2048Mi'" in lines(said, "TRAIN")[0]
+    aligned = lines(said, "ALIGN")[0]
     assert "'205Mi'" in aligned
     assert "'1500m'" in aligned
     assert "0:03:00" in aligned
-    assert "'1500m'" in lines(done.stdout, "LIMITS")[0]
+    assert "'1500m'" in lines(said, "LIMITS")[0]
 
 
 def test_argo_reads_templates_with_a_retry_and_a_pod_patch(tmp_path: Path) -> None:
-    python = engine("python")
-    (tmp_path / "argo.yaml").write_text(write_for("argo", ASKED).text)
-    (tmp_path / "drive.py").write_text(HERA)
-    done = run(python, "drive.py", folder=tmp_path)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    templates = {
-        name: (limit, patch) for name, limit, patch in map(json.loads, done.stdout.splitlines())
-    }
+    said = driven("argo", "argo.yaml", HERA, tmp_path)
+    templates = {name: (limit, patch) for name, limit, patch in map(json.loads, said.splitlines())}
     assert set(templates) == {"align", "train"}
     limit, patch = templates["align"]
     assert limit == "2"
