@@ -27,10 +27,14 @@ $(READY): pyproject.toml requirements/dev.txt tools/setup
 demo: $(READY)
 	@$(BIN)/prophase demo demo $(if $(filter quick,$(SIZE)),--quick)
 
-test: $(READY) lint
+# kernels are compiled once, while style and types are checked, not by every test worker
+test: $(READY)
+	@$(BIN)/python tools/compile_kernels.py & compiling=$$!; \
+	$(MAKE) --no-print-directory lint && wait $$compiling || { kill $$compiling 2>/dev/null; exit 1; }
 	@tools/system-packages
 	@tools/airflow-env "$(BIN)/python" .venv-airflow || echo "No Airflow, so its tests are skipped." >&2
 	@tools/engines-env "$(BIN)/python" .venv-engines || echo "No engines, so exports are not tried in them." >&2
+	@tools/kubernetes-env "$(BIN)/python" || echo "No Kubernetes, so tests with a real API server are skipped." >&2
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --durations=40
 
 lint: $(READY)

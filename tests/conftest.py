@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tools.kubernetes_referee import KubernetesReferee, KubernetesSite
+from tools.slurm_referee import SlurmReferee, SlurmSite, why_not
+
+from tools import kubernetes_referee
 
 # the same examples in every run; PROPHASE_EXPLORE=1 looks for new ones
 settings.register_profile("steady", derandomize=True, deadline=None)
@@ -19,6 +24,14 @@ ROOT = Path(__file__).parent.parent
 REQUIRE_ALL = os.environ.get("PROPHASE_REQUIRE_ALL") == "1"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def always_compiled() -> Iterator[None]:
+    """Test the compiled kernels: without this, small replays would run as plain Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("prophase.sim.compilation.FEW", -1)
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Folder of the real traces; tests that need it are skipped elsewhere."""
@@ -26,6 +39,54 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real traces at {folder}; set PROPHASE_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def slurm_of() -> Iterator[Callable[[SlurmSite], SlurmReferee]]:
+    """Start a real Slurm with a given configuration; equal ones are started once and shared."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(f"no real Slurm: {reason}")
+    held: dict[str, SlurmReferee] = {}
+    with ExitStack() as running:
+
+        def start(site: SlurmSite) -> SlurmReferee:
+            key = repr(site)
+            if key not in held:
+                held[key] = running.enter_context(SlurmReferee(site))
+            return held[key]
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def real_slurm(slurm_of: Callable[[SlurmSite], SlurmReferee]) -> SlurmReferee:
+    """A real Slurm: four nodes with eight cores, 32 GB and four GPUs; ann of nlp, bob of bio."""
+    return slurm_of(SlurmSite(rest=True))
+
+
+@pytest.fixture(scope="session")
+def kube_of() -> Iterator[Callable[[KubernetesSite], KubernetesReferee]]:
+    """Start a real Kubernetes control plane; equal ones are started once and shared."""
+    reason = kubernetes_referee.why_not()
+    if reason is not None:
+        pytest.skip(f"no real Kubernetes: {reason}")
+    held: dict[str, KubernetesReferee] = {}
+    with ExitStack() as running:
+
+        def start(site: KubernetesSite) -> KubernetesReferee:
+            key = repr(site)
+            if key not in held:
+                held[key] = running.enter_context(KubernetesReferee(site))
+            return held[key]
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def real_kube(kube_of: Callable[[KubernetesSite], KubernetesReferee]) -> KubernetesReferee:
+    """A real control plane: four nodes with 32 cores, 128 GiB and eight GPUs; users ann and bob."""
+    return kube_of(KubernetesSite())
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -30,10 +30,11 @@ SIGNATURES = {
     "learn": "(history, targets=None, *, method='default', seed=0)",
     "prove": "(history, recommendations=None, cluster=None, *, max_oom=0.01, min_saving=0.0, "
     "max_longer_wait=None, seed=0, **settings)",
-    "read": "(path, *, source=None, options=None)",
+    "read": "(path, *, source=None, options=None, by=None)",
     "simulate": "(jobs, cluster=None, *, order='fifo', place='best_fit', queue='skip', seed=42, "
     "**settings)",
-    "size": "(history, *, risk=0.01, resource='memory', min_runs=10, min_saving=0.0, max_oom=None)",
+    "size": "(history, *, risk=0.01, resource='auto', min_runs=10, min_saving=0.0, max_oom=None, "
+    "by=None)",
     "study": "(history, out=None, **settings)",
     "synth": "(name='pai', *, seed=0, **parameters)",
     "why": "(jobs, cluster=None, *, order='fifo', place='best_fit', queue='skip', by='class', "
@@ -185,7 +186,7 @@ def test_a_kept_model_answers_as_the_workspace_does(workspace: Path, tmp_path: P
 
 
 def test_recommendations_go_from_size_to_prove_as_they_are(trace: Trace) -> None:
-    sized = ph.size(trace, min_saving=0.2)
+    sized = ph.size(trace, min_saving=0.2, by="task")
     proof = ph.prove(trace, sized, splits=0, seeds=0)
     assert proof.advised_jobs > 0
     assert {one.task for one in proof.tasks} >= {one.task for one in sized.tasks if not one.keep}

@@ -3,6 +3,8 @@
 `requirements/dev.txt` locks every extra of pyproject.toml but Airflow, which has an environment of
 its own and `requirements/airflow.txt`; `requirements/engines.txt` locks the engines that exports
 are tried in. One file holds for Python 3.11 to 3.14 on every system.
+`requirements/hashed/` has the same versions with the hashes of their files, for `pip install
+--require-hashes`; `service.txt` there is what the container image holds.
 Versions that still fit stay as they are; `--upgrade` takes the newest that are allowed.
 """
 
@@ -13,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections import defaultdict
 from pathlib import Path
@@ -28,6 +31,8 @@ ROOT = Path(__file__).parent.parent
 OLDEST_PYTHON = "3.11"
 #: what has an environment of its own, so that its pins never meet ours
 OWN_ENVIRONMENTS = ("airflow", "engines")
+#: extras of the container image
+SERVICE_EXTRAS = ("serve", "learn", "runs")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)")
 
 
@@ -84,7 +89,25 @@ def check(root: Path = ROOT) -> int:
                 "Run `make lock` and commit the file.",
                 file=sys.stderr,
             )
+        hashed = root / "requirements" / "hashed" / name
+        for said in unhashed(lock, hashed):
+            worst = 1
+            print(f"{said} Run `make lock` and commit the file.", file=sys.stderr)
     return worst
+
+
+def unhashed(lock: Path, hashed: Path) -> list[str]:
+    """Say where a file with hashes does not have what a lock file has."""
+    place = f"requirements/hashed/{hashed.name}"
+    if not lock.exists() or not hashed.exists():
+        return [f"{place} is missing."]
+    text = hashed.read_text()
+    told = []
+    if pins(text) != pins(lock.read_text()):
+        told.append(f"{place} has other versions than requirements/{lock.name}.")
+    blocks = re.split(r"\n(?=[A-Za-z0-9])", text)
+    bare = [one.split("==")[0] for one in blocks if "==" in one and "--hash=sha256:" not in one]
+    return [*told, *(f"{place}: {name} has no hash." for name in bare)]
 
 
 def write(*, upgrade: bool) -> None:
@@ -109,6 +132,34 @@ def write(*, upgrade: bool) -> None:
             cwd=ROOT,
             check=True,
         )
+        _hash(uv, f"requirements/{name}", f"requirements/hashed/{name}")
+    with tempfile.TemporaryDirectory() as scratch:
+        # what the image needs, in the versions that are tested
+        needed = f"{scratch}/service.txt"
+        extras = [word for name in SERVICE_EXTRAS for word in ("--extra", name)]
+        subprocess.run(
+            [
+                *(uv, "pip", "compile", "--quiet", "--universal", "--python-version"),
+                *(OLDEST_PYTHON, "pyproject.toml", *extras),
+                *("--constraint", "requirements/dev.txt", "--output-file", needed),
+            ],
+            cwd=ROOT,
+            check=True,
+        )
+        _hash(uv, needed, "requirements/hashed/service.txt")
+
+
+def _hash(uv: str, lock: str, target: str) -> None:
+    """Write the versions of a lock file with the hashes of their files."""
+    subprocess.run(
+        [
+            *(uv, "pip", "compile", "--quiet", "--universal", "--no-deps", "--no-annotate"),
+            *("--python-version", OLDEST_PYTHON, "--custom-compile-command", "make lock"),
+            *("--generate-hashes", "--upgrade", lock, "--output-file", target),
+        ],
+        cwd=ROOT,
+        check=True,
+    )
 
 
 def main() -> int:

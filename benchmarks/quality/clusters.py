@@ -6,7 +6,10 @@ PAI rows there is no truth; there the silhouette is taken, of jobs in a profile,
 metrics. Silhouettes of different shares of outliers are not one another's equals, so the
 share of jobs in a profile stands beside.
 
-    python benchmarks/quality/clusters.py [--jobs 6000] [--seeds 3]
+Profiles are for people, too: with ``--part same`` the groups of a fit without a tenth of the jobs
+are compared with those of all, for the default and for the paper's HDBSCAN.
+
+    python benchmarks/quality/clusters.py [--jobs 6000] [--seeds 3] [--part all|same]
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +25,17 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.papers.grid.statistics import compare_with_table_iv
 from prophase.profile.clusters.clusterability import fixed_label_silhouettes, hopkins
+from prophase.profile.clusters.clustering import Generator
+from prophase.profile.clusters.default_profiles import ended_jobs
 from prophase.profile.clusters.generator_comparison import compare_generators, leaking_effect
 from prophase.profile.clusters.generators.autoencoder import Autoencoder
 from prophase.profile.clusters.generators.density import Hdbscan, Optics
+from prophase.profile.clusters.generators.generator_names import paper_generator
 from prophase.profile.clusters.generators.k_means import KMeans
 from prophase.profile.clusters.generators.rules import ProfileRules, Rule
 from prophase.profile.clusters.generators.semi_supervised import SemiSupervised
-from prophase.profile.clusters.profiler import WorkloadProfiler, default_generator
+from prophase.profile.clusters.generators.usage_tree import UsageTree
+from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.transforms import PAPER_TRANSFORMS, fit_transform
 from prophase.profile.clusters.usage_metrics import usage_features
 from prophase.trace.synth.pai import make_pai
@@ -75,13 +83,14 @@ def on_published_rows() -> None:
     print(leaking_effect(jobs).T.to_string())
     few = jobs.groupby("workload").head(5).index
     jobs["label"] = jobs["workload"].where(jobs.index.isin(few))
-    own = default_generator(len(jobs))
+    own = paper_generator(len(jobs))
     size = own.min_cluster_size
     rules = ProfileRules(
         [Rule(word, {"workload": {"is": word}}) for word in jobs["workload"].unique()]
     )
     generators = [
         own,
+        UsageTree(),
         Hdbscan(size),
         Optics(size),
         KMeans(10),
@@ -119,17 +128,59 @@ def on_published_grid() -> None:
         )  # fmt: skip
 
 
+def stay_the_same(seeds: int) -> None:
+    from sklearn.metrics import adjusted_rand_score
+
+    for path in (
+        DATA / "pai",
+        *sorted((DATA / "nextflow").glob("trace_*")),
+        DATA / "mit-supercloud",
+    ):
+        jobs = ended_jobs(open_trace(path).jobs).jobs
+        jobs = jobs.sample(min(len(jobs), 12_000), random_state=0).reset_index(drop=True)
+        makers: dict[str, Callable[[int], Generator]] = {
+            "default": lambda count: UsageTree(),
+            "hdbscan": paper_generator,
+        }
+        found: dict[str, list[float]] = {}
+        told = []
+        for name, make in makers.items():
+            whole = WorkloadProfiler(make(len(jobs))).fit(jobs)
+            told.append(
+                f"{name}: {whole.statistics_['n_clusters']} profiles of "
+                f"{(whole.labels_ >= 0).mean():.0%} of the jobs"
+            )
+            found[name] = []
+            for seed in range(seeds):
+                drawn = np.random.default_rng(seed).permutation(len(jobs))
+                kept = np.sort(drawn[: int(len(jobs) / 1.1)])
+                part = jobs.iloc[kept].reset_index(drop=True)
+                again = WorkloadProfiler(make(len(part)), random_state=seed).fit(part)
+                found[name].append(adjusted_rand_score(whole.labels_[kept], again.labels_))
+        record(
+            Measurement(
+                "groups without a tenth of the jobs", "adjusted Rand index", found["default"],
+                "hdbscan", found["hdbscan"], path.name, "; ".join(told),
+            )
+        )  # fmt: skip
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--jobs", type=int, default=6_000)
     options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--part", choices=["all", "same"], default="all")
     chosen = options.parse_args()
+    if chosen.part == "same":
+        stay_the_same(chosen.seeds)
+        return
     against_truth(chosen.jobs, chosen.seeds)
     if not DATA.is_dir():
         print(f"No real rows at {DATA}; set PROPHASE_DATA.")
         return
     on_published_rows()
     on_published_grid()
+    stay_the_same(chosen.seeds)
 
 
 if __name__ == "__main__":

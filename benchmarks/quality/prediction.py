@@ -7,7 +7,13 @@ and out-of-memory of generated networks beside a linear model. All methods are s
 are the default (on the PAI rows also the paper's profile mean) and, for each run, the best
 single baseline, so losses stand beside gains.
 
+"Ahead" judges the default against the better of global and back-off median, and its ranges
+against LightGBM with conformalised quantiles (install lightgbm to see it): the last part of
+every trace, and clusters that the training side does not have. "Stability" leaves out one
+training row in a thousand at random, twenty times.
+
     python benchmarks/quality/prediction.py [--part pai,splits,later,confirm,usage,gpumemnet]
+    python benchmarks/quality/prediction.py --part ahead,clusters,stability --most 12000
 """
 
 from __future__ import annotations
@@ -25,9 +31,9 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.errors import ProphaseError
 from prophase.profile.predict.error_measures import measure
-from prophase.profile.predict.evaluation import evaluate
+from prophase.profile.predict.evaluation import evaluate, in_sequence
 from prophase.profile.predict.methods import BASELINES, METHODS
-from prophase.profile.predict.submit_columns import outcomes
+from prophase.profile.predict.submit_columns import arrivals, outcomes, submitted
 from prophase.profile.predict.yes_no_target import yes_no_measures
 from prophase.trace.split import split_by_job, split_by_time
 from prophase.trace.trace_tables import open_trace
@@ -43,9 +49,21 @@ CONFIRMED_ON = (
 )  # fmt: skip
 #: shares of the jobs that are judged
 CUTS = (0.4, 0.25, 0.1)
+#: every trace with durations, and pairs of which the first is learnt and the second judged
+TRACES = (*TUNED_ON, *CONFIRMED_ON, "drac-slurm/cedar_2021-05.csv.gz", "openb", "crux-lingjun")
+PAIRS = (
+    ("drac-slurm/graham_2021-05a.csv.gz", "drac-slurm/cedar_2021-05.csv.gz"),
+    ("drac-slurm/cedar_2021-05.csv.gz", "drac-slurm/graham_2021-05a.csv.gz"),
+    ("hpc-swf/kth-sp2-1996.part1.swf.gz", "hpc-swf/cerit-wagap-2013.part1.swf.gz"),
+    ("hpc-swf/alcf-theta-2022.part1.swf.gz", "hpc-swf/kth-sp2-1996.part1.swf.gz"),
+    ("mit-supercloud", "xdmod-sacct"),
+    ("philly", "openb"),
+)
+#: so much below the better simple rule is a tie
+X2_TIE, R2_TIE = 1.0, 0.02
 SHOWN = ("within_x2_pct", "r2_log", "coverage_90_pct")
 ERRORS = ("median_ape_pct", "within_20_pct")
-ALSO_SHOWN = (*ERRORS, "range_factor_median")
+ALSO_SHOWN = (*ERRORS, "range_factor_median", "interval_score_log")
 #: group jobs by measured use, which only the PAI rows have
 PROFILED = tuple(name for name in METHODS if name.startswith("profile-"))
 #: what a model of generated networks has to beat
@@ -190,6 +208,133 @@ def wins(found: Found) -> bool:
     )
 
 
+def latest(jobs: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Return the last jobs of a trace; all of it if ``most`` is 0."""
+    order = np.argsort(arrivals(jobs), kind="stable")
+    return jobs.iloc[np.sort(order[-most:])] if most else jobs
+
+
+def ahead(most: int = 0) -> None:
+    """Judge on the last 40, 25 and 10 % of every trace, learnt once and online."""
+    runs: dict[str, Found] = {}
+    for trace in TRACES:
+        jobs = latest(jobs_of(trace), most)
+        for cut in CUTS:
+            split = split_by_time(jobs, test_share=cut)
+            train, test = jobs.iloc[split.train], jobs.iloc[split.test]
+            for online in (False, True):
+                runs[_title(f"{trace}, last {cut:.0%}", online)] = _beside(train, test, online)
+    sum_up("ahead", runs)
+
+
+def clusters(most: int = 0) -> None:
+    """Learn from one cluster and be judged on another, as if it began a day after the first."""
+    runs: dict[str, Found] = {}
+    for first, second in PAIRS:
+        train, test = latest(jobs_of(first), most), latest(jobs_of(second), most or 20_000)
+        later = arrivals(train).max() + 86_400 - arrivals(test).min()
+        clocks = [name for name in ("submit_s", "start_s", "end_s") if name in test]
+        test = test.assign(**{name: test[name] + later for name in clocks})
+        for online in (False, True):
+            runs[_title(f"{first} to {second}", online)] = _beside(train, test, online)
+    sum_up("clusters", runs)
+
+
+def _title(what: str, online: bool) -> str:
+    return f"{what}, {'online' if online else 'learnt once'}"
+
+
+def _beside(train: pd.DataFrame, test: pd.DataFrame, online: bool) -> Found:
+    found = judged(train, test, ["default", "global-median", "backoff-median", "recent-median",
+                                 "time-limit"], online=online)  # fmt: skip
+    boosted = None if online else lightgbm_ranges(train, test)
+    return found if boosted is None else {**found, "lightgbm": boosted}
+
+
+def sum_up(part: str, runs: dict[str, Found]) -> None:
+    """Record in how many runs the default ties or wins, covers, and scores no worse."""
+    tied, covered, strata, scores = [], [], [], []
+    for title, found in runs.items():
+        show(title, found)
+        own, rivals = found["default"], [found[n] for n in ("global-median", "backoff-median")]
+        x2, r2 = (max(one[key] for one in rivals) for key in ("within_x2_pct", "r2_log"))
+        tied.append(own["within_x2_pct"] >= x2 - X2_TIE and own["r2_log"] >= r2 - R2_TIE)
+        covered.append(88 <= own["coverage_90_pct"] <= 92)
+        strata += [
+            one["coverage_90_pct"] >= 85
+            for one in own["strata"].values()
+            if one["jobs"] >= STRATUM_JOBS
+        ]
+        if "lightgbm" in found:
+            scores.append(own["interval_score_log"] <= found["lightgbm"]["interval_score_log"])
+        if not tied[-1]:
+            print(f"  behind: {x2:.1f} within a factor of two and R2 {r2:.3f} were possible")
+    for what, held in (
+        ("ties or wins against global and back-off median", tied),
+        ("covers 88 to 92 %", covered),
+        ("strata of 100 jobs that are covered to 85 %", strata),
+        ("interval score at or below that of LightGBM with CQR, learnt once", scores),
+    ):
+        if held:
+            share = [float(np.mean(held))]
+            record(
+                Measurement(f"{part}: {what}", "share", share, remark=f"{sum(held)} of {len(held)}")
+            )
+
+
+def lightgbm_ranges(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, Any] | None:
+    """Return the measures of boosted quantiles, conformalised on the last 30 % of the training."""
+    try:
+        from lightgbm import LGBMRegressor
+    except ImportError:
+        return None
+    sides = in_sequence(train, test)
+    train, test = (side[outcomes(side, "duration_s") > 0] for side in (sides.known, sides.test))
+    train = train.iloc[np.argsort(arrivals(train), kind="stable")]
+    value, truth = (np.log(outcomes(side, "duration_s")) for side in (train, test))
+    known, asked = (submitted(side) for side in (train, test))
+    seen, looked = pd.DataFrame({"_": 0.0}, known.index), pd.DataFrame({"_": 0.0}, asked.index)
+    for name in (name for name in known if name in asked and known[name].nunique() > 1):
+        if pd.api.types.is_numeric_dtype(known[name]):
+            seen[name], looked[name] = known[name].astype(float), asked[name].astype(float)
+        else:
+            kinds = pd.Index(known[name].dropna().astype(str).unique()[:5_000])
+            for table, side in ((seen, known), (looked, asked)):
+                codes = kinds.get_indexer(side[name].astype(str))
+                table[name] = pd.Categorical.from_codes(codes, kinds)
+    cut, levels = int(0.7 * len(train)), (0.05, 0.5, 0.95)
+    held, said = {}, {}
+    for level in levels:
+        model = LGBMRegressor(objective="quantile", alpha=level, n_estimators=200,
+                              learning_rate=0.08, n_jobs=1, verbose=-1)  # fmt: skip
+        model.fit(seen[:cut], value[:cut])
+        held[level], said[level] = model.predict(seen[cut:]), model.predict(looked)
+    misses = np.maximum(held[0.05] - value[cut:], value[cut:] - held[0.95])
+    margin = np.quantile(misses, min(1.0, 0.9 * (1 + 1 / len(misses))))
+    low, high = np.exp(said[0.05] - margin), np.exp(said[0.95] + margin)
+    answers = pd.DataFrame(
+        {"value": np.exp(said[0.5]), "low": np.minimum(low, high), "high": np.maximum(low, high),
+         "stratum": "seen", "abstained": False}
+    )  # fmt: skip
+    return measure(np.exp(truth), answers)
+
+
+def stability(most: int = 12_000, times: int = 20) -> None:
+    """Leave out one training row in a thousand, at random: measures should hardly move."""
+    for trace in ("hpc-swf/kth-sp2-1996.part1.swf.gz", "drac-slurm/cedar_2021-05.csv.gz"):
+        jobs = latest(jobs_of(trace), most or 12_000)
+        split = split_by_time(jobs, test_share=0.25)
+        train, test = jobs.iloc[split.train], jobs.iloc[split.test]
+        runs = []
+        for seed in range(times):
+            kept = np.random.default_rng(seed).random(len(train)) >= 0.001
+            runs.append(judged(train[kept], test, ["default"])["default"])
+        for key in ("median_ape_pct", "within_x2_pct", "range_factor_median"):
+            values = [run[key] for run in runs]
+            remark = f"{times} times one row in 1,000: {min(values):.4g} to {max(values):.4g}"
+            record(Measurement(f"stability {trace}: {key}", "", values, data=trace, remark=remark))
+
+
 def later_files() -> None:
     """Learn from one file and be judged on the next, as with months that are not there yet."""
     first, second = (jobs_of(f"drac-slurm/graham_2021-05{part}.csv.gz") for part in "ab")
@@ -276,6 +421,12 @@ def linear(train: pd.DataFrame, test: pd.DataFrame, target: str) -> dict[str, An
     return measure(truth[asked], answers)
 
 
+#: these take ``--most``
+SAMPLED: dict[str, Callable[[int], None]] = {
+    "ahead": ahead,
+    "clusters": clusters,
+    "stability": stability,
+}
 PARTS: dict[str, Callable[[], None]] = {
     "pai": pai,
     "splits": splits,
@@ -288,13 +439,17 @@ PARTS: dict[str, Callable[[], None]] = {
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--part", default=",".join(PARTS))
+    options.add_argument("--part", default=",".join([*PARTS, *SAMPLED]))
+    options.add_argument("--most", type=int, default=0, help="last jobs of each trace; 0 is all")
     chosen = options.parse_args()
     if not DATA.is_dir():
         print(f"No real rows at {DATA}; set PROPHASE_DATA.")
         return
     for part in chosen.part.split(","):
-        PARTS[part]()
+        if part in SAMPLED:
+            SAMPLED[part](chosen.most)
+        else:
+            PARTS[part]()
 
 
 if __name__ == "__main__":

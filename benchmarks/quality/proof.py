@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import pandas as pd
 
-from prophase.sizing.recommender import Gate
+from prophase.sizing.kind_recommendation import Gate
 from prophase.study.proof.backtest import forward_splits
 from prophase.study.proof.reserved_hours import subject_of
 from prophase.study.proof.verdict import in_brackets

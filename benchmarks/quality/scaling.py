@@ -4,6 +4,8 @@ Pods are divided into fit and test at random, several times; a policy decides ev
 and sees the past of the same pod only. Goals for ``genai2026``: GPU memory at most 1.17
 allocated per used at 98 % satisfied and 1.25 at 99 %, container memory 1.045 and 1.06, within
 0.3 points of the target and 40 resizes per 1,000 samples. The baseline is the recent maximum.
+At the kill rate of VPA's rule, memory is to take at most 0.8 of its allocation, with kills that
+restart a pod and repeat its work; there the baseline is VPA.
 
     python benchmarks/quality/scaling.py [--splits 5] [--traces genai2026,surf-lisa]
 """
@@ -20,6 +22,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.autoscale.fleet import Fleet, fleet_of
+from prophase.autoscale.objective import kill_objective
 from prophase.autoscale.policy_comparison import PolicyComparison, compare, divided, frontier
 from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
@@ -29,12 +32,21 @@ DATA = Path(os.environ.get("PROPHASE_DATA", ROOT.parent / "shared" / "data"))
 
 @dataclass(frozen=True)
 class Case:
-    """A question about a trace: a metric, the share of samples to satisfy, and a goal if any."""
+    """A question about a trace: a metric, what is asked, and a goal if any."""
 
     trace: str
     metric: str
-    target: float
+    #: share of samples to satisfy; None: as few kills as VPA's rule has
+    target: float | None
     goal: float | None = None
+
+    @property
+    def asked(self) -> str:
+        return "VPA's kill rate" if self.target is None else f"{self.target:.0%} asked"
+
+    @property
+    def baseline(self) -> str:
+        return "vpa" if self.target is None else "recent-max"
 
 
 CASES = (
@@ -42,6 +54,8 @@ CASES = (
     Case("genai2026", "gpu_memory_gib", 0.99, 1.25),
     Case("genai2026", "memory_util_frac", 0.98, 1.045),
     Case("genai2026", "memory_util_frac", 0.99, 1.06),
+    Case("genai2026", "gpu_memory_gib", None, 0.8),
+    Case("genai2026", "memory_util_frac", None, 0.8),
     Case("surf-lisa", "cpu_cores", 0.99),
     Case("azure-vm-cpu", "cpu_util_peak_pct", 0.99),
     Case("bitbrains-small", "cpu_cores", 0.99),
@@ -52,6 +66,7 @@ MOST_SAMPLES = 160_000
 SHOWN = (
     "allocation_over_usage",
     "satisfied_pct",
+    "kills_per_pod_day",
     "violation_episodes",
     "unmet_pct",
     "resizes_per_1000",
@@ -69,11 +84,12 @@ def judge(case: Case, splits: int, policies: list[str] | None, figures: Path | N
     # a single series is divided by time, which gives one division only
     for seed in range(1 if alone else splits):
         sides = divided(fleet, test_share=0.3 if alone else 0.5, random_state=seed)
-        found = compare(*sides, target=case.target, policies=policies)
+        asked = kill_objective(sides[0]) if case.target is None else case.target
+        found = compare(*sides, target=asked, policies=policies)
         rows += [{"split": seed, **one.row()} for one in found.judged]
         print(f"{case.trace}, {case.metric}, split {seed}: {found.verdict()}", flush=True)
         if figures is not None and seed == 0:
-            _draw(found, figures / f"{case.trace}-{case.metric}-{case.target:.2f}")
+            _draw(found, figures / f"{case.trace}-{case.metric}-{case.asked}")
     _recorded(pd.DataFrame(rows), case, policies)
 
 
@@ -85,7 +101,7 @@ def _at_most(fleet: Fleet, samples: int) -> Fleet:
 
 def _recorded(rows: pd.DataFrame, case: Case, policies: list[str] | None) -> None:
     print(rows.groupby("policy", sort=False)[list(SHOWN)].mean().round(3).to_string(), flush=True)
-    baseline = rows.loc[rows["policy"] == "recent-max", "allocation_over_usage"].tolist()
+    baseline = rows.loc[rows["policy"] == case.baseline, "allocation_over_usage"].tolist()
     for policy, part in rows.groupby("policy", sort=False):
         if policies is not None and policy not in policies:
             continue
@@ -93,16 +109,22 @@ def _recorded(rows: pd.DataFrame, case: Case, policies: list[str] | None) -> Non
         low, high = part["satisfied_pct"].min(), part["satisfied_pct"].max()
         record(
             Measurement(
-                f"{case.metric}, {case.target:.0%} asked, {policy}",
+                f"{case.metric}, {case.asked}, {policy}",
                 "allocated per used",
                 part["allocation_over_usage"].tolist(),
-                "recent-max",
+                case.baseline,
                 baseline,
                 case.trace,
                 f"satisfied {part['satisfied_pct'].mean():.2f} % ({low:.2f} to {high:.2f}), "
+                f"{_kills(part)}"
                 f"{part['resizes_per_1000'].mean():.0f} resizes per 1,000{goal}",
             )
         )
+
+
+def _kills(part: pd.DataFrame) -> str:
+    rate = part["kills_per_pod_day"].astype(float).mean()
+    return "" if rate != rate else f"{rate:.2f} kills per pod-day, "
 
 
 def _draw(found: PolicyComparison, folder: Path) -> None:

@@ -3,9 +3,9 @@
 One row per protocol, track and sizer: the geometric mean over the traces of waste relative to
 the users' requests (a kill comes at the end of the run), with each trace and the failures in the
 remark. Then the warm protocol of the literature, a frontier of waste against kills by risk, the
-first runs of a task, and a change of its code.
+first runs of a task, a change of its code, and what a job is told at submission.
 
-    python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,others]
+    python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,door,others]
         [--sizers default,...] [--figures F]
 """
 
@@ -22,11 +22,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.sizing import compare, make_online_sizer, replay, task_runs
+from prophase.sizing.recommender import learn_recommender
 from prophase.sizing.replays.comparison import warm_split
 from prophase.sizing.replays.learning_curve import cold_start_curve
 from prophase.sizing.replays.replay import Replayed
 from prophase.sizing.replays.task_runs import TaskRun
 from prophase.sizing.sizer import Outcome
+from prophase.trace.schema import known_at_submit
 from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
@@ -247,9 +249,64 @@ def others(_: dict[str, Any]) -> None:
         )  # fmt: skip
 
 
+def door(jobs: dict[str, Any], _: Path | None = None) -> None:
+    """What a submitted job is told, learnt at a cut-off date and never told how it went."""
+    for cut in (0.5, 0.7):
+        waste: dict[str, list[float]] = {"ours": [], "krr": []}
+        told = []
+        for trace, held in jobs.items():
+            runs = [run for run in task_runs(held, track="strict").runs if run.request > 0]
+            until = float(np.quantile([run.submit_s for run in runs], cut))
+            known = {run.job_id for run in runs if run.end_s <= until}
+            later = [run for run in runs if run.submit_s >= until]
+            past = held[held["job_id"].astype(str).isin(known)]
+            recommender = learn_recommender(past, resources=["memory"])
+            rows = held.assign(job_id=held["job_id"].astype(str)).set_index("job_id")
+            columns = known_at_submit(rows.columns)
+            highest: dict[str, float] = {}
+            for run in runs:
+                if run.end_s <= until:
+                    highest[run.task] = max(highest.get(run.task, 0.0), run.peak)
+            found: dict[str, list[tuple[float, ...]]] = {"ours": [], "krr": []}
+            for run in later:
+                row = rows.loc[run.job_id, columns].dropna().to_dict()
+                one = recommender.recommend(row, ["memory"])[0]
+                found["ours"].append(one.ladder if one.change else (run.request,))
+                rule = 1.15 * highest[run.task] if run.task in highest else run.request
+                found["krr"].append((min(rule, run.request), run.request))
+            users = sum((run.request - run.peak) * run.runtime_h for run in later)
+            said = []
+            for name, ladders in found.items():
+                wasted = [_wasted(run, rungs) for run, rungs in zip(later, ladders, strict=True)]
+                waste[name].append(max(sum(wasted) / users, 1e-3))
+                holds = [run.peak <= run.request for run in later]
+                killed = [rungs[0] < run.peak for run, rungs in zip(later, ladders, strict=True)]
+                share = sum(k for k, h in zip(killed, holds, strict=True) if h) / max(sum(holds), 1)
+                said.append(f"{name} {waste[name][-1]:.3f} with {100 * share:.1f} % killed")
+            told.append(f"{trace} {', '.join(said)}")
+        record(
+            Measurement(
+                f"at submission, learnt at {cut:.0%}, no feedback, risk 1 %", "of the users' waste",
+                [geometric(waste["ours"])], "KRR's rule", [geometric(waste["krr"])], "nextflow",
+                "; ".join(told),
+            )
+        )  # fmt: skip
+
+
+def _wasted(run: TaskRun, rungs: tuple[float, ...]) -> float:
+    """Return what a job wastes that climbs these rungs, then its own request, then twice that."""
+    plenty = max(run.request, rungs[-1])
+    wasted = 0.0
+    for rung in (*rungs, plenty, 2 * max(plenty, run.peak)):
+        if rung >= run.peak:
+            return (wasted + rung - run.peak) * run.runtime_h
+        wasted += rung
+    return wasted * run.runtime_h
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--part", default="table,warm,risk,cold,change,others")
+    parser.add_argument("--part", default="table,warm,risk,cold,change,door,others")
     parser.add_argument("--sizers", default=",".join(SIZERS))
     parser.add_argument("--figures", type=Path)
     options = parser.parse_args()
@@ -265,6 +322,8 @@ def main() -> None:
         cold(jobs, options.figures)
     if "change" in parts:
         change(jobs)
+    if "door" in parts:
+        door(jobs)
     if "others" in parts:
         others(jobs)
 

@@ -18,9 +18,9 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.papers.thesis import published_tables as published
-from prophase.papers.thesis.experiments import on_unseen_scenarios, run_experiments
 from prophase.sizing import make_online_sizer
 from prophase.sizing.bins.binning import Binning, improvement
+from prophase.sizing.bins.experiments import on_unseen_scenarios, run_experiments
 from prophase.sizing.replays.replay import replay
 from prophase.sizing.replays.task_runs import TaskRuns, task_runs
 from prophase.trace.synth.pipeline import make_pipeline

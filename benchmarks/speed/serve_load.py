@@ -99,7 +99,7 @@ class Service:
     def start(self) -> None:
         program = str(Path(sys.executable).parent / "prophase")
         self.process = subprocess.Popen(
-            [program, "serve", str(self.folder), "--port", str(self.port), "--rate", "0"],
+            [program, "serve", str(self.folder), "--port", str(self.port), "--rate", "0", "--open"],
             stderr=subprocess.DEVNULL,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )

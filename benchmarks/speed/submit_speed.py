@@ -42,7 +42,7 @@ def main() -> None:
         (folder / "ws" / "prophase.toml").write_text('[submit]\nmode = "set"\n', encoding="utf-8")
         said = (folder / "said").open("w+")
         service = subprocess.Popen(
-            [str(BIN / "prophase"), "serve", "ws", "--port", "0"], cwd=folder, stderr=said
+            [str(BIN / "prophase"), "serve", "ws", "--port", "0", "--open"], cwd=folder, stderr=said
         )
         try:
             port = address(folder / "said")

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from prophase.profile.classify.classifier import ProfileClassifier
     from prophase.profile.job_forecast.forecast import JobForecast
     from prophase.profile.predict.job_model import JobModel
     from prophase.sim.cluster import Cluster
     from prophase.sim.schedule import Schedule
     from prophase.sim.why.explanation import Why
     from prophase.sim.workload import Workload
-    from prophase.sizing.recommender import ResourceRecommendations
+    from prophase.sizing.kind_recommendation import ResourceRecommendations
     from prophase.study.pipeline import StudyResult
     from prophase.study.proof.proof import Proof
     from prophase.trace.describe.description import Description
@@ -39,7 +40,11 @@ _REPLAY_SEED = 42
 
 
 def read(
-    path: str | Path, *, source: str | None = None, options: Mapping[str, str] | None = None
+    path: str | Path,
+    *,
+    source: str | None = None,
+    options: Mapping[str, str] | None = None,
+    by: str | None = None,
 ) -> Trace:
     """Read a trace: a workspace, or files of a known source.
 
@@ -51,6 +56,9 @@ def read(
         Name of the reader, such as ``"sacct"``; recognised by the columns if not given.
     options : mapping, optional
         Settings of the reader, such as ``{"map": "mapping.toml"}`` for a CSV file of your own.
+    by : str, optional
+        Columns that tell kinds of job apart, joined by commas, such as ``"user,name"``; chosen
+        from the jobs if not given.
 
     Returns
     -------
@@ -68,7 +76,7 @@ def read(
     """
     from prophase.trace.trace_tables import open_trace
 
-    return open_trace(path, source=source, options=options)
+    return open_trace(path, source=source, options=options, by=by)
 
 
 def synth(name: str = "pai", *, seed: int = 0, **parameters: Any) -> Trace:
@@ -173,7 +181,8 @@ def ask(
     Parameters
     ----------
     model : JobModel, path of one, or a history
-        What to answer from. A workspace answers from the model that it keeps; of any other
+        What to answer from. A workspace answers from the model that it keeps, as the service
+        and the commands do, and keeps the one that is learnt if it has none; of any other
         history a model is learnt first.
     job : mapping or path
         Columns of the job table, everyday names and units allowed (``{"memory": "16Gi"}``), or
@@ -197,25 +206,27 @@ def ask(
     from prophase.profile.submission.job_file import read_submissions
 
     known = _model(model, targets)
+    profiles = _classifier(model)
     if isinstance(job, Mapping):
-        return asked(known, job, targets=targets)
+        return asked(known, job, targets=targets, classifier=profiles)
     submissions = read_submissions(job)
     if len(submissions) != 1:
         raise InputError(
             f"{job}: holds {len(submissions):,} jobs, and one is asked for. Read them as a table "
             "and use .predict(table) of the model."
         )
-    return asked(known, submissions[0], targets=targets)
+    return asked(known, submissions[0], targets=targets, classifier=profiles)
 
 
 def size(
     history: History,
     *,
     risk: float = 0.01,
-    resource: str = "memory",
+    resource: str = "auto",
     min_runs: int = 10,
     min_saving: float = 0.0,
     max_oom: float | None = None,
+    by: str | None = None,
 ) -> ResourceRecommendations:
     """Recommend what each task should ask for, tried out on the task's own past.
 
@@ -225,11 +236,15 @@ def size(
         Finished jobs with requests, run times and measured peaks.
     risk : float, default=0.01
         Share of runs that may be killed at their first request. Lower saves less.
-    resource : {"memory", "cpu", "gpu-memory", "gpu", "time"}, default="memory"
-        What is sized.
+    resource : {"auto", "memory", "cpu", "gpu-memory", "gpu", "time"}, default="auto"
+        What is sized: memory if it was measured, else GPUs or CPU cores; the time limit of a
+        history that measures no use.
     min_runs, min_saving, max_oom
         Tasks with fewer runs, with a smaller share saved, or killed more often in the back-test
         (three times ``risk`` if not given, or today's share if higher) keep their request.
+    by : str, optional
+        Columns that tell tasks apart, joined by commas, such as ``"user,name"``, instead of the
+        identity that the history has.
 
     Returns
     -------
@@ -248,11 +263,19 @@ def size(
     1 task of 1 should change the memory they ask for (risk 5 %)
     align: 16 GiB to 2.4 GiB, saves ...
     """
-    from prophase.sizing.recommender import Gate, recommend
+    from prophase.sizing.gpu_grants import granted
+    from prophase.sizing.kind_recommendation import Gate, recommend
+    from prophase.trace.identity.job_identity import with_identity
 
-    trace = _trace(history, "jobs")
+    trace = _trace(history, "jobs", "nodes")
     gate = Gate(fewest_runs=min_runs, least_saving=min_saving, most_oom=max_oom)
-    return recommend(trace.jobs, risk=risk, gate=gate, resource=resource, data_hash=trace.data_hash)
+    jobs = with_identity(trace.jobs, by=by)
+    found = recommend(jobs, risk=risk, gate=gate, resource=resource, data_hash=trace.data_hash)
+    return (
+        granted(found, trace.nodes)
+        if found.resource == "gpu" and "nodes" in trace.tables
+        else found
+    )
 
 
 def prove(
@@ -303,7 +326,7 @@ def prove(
     >>> ph.prove(jobs, cluster="1x0 8c 64g", seeds=0).verdict.outcome
     'pass'
     """
-    from prophase.sizing.recommender import ResourceRecommendations
+    from prophase.sizing.kind_recommendation import ResourceRecommendations
     from prophase.study.proof.candidate import Candidate, read_candidate
     from prophase.study.proof.prover import prove as proven
     from prophase.study.proof.verdict import Limits
@@ -493,17 +516,24 @@ def _trace_of_jobs(jobs: pd.DataFrame) -> Trace:
 def _model(given: JobModel | History, targets: Sequence[str] | None) -> JobModel:
     """Return a model: the one given, a file's, the one a workspace keeps, or a new one."""
     from prophase.profile.predict.job_model import JobModel
-    from prophase.study.workspace_models import saved_predictions
+    from prophase.study.workspace_models import answering_model
 
     if isinstance(given, JobModel):
         return given
     if isinstance(given, str | Path):
         if Path(given).suffix == ".model":
             return JobModel.load(given)
-        saved, _ = saved_predictions(given, targets)
-        if saved is not None:
-            return saved
+        return answering_model(given, targets)
     return learn(given, targets)
+
+
+def _classifier(given: JobModel | History) -> ProfileClassifier | None:
+    """Return what tells the profile of a job, if a workspace is asked that has learnt it."""
+    if not isinstance(given, str | Path):
+        return None
+    from prophase.study.workspace_models import kept_classifier
+
+    return kept_classifier(given)
 
 
 def _cluster(trace: Trace | None, cluster: Nodes | None) -> Cluster | None:

@@ -81,7 +81,7 @@ def open_cells(
         try:
             _claim(about, kind, {"data_hash": data_hash, "version": __version__}, plan)
             store = CellStore(folder)
-            store.finished = _finished(folder / CELLS, kind)
+            store.finished = finished_cells(folder, kind, mend=True)
         except OSError as cause:
             raise storage_error(cause, folder) from cause
         yield store
@@ -120,13 +120,22 @@ def _claim(path: Path, kind: str, about: Mapping[str, str], plan: Mapping[str, A
     write_whole(path, json.dumps({**about, "plan": plan or {}}, indent=2))
 
 
-def _finished(path: Path, kind: str) -> dict[str, dict[str, Any]]:
-    """Read the cells; a last line without an end was cut off by a crash and is removed."""
+def finished_cells(folder: Path, kind: str, *, mend: bool = False) -> dict[str, dict[str, Any]]:
+    """Return the cells that a folder holds, by key.
+
+    A last line without an end is being written, or was cut off by a crash; it does not count.
+
+    Parameters
+    ----------
+    mend : bool, default=False
+        Remove such a line from the file, which nobody else is writing.
+    """
+    path = folder / CELLS
     if not path.exists():
         return {}
     raw = path.read_bytes()
     whole = raw[: raw.rfind(b"\n") + 1]
-    if len(whole) < len(raw):
+    if mend and len(whole) < len(raw):
         with path.open("r+b") as out:
             out.truncate(len(whole))
     found: dict[str, dict[str, Any]] = {}

@@ -5,7 +5,9 @@ Starting the program would otherwise load pandas, Ibis and numba for a one-line 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -46,3 +48,19 @@ def optional(module: str, what: str, extra: str) -> Any:
         return import_module(module)
     except ImportError as cause:
         raise MissingExtraError(what, extra) from cause
+
+
+@contextmanager
+def without_estimators() -> Iterator[None]:
+    """Load XGBoost's trees without scikit-learn, which takes longer than most answers.
+
+    Only for a command that ends with its answer: XGBoost offers no estimators afterwards.
+    """
+    if "sklearn" in sys.modules or "xgboost" in sys.modules:
+        yield
+        return
+    sys.modules["sklearn"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["sklearn"]

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.autoscale.fleets import plateaus
 
+from prophase.autoscale.allocation_measures import measure
 from prophase.autoscale.fleet import Fleet
+from prophase.autoscale.objective import kill_objective, usual_objective
+from prophase.autoscale.policies.vpa import Vpa
+from prophase.autoscale.policy import Hysteresis
 from prophase.autoscale.policy_catalogue import ALWAYS
 from prophase.autoscale.policy_comparison import compare, divided, frontier
 from prophase.errors import InputError, ParameterError
@@ -21,7 +27,7 @@ def test_a_report_contains_the_baselines_and_names_a_winner(found):
     assert set(ALWAYS) <= set(names)
     assert found.winner is not None
     assert found.winner.policy != "oracle"
-    assert f"Winner: {found.winner.policy}" in found.verdict()
+    assert f"chosen on the fit series alone: {found.winner.policy}." in found.verdict()
 
 
 def test_the_verdict_says_whether_phases_help(found):
@@ -29,23 +35,61 @@ def test_the_verdict_says_whether_phases_help(found):
     assert "against no-phase" in found.verdict()
 
 
-def test_the_winner_needs_least_among_those_that_do_as_asked(found):
+def test_the_winner_needs_least_on_the_fit_series_among_those_that_do_as_asked_there(found):
     for one in found.eligible:
-        least = found.winner.measures.allocation_over_usage
-        assert one.measures.allocation_over_usage >= least
-    assert all(one.measures.satisfied_pct >= 94.7 for one in found.eligible)
+        least = found.winner.tuned.expected.allocation_over_usage
+        assert one.tuned.expected.allocation_over_usage >= least
+    assert all(one.tuned.expected.satisfied_pct >= 95 for one in found.eligible)
+
+
+def test_the_test_series_have_no_say_in_who_wins(found):
+    other = plateaus(series=6, seed=77)
+    again = compare(
+        found.fit, replace(other, use=other.use[::-1] * 9), target=0.95,
+        policies=["phase-relative"], max_resizes=80,
+    )  # fmt: skip
+    assert again.winner.policy == found.winner.policy
+
+
+def test_kills_are_what_memory_is_tuned_for():
+    fit, test = plateaus(series=12, seed=1), plateaus(series=12, seed=2)
+    asked = kill_objective(fit, 6.0)
+    found = compare(fit, test, target=asked, policies=["recent-max"], max_resizes=200)
+    for one in found.judged:
+        if one.tuned.policy.tuned and one.tuned.is_met:
+            assert one.tuned.expected.kills_per_pod_day <= 6.0
+    assert "at most 6 kills per pod-day" in found.verdict()
+    assert "VPA's rule allocates" in found.verdict() or found.winner.policy == "vpa"
+
+
+def test_vpas_own_rate_is_an_objective_and_only_of_memory():
+    fleet = plateaus(series=6, seed=1)
+    vpa = Vpa().fit(fleet, 0.99).plan(fleet).allocate(1.0, Hysteresis())
+    assert kill_objective(fleet).kills_per_pod_day == measure(fleet, vpa).kills_per_pod_day
+    assert usual_objective(fleet) == kill_objective(fleet)
+    cores = plateaus(series=3, metric="cpu_cores")
+    assert usual_objective(cores).kills_per_pod_day is None
+    with pytest.raises(ParameterError, match="ask for a share of samples"):
+        kill_objective(cores)
 
 
 def test_the_oracle_is_never_short(found):
     assert found.named("oracle").measures.satisfied_pct == 100
 
 
-def test_no_winner_is_named_when_no_policy_does_as_asked():
+def test_no_winner_is_named_when_no_policy_does_as_asked_on_the_fit_series():
+    wild = Fleet.of_runs([np.linspace(1, 900, 60) ** 2] * 3, series_id=list("abc"))
+    calm = Fleet.of_runs([np.ones(60)] * 2, series_id=list("de"))
+    found = compare(wild, calm, target=0.99, policies=[], max_resizes=1.0)
+    assert found.winner is None or found.winner.policy == "static"
+    nobody = replace(found, judged=tuple(o for o in found.judged if o.policy != "static"))
+    assert "No policy keeps to 99 % of samples" in nobody.verdict()
+
+
+def test_a_winner_that_fails_on_new_series_is_said_to(found):
     calm = Fleet.of_runs([np.ones(60)] * 3, series_id=list("abc"))
     wild = Fleet.of_runs([np.linspace(1, 900, 60) ** 2] * 2, series_id=list("de"))
-    found = compare(calm, wild, target=0.99, policies=[])
-    assert found.winner is None
-    assert "No policy satisfies 99 %" in found.verdict()
+    assert "which is not what was asked" in compare(calm, wild, policies=[]).verdict()
 
 
 def test_a_series_on_both_sides_is_refused():
@@ -75,7 +119,10 @@ def test_a_single_short_series_is_refused():
         divided(Fleet.of_runs([[1.0] * 8]))
 
 
-def test_the_frontier_rises_with_the_target(found):
+def test_the_frontier_rises_with_the_target():
+    # memory's need not: kills make work that is done again
+    fit, test = (plateaus(series=6, seed=seed, metric="cpu_cores") for seed in (1, 2))
+    found = compare(fit, test, target=0.95, policies=["phase-relative"], max_resizes=80)
     points = frontier(found, (0.9, 0.98))
     for policy, rows in points.groupby("policy"):
         if policy not in ("vpa", "oracle"):

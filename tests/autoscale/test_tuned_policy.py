@@ -13,14 +13,14 @@ from prophase.errors import ParameterError
 
 @pytest.fixture(scope="module")
 def fit():
-    return plateaus(series=30, seed=1)
+    return plateaus(series=30, seed=1, metric="cpu_cores")
 
 
 @pytest.mark.parametrize("policy", [RecentMax(), NoPhase(), PhaseRelative()], ids=lambda p: p.name)
 @pytest.mark.parametrize("target", [0.95, 0.98])
 def test_new_series_are_satisfied_as_often_as_asked(fit, policy, target):
     tuned = tune(policy, fit, target=target, max_resizes=100)
-    new = plateaus(series=60, seed=2)
+    new = plateaus(series=60, seed=2, metric="cpu_cores")
     found = measure(new, tuned.allocate(new))
     assert found.satisfied_pct == pytest.approx(100 * target, abs=1.0)
 

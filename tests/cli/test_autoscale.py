@@ -74,3 +74,46 @@ def test_figures_are_drawn(prophase_here, series, tmp_path):
     assert done.returncode == 0, done.stderr
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
     assert {"frontier.png", "allocation.png", "frontier.csv"} <= drawn
+
+
+def test_memory_is_compared_at_the_kill_rate_of_vpa_unless_told_otherwise(prophase_here, series):
+    said = prophase_here("autoscale", series, "--policies", "recent-max", "-f", "json")
+    told = json.loads(said.stdout)
+    assert told["metric"] == "memory_gib"
+    rows = {row["policy"]: row for row in told["policies"]}
+    assert told["kills_per_pod_day"] == rows["vpa"]["expected_kills_per_pod_day"]
+    assert rows["oracle"]["kills_per_pod_day"] == 0
+    both = prophase_here("autoscale", series, "--kills", "vpa", "--satisfy", "99%")
+    assert (both.returncode, "not both" in both.stderr) == (2, True)
+    wrong = prophase_here("autoscale", series, "--kills", "few")
+    assert "--kills is few. Pass kills per pod-day" in wrong.stderr
+    cores = prophase_here("autoscale", series, "--allocate", "cpu_cores", "--kills", "1")
+    assert "ask for a share of samples" in cores.stderr
+
+
+def test_a_policy_is_kept_asked_and_refused_where_it_cannot_act(
+    prophase_here, series, tmp_path, monkeypatch
+):
+    kept = tmp_path / "memory.policy"
+    made = prophase_here(
+        "autoscale", "fit", series, "--choose", "recent-max", "--policies", "recent-max",
+        "--out", kept,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    assert f"Wrote {kept}: recent-max for memory_gib." in made.stderr
+    said = prophase_here("autoscale", "recommend", kept, series, "-f", "json")
+    rows = json.loads(said.stdout)["recommendations"]
+    assert len(rows) == 6
+    assert all(row["allocation"] >= row["exact"] > 0 for row in rows)
+    oracle = prophase_here("autoscale", "fit", series, "--choose", "oracle", *QUICK)
+    assert "looks ahead" in oracle.stderr
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.setenv("PROPHASE_PROMETHEUS", "http://127.0.0.1:1")
+    for wrong, words in (
+        (("--bounds", "1Gi"), "Write least..most"),
+        (("--bounds", "2Gi..1Gi"), "the least comes first"),
+        (("--mode", "on"), "Pass dry-run or set"),
+        ((), "No cluster is configured"),
+    ):
+        done = prophase_here("autoscale", "run", kept, *wrong)
+        assert (done.returncode, words in done.stderr) == (2, True), done.stderr

@@ -39,7 +39,7 @@ def test_the_demo_ends_with_a_report_that_stands_alone_and_a_workspace_to_serve(
     _tells_what_the_json_tells(page, answer)
     kinds = WorkloadProfiler.load(tmp_path / "d" / PROFILES).profiles_
     told = {one["profile"]: one["jobs"] for one in answer["results"]["profiles"]["profiles"]}
-    assert told == {one.profile: one.n for one in kinds if not one.outliers}, "as on the dashboard"
+    assert told == {one.name: one.n for one in kinds if not one.outliers}, "as on the dashboard"
     (held,) = stored_reports(tmp_path / "d")
     report = read_result(held.json)
     assert report.provenance is not None

@@ -96,7 +96,7 @@ def test_a_reader_that_has_gone_ends_the_command_quietly(arguments):
 
 
 #: they run a program or answer line by line, and have no result of their own to write
-WITHOUT_RESULT = {"log", "retry", "size watch", "serve start"}
+WITHOUT_RESULT = {"log", "retry", "size watch", "serve start", "autoscale run", "mcp"}
 
 
 @pytest.mark.parametrize("name", all_commands())

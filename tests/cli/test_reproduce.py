@@ -81,9 +81,9 @@ def test_every_job_of_the_recorded_pai_runs_comes_out(prophase_here, shared_data
 @pytest.fixture
 def quick_thesis(monkeypatch):
     """Leave out all models but two per task; the whole takes minutes."""
-    from prophase.papers.thesis import experiments
     from prophase.papers.thesis import reproduction as reproducing
     from prophase.sizing.assess import assessment
+    from prophase.sizing.bins import experiments
 
     def one_model(jobs, binnings, **options):
         made = experiments.run_experiments(
@@ -113,7 +113,7 @@ def test_the_thesis_stands_beside_ours_without_any_data(prophase_here, quick_the
     ("arguments", "message"),
     [
         (("thesis", "--lists", "default"), "no meaning for thesis"),
-        (("thesis", "--seeds", "1,2"), "one number"),
+        (("thesis", "--seeds", "1,b"), "give numbers"),
         (("thesis", "--seeds", "1", "--data", "."), "give one"),
         (("polaris", "--trials", "3"), "no meaning for polaris"),
     ],

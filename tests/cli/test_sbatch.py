@@ -55,7 +55,7 @@ def test_advised_lines_are_ready_to_copy_with_their_reasons(here: Path, prophase
     memory = next(line for line in lines if line.startswith("#SBATCH --mem="))
     assert 2458 <= int(memory.partition("=")[2].removesuffix("M")) < 4096
     assert any(line.startswith("#SBATCH --time=0:") for line in lines)
-    assert any("80 runs used at most" in line for line in lines)
+    assert any("40 runs used at most" in line for line in lines)
     assert any(line.startswith("# stays: no cpu is recommended") for line in lines)
     assert (here / "train.sbatch").read_text(encoding="utf-8") == SCRIPT
 
@@ -64,6 +64,7 @@ def test_a_copy_has_the_lines_and_keeps_the_old_ones_as_comments(
     here: Path, prophase_here: Run
 ) -> None:
     asked = ["sbatch", "train.sbatch", "--workspace", "ws", "--apply", "--format", "json"]
+    asked += ["--set", "user=ann"]
     said = prophase_here(*asked)
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
@@ -86,7 +87,7 @@ def test_after_a_kill_more_is_advised(here: Path, prophase_here: Run) -> None:
     def memory(attempt: int) -> float:
         said = prophase_here(
             "sbatch", "train.sbatch", "--workspace", "ws", "--format", "json",
-            "--attempt", str(attempt),
+            "--attempt", str(attempt), "--set", "user=ann",
         )  # fmt: skip
         advised = json.loads(said.stdout)["advised"]
         return float(next(o["value"] for o in advised if o["option"] == "mem").removesuffix("M"))
@@ -111,12 +112,14 @@ def test_what_cannot_be_advised_is_refused_in_words(here: Path, prophase_here: R
 
 def test_whole_nodes_and_unknown_jobs_keep_their_lines(here: Path, prophase_here: Run) -> None:
     (here / "whole.sbatch").write_text(
-        "#!/bin/sh\n#SBATCH -A nlp --exclusive --mem=0 -t 60\nrun\n", encoding="utf-8"
+        "#!/bin/sh\n#SBATCH -A nlp -J train --exclusive --mem=0 -t 60\nrun\n", encoding="utf-8"
     )
-    said = prophase_here("sbatch", "whole.sbatch", "--workspace", "ws", "--apply")
+    said = prophase_here(
+        "sbatch", "whole.sbatch", "--workspace", "ws", "--apply", "--set", "user=ann"
+    )
     assert "memory: the job takes whole nodes" in said.stdout
     (here / "new.sbatch").write_text("#!/bin/sh\n#SBATCH -A bio --mem=8G\nrun\n", encoding="utf-8")
     said = prophase_here("sbatch", "new.sbatch", "--workspace", "ws", "--apply")
-    assert "no finished job of 'bio'" in said.stdout
+    assert "no finished job of 'bio/" in said.stdout
     assert "no copy was written" in said.stderr
     assert not (here / "new.recommended.sbatch").exists()

@@ -78,6 +78,23 @@ def test_a_killed_sweep_keeps_what_it_finished_and_goes_on(prophase, dump, tmp_p
         assert (tmp_path / "s" / name).stat().st_size > 0
 
 
+def test_parts_run_apart_make_the_whole(prophase_here, dump, tmp_path):
+    words = ("sweep", dump, "--cluster", "1x8,2x8", "--seeds", "2", "--workers", "1")
+    alone = prophase_here(*words, "--out", "alone", "--format", "json")
+    told = prophase_here(*words, "--export", "slurm-array", "--tasks", "4", "--out", "s")
+    assert "6 cells in 4 tasks: sbatch s/array.sbatch" in told.stderr
+    script = (tmp_path / "s" / "array.sbatch").read_text()
+    assert "#SBATCH --array=1-4" in script
+    assert f"--chdir={tmp_path}" in script
+    for part in ("1/2", "2/2"):
+        said = prophase_here(*words, "--part", part, "--out", "s").stderr
+        assert f"Part {part.replace('/', ' of ')}: 3 cells" in said
+    done = prophase_here(*words, "--out", "s", "--format", "json")
+    whole, separate = json.loads(done.stdout), json.loads(alone.stdout)
+    assert whole["rows"] == separate["rows"]
+    assert any("0 cells replayed, 6 taken" in one for one in whole["remarks"])
+
+
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(dump):
     running = start(dump, *SWEEP, "--seeds", "5000")
     workers = psutil.Process(running.pid).children(recursive=True)
@@ -121,6 +138,9 @@ def test_a_plan_file_and_options_on_top_of_it(prophase_here, dump, tmp_path):
         (("--cluster", "4x8", "--vary", "preemt=on"), "no setting"),
         (("--cluster", "4x8", "--vary", "preempt=chekpoint=3"), "Did you mean 'checkpoint'"),
         (("--cluster", "4x8", "--workers", "some"), "not understood"),
+        (("--cluster", "4x8", "--export", "slurm-aray"), "Did you mean 'slurm-array'"),
+        (("--cluster", "4x8", "--part", "3"), "write for example 2/8"),
+        (("--cluster", "4x8", "--part", "3/2"), "write for example 2/8"),
         (("--cluster", "1x2"), "fit on no node"),
         (("--cluster", "4x8", "--out", "."), "not the folder of a sweep"),
         (("--cluster", "4x8", "--plan", "none.toml"), "none.toml"),

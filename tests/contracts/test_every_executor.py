@@ -146,6 +146,8 @@ def test_a_failed_task_fails_the_run_by_name_and_after_a_reset_only_it_runs_agai
     assert "task then" in found.reason
     with pytest.raises(ExecutorError, match="not finished successfully"):
         executor.profile(job)
+    kept = sorted((row["task"], row["status"]) for row in executor.ended_attempts(job))
+    assert kept == [("say", "completed"), ("then", "failed")]
     mended.touch()
     job, found = executed(executor, replace(job, resets=1))
     assert found.progress == "succeeded"

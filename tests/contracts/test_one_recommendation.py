@@ -16,7 +16,7 @@ from prophase.cli.main import app
 from prophase.runs.recommended_ladders import read_recommended_ladders
 from prophase.serve.background.task_functions import recommend_sizes
 from prophase.serve.pages import page_results
-from prophase.sizing.recommendation_file import learn_recommendations
+from prophase.sizing.recommender import learn_recommender
 from prophase.study.proof.candidate import Candidate, read_candidate
 from prophase.study.submission.job_recommender import JobRecommender
 from prophase.trace.workspace import Workspace
@@ -74,7 +74,7 @@ def by_page(workspace: Path) -> Answers:
 
 def by_job(workspace: Path) -> Answers:
     """What a submitted job is told: its own request where that stays."""
-    teller = JobRecommender(requests=learn_recommendations(Workspace(workspace).read("jobs")))
+    teller = JobRecommender(requests=learn_recommender(Workspace(workspace).read("jobs")))
     asks = {"align": 16.0, "killed": 5.0, "right": 8.0}
     answers = {}
     for task, request in asks.items():
@@ -102,7 +102,7 @@ def by_export(workspace: Path) -> Answers:
 
 def by_pipeline(workspace: Path) -> Answers:
     """What a run of a pipeline asks for; tasks that are not named keep their request."""
-    learn_recommendations(Workspace(workspace).read("jobs")).save(workspace / REQUESTS)
+    learn_recommender(Workspace(workspace).read("jobs")).save(workspace / REQUESTS)
     ladders = read_recommended_ladders(workspace)
     now = {one.task: one.now for one in ph.size(workspace).tasks}
     return {task: ladders[task][0] if task in ladders else now[task] for task in now}
@@ -126,3 +126,27 @@ def test_the_command_lowers_raises_and_keeps(workspace: Path) -> None:
     assert found["align"] < 4.0
     assert found["killed"] > 5.0
     assert found["right"] == 8.0
+
+
+#: what computes a request; everybody else asks the recommender
+ENGINES = (
+    "least_waste", "ladder_from_peaks", "live_sizing", "kind_runs", "backtest", "job_request",
+)  # fmt: skip
+
+
+def test_no_door_computes_a_request_in_any_other_way() -> None:
+    source = Path(ph.__file__).parent
+    wrong = []
+    for file in source.rglob("*.py"):
+        inside = file.relative_to(source)
+        if inside.parts[0] == "sizing":
+            continue
+        text = file.read_text(encoding="utf-8")
+        wrong += [
+            f"{inside}: sizing.{engine}"
+            for engine in ENGINES
+            if f"prophase.sizing.{engine}" in text
+            # what a job is told is a result of the recommender, which doors may name
+            and f"from prophase.sizing.{engine} import RequestRecommendation\n" not in text
+        ]
+    assert wrong == []

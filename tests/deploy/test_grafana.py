@@ -34,7 +34,7 @@ def test_every_metric_of_the_dashboard_is_one_of_the_service(
     dashboard: dict[str, Any], tmp_path: Path
 ) -> None:
     folder = Workspace.create(tmp_path / "ws").folder
-    app = create_app(folder, ServiceSettings(reload_every_s=0.0))
+    app = create_app(folder, ServiceSettings(open=True, reload_every_s=0.0))
     with TestClient(app) as client:
         client.post("/v1/submit/slurm", json={"job": {"name": "x"}})
         told = client.get("/metrics").text

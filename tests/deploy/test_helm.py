@@ -108,8 +108,10 @@ def test_pods_run_without_rights_and_are_not_looked_at_themselves() -> None:
             assert container["securityContext"]["readOnlyRootFilesystem"] is True
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
             assert container["resources"]["limits"]["memory"]
-    (rule,) = _one(documents, "ClusterRole")["rules"]
-    assert (rule["resources"], rule["verbs"]) == (["events"], ["create"])
+    rules = _one(documents, "ClusterRole")["rules"]
+    assert [(one["resources"], one["verbs"]) for one in rules] == [
+        (["events"], ["create"]), (["limitranges"], ["list"]),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

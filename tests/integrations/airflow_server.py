@@ -38,6 +38,8 @@ class AirflowHome:
 
     folder: Path
     port: int
+    #: seconds without a heartbeat after which the scheduler is called unhealthy
+    health_after_s: float = 30
 
     @property
     def dags(self) -> Path:
@@ -57,11 +59,17 @@ class AirflowHome:
             "API_AUTH__JWT_SECRET": "for tests only " * 5,
             "DAG_PROCESSOR__REFRESH_INTERVAL": "1",
             "DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "1",
+            "SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "2",
+            "SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": f"{self.health_after_s:g}",
             "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.folder}/airflow.db",
         }
         ours = {f"AIRFLOW__{name}": value for name, value in settings.items()}
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW_", "PYTHON"))}
         return {**kept, **ours, "AIRFLOW_HOME": str(self.folder), "NO_PROXY": "127.0.0.1"}
+
+    def pid_of(self, service: str) -> int:
+        """Return the process id of a service, which leads a group of its own."""
+        return int((self.folder / f"{service}.pid").read_text())
 
     def python(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a program with Airflow's Python to its end."""
@@ -75,23 +83,25 @@ class AirflowHome:
         )
 
 
-def new_airflow_home(folder: Path) -> AirflowHome:
+def new_airflow_home(folder: Path, *, health_after_s: float = 30) -> AirflowHome:
     """Make a home, or skip the test where there is no Airflow."""
     if not list(VENV.glob(".ready-*")):
         pytest.skip("no Airflow; tools/airflow-env makes one in .venv-airflow")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    home = AirflowHome(folder, port)
+    home = AirflowHome(folder, port, health_after_s)
     home.dags.mkdir(parents=True)
     shutil.copy(VENV / "home" / "airflow.db", folder / "airflow.db")
     return home
 
 
 @contextmanager
-def running_airflow(folder: Path) -> Iterator[tuple[AirflowHome, AirflowApi]]:
+def running_airflow(
+    folder: Path, *, health_after_s: float = 30
+) -> Iterator[tuple[AirflowHome, AirflowApi]]:
     """Start all services and yield a client once they are healthy."""
-    home = new_airflow_home(folder)
+    home = new_airflow_home(folder, health_after_s=health_after_s)
     services = []
     try:
         for name in _SERVICES:
@@ -106,6 +116,7 @@ def running_airflow(folder: Path) -> Iterator[tuple[AirflowHome, AirflowApi]]:
                         start_new_session=True,
                     )
                 )
+            (folder / f"{name}.pid").write_text(str(services[-1].pid))
         yield home, _healthy(home, services)
     finally:
         for service in services:

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from tests.cli.conftest import Run, prophase_here
 
 from prophase.serve.app import create_app
+from prophase.serve.settings import ServiceSettings
 from prophase.trace.workspace import Workspace
 
 __all__ = ["prophase_here"]
@@ -77,7 +78,7 @@ def test_through_one_command_with_the_same_saving(prophase_here: Run, raw: Path)
 
 def test_through_http_with_the_same_result(prophase_here: Run, raw: Path) -> None:
     sent = Workspace.create(raw / "sent").folder
-    with TestClient(create_app(sent)) as client:
+    with TestClient(create_app(sent, ServiceSettings(open=True))) as client:
 
         def asked(route: str, **body: Any) -> dict[str, Any]:
             task = client.post(f"/v1/{route}", **body).json()
@@ -107,7 +108,7 @@ def test_through_http_with_the_same_result(prophase_here: Run, raw: Path) -> Non
 
 
 def test_an_advice_over_http_that_makes_no_sense_is_refused(raw: Path, prophase_here: Run) -> None:
-    with TestClient(create_app(imported(prophase_here, raw))) as client:
+    with TestClient(create_app(imported(prophase_here, raw), ServiceSettings(open=True))) as client:
         assert client.post("/v1/prove", json={"advice": {"tasks": []}}).status_code == 422
         assert client.post("/v1/prove", json={"cluster": "x" * 400}).status_code == 422
         assert client.post("/v1/prove", json={"max_ooom": 0.1}).status_code == 422

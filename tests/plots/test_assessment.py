@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 from tests.sizing.assess.made_runs import light_and_heavy
 
-from prophase.papers.thesis.experiments import run_experiments
 from prophase.papers.thesis.figures import confusion_matrices
 from prophase.plots.assessment import (
     cluster_boxes,
@@ -14,6 +13,7 @@ from prophase.plots.assessment import (
     write_assessment,
 )
 from prophase.sizing.assess.assessment import assess
+from prophase.sizing.bins.experiments import run_experiments
 
 
 @pytest.fixture(scope="module")

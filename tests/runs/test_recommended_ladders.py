@@ -10,7 +10,7 @@ from prophase.errors import FormatError, MissingFileError, ParameterError
 from prophase.runs.campaign import Campaign
 from prophase.runs.recommended_ladders import of_pipeline, of_task, read_recommended_ladders
 from prophase.runs.worker import Worker
-from prophase.sizing.recommendation_file import learn_recommendations
+from prophase.sizing.recommender import learn_recommender
 from prophase.trace.workspace_paths import REQUESTS
 
 ROW = {"task": "need", "advice": 0.125, "2nd": 0.3, "3rd": 0.3, "why": "saves 80 %"}
@@ -43,7 +43,7 @@ def test_a_workspace_with_recommendations_is_read_too(tmp_path):
     jobs = pd.DataFrame({"task": ["align"] * 40, "memory_peak_gib": 2.0, "duration_s": 600.0})
     jobs = jobs.assign(job_id=range(40), request_memory_gib=16.0)
     (tmp_path / REQUESTS).parent.mkdir()
-    learn_recommendations(jobs).save(tmp_path / REQUESTS)
+    learn_recommender(jobs).save(tmp_path / REQUESTS)
     (ladder,) = read_recommended_ladders(tmp_path).values()
     assert 2.0 <= ladder[0] < 4.0
     assert list(ladder) == sorted(set(ladder))

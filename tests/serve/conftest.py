@@ -74,7 +74,7 @@ def serve(workspace: Path) -> Iterator[Serve]:
     with ExitStack() as open_clients:
 
         def make(**settings: object) -> TestClient:
-            chosen = ServiceSettings(**{"reload_every_s": 0.0, **settings})  # type: ignore[arg-type]
+            chosen = ServiceSettings(**{"reload_every_s": 0.0, "open": True, **settings})  # type: ignore[arg-type]
             client = TestClient(create_app(workspace, chosen), raise_server_exceptions=False)
             return open_clients.enter_context(client)
 

@@ -18,8 +18,8 @@ from tests.serve.conftest import Run, Serve
 from prophase.errors import StorageError
 from prophase.profile.clusters.default_profiles import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.serve.feedback.store import FeedbackStore
 from prophase.serve.loaded_workspace import WorkspaceCache
+from prophase.study.feedback.store import FeedbackStore
 from prophase.trace.workspace import Workspace
 
 JOB = {"job_id": "n1", "user": "newcomer", "gpus": 1, "duration_s": "1h", "status": "completed"}
@@ -141,7 +141,7 @@ def test_profiles_after_reports_are_those_of_a_batch_recomputed(
 def test_a_full_disk_is_told_and_the_report_can_be_sent_again(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prophase.serve.feedback import store
+    from prophase.study.feedback import store
 
     real = store._written
 
@@ -150,7 +150,7 @@ def test_a_full_disk_is_told_and_the_report_can_be_sent_again(
         return real(base, orders)
 
     monkeypatch.setattr(store, "_written", full)
-    job = {**JOB, "attr_note": "x" * 50_000}
+    job = {**JOB, **{f"attr_note_{number}": "x" * 9_000 for number in range(8)}}
     said = client.post("/v1/observe", json={"jobs": [job]})
     assert said.status_code == 507
     assert "no space left on the device" in said.json()["detail"]
@@ -173,7 +173,7 @@ def test_a_damaged_database_is_told(workspace: Path) -> None:
 
 def test_what_was_confirmed_survives_a_kill(workspace: Path, run: Run) -> None:
     """The real program, killed in the middle of reports, has every job that it confirmed."""
-    service = run(workspace)
+    service = run(workspace, "--open")
     confirmed: list[str] = []
     with httpx.Client(base_url=service.address, timeout=60) as client:
         for number in range(20):

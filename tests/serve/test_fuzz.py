@@ -43,7 +43,7 @@ def described(made_workspace: Path, tmp_path_factory: pytest.TempPathFactory) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BackgroundTasks, "_follow", lambda self, task: self.cancel(task.id))
         app = create_app(
-            workspace, ServiceSettings(reload_every_s=0, requests_per_s=0, timeout_s=30)
+            workspace, ServiceSettings(open=True, reload_every_s=0, requests_per_s=0, timeout_s=30)
         )
         before = set(folder.rglob("*"))
         yield schemathesis.openapi.from_asgi("/v1/openapi.json", app)

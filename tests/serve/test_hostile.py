@@ -43,7 +43,7 @@ FEW = settings(
 @pytest.fixture(scope="module")
 def hosted(made_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     workspace = shutil.copytree(made_workspace, tmp_path_factory.mktemp("hostile") / "ws")
-    chosen = ServiceSettings(reload_every_s=0, requests_per_s=0)
+    chosen = ServiceSettings(open=True, reload_every_s=0, requests_per_s=0)
     with TestClient(create_app(workspace, chosen), raise_server_exceptions=False) as client:
         yield client
 

@@ -110,9 +110,10 @@ def test_without_models_every_question_says_what_to_learn(workspace: Path, serve
 
 def test_an_empty_workspace_is_served(tmp_path: Path) -> None:
     from prophase.serve.app import create_app
+    from prophase.serve.settings import ServiceSettings
 
     folder = Workspace.create(tmp_path / "empty").folder
-    with TestClient(create_app(folder)) as client:
+    with TestClient(create_app(folder, ServiceSettings(open=True))) as client:
         assert client.get("/v1/workspace").json()["tables"] == {}
         assert client.post("/v1/simulate", json={}).status_code == 409
         assert client.get("/v1/drift").json() == {"watching": False, "reported_jobs": 0}

@@ -55,7 +55,8 @@ def test_a_damaged_list_of_tokens_lets_nobody_in(workspace: Path, client: TestCl
     (workspace / "service" / "tokens.json").write_text("{", encoding="utf-8")
     with pytest.raises(FormatError, match="damaged"):
         TokenStore(workspace).all()
-    answer = client.post("/v1/ask", json=QUESTION)
+    assert client.post("/v1/ask", json=QUESTION).status_code == 401
+    answer = client.post("/v1/ask", json=QUESTION, headers=bearer("prophase_guessed"))
     assert answer.status_code == 422
     assert "damaged" in answer.json()["detail"]
 

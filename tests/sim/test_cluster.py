@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from prophase.errors import ParameterError
+from prophase.errors import InputError, ParameterError
 from prophase.sim.cluster import MOST_NODES, Cluster
 from prophase.sim.signatures import CPU, GPUS, MEMORY
 
@@ -62,3 +63,19 @@ def test_parts_keep_their_own_cores_gpus_and_types():
 def test_an_amount_beyond_all_bounds_does_not_limit():
     cluster = Cluster.parse(f"1x1 {10**25}c {10**25}g")
     assert np.array_equal(cluster.matrix, Cluster.uniform(1, 1).matrix)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("gpus", -1.0, "node b has a negative number of gpus"),
+        ("gpus", np.inf, "node b has an infinite number .* of gpus"),
+        ("cpu_cores", -4.0, "node b has a negative number of cpu_cores"),
+        ("memory_gib", np.inf, "node b has an infinite number"),
+    ],
+)
+def test_nodes_that_cannot_be_are_refused_by_name(column, value, said):
+    nodes = pd.DataFrame({"node_id": ["a", "b"], "gpus": 2.0, "cpu_cores": 8.0, "memory_gib": 9.0})
+    nodes.loc[1, column] = value
+    with pytest.raises(InputError, match=said):
+        Cluster.from_nodes(nodes)

@@ -59,7 +59,7 @@ def test_a_missing_file_and_a_bad_number_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.data
 def test_the_micro_cluster_waits_as_its_real_run_did(shared_data: Path) -> None:
-    """The published configuration alone: mean wait within 15 %, rank correlation above 0.8."""
+    """The published configuration alone: mean wait within 25 %, rank correlation above 0.85."""
     jobs = open_trace(shared_data / "ubccr-micro-slurm").jobs
     workload = Workload.from_jobs(without_outcomes(jobs))
     settings = {
@@ -71,6 +71,6 @@ def test_the_micro_cluster_waits_as_its_real_run_did(shared_data: Path) -> None:
     found = validate(jobs, schedule, others=others, theory=False)
     total = found.scores["all jobs"]
     assert total.observed_mean_s == pytest.approx(8162, abs=1)
-    assert total.simulated_mean_s == pytest.approx(8162, rel=0.15)
+    assert total.simulated_mean_s == pytest.approx(8162, rel=0.25)
     assert total.rank_correlation is not None
-    assert total.rank_correlation.value > 0.8
+    assert total.rank_correlation.value > 0.85

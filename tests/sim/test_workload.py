@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from prophase.errors import InputError
+from prophase.sim import Cluster, simulate
+from prophase.sim.signatures import ASK_GPUS
 from prophase.sim.workload import Workload
 
 
@@ -65,3 +69,43 @@ def test_negative_run_times_are_refused_and_their_jobs_named():
 def test_a_request_that_is_not_a_number_is_refused():
     with pytest.raises(InputError, match=r"attr_high_end .* not all numbers"):
         workload(attr_high_end=["yes", "no"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"request_gpus": [1.0, -2.0]}, r"1 jobs ask for less than nothing \(request_gpus.*: j1"),
+        ({"request_cpu_cores": [-1.0, 2.0]}, "request_cpu_cores is negative.*: j0"),
+        ({"request_memory_gib": [np.inf, 2.0]}, r"infinite amount \(request_memory_gib\): j0"),
+        ({"request_gpus": [1e30, 1.0]}, "more than there can be.*: j0"),
+        ({"instances": [1.0, np.inf]}, r"infinite amount \(instances\): j1"),
+        ({"instances": [-3.0, 1.0]}, "instances is negative.*: j0"),
+    ],
+)
+def test_requests_that_nobody_can_make_are_refused_and_their_jobs_named(columns, said):
+    with pytest.raises(InputError, match=said):
+        workload(**columns)
+
+
+@pytest.mark.parametrize("column", ["submit_s", "duration_s"])
+def test_infinite_times_are_refused(column):
+    jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": 0.0, "duration_s": 1.0})
+    jobs.loc[1, column] = np.inf
+    with pytest.raises(InputError, match=f"infinite.*{column}.*: b"):
+        Workload.from_jobs(jobs)
+
+
+def test_a_workload_made_by_hand_is_checked_before_a_replay():
+    made, cluster = workload(request_gpus=[1.0, 1.0]), Cluster.parse("1x2")
+    asks = made.asks.copy()
+    asks[0, ASK_GPUS] = -1
+    with pytest.raises(InputError, match="requests below 0"):
+        simulate(replace(made, asks=asks), cluster)
+    with pytest.raises(InputError, match="negative, infinite or not known"):
+        simulate(replace(made, duration_s=np.array([1.0, np.nan])), cluster)
+
+
+def test_jobs_without_a_request_are_told():
+    made = workload(request_gpus=[1.0, np.nan])
+    schedule = simulate(made, Cluster.parse("1x2"))
+    assert "1 jobs state no request: they hold nothing and never wait" in schedule.notes

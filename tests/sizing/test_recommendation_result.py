@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
+from prophase.sizing.kind_recommendation import Recommendation, ResourceRecommendations, recommend
 from prophase.sizing.recommendation_result import recommendation_result, saved_per_month
-from prophase.sizing.recommender import Recommendation, ResourceRecommendations, recommend
 from prophase.stats import Estimate
 
 

@@ -18,7 +18,7 @@ def pipeline_jobs() -> pd.DataFrame:
         {
             "job_id": [f"j{i:03d}" for i in at],
             "task": np.where(align, "align", "sort"),
-            "user": np.where(at % 3 == 0, "ann", "bob"),
+            "user": np.where(align, "ann", "bob"),
             "submit_s": 4000.0 * at,
             "start_s": 4000.0 * at,
             "end_s": 4000.0 * at + 600.0,

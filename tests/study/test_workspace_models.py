@@ -11,7 +11,7 @@ from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.clusters.default_profiles import ended_jobs
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.predict.job_model import JobModel
-from prophase.sizing.recommendation_file import Recommendations
+from prophase.sizing.recommender import Recommender
 from prophase.study import learn_models
 from prophase.trace.synth.pai import make_pai
 from prophase.trace.workspace import Workspace
@@ -41,7 +41,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_model_is_of_the_same_jobs(taught: Path) -> None:
     data_hash = Workspace(taught).tables["jobs"].source_hash
     assert JobModel.load(taught / PREDICTIONS).data_hash == data_hash
-    assert Recommendations.load(taught / REQUESTS).data_hash == data_hash
+    assert Recommender.load(taught / REQUESTS).data_hash == data_hash
 
 
 def test_profiles_are_told_by_the_names_that_the_workspace_has(taught: Path) -> None:

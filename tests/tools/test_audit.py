@@ -34,8 +34,37 @@ def test_sound_libraries_pass(audit: Any) -> None:
 
 
 @pytest.mark.parametrize("said", ["", told({"name": "lib", "skip_reason": "not found"})])
-def test_without_the_advisory_service_it_says_so_and_passes(
+def test_without_the_advisory_service_kept_advisories_are_looked_up(
     audit: Any, capsys: pytest.CaptureFixture[str], said: str
 ) -> None:
     assert audit.judge(said) == 0
-    assert "were not audited" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "cannot be reached" in text
+    assert "of none in the version installed" in text
+
+
+def test_a_weakness_on_record_fails_without_a_network(
+    audit: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = json.loads(audit.SNAPSHOT.read_text())
+    assert audit.look_up({"starlette": "0.40.0", "jinja2": "3.1.6"}, kept) == 1
+    said = capsys.readouterr().out
+    assert "starlette 0.40.0: CVE-2025-54121; mended in 0.47.2." in said
+    assert "jinja2" not in said
+
+
+def test_kept_advisories_make_sense(audit: Any) -> None:
+    from packaging.specifiers import SpecifierSet
+
+    kept = json.loads(audit.SNAPSHOT.read_text())
+    assert len(kept["advisories"]) > 40
+    for one in kept["advisories"]:
+        assert not SpecifierSet(one["affected"]).contains(one["fixed"]), one
+
+
+def test_spans_of_osv_become_versions(audit: Any) -> None:
+    events = [{"introduced": "0"}, {"fixed": "1.2"}, {"introduced": "2.0"}, {"fixed": "2.1"}]
+    assert audit._spans([{"type": "ECOSYSTEM", "events": events}]) == [
+        {"affected": "<1.2", "fixed": "1.2"},
+        {"affected": ">=2.0,<2.1", "fixed": "2.1"},
+    ]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from prophase.autoscale.fleet import Fleet, Floats
+from prophase.autoscale.memory_kills import KilledFleet, KillRule, killed
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 
@@ -29,14 +30,18 @@ class Penalties:
 class Measures:
     """How one policy did on a fleet."""
 
-    #: sum of the allocation over the sum of use
+    #: sum of the allocation, also for work done again after kills, over the sum of use
     allocation_over_usage: float
     #: share of samples with use at or below the allocation
     satisfied_pct: float
     #: uninterrupted stretches above the allocation
     violation_episodes: int
-    #: memory: intervals between decisions with use above the allocation, each ends in a kill
+    #: memory: times that a pod was killed, and restarted with more
     oom_events: int | None
+    #: memory: kills per day of one pod
+    kills_per_pod_day: float | None
+    #: memory: share of the time that restarts and work done again took
+    lost_pct: float | None
     #: use above the allocation over all use: work that had to wait, if it can wait
     unmet_pct: float
     resizes_per_1000: float
@@ -57,31 +62,57 @@ def is_memory(metric: str) -> bool:
     return "memory" in metric
 
 
-def satisfied(fleet: Fleet, allocation: Floats) -> float:
+def satisfied(fleet: Fleet, allocation: Floats, rule: KillRule | None = None) -> float:
     """Return the share of samples with use at or below the allocation of its decision."""
-    return float(np.mean(fleet.use <= fleet.per_sample(allocation)))
+    return float(1 - np.mean(_lived(fleet, allocation, rule).above))
 
 
-def measure(fleet: Fleet, allocation: Floats, penalties: Penalties | None = None) -> Measures:
+@dataclass(frozen=True)
+class _Lived:
+    """What was given, and which samples went without."""
+
+    given: Floats
+    above: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    kills: KilledFleet | None
+
+
+def _lived(fleet: Fleet, allocation: Floats, rule: KillRule | None) -> _Lived:
+    if not is_memory(fleet.metric):
+        given = fleet.per_sample(allocation)
+        return _Lived(given, fleet.use > given, None)
+    found = killed(fleet, allocation, rule)
+    return _Lived(found.given, (fleet.use > found.given) | found.down, found)
+
+
+def measure(
+    fleet: Fleet,
+    allocation: Floats,
+    penalties: Penalties | None = None,
+    rule: KillRule | None = None,
+) -> Measures:
     """Return how an allocation per decision does on a fleet.
 
     Examples
     --------
-    >>> fleet = Fleet.of_runs([[1.0, 2.0, 5.0, 1.0]], every=2, metric="memory_gib")
+    >>> fleet = Fleet.of_runs([[1.0, 2.0, 5.0, 1.0]], every=2, metric="cpu_cores")
     >>> found = measure(fleet, np.array([2.0, 4.0]))
-    >>> found.allocation_over_usage, found.satisfied_pct, found.oom_events, found.resizes_per_1000
-    (1.3333333333333333, 75.0, 1, 250.0)
+    >>> found.allocation_over_usage, found.satisfied_pct, found.resizes_per_1000
+    (1.3333333333333333, 75.0, 250.0)
+    >>> memory = Fleet.of_runs([[1.0, 2.0, 5.0, 1.0]], every=2, metric="memory_gib")
+    >>> found = measure(memory, np.array([2.0, 4.0]))
+    >>> found.oom_events, found.satisfied_pct, found.kills_per_pod_day
+    (1, 50.0, 360.0)
     """
     penalties = penalties or Penalties()
-    given = fleet.per_sample(allocation)
-    above = fleet.use > given
+    lived = _lived(fleet, allocation, rule)
+    given, above, kills = lived.given, lived.above, lived.kills
     total = float(fleet.use.sum())
     first = np.zeros(fleet.samples, bool)
     first[fleet.run_start] = True
     begins = above & (first | ~np.concatenate([[False], above[:-1]]))
-    changed = np.flatnonzero(np.diff(allocation) != 0) + 1
-    resizes = int((fleet.age[changed] > 0).sum())
-    ratio = float(given.sum()) / total if total > 0 else float("inf")
+    resizes = int((~first[1:] & (np.diff(given) != 0)).sum())
+    repeated = 0.0 if kills is None else kills.repeated
+    ratio = (float(given.sum()) + repeated) / total if total > 0 else float("inf")
     share_above, resizes_each = float(above.mean()), resizes / fleet.samples
     names = np.unique(np.asarray(fleet.series_id), return_inverse=True)[1]
     of_sample = np.repeat(names, fleet.lengths)
@@ -89,13 +120,15 @@ def measure(fleet: Fleet, allocation: Floats, penalties: Penalties | None = None
     series_use = np.bincount(of_sample, fleet.use)
     series_given = np.bincount(of_sample, given)
     used = series_use > 0
-    blocks = np.logical_or.reduceat(above, fleet.first_sample)
+    short = np.maximum(fleet.use - given, 0.0)
     return Measures(
         allocation_over_usage=ratio,
         satisfied_pct=100 * (1 - share_above),
         violation_episodes=int(begins.sum()),
-        oom_events=int(blocks.sum()) if is_memory(fleet.metric) else None,
-        unmet_pct=100 * float((fleet.use - given)[above].sum()) / total if total > 0 else 0.0,
+        oom_events=None if kills is None else len(kills.kills),
+        kills_per_pod_day=None if kills is None else kills.per_pod_day,
+        lost_pct=None if kills is None else 100 * kills.lost_s / (fleet.samples * fleet.step_s),
+        unmet_pct=100 * float(short.sum()) / total if total > 0 else 0.0,
         resizes_per_1000=1000 * resizes_each,
         cost=ratio + penalties.violation * share_above + penalties.resize * resizes_each,
         worst_series_satisfied_pct=100

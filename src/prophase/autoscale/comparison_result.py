@@ -15,7 +15,8 @@ _SHOWN = (
     "allocation_over_usage",
     "satisfied_pct",
     "violation_episodes",
-    "oom_events",
+    "kills_per_pod_day",
+    "lost_pct",
     "unmet_pct",
     "resizes_per_1000",
     "cost",
@@ -43,6 +44,8 @@ def comparison_result(found: PolicyComparison, notes: Sequence[str] = ()) -> Res
         records=rows,
         notes=said,
         values={
-            "target": found.target, "metric": test.metric, "policies": rows, "notes": said,
+            "target": found.target,
+            "kills_per_pod_day": found.objective.kills_per_pod_day,
+            "winner": won, "metric": test.metric, "policies": rows, "notes": said,
         },
     )  # fmt: skip

@@ -32,6 +32,8 @@ _USUAL = (
 )
 #: metrics beside the allocated one that a policy may look at, those with most values first
 _MOST_OTHERS = 4
+#: a pause of more steps begins a new run
+_GAP_STEPS = 5
 #: samples that a value of another metric is carried on over holes
 _CARRIED = 5
 
@@ -229,6 +231,24 @@ def fleet_of(
         raise InputError(f"the metric {name} has no value. Choose another with --allocate.")
     found = series_of(known, [name], min_samples=every + 1)
     return _laid_out(found, name, every, known[beside]), found.notes
+
+
+def live_fleet(
+    usage: pd.DataFrame, metric: str, *, every: int, step_s: float, others: Sequence[str] = ()
+) -> Fleet:
+    """Return runs that may have just begun, cut like those of `fleet_of`.
+
+    Parameters
+    ----------
+    step_s : float
+        Seconds between samples where the policy was learnt.
+    others : sequence of str
+        Further metrics that the policy looks at; those that the table has not stay unknown.
+    """
+    beside = [name for name in others if name in usage]
+    known = usage.loc[usage[metric].notna(), ["series_id", "time_s", metric, *beside]]
+    found = series_of(known, [metric], gap_s=_GAP_STEPS * step_s, min_samples=1)
+    return _laid_out(found, metric, every, known[beside])
 
 
 def _beside(usage: pd.DataFrame, metric: str) -> list[str]:

@@ -60,10 +60,15 @@ def recent_low(fleet: Fleet, window: int) -> Floats:
 def recent_mean(fleet: Fleet, window: int, values: Floats | None = None) -> Floats:
     """Return the mean of the last ``window`` samples before each decision; 0 at a start."""
     values = fleet.use if values is None else values
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    last = fleet.first_sample
+    # sums start anew with each run, so that a run's means do not depend on the runs before it
+    sums = np.empty(fleet.samples)
+    for run in fleet.runs():
+        np.cumsum(values[run], out=sums[run])
     count = np.minimum(fleet.age, window)
-    return np.where(count > 0, (sums[last] - sums[last - count]) / np.maximum(count, 1), 0.0)
+    last, first = fleet.first_sample - 1, fleet.first_sample - 1 - count
+    total = sums[np.maximum(last, 0)]
+    earlier = np.where(fleet.age > count, sums[np.maximum(first, 0)], 0.0)
+    return np.where(count > 0, (total - earlier) / np.maximum(count, 1), 0.0)
 
 
 def startup_level(fleet: Fleet, share: float) -> float:

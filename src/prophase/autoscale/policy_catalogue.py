@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from prophase.autoscale.policies.baselines import Oracle, PeriodAware, RecentMax, Static
+from prophase.autoscale.policies.baselines import (
+    Oracle,
+    PeakHold,
+    PeriodAware,
+    RecentMax,
+    Static,
+)
 from prophase.autoscale.policies.per_phase import NoPhase, PhaseAbsolute, PhaseHmm, PhaseRelative
 from prophase.autoscale.policies.priced import Priced
 from prophase.autoscale.policies.quantile_boosting import QuantileBoosting
@@ -20,6 +26,7 @@ POLICIES: dict[str, type[ScalingPolicy]] = {
         Vpa,
         TunedVpa,
         RecentMax,
+        PeakHold,
         PeriodAware,
         NoPhase,
         PhaseAbsolute,

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prophase.autoscale.allocation_measures import Measures, measure, satisfied
+from prophase.autoscale.allocation_measures import Measures, measure
 from prophase.autoscale.fleet import Fleet, Floats
+from prophase.autoscale.objective import Objective, objective_of
 from prophase.autoscale.policy import Hysteresis, Part, Plan, ScalingPolicy
-from prophase.errors import InputError, ParameterError
+from prophase.errors import InputError
 
 #: samples that settings are chosen on; more series add time and no precision
 _ENOUGH = 400_000
@@ -34,13 +35,16 @@ class TunedPolicy:
     expected: Measures
     #: whether a setting within the allowed resizes was found
     within_resizes: bool
+    #: whether the fit series, each held out, are served as asked
+    is_met: bool
     #: fit series that settings were chosen on, and their plan
     fleet: Fleet
     held_out: Plan
 
-    def dial_for(self, target: float) -> float:
-        """Return the dial that satisfies another share of samples."""
-        return least_dial(self.policy, self.held_out, self.fleet, target, self.rule)
+    def dial_for(self, target: float | Objective) -> float:
+        """Return the dial that does as another objective asks."""
+        asked = objective_of(target)
+        return least_dial(self.policy, self.held_out, self.fleet, asked, self.rule)
 
     def allocate(self, fleet: Fleet) -> Floats:
         """Return the allocation per decision of new series."""
@@ -51,7 +55,7 @@ def tune(
     policy: ScalingPolicy,
     fleet: Fleet,
     *,
-    target: float,
+    target: float | Objective,
     max_resizes: float = 40.0,
     folds: int = 4,
     random_state: int = 0,
@@ -60,34 +64,32 @@ def tune(
 
     Parameters
     ----------
-    target : float
-        Share of samples to satisfy, such as 0.99.
+    target : float or Objective
+        Share of samples to satisfy, such as 0.99, or kills that are allowed.
     max_resizes : float, default=40.0
         Resizes per 1,000 samples that a setting may need.
     folds : int, default=4
         Groups of series that are planned without having been learned from.
     """
-    if not 0.5 <= target < 1:
-        raise ParameterError(f"target is {target}. Pass a share of samples such as 0.99.")
+    asked = objective_of(target)
     if not fleet.samples:
         raise InputError("there are no series to learn from. Pass some with --train.")
     some = _enough(fleet, random_state)
     best: TunedPolicy | None = None
     for variant in policy.variants():
-        plan = held_out_plan(variant, some, target, folds=folds, random_state=random_state)
-        dial = None
+        plan = held_out_plan(variant, some, asked.share, folds=folds, random_state=random_state)
+        dial: float | None = None
         for rule in variant.hystereses:
-            if variant.tuned:
-                dial = least_dial(variant, plan, some, target, rule, near=dial)
-            else:
-                dial = 1.0
-            found = measure(some, plan.allocate(dial, rule))
+            dial = least_dial(variant, plan, some, asked, rule, near=dial) if variant.tuned else 1.0
+            given = plan.allocate(dial, rule)
+            found = measure(some, given, rule=asked.rule)
             within = found.resizes_per_1000 <= max_resizes
-            candidate = TunedPolicy(variant, dial, rule, found, within, some, plan)
-            if best is None or _rank(candidate, target) < _rank(best, target):
+            met = asked.is_met(some, given)
+            candidate = TunedPolicy(variant, dial, rule, found, within, met, some, plan)
+            if best is None or _rank(candidate) < _rank(best):
                 best = candidate
     assert best is not None
-    best.policy.fit(fleet, target)
+    best.policy.fit(fleet, asked.share)
     return best
 
 
@@ -112,12 +114,12 @@ def least_dial(
     policy: ScalingPolicy,
     plan: Plan,
     fleet: Fleet,
-    target: float,
+    objective: Objective,
     rule: Hysteresis,
     *,
     near: float | None = None,
 ) -> float:
-    """Return the lowest setting of the dial that satisfies the asked share of samples.
+    """Return the lowest setting of the dial that does as the objective asks.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ def least_dial(
     """
 
     def enough(log_dial: float) -> bool:
-        return satisfied(fleet, plan.allocate(math.exp(log_dial), rule)) >= target
+        return objective.is_met(fleet, plan.allocate(math.exp(log_dial), rule))
 
     low, high = (math.log(end) for end in policy.dials)
     if near is not None:
@@ -142,10 +144,10 @@ def least_dial(
     return math.exp(high)
 
 
-def _rank(candidate: TunedPolicy, target: float) -> tuple[bool, float]:
+def _rank(candidate: TunedPolicy) -> tuple[bool, float]:
     """Sort within the resizes first, then by allocation; falling short of the target is last."""
     found = candidate.expected
-    short = candidate.policy.tuned and found.satisfied_pct < 100 * target - 0.05
+    short = candidate.policy.tuned and not candidate.is_met
     excess = 0.0 if candidate.within_resizes else found.resizes_per_1000
     return short, excess * 1e3 + found.allocation_over_usage
 

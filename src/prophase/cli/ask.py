@@ -40,12 +40,14 @@ def command(
 
     `prophase ask job.json --model ws/models/predictions.model --format json`
     """
+    from prophase.lazy_imports import without_estimators
     from prophase.profile.job_forecast.forecast_builder import ask, forecasts_result
     from prophase.profile.submission.job_file import read_submissions
 
     jobs = [_corrected(job, set_ or []) for job in read_submissions(path)]
-    learnt = source.learnt(target_names(target))
-    classifier = source.classifier()
+    with without_estimators():
+        learnt = source.learnt(target_names(target))
+        classifier = source.classifier()
     found = [ask(learnt, job, targets=target_names(target), classifier=classifier) for job in jobs]
     result = forecasts_result(found, learnt)
     if classifier is None:

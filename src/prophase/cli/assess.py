@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, finite, progress_bar, show_result
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import FiguresOption, PricesOption, SeedOption
+from prophase.cli.sizing_options import RISK, GroupOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.json_types import JsonObject
 from prophase.result import Result
@@ -25,10 +27,11 @@ _SHOWN = {
     "median_gib": "median_gib",
     "max_gib": "max_gib",
     "memory_used_pct": "memory_used_pct",
-    "advice": "memory_advice_gib",
+    "recommended_gib": "recommended_gib",
     "request_cores": "request_cores",
     "p99_cores": "p99_cores",
-    "core_advice": "core_advice",
+    "recommended_cores": "recommended_cores",
+    "recommendation": "why",
     "cost_per_month": "cost_per_month",
     "saved_per_month": "saved_per_month",
 }
@@ -48,15 +51,17 @@ def command(
         ),
         Formerly("--task"),
     ] = None,
+    risk: Annotated[str, RISK] = "1%",
     figures: FiguresOption = None,
+    by: GroupOption = None,
     seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Say how much of each request is used, which tasks are heavy and why, and what to ask for.
 
-    Light and moderate tasks get static recommendations; heavy ones differ too much from run to
-    run and are left to prophase size. Tasks with few runs, or that met their limit, keep theirs.
+    What to ask for is what prophase size recommends, one number per task. Groups of light,
+    moderate and heavy tasks, and what drives the heavy ones, say where it comes from.
 
     Examples:
 
@@ -68,15 +73,20 @@ def command(
     """
     from prophase.cli.provenance import open_trace
     from prophase.sizing.assess.assessment import assess
+    from prophase.sizing.assess.recommended_requests import recommended_requests
+    from prophase.trace.identity.job_identity import grouped_by
     from prophase.trace.prices import Prices
 
     priced = Prices.read(prices) if prices is not None else None
     with progress_bar() as show:
         show("reading the trace", None)
-        jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+        jobs = open_trace(path, source=source, tables=["jobs"], by=by).jobs
+        share = units.parse_share(risk, where="--risk", below_one=True)
+        asked = recommended_requests(jobs, risk=share, progress=lambda step: show(step, None))
         found = assess(
             jobs,
             prices=priced,
+            recommended=asked,
             drivers_of=task or (),
             random_state=seed,
             progress=lambda step: show(step, None),
@@ -88,7 +98,13 @@ def command(
             show("drawing", None)
             written = write_assessment(found, jobs, figures)
     rows = _rows(found)
-    remarks = [*found.sentences(), *found.notes]
+    remarks = [
+        *found.sentences(),
+        *found.notes,
+        f"Recommended requests are those of prophase size at a risk of {risk}; JSON also has the "
+        "one static request per group of tasks (advice) that the load-aware thesis would give.",
+        grouped_by(jobs),
+    ]
     if format is Format.table and len(rows) > _MOST_SHOWN:
         remarks.insert(0, f"The last {_MOST_SHOWN} of {len(rows):,} tasks; JSON and CSV hold all.")
         rows = rows[-_MOST_SHOWN:]

@@ -125,10 +125,10 @@ def make_demo(
 
 
 def _serve(folder: Path) -> None:
-    """Start the dashboard as ``prophase serve`` does, with its defaults."""
+    """Start the dashboard as ``prophase serve --open`` does."""
     from prophase.cli.main import app
 
-    app(args=["serve", "start", str(folder)], prog_name="prophase")
+    app(args=["serve", "start", str(folder), "--open"], prog_name="prophase")
 
 
 def _study(
@@ -166,7 +166,8 @@ def _learn(folder: Path, seed: int, show: Callable[[str, float | None], None]) -
     """Leave the models that ``ask`` and the dashboard answer from."""
     from prophase.study.workspace_models import learn_models
 
-    targets = ["duration_s", "memory_peak_gib"]
+    # the method whose model is learnt in seconds; every door answers from the one that is kept
+    targets = ["duration_s", "memory_peak_gib", "gpu_util_mean_pct"]
     learn_models(folder, targets, method="backoff-median", seed=seed, show=show)
 
 
@@ -189,5 +190,5 @@ def _closing(found: StudyResult, page: Path, folder: Path) -> list[str]:
         "Next, your own history:",
         "  prophase import list                        pick its source, or let it be guessed:",
         "  prophase study my-trace.csv --cluster nodes.csv",
-        f"  prophase serve {here}".ljust(46) + "this one in a browser",
+        f"  prophase serve {here} --open".ljust(46) + "this one in a browser",
     ]

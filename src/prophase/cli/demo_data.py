@@ -91,9 +91,6 @@ def make_tables(folder: Path, size: DemoSize, seed: int, command: str) -> pd.Dat
     )
     usage = containers.tables["usage"]
     frames = {**tables_to_store(trace), "usage": usage}
-    jobs = frames["jobs"]
-    # a role such as "worker" says little: what comes back is the role of a recurring job
-    frames["jobs"] = jobs.assign(task=jobs["group"].astype(str) + "/" + jobs["task"].astype(str))
     Workspace.create(folder).store_frames(
         frames,
         source=SOURCE,

@@ -98,7 +98,7 @@ def _steps(found: StudyResult, folder: Path) -> list[NextStep]:
     return [
         NextStep("Study your own history: CSV, Slurm, Kubernetes, Nextflow and many public traces.",
              "prophase import list\nprophase study my-trace.csv --cluster nodes.csv"),
-        NextStep("Look at this workspace in a browser.", f"prophase serve {place}"),
+        NextStep("Look at this workspace in a browser.", f"prophase serve {place} --open"),
         NextStep("See the history, the distribution and the ladder behind one recommendation.",
              f"prophase size {place} --resource gpu --explain {quote(task)}"),
         NextStep("Write the recommendations in the form your system reads.",

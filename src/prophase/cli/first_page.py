@@ -22,6 +22,7 @@ PAGE = {
     "Data": {
         "import": "Read a trace into a workspace: Slurm, Kubernetes, CSV, ...",
         "describe": "Summarise a trace: load, run times, waits, requests, use",
+        "collect": "Take what ended since the last time from Slurm",
         "lint": "Check a trace for errors",
         "fetch": "", "synth": "", "show": "", "sample": "", "split": "",
     },
@@ -45,13 +46,14 @@ PAGE = {
         "why": "Split waiting time by cause",
         "whatif": "Compare changes: more nodes, other policies, more load",
         "eta": "Predict when a waiting job will start",
+        "queue": "Look at a live Slurm queue, and run it forward",
         "sweep": "", "validate": "", "queueing": "",
     },
     "Operate": {
         "serve": "Serve the dashboard and the HTTP API",
         "runs": "Run a pipeline for many scenarios, and measure every task",
         "log": "Run a command and record what it uses",
-        "watch": "", "retry": "",
+        "mcp": "", "watch": "", "retry": "", "cure": "", "digest": "",
     },
     "Research": {
         "reproduce": "Repeat published experiments",

@@ -24,6 +24,7 @@ from prophase.cli.output import (
     typed_command,
 )
 from prophase.cli.trace_options import (
+    BY,
     MAX_BAD,
     LastOption,
     MappingOption,
@@ -75,6 +76,7 @@ def command(
     ] = None,
     max_bad: Annotated[str, MAX_BAD] = "1%",
     engine: Annotated[str | None, typer.Option(help="duckdb, or spark with its extra.")] = None,
+    by: Annotated[str | None, BY] = None,
     replace: ReplaceOption = False,
     append: Annotated[
         bool, typer.Option("--append", help="Add rows to tables of that name.")
@@ -138,6 +140,7 @@ def command(
             options=options,
             keep=keep or [],
             max_bad=units.parse_share(max_bad, where="--max-bad"),
+            by=by,
             mode="replace" if replace else "append" if append else "new",
             command=typed_command(),
             progress=progress,
@@ -152,6 +155,7 @@ def command(
             notes=[
                 *notes,
                 *report.notes,
+                *_grouped(report),
                 f"data {report.source_hash[:12]}, engine {report.engine}, clock {report.clock}",
                 f"Next: prophase lint {as_typed(workspace)}; "
                 f"prophase describe {as_typed(workspace)}",
@@ -159,6 +163,13 @@ def command(
         ),
         format,
     )
+
+
+def _grouped(report: ImportReport) -> list[str]:
+    """Say by what jobs are grouped, if there are any."""
+    from prophase.trace.identity.rule import IdentityRule
+
+    return [IdentityRule.from_dict(report.identity).sentence] if report.identity else []
 
 
 def _gathered(

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import OptionalWorkspace, as_typed, progress_bar, say
-from prophase.cli.shared_options import SeedOption
-from prophase.errors import InputError, ParameterError
-from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS
+from prophase.cli.output import OptionalWorkspace, progress_bar, say
+from prophase.cli.shared_options import SEED
+from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,11 +37,12 @@ class ModelSettings:
     model: Annotated[
         Path | None, typer.Option(help="File of prophase learn to use instead of a workspace.")
     ] = None
-    method: MethodOption = "default"
-    seed: SeedOption = 0
+    #: of neither: the model that the workspace keeps answers, however it was learnt
+    method: Annotated[str | None, METHOD] = None
+    seed: Annotated[int | None, SEED] = None
 
     def learnt(self, targets: Sequence[str] | None) -> JobModel:
-        """Return a model: the file's, the one the workspace has of the same data, or a new one."""
+        """Return a model: the file's, the one the workspace keeps, or a new one."""
         from prophase.profile.predict.job_model import JobModel
 
         from_environment = str(self.workspace) == os.environ.get("PROPHASE_WORKSPACE")
@@ -57,50 +57,25 @@ class ModelSettings:
 
     def classifier(self) -> ProfileClassifier | None:
         """Return what tells the profile of a job, if the workspace has learnt it."""
+        from prophase.study.workspace_models import kept_classifier
+
         if self.model is not None:
-            return classifier_of(self.model.resolve().parent.parent)
-        return None if self.workspace is None else classifier_of(self.workspace)
+            return kept_classifier(self.model.resolve().parent.parent)
+        return None if self.workspace is None else kept_classifier(self.workspace)
 
 
 def learnt_from(
-    workspace: Path, targets: Sequence[str] | None, *, method: str = "default", seed: int = 0
+    workspace: Path,
+    targets: Sequence[str] | None,
+    *,
+    method: str | None = None,
+    seed: int | None = None,
 ) -> JobModel:
-    """Return the model that the workspace has of the same data, or a new one."""
-    from prophase.cli.provenance import open_trace
-    from prophase.profile.predict.job_model import learn
-    from prophase.study.workspace_models import saved_predictions
+    """Return the model that every door of the workspace answers from, or a new one."""
+    from prophase.study.workspace_models import answering_model
 
-    saved = workspace / PREDICTIONS
-    if saved.is_file():
-        found, why = saved_predictions(workspace, targets, method=method, seed=seed)
-        if found is not None:
-            return found
-        say(f"{saved} is not used: {why}. Training again; keep it with: "
-            f"prophase learn {as_typed(workspace)}")  # fmt: skip
     with progress_bar() as show:
-        show("reading the jobs", None)
-        trace = open_trace(workspace, tables=["jobs"])
-        if trace.jobs.empty:
-            raise InputError(
-                f"{workspace}: holds no jobs to learn from. Import a trace of finished jobs."
-            )
-        return learn(
-            trace.jobs,
-            targets,
-            method=method,
-            random_state=seed,
-            data_hash=trace.data_hash,
-            progress=lambda target: show(f"learning {target}", None),
-        )
-
-
-def classifier_of(workspace: Path) -> ProfileClassifier | None:
-    """Return what tells the profile of a job, if the workspace has learnt it."""
-    if not (workspace / CLASSIFIER).is_file():
-        return None
-    from prophase.profile.classify.classifier import ProfileClassifier
-
-    return ProfileClassifier.load(workspace / CLASSIFIER)
+        return answering_model(workspace, targets, method=method, seed=seed, show=show, tell=say)
 
 
 def jobs_at(path: Path, source: str | None) -> pd.DataFrame:

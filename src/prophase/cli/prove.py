@@ -18,13 +18,13 @@ from prophase.cli.output import (
     typed_command,
     write_report,
 )
-from prophase.cli.replay_options import ByOption, ClusterOption, PolicySettings
+from prophase.cli.replay_options import ClusterOption, PolicySettings
 from prophase.cli.shared_options import PricesOption, ReportOption, ResampleSettings
 from prophase.cli.sizing_options import (
     MAX_OOM,
     MIN_SAVING,
     GateSettings,
-    KindOption,
+    GroupOption,
     ResourceOption,
     RiskOption,
 )
@@ -32,7 +32,6 @@ from prophase.cli.trace_options import SourceOption
 from prophase.errors import InputError
 
 if TYPE_CHECKING:
-    from prophase.sizing.recommender import Gate
     from prophase.study.proof.candidate import Candidate
     from prophase.study.proof.verdict import Limits
     from prophase.trace.trace_tables import Trace
@@ -72,7 +71,9 @@ class BackTestSettings(ResampleSettings):
     kills_after: Annotated[
         str, typer.Option(help="Share of its run after which too small an attempt is killed.")
     ] = "100%"
-    by: ByOption = "class"
+    waits_by: Annotated[
+        str, typer.Option(help="Waits are shown by class, gpus, or a column such as user.")
+    ] = "class"
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,8 @@ class RecommendationSettings:
     """How a recommendation is made that is not given."""
 
     risk: RiskOption = None
-    resource: ResourceOption = "memory"
-    kind: KindOption = None
+    resource: ResourceOption = "auto"
+    by: GroupOption = None
 
 
 def command(
@@ -141,11 +142,11 @@ def command(
             else units.parse_share(made.risk, where="--risk", below_one=True),
             gate=gate,
             resource=made.resource,
-            kind=_kind(made.kind, trace, gate, made.resource, seed),
+            kind=() if made.by is None else made.by.split(","),
             splits=runs.splits,
             seeds=runs.seeds,
             fails_after=fails_after,
-            by=runs.by,
+            by=runs.waits_by,
             policy=replay.values(),
             seed=seed,
             workers=parse_workers(runs.workers),
@@ -178,15 +179,3 @@ def _subject(
                 "WORKSPACE (or a file of a trace)."
             )
     return given, open_trace(where, source=source, tables=["jobs", "nodes"]), where
-
-
-def _kind(
-    text: str | None, trace: Trace, gate: Gate, resource: str, seed: int
-) -> tuple[str, ...] | None:
-    from prophase.study.proof.kinds import choose_kinds
-
-    if text is None:
-        return None
-    if text == "auto":
-        return choose_kinds(trace.jobs, resource=resource, gate=gate)
-    return tuple(one.strip() for one in text.split(","))

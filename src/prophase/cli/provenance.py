@@ -40,11 +40,14 @@ def open_trace(
     options: Mapping[str, str] | None = None,
     tables: Sequence[str] | None = None,
     columns: Collection[str] | None = None,
+    by: str | None = None,
 ) -> Trace:
     """Return what :func:`prophase.trace.trace_tables.open_trace` returns, and note its hash."""
     from prophase.trace import trace_tables as loading
 
-    trace = loading.open_trace(path, source=source, options=options, tables=tables, columns=columns)
+    trace = loading.open_trace(
+        path, source=source, options=options, tables=tables, columns=columns, by=by
+    )
     note_data(trace.data_hash)
     return trace
 

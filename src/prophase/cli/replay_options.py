@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prophase.cli.trace_options import named_values
+from prophase.cli.trace_options import BY, named_values
 from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
 
@@ -49,9 +49,7 @@ SlurmOption = Annotated[
         "folder); options given beside it go first."
     ),
 ]
-ByOption = Annotated[
-    str, typer.Option(help="Group jobs by class, gpus, or a column such as user or queue.")
-]
+ByOption = Annotated[str, BY]
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,8 @@ class QueueSettings:
         from prophase.sim.slurm_conf import find_conf, slurm_settings
 
         given = {name: value for name, value in asked.items() if value != _DEFAULTS.get(name)}
-        return asked | slurm_settings(find_conf(slurm)) | given | others
+        folder = slurm if slurm.is_dir() else slurm.parent
+        return asked | slurm_settings(find_conf(slurm), folder) | given | others
 
 
 @dataclass(frozen=True)

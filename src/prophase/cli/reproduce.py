@@ -46,8 +46,8 @@ def command(
         str | None,
         typer.Option(
             "--trial-seeds",
-            help="openb: seeds of the arrival orders [default: 42,43,44]; thesis: seed of the "
-            "synthetic pipeline [default: 112].",
+            help="openb: seeds of the arrival orders [default: 42,43,44]; thesis: seeds of the "
+            "synthetic pipeline, models with the first, spread over all [default: 112,0,...,19].",
         ),
         Formerly("--seeds"),
     ] = None,

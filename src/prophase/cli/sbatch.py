@@ -64,7 +64,8 @@ def command(
         raise InputError(f"{script}: has no #SBATCH lines, so nothing says what it asks for.")
     recommender = _recommender(workspace)
     program = command_of(text)
-    counsel = recommender.counsel(_job(script, text, program, recommender, set_ or []))
+    job = _job(script, text, program, recommender, set_ or [], workspace)
+    counsel = recommender.counsel(job)
     advised, stay = recommended_options(counsel, script_options(text, str(script)), attempt=attempt)
     copy = None
     if apply or out is not None:
@@ -118,56 +119,66 @@ def _text(script: Path) -> str:
 
 
 def _recommender(workspace: Path) -> JobRecommender:
-    """Return the recommender: of saved models where they are of the workspace's jobs."""
-    from prophase.cli.model_options import classifier_of, learnt_from
-    from prophase.cli.provenance import open_trace
-    from prophase.errors import ModelFileError
-    from prophase.sizing.recommendation_file import Recommendations, learn_recommendations
-    from prophase.study.submission.job_recommender import JobRecommender
-    from prophase.study.workspace_models import request_settings
+    """Return the recommender of the saved models, which the service and the plugins ask, too."""
+    from prophase.cli.provenance import note_model
+    from prophase.study.workspace_models import answering_recommender
     from prophase.trace.workspace import Workspace
-    from prophase.trace.workspace_paths import REQUESTS
 
     if not Workspace.is_at(workspace):
         raise WorkspaceError(
             f"{workspace}: is not a workspace. Import finished jobs into one first."
         )
-    model = learnt_from(workspace, None)
-    kept = None
-    if (workspace / REQUESTS).is_file():
-        try:
-            kept = Recommendations.load(workspace / REQUESTS)
-        except ModelFileError as error:
-            say(str(error))
-    held = Workspace(workspace).tables.get("jobs")
-    if kept is None or held is None or kept.data_hash != held.source_hash:
-        risk, gate = request_settings(Workspace(workspace).settings)
-        with progress_bar() as show:
-            trace = open_trace(workspace, tables=["jobs"])
-            kept = learn_recommendations(
-                trace.jobs, risk=risk, gate=gate, progress=lambda step: show(step, None)
-            )
-    return JobRecommender(model, classifier_of(workspace), kept)
+    with progress_bar() as show:
+        found = answering_recommender(workspace, show=show, tell=say)
+    note_model(found.requests.data_hash if found.requests is not None else "")
+    return found
 
 
 def _job(
-    script: Path, text: str, program: str | None, recommender: JobRecommender, pairs: list[str]
+    script: Path,
+    text: str,
+    program: str | None,
+    recommender: JobRecommender,
+    pairs: list[str],
+    workspace: Path,
 ) -> Any:
     """Return the job of a script; what it leaves out is what Slurm would fill in."""
     import getpass
 
+    from prophase.integrations.slurm.user_defaults import user_defaults
     from prophase.profile.submission.slurm_script import from_script
     from prophase.profile.submission.submission import Submission, from_fields
 
     found = from_script(text, str(script))
-    columns = {"name": script.name, **found.columns}
+    more = from_fields(named_values(pairs, "--set"), form=found.form, where="--set")
+    columns: JsonObject = {"name": script.name, **found.columns, **more.columns}
     known = set(recommender.model.columns) if recommender.model is not None else set()
-    if "user" in known:
-        columns["user"] = getpass.getuser()
+    if recommender.requests is not None:
+        known |= set(recommender.requests.rule.columns)
+    columns.setdefault("user", getpass.getuser())
+    if "attr_workdir" in known:
+        columns.setdefault("attr_workdir", str(Path.cwd()))
     if "workload" in known and program:
         columns.setdefault("workload", program)
-    more = from_fields(named_values(pairs, "--set"), form=found.form, where="--set")
-    return Submission({**columns, **more.columns}, found.form, (*found.notes, *more.notes))
+    if not {"group", "queue"} <= set(columns):
+        user = str(columns["user"])
+        for name, value in {**_of_history(workspace, user), **user_defaults(user)}.items():
+            columns.setdefault(name, value)
+    return Submission(columns, found.form, (*found.notes, *more.notes))
+
+
+def _of_history(workspace: Path, user: str) -> dict[str, str]:
+    """Return the account and partition that the user's jobs mostly had."""
+    from prophase.trace.workspace import Workspace
+
+    held = Workspace(workspace).tables.get("jobs")
+    names = [name for name in ("group", "queue") if held is not None and name in held.columns]
+    if held is None or not names or "user" not in held.columns:
+        return {}
+    own = Workspace(workspace).read("jobs", ["user", *names])
+    own = own[own["user"] == user]
+    usual = {name: own[name].mode() for name in names}
+    return {name: str(values.iloc[0]) for name, values in usual.items() if len(values)}
 
 
 def _write(script: Path, out: Path | None, text: str) -> Path:

@@ -10,6 +10,7 @@ import typer
 
 from prophase.cli.output import say, write_figures, write_page
 from prophase.cli.shared_options import FiguresOption, PageOption, PricesOption
+from prophase.cli.trace_options import BY
 from prophase.errors import ParameterError, storage_error
 from prophase.json_types import JsonObject
 from prophase.plural import counted
@@ -29,7 +30,7 @@ class SimulateOutputs:
 
     by: Annotated[
         str | None,
-        typer.Option(help="Group jobs by class, gpus, or a column such as user or queue."),
+        BY,
     ] = None
     prices: PricesOption = None
     out: Annotated[

@@ -9,9 +9,10 @@ import typer
 
 from prophase import units
 from prophase.cli.settings import Formerly
+from prophase.cli.trace_options import BY
 
 if TYPE_CHECKING:
-    from prophase.sizing.recommender import Gate
+    from prophase.sizing.kind_recommendation import Gate
 
 RISK = typer.Option(help="Share of runs that may be killed at their first request.")
 RiskOption = Annotated[str | None, RISK]
@@ -21,16 +22,12 @@ MIN_SAVING = typer.Option(help="Share of what is reserved today that must be sav
 MinSavingOption = Annotated[str | None, MIN_SAVING]
 ResourceOption = Annotated[
     str,
-    typer.Option(help="What is sized: memory, cpu, gpu; size and size replay: gpu-memory, time."),
-]
-KindOption = Annotated[
-    str | None,
     typer.Option(
-        help="Columns that tell kinds of job apart, joined by commas; 'auto' tries task, "
-        "group,task and user,task."
+        help="What is sized: memory, cpu, gpu, time; size and size replay: gpu-memory. auto: the "
+        "first that the trace measures, time limits if it measures no use."
     ),
-    Formerly("--keys"),
 ]
+GroupOption = Annotated[str | None, BY, Formerly("--kind", "--keys")]
 
 
 TaskMinSaving = Annotated[
@@ -57,7 +54,7 @@ class GateSettings:
 
     def gate(self) -> Gate:
         """Return them as the recommender has them."""
-        from prophase.sizing.recommender import Gate
+        from prophase.sizing.kind_recommendation import Gate
 
         most = self.task_max_oom
         return Gate(

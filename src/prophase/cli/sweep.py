@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prophase import units
+from prophase.atomic_files import write_whole
 from prophase.cli.output import (
     Format,
     FormatOption,
@@ -23,8 +25,9 @@ from prophase.cli.output import (
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import BLOCK, SEEDS, LoadOption, SizingOption, WorkersOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
-from prophase.errors import ParameterError
+from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
+from prophase.plural import counted
 from prophase.result import Result
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from prophase.sim import Cluster
+    from prophase.sim import Cluster, Workload
     from prophase.sim.request_variants import Sizing
     from prophase.sim.sweep.plan import SweepPlan
     from prophase.sim.sweep.results import SweepResult
@@ -82,9 +85,34 @@ class Axes:
     load: LoadOption = None
 
 
+@dataclass(frozen=True)
+class Division:
+    """How a sweep is divided among machines that know nothing of each other."""
+
+    export: Annotated[
+        str | None,
+        typer.Option(
+            metavar="slurm-array",
+            help="Run nothing, but write a batch script whose array runs the sweep: slurm-array.",
+        ),
+    ] = None
+    tasks: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=10_000,
+            help="Tasks of that array. [default: one for 10 cells, at most 100]",
+        ),
+    ] = None  # fmt: skip
+    part: Annotated[
+        str | None,
+        typer.Option(metavar="K/N", help="Run only the K-th of N parts, as a task of it does."),
+    ] = None
+
+
 def command(
     path: TraceArgument,
     axes: Axes,
+    division: Division,
     source: SourceOption = None,
     seeds: Annotated[int | None, SEEDS] = None,
     block: Annotated[str | None, BLOCK, Formerly("--block-h")] = None,
@@ -131,6 +159,8 @@ def command(
     `prophase sweep ws --vary 'scaling=floor=5;floor=20' --measure mean_wait_s,gpu_hours.owned`
 
     `prophase sweep ws --plan sweep.toml --workers dask://10.0.0.1:8786`
+
+    `prophase sweep ws --plan sweep.toml --export slurm-array && sbatch sweep/array.sbatch`
     """
     from prophase.plots.sweep import write_sweep
     from prophase.sim import Workload
@@ -175,6 +205,12 @@ def command(
 
         jobs, own = _opened(path, source, axes.nodes)
         sizings, said = _sized(jobs, wanted, lambda name: progress(f"sizing jobs: {name}", None))
+        if division.export or division.part:
+            told = _divided(
+                division, Workload.from_jobs(jobs), wanted, own, sizings, out, leave_out_unfit
+            )
+            say(told)
+            return
         try:
             result = run_sweep(
                 Workload.from_jobs(jobs),
@@ -196,6 +232,60 @@ def command(
     ranked = write_sweep(kept, out)
     save_sweep(kept, out)
     _report(result, ranked, measures, out, found, wanted.seeds, wanted.block_h, format, said)
+
+
+def _divided(
+    division: Division,
+    workload: Workload,
+    plan: SweepPlan,
+    own: Cluster | None,
+    sizings: dict[str, Sizing],
+    out: Path,
+    leave_out_unfit: bool,
+) -> str:
+    """Write the array, or run one part of the sweep; return what to say about it."""
+    from prophase.sim.sweep.runner import PARTS, claim_folder, run_part
+    from prophase.sim.sweep.slurm_array import SCRIPT, slurm_array, usual_tasks
+
+    if division.part:
+        number, slash, of = division.part.partition("/")
+        if division.export:
+            raise ParameterError("--export and --part exclude each other.")
+        if not (slash and number.isdigit() and of.isdigit()):
+            raise ParameterError(f"--part {division.part}: write for example 2/8.")
+        part = int(number), int(of)
+        cells = run_part(
+            workload, plan, part, out, own=own, sizings=sizings, leave_out_unfit=leave_out_unfit
+        )
+        return f"Part {number} of {of}: {counted(cells, 'cell')} in {as_typed(out / PARTS)}."
+    if division.export != "slurm-array":
+        said = f"--export {division.export}: is unknown."
+        raise ParameterError(not_among(said, str(division.export), ["slurm-array"]))
+    cells = claim_folder(
+        workload, plan, out, own=own, sizings=sizings, leave_out_unfit=leave_out_unfit
+    )
+    tasks = min(division.tasks or usual_tasks(cells), max(1, cells))
+    folder = out.resolve()
+    (folder / PARTS).mkdir(exist_ok=True)
+    script = slurm_array(_without_export(), folder, tasks, Path.cwd())
+    write_whole(folder / SCRIPT, script)
+    return (
+        f"{counted(cells, 'cell')} in {counted(tasks, 'task')}: sbatch {as_typed(out / SCRIPT)}\n"
+        "When all have ended, run this command again without --export to see the result."
+    )
+
+
+def _without_export() -> list[str]:
+    """Return the command that was typed, without what asked for an array."""
+    program = Path(sys.executable).with_name("prophase")
+    kept = [str(program) if program.exists() else "prophase"]
+    words = iter(sys.argv[1:])
+    for word in words:
+        if word in ("--export", "--tasks", "--workers"):
+            next(words, None)
+        elif not word.startswith(("--export=", "--tasks=", "--workers=")):
+            kept.append(word)
+    return kept
 
 
 def _opened(

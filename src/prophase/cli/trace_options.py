@@ -35,6 +35,10 @@ MappingOption = Annotated[
         help="csv: TOML file that says what columns and units mean. [default: guessed]",
     ),
 ]
+BY = typer.Option(
+    "--by",
+    help="Group jobs by these columns, such as user,name; replays also by class or gpus.",
+)
 MAX_BAD = typer.Option(help="Share of damaged rows that may be left out before it is an error.")
 UrlOption = Annotated[
     str | None,

@@ -89,7 +89,7 @@ def command(
 
     `prophase validate ws --cluster 100x8 --queue easy`
 
-    `prophase validate log.swf --source swf --cluster 128x0 --by queue --warm-up 1d`
+    `prophase validate log.swf --source swf --cluster '128x0 1c' --by queue --warm-up 1d`
 
     `prophase validate run/ --nodes slurm.conf --slurm slurm.conf --clocks 10 --page report.html`
     """

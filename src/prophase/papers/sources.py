@@ -180,7 +180,7 @@ CONTENTS: dict[str, tuple[Piece, ...]] = {
     phases | notebook 1, labels of the samples | reproduce ai4dl --figures drawn
     walk-through | notebooks 1 and 2 | reproduce ai4dl --figures drawn
     reconstruction error | what training reaches | phase fit WS
-    README | the abstract's sentences | autoscale SERIES --satisfy 95%
+    README | the abstract's sentences | autoscale compare SERIES --satisfy 95%
     """),
     "thesis": _pieces("""
     [Figure 1] | modules of a machine learning system, after others | -

@@ -22,7 +22,7 @@ from prophase.plots.style import (
     save,
 )
 from prophase.result.short_names import short
-from prophase.sizing.recommender import Recommendation
+from prophase.sizing.kind_recommendation import Recommendation
 
 _ENDINGS = ("png", "svg")
 

@@ -106,7 +106,9 @@ def _parse(text: str, source: Path) -> object:
 
         try:
             return yaml.safe_load(text)
-        except yaml.YAMLError as cause:
+        except (
+            yaml.YAMLError, ValueError, AttributeError, LookupError, OverflowError, RecursionError,
+        ) as cause:  # fmt: skip
             said = " ".join(str(cause).split())
             raise FormatError(f"{source}: is not valid YAML: {said}. Correct it there.") from cause
     try:

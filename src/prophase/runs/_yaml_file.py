@@ -30,7 +30,9 @@ class YamlFile:
                 f"{name}{place}: is not valid YAML: {cause.problem or cause.context}. "
                 "Correct that line."
             ) from cause
-        except (yaml.YAMLError, ValueError) as cause:
+        except (
+            yaml.YAMLError, ValueError, AttributeError, LookupError, OverflowError, RecursionError,
+        ) as cause:  # fmt: skip
             raise FormatError(f"{name}: is not valid YAML: {cause}.") from cause
 
     @classmethod

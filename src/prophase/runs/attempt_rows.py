@@ -9,11 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prophase.json_types import JsonObject
-from prophase.runs.end_cause import status_of
+from prophase.runs.end_cause import CUT_SHORT, status_of
 from prophase.runs.usage.measurement_order import Ending
-
-#: ends after which the command might have needed more than it was seen to hold
-_CUT_SHORT = ("killed", "node_pressure", "time_limit")
 
 
 def attempt_row(
@@ -69,7 +66,7 @@ def attempt_row(
     }
     if ending.oom and ending.limit_gib is not None:
         row["memory_peak_gib"] = row["after_at_least_gib"] = ending.limit_gib
-    elif ending.cause in _CUT_SHORT or ending.oom:
+    elif ending.cause in CUT_SHORT or ending.oom:
         row["after_at_least_gib"] = ending.memory_peak_gib
     return row
 

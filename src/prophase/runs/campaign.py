@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from prophase.runs.store.database import PATIENCE_S, Database
 from prophase.runs.store.leases import WorkerList
 from prophase.runs.store.records import NewRun, Run
 from prophase.runs.store.run_store import RunStore
-from prophase.runs.store.settings import LiveSettings
+from prophase.runs.store.settings import LiveSettings, check_assignment
 
 _FILE = "campaign.toml"
 _OWN_FILE = "sqlite:///runs.db"
@@ -164,11 +164,23 @@ class Campaign:
         if key == "advice" and text:
             return key, self.set_advice(None if text == "default" else text, actor=actor)
         if key.startswith("task."):
-            tasks = read_pipeline(self.pipeline_file).tasks
-            task = key.removeprefix("task.").rpartition(".")[0]
-            if task not in tasks:
-                raise ParameterError.among(f"{key}: no such task.", task, tasks)
+            self._check_task(key, read_pipeline(self.pipeline_file).tasks)
         return self.settings.set(assignment, actor=actor)
+
+    def set_all(self, assignments: Sequence[str], *, actor: str = "set") -> None:
+        """Change several live settings; a mistake in one of them changes nothing."""
+        tasks = read_pipeline(self.pipeline_file).tasks
+        for assignment in assignments:
+            self._check_task(assignment.partition("=")[0].strip(), tasks)
+            check_assignment(assignment)
+        for assignment in assignments:
+            self.settings.set(assignment, actor=actor)
+
+    @staticmethod
+    def _check_task(key: str, tasks: Mapping[str, object]) -> None:
+        task = key.removeprefix("task.").rpartition(".")[0]
+        if key.startswith("task.") and task not in tasks:
+            raise ParameterError.among(f"{key}: no such task.", task, tasks)
 
     def set_advice(self, path: Path | str | None, *, actor: str = "set") -> str:
         """Take over what a sizer recommends; return how many tasks it is about."""

@@ -45,6 +45,8 @@ STATUS: dict[str, str] = {
 }
 #: causes after which the same command may succeed with the same memory
 INTERRUPTIONS = ("killed", "node_pressure")
+#: ends after which the command might have needed more than it was seen to hold
+CUT_SHORT = (*INTERRUPTIONS, "time_limit")
 #: as shells and timeout(1) have it
 KILLED, TERMINATED, TIMED_OUT = 128 + signal.SIGKILL, 128 + signal.SIGTERM, 124
 

@@ -142,6 +142,9 @@ class Executor(Protocol):
     def check_profile(self, job: Assignment) -> ExecutorCheck:
         """Say whether it is gathered, with the rows."""
 
+    def ended_attempts(self, job: Assignment) -> Sequence[JsonObject]:
+        """Return one row per attempt that has ended, however far the run came."""
+
     def allocate(self, allocations: Mapping[str, JsonObject]) -> None:
         """Use these allocations per task from the next attempt on."""
 
@@ -210,6 +213,9 @@ class NoopExecutor:
     def check_profile(self, job: Assignment) -> ExecutorCheck:
         rows = [{"task": t, "attempt": 1, "status": "completed"} for t in job.pipeline.tasks]
         return ExecutorCheck("succeeded", task_rows=rows)
+
+    def ended_attempts(self, job: Assignment) -> Sequence[JsonObject]:
+        return []
 
     def allocate(self, allocations: Mapping[str, JsonObject]) -> None:
         """Leave them: nothing is run."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from prophase.errors import ProphaseError
 from prophase.runs.campaign import Campaign
+from prophase.runs.collected_rows import rows_of_failed
 from prophase.runs.executor import Executor
 from prophase.runs.states import BRANCHES, RunState
 from prophase.runs.store.records import LostClaimError, Run
@@ -61,8 +62,9 @@ def _unstick(
     if claims is None:
         return
     said = f"stuck: {run.state.label} for over {2 * limit_s:g} s, and a restart did not help"
+    rows = rows_of_failed(campaign.assignment(run), executor) if branch == "check_execute" else []
     try:
-        campaign.store.advance(claims, "failed", reason=said)
+        campaign.store.advance(claims, "failed", reason=said, task_rows=rows)
     except LostClaimError:
         return
     yield f"run {run.id}: {said}; reset it with: prophase runs reset {run.id} --to 17"

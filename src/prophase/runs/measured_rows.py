@@ -12,10 +12,15 @@ import pandas as pd
 from prophase.errors import InputError, ParameterError, RefusedError
 from prophase.json_types import JsonObject
 from prophase.runs.campaign import Campaign
+from prophase.runs.collected_rows import collected_rows
 from prophase.runs.executor import Assignment
+from prophase.runs.run_filter import EVERY_RUN, RunFilter
+from prophase.runs.shared_logs import read_shared_usage
 from prophase.runs.states import RunState
 from prophase.runs.store.records import Run
 from prophase.runs.usage.usage_log import read_usage
+from prophase.trace.identity.job_identity import with_rule
+from prophase.trace.identity.rule import IdentityRule
 from prophase.trace.schema import USAGE
 from prophase.trace.workspace import Workspace
 
@@ -54,20 +59,27 @@ def profile_of(campaign: Campaign, run: Run) -> list[JsonObject]:
             f"prophase runs show {run.id}"
         )
     job = campaign.assignment(run)
-    rows = [row for _, row in campaign.store.task_rows(run.id)]
+    rows: list[JsonObject] = []
+    if run.state is RunState.FINISHED:
+        rows = [row for _, row in campaign.store.task_rows(run.id)]
     if not rows:
         gathered = replace(job, profiling_id=campaign.executor.profile(job))
         check = campaign.executor.check_profile(gathered)
         if check.progress != "succeeded":
             why = check.reason or "what was measured is still being gathered; ask again"
             raise RefusedError(f"Run {run.id} cannot be profiled now: {why}")
-        rows = [dict(row) for row in check.task_rows]
+        rows = collected_rows(job, check.task_rows)
     order = list(job.pipeline.tasks)
     completed = [row for row in rows if row["status"] == "completed"]
     completed.sort(key=lambda row: order.index(row["task"]))
     shared = {"scenario": run.scenario, "execution_date": str(run.execution_date)}
     return [
-        {**{name: row.get(name) for name in _COLUMNS}, **shared, **run.attributes}
+        {
+            **{name: row.get(name) for name in _COLUMNS},
+            **shared,
+            **run.attributes,
+            **row.get("attributes", {}),
+        }
         for row in completed
     ]
 
@@ -83,41 +95,58 @@ _AS_THEY_ARE = (
 HOW_MEASURED = ("end_cause", "memory_peak_error_gib", "memory_method")
 
 
-def exported_tables(campaign: Campaign, *, with_usage: bool = True) -> dict[str, pd.DataFrame]:
-    """Return the job table and, if samples are at hand, the usage table of finished runs.
+def exported_tables(
+    campaign: Campaign, *, with_usage: bool = True, where: RunFilter = EVERY_RUN
+) -> dict[str, pd.DataFrame]:
+    """Return the job table and, if samples are at hand, the usage table of what was measured.
 
-    An attempt that ended for lack of memory is a job of its own with status ``oom``. Its peak is
-    the memory it was given: the task needs at least this much (``after_at_least_gib``).
+    An attempt that ended for lack of memory is a job of its own with status ``oom``, whether its
+    run finished in the end or failed. Its peak is the memory it was given: the task needs at least
+    this much (``after_at_least_gib``).
+
+    Parameters
+    ----------
+    where : RunFilter, optional
+        Runs and tasks to export; by default all.
     """
     runs = {run.id: run for run in campaign.store.runs()}
     jobs, series = [], []
-    for run_id, row in campaign.store.task_rows():
+    for run_id, row in campaign.store.task_rows(where=where):
         run = runs[run_id]
         job = campaign.assignment(run)
         job_id = f"{run.run_id}/{row['task']}/{row['attempt']}"
         jobs.append(_job(job_id, run, job, row))
-        usage_file = Path(str(row.get("usage_file") or ""))
-        if with_usage and usage_file.is_file() and usage_file.stat().st_size:
-            series.append(read_usage(usage_file, series_id=job_id))
+        found = _samples(row, job_id) if with_usage else None
+        if found is not None:
+            series.append(found)
+    if not jobs and not where.is_empty:
+        raise InputError(
+            "No task of such runs has been measured. See which are: prophase runs tasks"
+        )
     if not jobs:
         raise InputError(
             "No run has been profiled yet, so there is nothing to export. "
             "Let them run with: prophase runs work"
         )
-    tables = {"jobs": pd.DataFrame(jobs)}
+    # the group of a run is its scenario, not who started it
+    tables = {"jobs": with_rule(pd.DataFrame(jobs), IdentityRule((), (("task",),)))}
     if series:
         tables["usage"] = _known_first(pd.concat(series, ignore_index=True))
     return tables
 
 
 def export(
-    campaign: Campaign, folder: Path, *, replace: bool = False, command: str = ""
+    campaign: Campaign,
+    folder: Path,
+    *,
+    replace: bool = False,
+    command: str = "",
+    where: RunFilter = EVERY_RUN,
 ) -> dict[str, int]:
     """Write the tables into a workspace and return how many rows each has."""
-    tables = exported_tables(campaign)
-    digest = hashlib.sha256(
-        json.dumps(campaign.store.task_rows(), sort_keys=True, default=str).encode()
-    ).hexdigest()
+    tables = exported_tables(campaign, where=where)
+    rows = campaign.store.task_rows(where=where)
+    digest = hashlib.sha256(json.dumps(rows, sort_keys=True, default=str).encode()).hexdigest()
     Workspace.create(folder).store_frames(
         tables, source="runs", source_hash=digest, command=command, clock="unix", replace=replace
     )
@@ -138,6 +167,7 @@ def _job(job_id: str, run: Run, job: Assignment, row: JsonObject) -> JsonObject:
         "attr_execution_date": str(run.execution_date),
         "attr_version": run.version[:8],
         "attr_attempt": row["attempt"],
+        "after_run_state": run.state.label,
         "after_at_least_gib": row.get("at_least_gib"),
         **{f"after_{name}": row.get(name) for name in HOW_MEASURED},
     }
@@ -147,7 +177,18 @@ def _job(job_id: str, run: Run, job: Assignment, row: JsonObject) -> JsonObject:
         values["memory_peak_gib"] = row["at_least_gib"]
     if row.get("start_s") is not None and row.get("submit_s") is not None:
         values["wait_s"] = max(0.0, row["start_s"] - row["submit_s"])
-    return values | {f"attr_{key}": value for key, value in run.attributes.items()}
+    known = {**run.attributes, **row.get("attributes", {})}
+    return values | {f"attr_{key}": value for key, value in known.items()}
+
+
+def _samples(row: JsonObject, job_id: str) -> pd.DataFrame | None:
+    """Return the samples of an attempt: from its file, or from shared storage."""
+    usage_file = Path(str(row.get("usage_file") or ""))
+    if usage_file.is_file():
+        return read_usage(usage_file, series_id=job_id) if usage_file.stat().st_size else None
+    if row.get("logs_url"):
+        return read_shared_usage(str(row["logs_url"]), job_id)
+    return None
 
 
 def _known_first(usage: pd.DataFrame) -> pd.DataFrame:

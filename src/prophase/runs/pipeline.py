@@ -17,11 +17,13 @@ from prophase.json_types import JsonObject
 from prophase.runs._yaml_file import YamlFile
 
 _PIPELINE_KEYS = ("name", "executor", "code", "scenario", "parallel_tasks", "sample_every",
-                  "node_memory", "bins", "advice", "tasks")  # fmt: skip
+                  "node_memory", "bins", "advice", "attributes", "logs", "tasks")  # fmt: skip
 _TASK_KEYS = ("command", "after", "memory", "cpu_cores", "attempts", "timeout", "advised", "image")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 #: placeholders of commands besides the keys of the scenario
 _GIVEN = ("date", "scenario", "code", "memory_gib", "run_id", "task", "python")
+#: those of a run, for commands that are no task
+_GIVEN_OF_RUN = ("date", "scenario", "code", "run_id", "python")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,10 @@ class Pipeline:
     bins_gib: tuple[float, ...]
     #: file or workspace with recommendations, as the pipeline file names it
     recommendations: str | None
+    #: commands that print further attributes of a run while it is profiled
+    attribute_commands: tuple[tuple[str, ...], ...]
+    #: shared storage that logs are uploaded to
+    logs_url: str | None
     text: str
 
 
@@ -96,8 +102,25 @@ def pipeline_of(file: YamlFile) -> Pipeline:
         node_memory_gib=None if node is None else _located(file, _memory, node, "node_memory"),
         bins_gib=_amounts(file, top.get("bins"), "bins"),
         recommendations=None if top.get("advice") is None else str(top["advice"]),
+        attribute_commands=_attribute_commands(file, top.get("attributes"), keys),
+        logs_url=None if top.get("logs") is None else str(top["logs"]),
         text=file.text,
     )
+
+
+def _attribute_commands(
+    file: YamlFile, given: Any, keys: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    """Return one or several commands, each a text or a list of words."""
+    several = given if isinstance(given, list) else [] if given is None else [given]
+    commands = []
+    for one in several:
+        parts = shlex.split(one) if isinstance(one, str) else list(map(str, one or ()))
+        if not parts:
+            raise file.wrong("attributes: a command has no words.", "attributes")
+        _check_placeholders(file, parts, [*keys, *_GIVEN_OF_RUN], "attributes")
+        commands.append(tuple(parts))
+    return tuple(commands)
 
 
 def _task(file: YamlFile, name: str, given: Any, keys: Sequence[str]) -> Task:
@@ -110,7 +133,7 @@ def _task(file: YamlFile, name: str, given: Any, keys: Sequence[str]) -> Task:
     parts = shlex.split(command) if isinstance(command, str) else list(map(str, command or ()))
     if not parts:
         raise file.wrong(f"task {name!r} has no command.", "tasks", name)
-    _check_placeholders(file, parts, keys, name)
+    _check_placeholders(file, parts, [*keys, *_GIVEN], "tasks", name, "command")
     after = values.get("after") or ()
     timeout = values.get("timeout")
     at = ("tasks", name)
@@ -145,19 +168,18 @@ def _check_order(file: YamlFile, tasks: Mapping[str, Task]) -> None:
 
 
 def _check_placeholders(
-    file: YamlFile, parts: Sequence[str], keys: Sequence[str], task: str
+    file: YamlFile, parts: Sequence[str], known: Sequence[str], *place: str
 ) -> None:
-    known = [*keys, *_GIVEN]
     for part in parts:
         try:
             named = [name for _, name, _, _ in string.Formatter().parse(part) if name is not None]
         except ValueError as cause:
             said = f"{part!r}: {cause}. Write {{{{ and }}}} for braces."
-            raise file.wrong(said, "tasks", task, "command") from cause
+            raise file.wrong(said, *place) from cause
         for name in named:
             if name not in known:
                 said = f"the command has the placeholder {{{name}}}, which nothing fills in."
-                raise file.wrong(not_among(said, name, known), "tasks", task, "command")
+                raise file.wrong(not_among(said, name, known), *place)
 
 
 def check_keys(

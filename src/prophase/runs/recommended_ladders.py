@@ -111,7 +111,7 @@ def _ladder(path: Path, number: int, row: object) -> tuple[str, tuple[float, ...
 
 
 def _from_model(path: Path) -> Ladders:
-    from prophase.sizing.recommendation_file import Recommendations
+    from prophase.sizing.recommender import Recommender
     from prophase.trace.workspace_paths import REQUESTS
 
     file = path / REQUESTS if path.is_dir() else path
@@ -120,6 +120,6 @@ def _from_model(path: Path) -> Ladders:
             f"{path}: holds no recommendations. Make them with: prophase learn {path}; or "
             + _HOW.format("requests.json")
         )
-    memory = Recommendations.load(file).by_resource.get("memory")
+    memory = Recommender.load(file).by_resource.get("memory")
     changed = [one for one in memory.tasks if not one.keep] if memory is not None else []
     return {one.task: tuple(sorted(set(one.ladder))) for one in changed}

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.runs.campaign import Campaign
+from prophase.runs.pipeline import read_pipeline
+from prophase.runs.run_filter import EVERY_RUN, RunFilter
 from prophase.runs.states import RunState, next_state, reset_event, reset_state
 from prophase.runs.store.records import Move, Run
 
@@ -34,6 +36,7 @@ def list_runs(
     *,
     states: Sequence[RunState] = (),
     failed: bool = False,
+    where: RunFilter = EVERY_RUN,
     after: int = 0,
     most: int | None = None,
 ) -> list[JsonObject]:
@@ -41,12 +44,73 @@ def list_runs(
 
     Parameters
     ----------
+    where : RunFilter, optional
+        By scenario, execution date, task and state.
     after, most : int, optional
         For pages: begin behind this id, and return no more than so many.
     """
     if failed:
         states = [state for state in RunState if state.failed]
-    return [_listed(run) for run in campaign.store.runs(states=states, after=after, most=most)]
+    found = campaign.store.runs(states=states, where=where, after=after, most=most)
+    return [_listed(run) for run in found]
+
+
+#: what is shown of an attempt
+_OF_ATTEMPT = (
+    "status", "end_cause", "request_memory_gib", "memory_peak_gib", "at_least_gib",
+    "request_cpu_cores", "cpu_peak_cores", "duration_s", "logs_url",
+)  # fmt: skip
+
+
+def list_tasks(
+    campaign: Campaign, *, where: RunFilter = EVERY_RUN, ended: str | None = None
+) -> list[JsonObject]:
+    """Return the task instances of finished and failed runs, one row per attempt.
+
+    Parameters
+    ----------
+    where : RunFilter, optional
+        By scenario, execution date, task and state of the run.
+    ended : str, optional
+        Only attempts that ended so, such as ``oom`` or ``completed``.
+    """
+    runs = {run.id: run for run in campaign.store.runs(where=where)}
+    rows = campaign.store.task_rows(where=where)
+    return [
+        {
+            "id": run_id,
+            "scenario": runs[run_id].scenario,
+            "execution_date": str(runs[run_id].execution_date),
+            "what": runs[run_id].state.label,
+            **_attempt(row),
+        }
+        for run_id, row in rows
+        if run_id in runs and ended in (None, row.get("status"))
+    ]
+
+
+def allocation_rows(campaign: Campaign) -> list[JsonObject]:
+    """Return what each task of the pipeline asks for next, and who says so."""
+    held = campaign.settings.allocations()
+    rows = []
+    for task in read_pipeline(campaign.pipeline_file).tasks.values():
+        values = held.get(task.name, {})
+        advised = values.get("advised_gib") or task.advised_gib
+        is_set = "memory_gib" in values
+        rows.append(
+            {
+                "task": task.name,
+                "memory_gib": values["memory_gib"]
+                if is_set
+                else advised[0]
+                if advised
+                else task.memory_gib,
+                "says": "set" if is_set else "recommended" if advised else "pipeline",
+                "cpu_cores": values.get("cpu_cores", task.cpu_cores),
+                "attempts": int(values.get("attempts", task.attempts)),
+            }
+        )
+    return rows
 
 
 def show_run(campaign: Campaign, run_id: int) -> JsonObject:
@@ -59,6 +123,7 @@ def show_run(campaign: Campaign, run_id: int) -> JsonObject:
         "dag_id": run.dag_id,
         "run_id": run.run_id,
         "profiling_id": run.profiling_id,
+        "tasks": [_attempt(row) for _, row in campaign.store.task_rows(run_id)],
         "history": [_told(move) for move in campaign.store.history(run_id)],
     }
 
@@ -111,6 +176,11 @@ def _listed(run: Run) -> dict[str, object]:
         "what": run.state.label,
         "notes": run.notes,
     }
+
+
+def _attempt(row: JsonObject) -> JsonObject:
+    named = {"task": row["task"], "attempt": row["attempt"]}
+    return {**named, **{name: row.get(name) for name in _OF_ATTEMPT}}
 
 
 def _told(move: Move) -> JsonObject:

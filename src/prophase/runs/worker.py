@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from prophase.errors import ProphaseError
+from prophase.json_types import JsonObject
+from prophase.runs.attribute_sources import AttributeSource
 from prophase.runs.campaign import Campaign
-from prophase.runs.executor import Executor
+from prophase.runs.collected_rows import collected_rows, rows_of_failed
+from prophase.runs.executor import Executor, ExecutorCheck
 from prophase.runs.maintainer import maintain
 from prophase.runs.states import BRANCHES, Branch, RunState
 from prophase.runs.store.leases import new_worker_name
@@ -31,14 +34,23 @@ class Worker:
     ----------
     executor : Executor, optional
         Who deploys, executes and profiles; by default the one the pipeline names.
+    attribute_sources : sequence of functions, optional
+        Asked for further attributes of a run while it is profiled; see
+        :func:`~prophase.runs.attribute_sources.gathered_attributes`.
     """
 
     def __init__(
-        self, campaign: Campaign, executor: Executor | None = None, *, name: str | None = None
+        self,
+        campaign: Campaign,
+        executor: Executor | None = None,
+        *,
+        name: str | None = None,
+        attribute_sources: Sequence[AttributeSource] = (),
     ) -> None:
         self.campaign = campaign
         self.executor = executor or campaign.executor
         self.name = name or new_worker_name()
+        self.attribute_sources = tuple(attribute_sources)
         self._held: list[Claim] = []
 
     def tick(self) -> int:
@@ -136,9 +148,23 @@ class Worker:
         if check.progress == "running":
             store.release(claim)
             return False
+        check = self._collected(claim, branch, check)
         reason = check.reason or None
         store.advance(claim, check.progress, reason=reason, task_rows=check.task_rows)
         return True
+
+    def _collected(self, claim: Claim, branch: Branch, check: ExecutorCheck) -> ExecutorCheck:
+        """Return the check with the rows to keep: of a profiling, or of a failed execution."""
+        job, rows = self.campaign.assignment(claim.run), list[JsonObject]()
+        if branch.step == "execute" and check.progress == "failed":
+            rows = rows_of_failed(job, self.executor, self.attribute_sources)
+        elif branch.step == "profile" and check.progress == "succeeded":
+            try:
+                rows = collected_rows(job, check.task_rows, self.attribute_sources)
+            except Exception as error:
+                # a source that breaks stops this run, not the worker
+                return ExecutorCheck("failed", str(error) or repr(error))
+        return ExecutorCheck(check.progress, check.reason, rows)
 
     def _maintain(self, settings: dict[str, float]) -> None:
         if self.campaign.settings.due("maintain", settings["maintain.interval_s"]):

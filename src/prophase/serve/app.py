@@ -5,21 +5,25 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI
 from fastapi.responses import FileResponse
+from starlette.routing import NoMatchFound
 from starlette.staticfiles import StaticFiles
 
+from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.serve import login, metrics, pages, problems, submit
 from prophase.serve import openapi as contract
 from prophase.serve.api import health
+from prophase.serve.audit import AuditLog
 from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.dependencies import require
+from prophase.serve.guard.browser_rules import is_loopback
 from prophase.serve.guard.middleware import Guard
 from prophase.serve.loaded_workspace import WorkspaceCache
 from prophase.serve.metrics import Metrics
@@ -34,6 +38,7 @@ from prophase.version import __version__
 SUBJECTS = (
     "ask",
     "predict",
+    "bins",
     "observe",
     "profiles",
     "phases",
@@ -71,6 +76,11 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
     'Prophase'
     """
     chosen = settings or ServiceSettings()
+    if chosen.open and not is_loopback(chosen.host):
+        raise ParameterError(
+            f"an open service lets in whoever reaches it, and {chosen.host} is reached from "
+            "elsewhere. Leave --open out and make tokens, or listen on 127.0.0.1."
+        )
     library = WorkspaceCache(Path(workspace))
 
     @asynccontextmanager
@@ -86,6 +96,7 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
             app.state.tasks.close()
             app.state.batcher.close()
             library.close()
+            app.state.audit.close()
 
     app = FastAPI(
         title="Prophase",
@@ -102,7 +113,8 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
     # whoever was to read them has ended with the service before
     shutil.rmtree(library.workspace.folder / UPLOADS, ignore_errors=True)
     app.state.tasks = BackgroundTasks(library.workspace.folder, at_once=chosen.tasks_at_once)
-    app.state.tokens = TokenStore(library.workspace.folder)
+    app.state.tokens = TokenStore(library.workspace.folder, open=chosen.open)
+    app.state.audit = AuditLog(library.workspace.folder)
     app.state.metrics = Metrics()
     app.state.batcher = Batcher()
     app.state.metrics.watch_service(library, app.state.tasks)
@@ -127,5 +139,23 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
         # browsers ask here before they have read which icon a page names
         return FileResponse(static / "icon.svg", media_type="image/svg+xml")
 
-    app.add_middleware(Guard, settings=chosen, tokens=app.state.tokens, seen=app.state.metrics.seen)
+    app.add_middleware(
+        Guard,
+        settings=chosen,
+        tokens=app.state.tokens,
+        seen=app.state.metrics.seen,
+        audit=app.state.audit,
+    )
+    _build_routes(app)
     return app
+
+
+def _build_routes(app: FastAPI) -> None:
+    """Build every route now: FastAPI would build those of a router at the first request to it.
+
+    Not while others compute: it hides warnings of pydantic by a setting of the whole process, which
+    another thread may put back in the middle.
+    """
+    with suppress(NoMatchFound):
+        # a look-up by name goes through all of them
+        app.url_path_for("no route is called so")

@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from prophase.errors import ProphaseError
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.serve.feedback.store import FeedbackStore
 from prophase.serve.problems import Problem
+from prophase.study.feedback.store import FeedbackStore
 from prophase.trace.workspace import INDEX, TableEntry, Workspace
-from prophase.trace.workspace_paths import CLASSIFIER, PHASES, PREDICTIONS, PROFILES, REQUESTS
+from prophase.trace.workspace_paths import (
+    BINS,
+    CLASSIFIER,
+    PHASES,
+    PREDICTIONS,
+    PROFILES,
+    REQUESTS,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +31,8 @@ if TYPE_CHECKING:
     from prophase.profile.clusters.profiler import WorkloadProfiler
     from prophase.profile.clusters.profiles import Profile
     from prophase.profile.predict.job_model import JobModel
-    from prophase.serve.feedback.updated_models import LiveSummaries
+    from prophase.sizing.bins.pipeline_bins import PipelineBins
+    from prophase.study.feedback.updated_models import LiveSummaries
 
 
 #: what a file looks like from outside: time, size and inode; None if it is not there
@@ -36,6 +44,7 @@ MODELS = {
     "profiles": PROFILES,
     "phases": PHASES,
     "requests": REQUESTS,
+    "bins": BINS,
 }
 
 
@@ -68,9 +77,13 @@ def load_model_of(name: str, path: Path) -> Any:
 
         return PhaseDetector.load(path)
     if name == "requests":
-        from prophase.sizing.recommendation_file import Recommendations
+        from prophase.sizing.recommender import Recommender
 
-        return Recommendations.load(path)
+        return Recommender.load(path)
+    if name == "bins":
+        from prophase.sizing.bins.pipeline_bins import PipelineBins
+
+        return PipelineBins.load(path)
     from prophase.profile.clusters.profiler import WorkloadProfiler
 
     return WorkloadProfiler.load(path)
@@ -97,6 +110,8 @@ class LoadedWorkspace:
     loaded_at: str
     #: reported jobs that the model has learnt from, by the number of the last
     reported: int = 0
+    #: the same for recommended requests
+    sized: int = 0
     _answers: dict[Any, Any] = field(default_factory=dict, repr=False)
     _locks: dict[Any, threading.Lock] = field(default_factory=dict, repr=False)
 
@@ -116,6 +131,12 @@ class LoadedWorkspace:
     def phases(self) -> PhaseDetector:
         """Return what finds phases, or say how to learn it."""
         found: PhaseDetector = self._model("phases", "prophase phase fit")
+        return found
+
+    @property
+    def bins(self) -> PipelineBins:
+        """Return the trained bins, or say how to train them."""
+        found: PipelineBins = self._model("bins", "prophase size bins")
         return found
 
     @property
@@ -188,35 +209,56 @@ class WorkspaceCache:
             return True
 
     def learn_reported(self) -> int:
-        """Let the model learn from jobs reported since; returns how many."""
+        """Let the models learn from jobs reported since; returns how many were new to one."""
         with self._changing:
-            held = self._now
-            if "predictions" not in held.models:
-                return 0
-            rows = self.feedback.since(held.reported)
-            if not rows:
-                return 0
-            model = held.model
-            from prophase.serve.feedback.updated_models import known_jobs, learnt_from_each
+            return max(self._predictions_learn(), self._requests_learn())
 
-            known: dict[str, frozenset[str]] = {}
-            entry = held.tables.get("jobs")
-            if entry is not None and model.data_hash == entry.source_hash:
-                known = held.answer(
-                    "jobs the model knows",
-                    lambda: known_jobs(model, held.table("jobs"), self.workspace.folder),
-                )
-            later = learnt_from_each(model, [job for _, job in rows], known)
-            models = {**held.models, "predictions": later}
-            self._now = replace(held, models=models, reported=rows[-1][0])
-            return len(rows)
+    def _predictions_learn(self) -> int:
+        held = self._now
+        if "predictions" not in held.models:
+            return 0
+        rows = self.feedback.since(held.reported)
+        if not rows:
+            return 0
+        model = held.model
+        from prophase.study.feedback.updated_models import known_jobs, learnt_from_each
+
+        known: dict[str, frozenset[str]] = {}
+        entry = held.tables.get("jobs")
+        if entry is not None and model.data_hash == entry.source_hash:
+            known = held.answer(
+                "jobs the model knows",
+                lambda: known_jobs(model, held.table("jobs"), self.workspace.folder),
+            )
+        later = learnt_from_each(model, [job for _, job in rows], known)
+        models = {**held.models, "predictions": later}
+        self._now = replace(held, models=models, reported=rows[-1][0])
+        return len(rows)
+
+    def _requests_learn(self) -> int:
+        held = self._now
+        if "requests" not in held.models:
+            return 0
+        rows = self.feedback.since(held.sized)
+        if not rows:
+            return 0
+        from prophase.study.feedback.updated_models import observed_by
+
+        entry = held.tables.get("jobs")
+        recommender = held.models["requests"]
+        known: frozenset[str] = frozenset()
+        if entry is not None and recommender.data_hash == entry.source_hash:
+            known = frozenset(held.table("jobs")["job_id"].astype(str))
+        later = observed_by(recommender, [job for _, job in rows], known)
+        self._now = replace(held, models={**held.models, "requests": later}, sized=rows[-1][0])
+        return len(rows)
 
     def profiles(self, held: LoadedWorkspace) -> list[Profile]:
         """Return the profiles with every reported job counted in."""
         profiler = held.profiler
         if not self.feedback.count or "jobs" not in held.tables:
             return list(profiler.profiles_)
-        from prophase.serve.feedback.updated_models import LiveSummaries
+        from prophase.study.feedback.updated_models import LiveSummaries
 
         with self._counting:
             if self._live is None or self._live[0] is not profiler:
@@ -264,4 +306,5 @@ class WorkspaceCache:
             loaded_at=datetime.now(UTC).isoformat(timespec="seconds"),
             # a model that was read again has not seen a reported job yet
             reported=before.reported if before is not None and "predictions" in kept else 0,
+            sized=before.sized if before is not None and "requests" in kept else 0,
         )

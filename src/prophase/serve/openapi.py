@@ -54,7 +54,7 @@ def install(app: FastAPI) -> None:
                 title=app.title,
                 version=app.version,
                 summary=app.summary,
-                description="A token is needed as soon as the service has one; see "
+                description="A token is needed unless the service was started with --open; see "
                 "`prophase serve token`. Errors are problems (RFC 9457).",
                 routes=app.routes,
             )

@@ -47,8 +47,11 @@ class _Question:
         return (id(self.model), self.targets, absent, alone)
 
 
+_Questions = queue.SimpleQueue[_Question | None]
+
+
 class Batcher:
-    """Answers questions in a thread of its own, all that wait at once.
+    """Answers questions in threads of its own, all that wait at once.
 
     Examples
     --------
@@ -64,37 +67,46 @@ class Batcher:
     """
 
     def __init__(self) -> None:
-        self._asked: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._answer, daemon=True)
-        self._thread.start()
+        # a table of thousands of jobs has a thread of its own: nobody waits behind it
+        self._asked: tuple[_Questions, _Questions] = (queue.SimpleQueue(), queue.SimpleQueue())
+        self._threads = [
+            threading.Thread(target=self._answer, args=(asked,), daemon=True)
+            for asked in self._asked
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def ask(
         self, model: JobModel, rows: list[JsonObject], targets: tuple[str, ...] | None
     ) -> Future[list[JsonObject]]:
         """Have jobs predicted, each a row of columns; the future holds the rows of the answer."""
         question = _Question(model, rows, targets)
-        self._asked.put(question)
+        self._asked[len(rows) > _MOST_TOGETHER].put(question)
         return question.done
 
     def close(self) -> None:
         """Answer what waits, then stop."""
-        self._asked.put(None)
-        self._thread.join()
+        for asked in self._asked:
+            asked.put(None)
+        for thread in self._threads:
+            thread.join()
 
-    def _answer(self) -> None:
+    def _answer(self, asked: _Questions) -> None:
         called = 0.0
         while True:
             kinds: dict[tuple[Any, ...], list[_Question]] = {}
-            wanted = self._asked.get()
+            wanted = asked.get()
             time.sleep(max(called + _BETWEEN_S - time.perf_counter(), 0.0))
             called = time.perf_counter()
             jobs = 0
             while wanted is not None:
-                kinds.setdefault(wanted.kind, []).append(wanted)
-                jobs += len(wanted.rows)
-                if jobs >= _MOST_TOGETHER or self._asked.empty():
+                # whoever has given up waiting needs no answer
+                if wanted.done.set_running_or_notify_cancel():
+                    kinds.setdefault(wanted.kind, []).append(wanted)
+                    jobs += len(wanted.rows)
+                if jobs >= _MOST_TOGETHER or asked.empty():
                     break
-                wanted = self._asked.get()
+                wanted = asked.get()
             for questions in kinds.values():
                 _answer_together(questions)
             if wanted is None:

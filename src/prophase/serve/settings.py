@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from prophase import units
+from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonMapping
 
 
 @dataclass(frozen=True)
@@ -13,7 +19,9 @@ class ServiceSettings:
     Parameters
     ----------
     host, port : str, int
-        Address. Other than loopback needs tokens.
+        Address.
+    open : bool
+        Whether whoever is on this machine may do all while there is no token; loopback only.
     names : tuple of str
         Names beside loopback by which a service on loopback may be opened.
     certificate, key : path, optional
@@ -24,8 +32,14 @@ class ServiceSettings:
         How often the workspace is looked at for new tables and models; 0 never.
     max_body_bytes : int
         Larger requests are refused.
+    max_json_bytes : int
+        Larger JSON is refused, except where samples or recommendations are posted.
     timeout_s : float
         A request that takes longer is given up.
+    header_timeout_s : float
+        A connection that does not send the headers of a request within this time is closed.
+    max_connections : int
+        Connections at the same time; beyond, those that ask nothing are closed.
     requests_per_s : float
         Most requests per caller and second over a longer time; 0 for no limit.
     tasks_at_once : int
@@ -34,13 +48,17 @@ class ServiceSettings:
 
     host: str = "127.0.0.1"
     port: int = 8765
+    open: bool = False
     names: tuple[str, ...] = ()
     certificate: Path | None = None
     key: Path | None = None
     campaign: Path | None = None
     reload_every_s: float = 2.0
     max_body_bytes: int = 16 << 20
+    max_json_bytes: int = 4 << 20
     timeout_s: float = 60.0
+    header_timeout_s: float = 10.0
+    max_connections: int = 1_000
     requests_per_s: float = 500.0
     tasks_at_once: int = 1
 
@@ -60,3 +78,42 @@ class ServiceSettings:
 def campaign_folder(settings: ServiceSettings, workspace: Path) -> Path:
     """Return where the campaign of runs is: the folder named, or the one in the workspace."""
     return settings.campaign or workspace / "campaign"
+
+
+def further_limits(settings: JsonMapping) -> dict[str, Any]:
+    """Return limits of a service that a workspace's ``[serve]`` sets.
+
+    Examples
+    --------
+    >>> further_limits({"serve": {"header_timeout": "5s", "max_connections": 200}})
+    {'header_timeout_s': 5.0, 'max_connections': 200}
+    """
+    held = settings.get("serve", {})
+    if not isinstance(held, Mapping):
+        raise ParameterError("prophase.toml: serve is a table. Write [serve], then its limits.")
+    found: dict[str, Any] = {}
+    for name, value in held.items():
+        if name == "header_timeout":
+            found["header_timeout_s"] = units.parse_duration(
+                str(value), bare="s", where="prophase.toml: header_timeout", positive=True
+            )
+        elif name == "max_connections":
+            found["max_connections"] = _whole(name, value, 1, 1_000_000)
+        elif name == "max_json_mib":
+            found["max_json_bytes"] = _whole(name, value, 1, 1_024) << 20
+        else:
+            raise ParameterError(
+                not_among(f"prophase.toml: [serve] has no limit {name!r}.", name, _FURTHER)
+            )
+    return found
+
+
+_FURTHER = ("header_timeout", "max_connections", "max_json_mib")
+
+
+def _whole(name: str, value: object, least: int, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ParameterError(
+            f"prophase.toml: {name} is {value!r}, but is a whole number from {least} to {most:,}."
+        )
+    return value

@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from fcntl import LOCK_EX, flock
@@ -27,7 +27,7 @@ _ALLOWS: dict[str, set[str]] = {
 }
 #: how a token begins, so that scanners for leaked secrets can find it
 PREFIX = "prophase_"
-_MOST_NAME = 60
+_MOST_NAME, _MOST_TENANT = 60, 200
 
 
 def allows(role: str, wanted: str) -> bool:
@@ -51,6 +51,8 @@ class Token:
     sha256: str
     made_at: str
     expires_at: str | None = None
+    #: namespaces, accounts or teams that it is limited to; none for all
+    tenants: tuple[str, ...] = ()
 
     def expired(self, now: datetime | None = None) -> bool:
         """Say whether its time is over."""
@@ -65,6 +67,8 @@ class TokenStore:
     ----------
     folder : path
         The workspace.
+    open : bool
+        Whether nobody needs a token, until the list of tokens changes for the first time.
 
     Examples
     --------
@@ -76,11 +80,23 @@ class TokenStore:
     (True, None)
     """
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, *, open: bool = False) -> None:
         self.path = Path(folder) / SERVICE / "tokens.json"
         self._lock = threading.Lock()
         self._stamp: tuple[int, int] | None = None
         self._by_hash: dict[str, Token] = {}
+        self._open_while = self._file_stamp()
+        self._open = open and not self.all()
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether nobody needs a token.
+
+        Once closed it stays closed: neither revoking the last token nor deleting the list opens it.
+        """
+        if self._open and (self._file_stamp() != self._open_while or self.all()):
+            self._open = False
+        return self._open
 
     def all(self) -> list[Token]:
         """Return every token, as its file says now."""
@@ -93,7 +109,9 @@ class TokenStore:
         # a look-up by hash: how long it takes says nothing about the secret
         return self._by_hash.get(_digest(secret))
 
-    def add(self, name: str, role: str, *, days: float | None = 365) -> str:
+    def add(
+        self, name: str, role: str, *, days: float | None = 365, tenants: Sequence[str] = ()
+    ) -> str:
         """Make a token and return it; it is shown this once and cannot be had again."""
         if role not in ROLES:
             raise ParameterError(not_among(f"role {role!r} is unknown.", role, ROLES))
@@ -102,12 +120,25 @@ class TokenStore:
                 f"a token's name has 1 to {_MOST_NAME} visible characters, such as ci; "
                 f"{name[:80]!r} does not."
             )
+        if role == "admin" and tenants:
+            raise ParameterError(
+                "an admin changes what all tenants share, so its token cannot be limited to "
+                f"{tenants[0]!r}. Leave the tenants out, or choose the role read or feedback."
+            )
+        for tenant in tenants:
+            if not tenant.strip() or len(tenant) > _MOST_TENANT or not tenant.isprintable():
+                raise ParameterError(
+                    f"a tenant has 1 to {_MOST_TENANT} visible characters; {tenant[:80]!r} "
+                    "does not. Name a namespace, an account or a team."
+                )
         if days is not None and not 0 < days <= 36500:
             raise ParameterError(f"days is {days}. A token lives for more than 0 and 100 years.")
         now = datetime.now(UTC)
         end = None if days is None else (now + timedelta(days=days)).isoformat(timespec="seconds")
         secret = PREFIX + secrets.token_urlsafe(32)
-        made = Token(name, ROLES[ROLES.index(role)], _digest(secret), _text(now), end)
+        chosen = ROLES[ROLES.index(role)]
+        limited = tuple(dict.fromkeys(tenants))
+        made = Token(name, chosen, _digest(secret), _text(now), end, limited)
 
         def added(held: list[Token]) -> list[Token]:
             if any(one.name == name for one in held):
@@ -127,13 +158,15 @@ class TokenStore:
         self._change(lambda held: [one for one in held if one.name != name])
         return True
 
-    def _refresh(self) -> None:
+    def _file_stamp(self) -> tuple[int, int] | None:
         try:
             stat = self.path.stat()
         except OSError:
-            stamp = None
-        else:
-            stamp = (stat.st_mtime_ns, stat.st_ino)
+            return None
+        return stat.st_mtime_ns, stat.st_ino
+
+    def _refresh(self) -> None:
+        stamp = self._file_stamp()
         if stamp == self._stamp:
             return
         with self._lock:
@@ -164,12 +197,13 @@ class TokenStore:
 
 def _read(path: Path) -> list[Token]:
     try:
-        return [Token(**one) for one in json.loads(path.read_text("utf-8"))["tokens"]]
+        found = json.loads(path.read_text("utf-8"))["tokens"]
+        return [Token(**{**one, "tenants": tuple(one.get("tenants", ()))}) for one in found]
     except FileNotFoundError:
         return []
     except OSError as cause:
         raise storage_error(cause, path) from cause
-    except (ValueError, KeyError, TypeError) as cause:
+    except (ValueError, KeyError, TypeError, AttributeError) as cause:
         # never open to everybody because the list of tokens cannot be read
         raise FormatError(
             f"{path}: the list of tokens is damaged. Delete it and make new tokens with: "

@@ -9,23 +9,28 @@ if TYPE_CHECKING:
     from prophase.sim.policies import order_policies, place_policies
     from prophase.sim.schedule import Schedule
     from prophase.sim.simulation import simulate
+    from prophase.sim.stepwise import ClusterState, simulate_steps
     from prophase.sim.workload import Workload
 
 _HOMES = {
     "Cluster": "cluster",
+    "ClusterState": "stepwise",
     "Schedule": "schedule",
     "Workload": "workload",
     "order_policies": "policies",
     "place_policies": "policies",
     "simulate": "simulation",
+    "simulate_steps": "stepwise",
 }
 __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "Cluster",
+    "ClusterState",
     "Schedule",
     "Workload",
     "order_policies",
     "place_policies",
     "simulate",
+    "simulate_steps",
 ]

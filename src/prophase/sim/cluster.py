@@ -191,8 +191,18 @@ def _refuse_endless(nodes: int) -> None:
 def _count(nodes: pd.DataFrame, name: str, default: float, factor: float = 1.0) -> Ints:
     if name not in nodes:
         return np.full(len(nodes), int(default * factor), np.int64)
-    amounts = np.floor(nodes[name].fillna(default).to_numpy(float) * factor + 1e-6)
-    return np.minimum(amounts, PLENTY).astype(np.int64)
+    try:
+        amounts = nodes[name].fillna(default).to_numpy(float)
+    except (TypeError, ValueError) as cause:
+        raise InputError(f"the column {name} of the node table is not all numbers.") from cause
+    for rows, what in (
+        (amounts < 0, "a negative number"),
+        (np.isinf(amounts), "an infinite number (leave CPU or memory that do not limit out)"),
+    ):
+        if rows.any():
+            names = nodes.loc[rows, "node_id"].astype(str)
+            raise InputError(f"node {names.iloc[0]} has {what} of {name}. Correct the node table.")
+    return np.minimum(np.floor(amounts * factor + 1e-6), PLENTY).astype(np.int64)
 
 
 def _labels(nodes: pd.DataFrame) -> list[set[str]]:

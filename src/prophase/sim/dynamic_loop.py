@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.sim.attempts import Attempts
+from prophase.sim.compilation import call
+from prophase.sim.growth import grown
 from prophase.sim.kernels.dynamic import array_layout as r
 from prophase.sim.kernels.dynamic.node_availability import READY, STOPPED
-from prophase.sim.kernels.dynamic.waiting_queue import by_key, no_refresh
 from prophase.sim.kernels.dynamic_loop import Replay, Settings, dynamic_loop
+from prophase.sim.kernels.queue_order import by_key, no_refresh
 from prophase.sim.kernels.request_shapes import shapes_of
 from prophase.sim.signatures import (
     ASK_GPUS,
@@ -112,7 +114,14 @@ def run_dynamic_loop(
     replay = _empty_replay(jobs, nodes, place, rules, setting)
     functions = (place.score, place.choose_gpu, setting.key, setting.refresh)
     settings = Settings(place.rules(), _array(setting.order_facts, np.zeros((1, 1))), rules)
-    while (status := dynamic_loop(*functions, settings, replay)) == r.NEEDS_ROOM:
+    work = len(submit_s) * len(nodes)
+    if rules.queue == r.CONSERVATIVE:
+        # every pass plans for everybody
+        work *= 1 + len(submit_s) // 10
+    while True:
+        status = call(dynamic_loop, *functions, settings, replay, work=work)
+        if status != r.NEEDS_ROOM:
+            break
         replay = _with_room(replay)
     counts, running, power = replay.counts, replay.running, replay.power
     record = running.record[: counts[r.ATTEMPTS]].copy()
@@ -231,28 +240,19 @@ def _with_room(replay: Replay) -> Replay:
     counts, running, plan, power = replay.counts, replay.running, replay.plan, replay.power
     return replay._replace(
         running=running._replace(
-            record=_grown(running.record, counts[r.NEED_ATTEMPTS]),
-            times=_grown(running.times, counts[r.NEED_ATTEMPTS]),
-            placed=_grown(running.placed, counts[r.NEED_ROWS]),
+            record=grown(running.record, counts[r.NEED_ATTEMPTS]),
+            times=grown(running.times, counts[r.NEED_ATTEMPTS]),
+            placed=grown(running.placed, counts[r.NEED_ROWS]),
         ),
         plan=plan._replace(
-            times=_grown(plan.times, counts[r.NEED_EVENTS]),
-            events=_grown(plan.events, counts[r.NEED_EVENTS]),
+            times=grown(plan.times, counts[r.NEED_EVENTS]),
+            events=grown(plan.events, counts[r.NEED_EVENTS]),
         ),
         power=power._replace(
-            switch_s=_grown(power.switch_s, counts[r.NEED_SWITCHES]),
-            switches=_grown(power.switches, counts[r.NEED_SWITCHES]),
+            switch_s=grown(power.switch_s, counts[r.NEED_SWITCHES]),
+            switches=grown(power.switches, counts[r.NEED_SWITCHES]),
         ),
     )
-
-
-def _grown(rows: NDArray[Scalar], needed: int) -> NDArray[Scalar]:
-    """Return an array with room for so many rows, at least twice the old ones if it has to grow."""
-    if needed <= len(rows):
-        return rows
-    larger = np.zeros((max(needed, 2 * len(rows)), *rows.shape[1:]), rows.dtype)
-    larger[: len(rows)] = rows
-    return larger
 
 
 def _lost(record: Ints, times: Floats) -> Floats:

@@ -16,7 +16,7 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.dynamic_loop import DynamicResult, DynamicSetting, run_dynamic_loop
 from prophase.sim.feasibility import keep_fitting, never_fit
 from prophase.sim.kernels.dynamic import array_layout as r
-from prophase.sim.kernels.dynamic.waiting_queue import no_refresh
+from prophase.sim.kernels.queue_order import no_refresh
 from prophase.sim.owners import Owners, owners_of
 from prophase.sim.policies import OrderPolicy
 from prophase.sim.rules.node_availability import (

@@ -27,6 +27,7 @@ _TABLES = {
     "Completion": ("mean_jct", "p50_jct", "p90_jct", "p99_jct", "makespan"),
     "Bounded slowdown": ("mean_bounded", "p50_bounded", "p90_bounded", "p99_bounded"),
     "Attempts": ("attempts", "restarts", "unfinished_jobs"),
+    "Load": ("offered_load", "peak_load"),
     "Utilisation": ("gpu_util", "cpu_util", "memory_util", "fragmentation", "mean_fragmented"),
     "GPU-hours": ("gpu_hours",),
     "Core-hours": ("core_hours",),
@@ -105,6 +106,8 @@ def replay_result(values: Mapping[str, Any], **told: Any) -> Result:
     rows = list(_measures(measures))
     tables = [Table("measures", [row for row in rows if _is_printed(row)])]
     notes = list(values.get("notes", ()))
+    if "overload" in values:
+        notes.insert(0, values["overload"]["said"])
     records: list[Row] = list(rows)
     if classes := values.get("classes"):
         by = values["by"]
@@ -138,6 +141,8 @@ def replay_result(values: Mapping[str, Any], **told: Any) -> Result:
 def _measures(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield one row per number; of a curve, what it is at each tenth."""
     for name, value in values.items():
+        if name == "overload":
+            continue
         if isinstance(value, Mapping):
             for part, number in value.items():
                 yield {"measure": f"{name}.{part}", "value": number}
@@ -157,7 +162,10 @@ def _is_printed(row: Mapping[str, Any]) -> bool:
 
 
 def _sentence(found: Mapping[str, Any], wait_s: Floats) -> str:
-    """Say who waits, how long, and how busy the cluster is."""
+    """Say whether the cluster is overloaded, who waits, how long, and how busy it is."""
+    if "overload" in found:
+        told = str(found["overload"]["said"])
+        return f"{told} In this trace the mean wait is {units.duration(found['mean_wait_s'])}."
     waited = np.isfinite(wait_s) & (wait_s > 0)
     if not waited.any():
         said = "No job waited."

@@ -3,7 +3,7 @@
 Nodes and requests are integer matrices: one row per node or per *shape* (distinct
 request), columns named by the constants below; one row is one or two cache lines. Arrays that
 belong together travel as one ``NamedTuple``, whose fields say their compiled types
-(``compiled``).
+(``array_groups``).
 
 A place policy is compiled to ``SCORE``: it rates one node for one shape; a loop asks
 only for nodes on which the request fits and takes the highest score, the first node among
@@ -13,7 +13,7 @@ them, and are compiled once for all.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import numpy as np
 from numba import types
@@ -59,16 +59,6 @@ FloatGrid = Annotated[Floats, FLOAT_GRID]
 Int = Annotated[int, INT]
 Float = Annotated[float, FLOAT]
 Flag = Annotated[bool, FLAG]
-
-
-def compiled(group: type) -> types.BaseTuple:
-    """Return the compiled type of a named tuple, from the types of its fields."""
-    fields = get_type_hints(group, include_extras=True).values()
-    found = [
-        field.__metadata__[0] if hasattr(field, "__metadata__") else compiled(field)
-        for field in fields
-    ]
-    return types.BaseTuple.from_types(found, group)
 
 
 #: score(nodes, node, asks, shape, facts) -> higher is better; facts are the policy's own

@@ -10,13 +10,14 @@ from typing import Any, Unpack
 import numpy as np
 
 from prophase.errors import InputError, ParameterError, not_among
-from prophase.sim.cluster import Cluster
+from prophase.sim.cluster import PLENTY, Cluster
 from prophase.sim.feasibility import ignores_types, keep_fitting, never_fit, with_types
 from prophase.sim.policies import OrderPolicy, named, order_policies, place_policies
 from prophase.sim.rules.quotas import over_quota, quota_matrix
 from prophase.sim.rules.rule_set import RuleKeywords, SchedulingRules
 from prophase.sim.schedule import Schedule
-from prophase.sim.signatures import GPUS, Floats
+from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, CPU, GPUS, MEMORY, Floats
+from prophase.sim.slurm.site_rules import SiteRules
 from prophase.sim.static_loop import rank_by, run_static_loop
 from prophase.sim.workload import Workload
 
@@ -33,7 +34,7 @@ QUEUES = {
 SETTINGS = (
     *("order", "order_options", "place", "queue", "estimate", "noise"),
     *RuleKeywords.__annotations__,
-    *("leave_out_unfit", "seed"),
+    *("slurm", "leave_out_unfit", "seed"),
 )
 
 
@@ -60,6 +61,7 @@ def simulate(
     queue: str = "skip",
     estimate: str = "time_limit_s",
     noise: float = 0.0,
+    slurm: SiteRules | None = None,
     leave_out_unfit: bool = False,
     seed: int = 0,
     **given: Unpack[RuleKeywords],
@@ -108,6 +110,9 @@ def simulate(
         What users and accounts own, for orders that share fairly.
     half_life_s : float, default=0
         Usage counts half after this time in orders that share fairly; 0: it never fades.
+    slurm : SiteRules, optional
+        Follow the rules of a Slurm site: partitions, qualities of service, limits, reservations,
+        preemption (``prophase.sim.slurm_conf.slurm_settings`` reads them).
     leave_out_unfit : bool, default=False
         Leave out, and count, jobs that not even the empty cluster could run. Otherwise they
         are refused before the replay starts.
@@ -117,6 +122,7 @@ def simulate(
     if queue not in QUEUES:
         raise ParameterError(not_among(f"queue {queue!r} is unknown.", queue, QUEUES))
     policy = named(place, place_policies(), "place")
+    _refuse_impossible(workload)
     rules = SchedulingRules.read(workload, **given)
     plans = queue in ("easy", "conservative")
     if rules.backfill is not None and not plans:
@@ -125,6 +131,24 @@ def simulate(
         workload = rules.share.apply(workload)
     if rules.scaling is not None:
         cluster = cluster.first(rules.scaling.most_nodes(cluster))
+    if slurm is not None:
+        # compiled when first needed
+        from prophase.sim.slurm.site_replay import follows_site, simulate_site
+
+        if follows_site(slurm, workload, place=place, queue=queue, rules=rules):
+            return simulate_site(
+                workload,
+                cluster,
+                slurm,
+                rules,
+                order=_order,
+                order_name=order,
+                order_options=dict(order_options or {}),
+                queue=queue,
+                estimates=lambda jobs: _estimates(jobs, estimate, noise, seed),
+                leave_out_unfit=leave_out_unfit,
+                seed=seed,
+            )
     workload, widened = workload.spread_over(int(cluster.matrix[:, GPUS].max()))
     asks = with_types(workload, cluster)
     stuck = never_fit(asks, cluster)
@@ -174,9 +198,49 @@ def simulate(
     notes = [f"{count:,} jobs left out: {reason}" for reason, count in workload.left_out.items()]
     if ignores_types(workload, cluster):
         notes.append("GPU types that jobs ask for are ignored: the cluster names none")
+    if nothing := int((workload.asks[:, [ASK_CPU, ASK_MEMORY, ASK_GPUS]] == 0).all(axis=1).sum()):
+        notes.append(f"{nothing:,} jobs state no request: they hold nothing and never wait")
+    notes += _unlimited(workload, cluster)
     if widened:
         notes.append(f"{widened:,} jobs wider than a node run as gangs over several nodes")
     return Schedule(workload, cluster, attempts, name, place, queue, tuple(notes), absences)
+
+
+def _unlimited(workload: Workload, cluster: Cluster) -> list[str]:
+    """Say that nobody can wait, if the cluster limits nothing of what jobs ask for."""
+    asks, matrix = workload.asks, cluster.matrix
+    asked = {
+        "GPUs": bool(asks[:, ASK_GPUS].any()),
+        "cores": bool(asks[:, ASK_CPU].any()),
+        "memory": bool(asks[:, ASK_MEMORY].any()),
+    }
+    limited = {
+        "GPUs": True,
+        "cores": bool((matrix[:, CPU] < PLENTY).any()),
+        "memory": bool((matrix[:, MEMORY] < PLENTY).any()),
+    }
+    words = [name for name, any_asked in asked.items() if any_asked]
+    if not words or any(limited[name] for name in words):
+        return []
+    return [
+        f"the cluster does not limit {' and '.join(words)}, which is all that jobs ask for, so no "
+        "job waits. State them: --cluster '128x0 16c 64g' is 128 nodes with 16 cores and 64 GiB"
+    ]
+
+
+def _refuse_impossible(workload: Workload) -> None:
+    """Refuse arrays that cannot be jobs, however the workload was made."""
+    times = (workload.submit_s, workload.duration_s)
+    if not all(np.isfinite(one).all() for one in times) or (workload.duration_s < 0).any():
+        raise InputError(
+            "the workload holds times that are negative, infinite or not known. "
+            "Workload.from_jobs names the jobs."
+        )
+    if len(workload) and workload.asks.min() < 0:
+        raise InputError(
+            "the workload holds requests below 0, which would create capacity. "
+            "Workload.from_jobs names the jobs."
+        )
 
 
 def _estimates(workload: Workload, column: str, noise: float, seed: int) -> Floats:

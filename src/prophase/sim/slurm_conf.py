@@ -14,12 +14,13 @@ from typing import Any
 from prophase import units
 from prophase.errors import FormatError, InputError, MissingFileError
 from prophase.sim.rules.backfill import Backfill
+from prophase.sim.slurm.site_rules import site_rules
 from prophase.trace.readers.slurm_conf import SlurmConf, read_conf
 
 _FILES = ("slurm.conf", "topology.conf")
 
 
-def slurm_settings(conf: SlurmConf) -> dict[str, Any]:
+def slurm_settings(conf: SlurmConf, folder: Path | None = None) -> dict[str, Any]:
     """Return the settings of ``simulate`` that a configuration asks for.
 
     Examples
@@ -28,7 +29,7 @@ def slurm_settings(conf: SlurmConf) -> dict[str, Any]:
     >>> slurm_settings(conf)["order"], slurm_settings(conf)["queue"]
     ('multifactor', 'conservative')
     """
-    settings = conf.settings
+    settings, rules = conf.settings, site_rules(conf, folder)
     found: dict[str, Any] = {"order": "fifo", "place": _place(conf), "estimate": "time_limit_s"}
     if settings.get("prioritytype", "").endswith("multifactor"):
         flags = settings.get("priorityflags", "").upper()
@@ -46,10 +47,13 @@ def slurm_settings(conf: SlurmConf) -> dict[str, Any]:
             "rekey_s": _seconds(settings, "prioritycalcperiod", "5"),
         }
         found["half_life_s"] = _seconds(settings, "prioritydecayhalflife", "7-0")
+    shares = rules.shares()
+    if shares is not None:
+        found["shares"] = shares
     if not settings.get("schedulertype", "sched/backfill").endswith("backfill"):
-        return {**found, "queue": "strict"}
+        return {**found, "queue": "strict", "slurm": rules}
     options = _options(settings.get("schedulerparameters", ""))
-    found["queue"] = "conservative"
+    found["queue"], found["slurm"] = "conservative", rules
     found["backfill"] = Backfill(
         every_s=_number(options, "bf_interval", 30),
         depth=_number(options, "bf_max_job_test", 500),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prophase.sim.attempts import Attempts
+from prophase.sim.compilation import call
 from prophase.sim.kernels.queue_heaps import (
     HEAD_COLUMNS,
     NOBODY,
@@ -111,7 +112,8 @@ def run_static_loop(
 
     def run() -> None:
         shapes, shape_of = shapes_of(asks)
-        kernel.static_loop(
+        call(
+            kernel.static_loop,
             place.score,
             place.choose_gpu,
             place.rules(),
@@ -129,6 +131,7 @@ def run_static_loop(
                 np.zeros((4, len(nodes)), np.int64),
             ),
             starts,
+            work=len(rank) * len(nodes),
         )
 
     # what the loop alone needs is freed before the attempts are made

@@ -28,6 +28,8 @@ from prophase.sim.signatures import (
 #: a fraction of a GPU is kept to the thousandth, CPU to the thousandth core, memory to the MiB
 _MILLI, _MIB_PER_GIB = 1000, 1024
 _NAMED = 5
+#: GPUs, cores, GiB or instances that nobody has
+_MOST = 1_000_000_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,12 +120,9 @@ class Workload(ShortForm):
         # a table that is in order already is not copied
         jobs = (jobs if rows is None else jobs.take(rows)).reset_index(drop=True)
         duration = jobs["duration_s"].to_numpy(np.float64)
-        if (duration < 0).any():
-            ids = jobs.loc[duration < 0, "job_id"]
-            raise InputError(
-                f"{len(ids):,} jobs have a negative run time (duration_s): {name_some(ids)}. "
-                "Correct these rows or leave them out."
-            )
+        _refuse(jobs, duration < 0, "have a negative run time (duration_s)")
+        _refuse(jobs, np.isinf(duration), "have an infinite run time (duration_s)")
+        _refuse(jobs, np.isinf(jobs[clock].to_numpy(np.float64)), f"have an infinite {clock}")
         return cls(jobs, jobs[clock].to_numpy(np.float64), duration, _asks(jobs), left_out)
 
     def spread_over(self, node_gpus: int) -> tuple[Self, int]:
@@ -189,6 +188,7 @@ def _rows_in_time(submit: Floats, ids: pd.Series) -> Ints | None:
 
 
 def _asks(jobs: pd.DataFrame) -> Ints:
+    """Return the requests as whole numbers; negative, infinite and absurd ones are refused."""
     # column by column: what nobody asks for stays untouched, and takes no memory
     asks = np.zeros((len(jobs), ASK_COLUMNS), np.int64, order="F")
     gpus = _column(jobs, "request_gpus")
@@ -221,7 +221,22 @@ def _column(jobs: pd.DataFrame, name: str) -> Floats | None:
     except (TypeError, ValueError) as cause:
         raise InputError(f"the column {name} of the job table is not all numbers.") from cause
     missing = np.isnan(values)
-    return np.where(missing, 0.0, values) if missing.any() else values
+    if missing.any():
+        values = np.where(missing, 0.0, values)
+    if len(values) and not (values.min() >= 0 and values.max() < _MOST):
+        _refuse(jobs, values < 0, f"ask for less than nothing ({name} is negative)")
+        _refuse(jobs, np.isinf(values), f"ask for an infinite amount ({name})")
+        _refuse(jobs, values >= _MOST, f"ask for more than there can be ({name} >= {_MOST:,})")
+    return values
+
+
+def _refuse(jobs: pd.DataFrame, rows: NDArray[np.bool_], what: str) -> None:
+    """Refuse jobs that no cluster could run as they are; name some of them."""
+    if rows.any():
+        ids = jobs.loc[rows, "job_id"]
+        raise InputError(
+            f"{len(ids):,} jobs {what}: {name_some(ids)}. Correct these rows or leave them out."
+        )
 
 
 def name_some(ids: pd.Series) -> str:

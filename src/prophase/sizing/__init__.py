@@ -6,7 +6,7 @@ from prophase.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from prophase.sizing.export_formats import export
-    from prophase.sizing.recommender import Gate, recommend
+    from prophase.sizing.kind_recommendation import Gate, recommend
     from prophase.sizing.registry import SIZERS, make_online_sizer
     from prophase.sizing.replays.comparison import compare
     from prophase.sizing.replays.replay import replay
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "SIZERS": "registry",
     "Features": "sizer",
-    "Gate": "recommender",
+    "Gate": "kind_recommendation",
     "OnlineSizer": "sizer",
     "Outcome": "sizer",
     "Sizer": "table_sizer",
-    "recommend": "recommender",
+    "recommend": "kind_recommendation",
     "compare": "replays.comparison",
     "export": "export_formats",
     "make_online_sizer": "registry",

@@ -44,8 +44,12 @@ class RecommendationBacktest:
         when_s: Floats,
         now: float,
         ladder: Sequence[float],
+        *,
+        capped: bool = False,
     ) -> None:
         """Back-test the ladders of the past; ``ladder`` is the one that is given now.
+
+        With ``capped`` whoever asks for less than the first rung keeps that request.
 
         What is saved is computed at the rungs of that ladder, with the attempts of the ladder of
         its time needed: the ladder knows those runs already and would look too good on them.
@@ -58,13 +62,16 @@ class RecommendationBacktest:
             upto = min(len(peaks), max(known + 1, int(known * _GROWTH)))
             rungs = ladder_of(peaks[:known], self.risk, now, self.what)
             for place in range(known, upto):
-                killed[place] = rungs[0] < peaks[place]
-                if place >= middle and requests[place] > 0:
+                request = requests[place]
+                stays = capped and request <= rungs[0]
+                killed[place] = not stays and rungs[0] < peaks[place]
+                if place >= middle and request > 0:
                     attempts = 1
-                    if self.what.kills:
+                    if self.what.kills and not stays:
                         attempts = max(_attempts(one, peaks[place]) for one in (rungs, ladder))
-                    asked += hours[place] * _asked(ladder, attempts, peaks[place])
-                    reserved += hours[place] * requests[place]
+                    now_asked = _asked(ladder, attempts, peaks[place])
+                    asked += hours[place] * (min(now_asked, request) if stays else now_asked)
+                    reserved += hours[place] * request
             known = upto
         self.count, self.kills = len(peaks) - first, int(killed.sum())
         if self.count > 0:

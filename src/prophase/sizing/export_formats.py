@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from prophase.errors import ParameterError, not_among
 from prophase.sizing.exports import ENGINES, EngineFile, write_for
 from prophase.sizing.exports.kind_requests import kind_requests
-from prophase.sizing.recommender import ResourceRecommendations, as_rows
+from prophase.sizing.kind_recommendation import ResourceRecommendations, as_rows
 
 
 def export(found: ResourceRecommendations | Sequence[ResourceRecommendations], form: str) -> str:

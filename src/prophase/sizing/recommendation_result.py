@@ -9,7 +9,7 @@ from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Fact, Result, Row, Table
 from prophase.result.short_names import short_names
-from prophase.sizing.recommender import Recommendation, ResourceRecommendations, as_rows
+from prophase.sizing.kind_recommendation import Recommendation, ResourceRecommendations, as_rows
 from prophase.sizing.resources import RESOURCES
 from prophase.stats import Estimate
 from prophase.stats.month import span_text, why_no_month
@@ -136,19 +136,30 @@ def _notes(found: ResourceRecommendations, where: str) -> list[str]:
     kept = sum(one.keep for one in found.tasks)
     said = [
         f"now and advice (the recommended request) in {found.unit}; saved_per_month in "
-        f"{_saved_unit(found)}; oom_pct is the share killed in the back-test, with its 95 % "
-        "interval over days.",
+        f"{_saved_unit(found)}; oom_pct is the share killed {_where_killed(found)}in the "
+        "back-test, with its 95 % interval over days.",
         f"{len(found.tasks) - kept:,} of {len(found.tasks):,} tasks have a recommendation and "
         f"{_saving_text(found)}; {kept:,} keep their request.",
     ]
+    said.append(found.rule.sentence)
     if len(found.tasks) > _MOST_SHOWN:
         said.append(f"The {_MOST_SHOWN} that save most are shown; --format csv lists all.")
     said += [f"Left out, {reason}: {count:,} jobs." for reason, count in found.left_out.items()]
+    if found.resource == "time":
+        said.append(
+            "A shorter time limit frees nothing by itself: backfilling can start a job earlier if "
+            "it knows that it ends earlier. What that does to waits:"
+        )
+        return [*said, f"Next: prophase prove {where} --resource time --cluster 90%"]
     memory = found.resource == "memory"
     what = "" if memory else f" --resource {found.resource}"
     form = "nextflow" if memory else "json"
     then = "--task-min-saving 20%" if kept == len(found.tasks) else f"--export {form}"
     return [*said, f"Next: prophase size {where}{what} {then}"]
+
+
+def _where_killed(found: ResourceRecommendations) -> str:
+    return "at the time limit " if found.resource == "time" else ""
 
 
 def _quantiles(one: Recommendation) -> dict[str, float]:

@@ -15,6 +15,8 @@ from prophase.sizing.sizer import OnlineSizer
 #: name -> module and class below ``prophase.sizing``; the class takes ``risk``
 _OURS = {
     "default": "least_waste.sizer:LeastWaste",
+    # as recommendations are made: a task without history keeps its request
+    "own-history": "least_waste.sizer:OwnHistory",
     "request": "baselines.seen_peaks:UserRequest",
     "maximum": "baselines.seen_peaks:MaximumSeen",
     "percentile": "baselines.seen_peaks:PercentileSeen",

@@ -31,6 +31,8 @@ class Resource:
     kills: bool = True
     #: a job holds what it asks for while it runs; a time limit is not held
     held: bool = True
+    #: head room: so many times what the runs of a kind needed
+    room: float = 1.0
 
     @property
     def saved_unit(self) -> str:
@@ -98,10 +100,39 @@ RESOURCES = {
         Resource(
             "time", "h", "time_limit_s", "duration_s",
             request_factor=1 / 3600, use_factor=1 / 3600, least=1 / 60,
-            held=False,
+            held=False, room=1.5,
         ),
     )
 }  # fmt: skip
+
+
+#: what is sized if nobody says so, the first that a trace measures
+_AUTO = ("memory", "gpu", "cpu", "time")
+
+
+def sized_resource(jobs: pd.DataFrame, named: str = "auto") -> str:
+    """Return the resource that is named, else memory if it was measured, GPUs, cores or time.
+
+    Where monitoring saw no use, limits and run times are left: then it is the time limit.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"time_limit_s": [3600.0], "duration_s": [60.0]})
+    >>> sized_resource(jobs), sized_resource(jobs, "cpu")
+    ('time', 'cpu')
+    """
+    if named != "auto":
+        return named
+    for name in _AUTO:
+        what = RESOURCES[name]
+        measured, asked = (
+            np.isfinite(what.used(jobs)).any(),
+            np.isfinite(what.requested(jobs)).any(),
+        )
+        # peaks of memory say what to ask for, whatever was asked for so far
+        if measured and (asked or name == "memory"):
+            return name
+    return "memory"
 
 
 FINE = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)

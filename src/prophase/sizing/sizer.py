@@ -95,6 +95,21 @@ def request_of(features: Features) -> float | None:
     return request or None
 
 
+#: features that name the version of a task's code
+_CODE = ("code", "version", "container")
+
+
+def code_of(features: Features) -> str | None:
+    """Return which version of its code a task runs, if that is known; a new one starts afresh.
+
+    Examples
+    --------
+    >>> code_of({"container": "sha256:1f"}), code_of({"cpus": 4})
+    ('container=sha256:1f', None)
+    """
+    return next((f"{name}={features[name]}" for name in _CODE if features.get(name)), None)
+
+
 def request_or_plenty(features: Features) -> float:
     """Return what a task gets of which nothing is known: its request, else a usual amount."""
     return request_of(features) or NOTHING_KNOWN_GIB

@@ -13,6 +13,7 @@ from prophase.sizing.registry import make_online_sizer
 from prophase.sizing.replays.task_runs import Track, known_before, task_runs
 from prophase.sizing.resources import RESOURCES
 from prophase.sizing.sizer import OnlineSizer, Outcome
+from prophase.trace.identity.job_identity import with_identity
 
 
 class Sizer:
@@ -65,6 +66,7 @@ class Sizer:
             raise ParameterError(f"tries is {self.tries}, but a ladder has at least one rung.")
         sizer = make_online_sizer(self.name, self.risk)
         found = task_runs(jobs, track=self.track, resource=self.resource)
+        self.rule_ = found.rule
         ended = sorted(found.runs, key=lambda run: run.end_s)
         sizer.learn(
             Outcome(run.task, {**run.features, "post": run.post}, run.peak, run.runtime_h)
@@ -78,7 +80,7 @@ class Sizer:
         if not hasattr(self, "sizer_"):
             raise InputError("this sizer is not fitted yet. Call fit(jobs) first.")
         what = RESOURCES[self.resource]
-        names, known = known_before(jobs, self.track, what)
+        names, known = known_before(with_identity(jobs, self.rule_), self.track, what)
         ladders = np.empty((len(names), self.tries))
         for row, (task, features) in enumerate(zip(names, known, strict=True)):
             asked = what.allocatable(self.sizer_.predict(task, features))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from prophase.errors import ParameterError
 
@@ -140,6 +139,9 @@ def t_factor(freedom: float, level: float) -> float:
     """Return how many standard errors reach from the value to the end of its interval."""
     if not 0 < level < 1:
         raise ParameterError(f"level is {level}, but lies between 0 and 1, such as 0.95.")
+    # here and not above: a quick answer has no use for all of SciPy
+    from scipy.special import stdtrit
+
     return float(stdtrit(freedom, (1 + level) / 2))
 
 

@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 
 from prophase.stats.blocks import Blocks, Floats, degrees_of_freedom, t_factor, why_too_short
 from prophase.stats.estimate import LEVEL, Estimate
@@ -116,6 +115,8 @@ def _ends(value: float, runs: float, design: float, level: float) -> tuple[float
     hits, held = value * runs, (1 - value) * runs
     skew = _SKEW * (1 - 1 / max(design, 1.0)) * (1 - 2 * value)
     rest = (1 - level) / 2
+    from scipy.special import betaincinv
+
     low = float(betaincinv(hits, held + 1 + max(-skew, 0.0), rest)) if hits > 0 else 0.0
     high = float(betaincinv(hits + 1 + max(skew, 0.0), held, 1 - rest)) if held > 0 else 1.0
     return low, high

@@ -10,21 +10,25 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.errors import InputError
+from prophase.errors import InputError, ParameterError
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.profile.predict.job_model import learn
+from prophase.sizing.generous_start import GenerousStart
 from prophase.sizing.registry import make_online_sizer
 from prophase.sizing.replays.replay import Replayed, replay
 from prophase.sizing.replays.task_runs import known_before, task_runs
 from prophase.sizing.resources import RESOURCES
 from prophase.sizing.sizer import Outcome, known_number
-from prophase.stats import Estimate
-from prophase.study.proof.kinds import choose_kinds, with_kinds
+from prophase.stats import Estimate, calendar_blocks, share
+from prophase.trace.identity.job_identity import full_name, rule_of, with_identity
+from prophase.trace.identity.rule import NO_RULE
 
 #: runs of a job that are known, from which each line of the curve begins
 AFTER = (0, 1, 3, 10)
 _TRIES = 3
+#: a first request is right if it holds and is at most this many times what was needed
+_CLOSE = 1.5
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,15 @@ class AfterRuns:
     #: first request over what was needed: median, and where 80 % lie
     factor: Estimate
     killed_pct: float
+    #: share of first requests that held and were at most 1.5 times what was needed
+    confidence: Estimate
     #: reserved but unused, against what users' own requests waste; NaN without requests
     waste_pct: float
 
     def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
-        found: JsonObject = finite({**asdict(self), **self.factor.columns("factor")})
+        shown = {**asdict(self), **self.factor.columns("factor")}
+        found: JsonObject = finite({**shown, **self.confidence.columns("confidence")})
         return found
 
 
@@ -59,8 +66,8 @@ class FirstRun:
     duration_s: Estimate
     why: str
     curve: list[AfterRuns]
-    #: columns that runs of the same thing share
-    kind: tuple[str, ...] = ("task",)
+    #: by which columns jobs are grouped
+    grouped_by: str = ""
 
     def to_dict(self) -> JsonObject:
         """Return everything as JSON knows it."""
@@ -81,6 +88,8 @@ def first_run(
     resource: str = "memory",
     risk: float | None = None,
     by: Sequence[str] = (),
+    generous_runs: int = 0,
+    after: Sequence[int] = AFTER,
     seed: int = 0,
 ) -> FirstRun:
     """Return what a job should ask for in its first run.
@@ -96,8 +105,12 @@ def first_run(
     risk : float, optional
         Share of runs that may be killed; without it kills are weighed against waste.
     by : sequence of str
-        Columns that runs of the same thing share; without them those that recommendations work
-        best for: task, group and task, or user and task.
+        Columns that runs of the same thing share; without them the identity of the history.
+    generous_runs : int, default=0
+        Runs of a job that have to be known before it gets less than its own request. With 0 the
+        sizer decides from the first run on.
+    after : sequence of int
+        Numbers of known runs from which the lines of the curve begin.
 
     Examples
     --------
@@ -109,18 +122,20 @@ def first_run(
     >>> found.runs_known, found.ladder[0] <= 8.0, [one.runs_known for one in found.curve]
     (0, True, [0, 1, 3, 10])
     """
+    if not after or min(after) != 0:
+        raise ParameterError(
+            f"the curve begins with 0 known runs, not with {min(after, default=None)}."
+        )
     what = RESOURCES[resource]
-    kind = tuple(by) or choose_kinds(history, resource=resource)
-    runs = task_runs(with_kinds(history, kind, resource), track="strict", resource=resource)
+    history = with_identity(history, by=by)
+    rule = rule_of(history) or NO_RULE
+    runs = task_runs(history, track="strict", resource=resource)
     asked = pd.DataFrame([dict(job)])
     if "job_id" not in asked:
         asked["job_id"] = "first"
-    named = with_kinds(
-        asked.assign(**{name: "-" for name in kind if name not in asked and name != "task"}),
-        kind, resource,
-    )  # fmt: skip
-    (task,), (features,) = known_before(named, "strict", what)
-    sizer = make_online_sizer("default", risk)
+    task = full_name(rule.key(job))
+    _, (features,) = known_before(with_identity(asked, rule), "strict", what)
+    sizer = GenerousStart(make_online_sizer("default", risk), generous_runs)
     ended = sorted(runs.runs, key=lambda run: run.end_s)
     sizer.learn(
         Outcome(run.task, {**run.features, "post": run.post}, run.peak, run.runtime_h)
@@ -141,39 +156,60 @@ def first_run(
     return FirstRun(
         task, what.unit, seen, tuple(float(rung) for rung in ladder),
         use.scaled(what.use_factor), run_time, why,
-        cold_start(replay(runs, make_online_sizer("default", risk), protocol="timeline")), kind,
+        cold_start(
+            replay(
+                runs, GenerousStart(make_online_sizer("default", risk), generous_runs),
+                protocol="timeline",
+            ),
+            after, least=what.least,
+        ),
+        str(rule),
     )  # fmt: skip
 
 
-def cold_start(replayed: Replayed) -> list[AfterRuns]:
+def cold_start(
+    replayed: Replayed, after: Sequence[int] = AFTER, *, least: float = 0.0
+) -> list[AfterRuns]:
     """Return how sizes narrow with the runs that are known of a job, over a whole history.
 
     Runs known of a job are those that had ended when it was decided; each run counts once, in
-    the line of the runs that were known.
+    the line of the runs that were known. No request is below ``least``, so one that low is close
+    enough.
     """
     ends: dict[str, list[float]] = {}
-    held: dict[int, list[tuple[float, bool, float, float]]] = {start: [] for start in AFTER}
+    lines = sorted(set(after))
+    held: dict[int, list[tuple[float, bool, bool, float, float, float]]] = {
+        start: [] for start in lines
+    }
     for one in replayed.decisions:
         before = ends.setdefault(one.run.task, [])
         known = bisect_right(before, one.run.start_s)
-        start = max(number for number in AFTER if number <= known)
+        start = max(number for number in lines if number <= known)
         users = (one.run.request - one.run.peak) * one.run.runtime_h
         held[start].append(
-            (one.asked[0] / one.run.peak, len(one.asked) > 1 or one.unfit, one.waste(), users)
+            (
+                one.asked[0] / one.run.peak,
+                len(one.asked) > 1 or one.unfit,
+                one.asked[0] <= max(_CLOSE * one.run.peak, least),
+                one.waste(),
+                users,
+                one.run.start_s,
+            )
         )
         insort(before, one.run.end_s)
     return [_after(start, rows) for start, rows in held.items() if rows]
 
 
-def _after(start: int, rows: list[tuple[float, bool, float, float]]) -> AfterRuns:
-    factors, killed, waste, users = map(np.array, zip(*rows, strict=True))
+def _after(start: int, rows: list[tuple[float, bool, bool, float, float, float]]) -> AfterRuns:
+    factors, killed, close, waste, users, begun = map(np.array, zip(*rows, strict=True))
     low, middle, high = np.quantile(factors, [0.1, 0.5, 0.9])
     known = np.isfinite(users)
     whole = float(users[known].sum())
     relative = 100 * float(waste[known].sum()) / whole if whole > 0 else math.nan
     return AfterRuns(
         start, len(rows), Estimate(float(middle), float(low), float(high), level=0.8, n=len(rows)),
-        100 * float(killed.mean()), relative,
+        100 * float(killed.mean()), share(~killed & close, calendar_blocks(begun)),
+        relative,
     )  # fmt: skip
 
 

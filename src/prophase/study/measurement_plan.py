@@ -18,10 +18,10 @@ from prophase.plain import finite
 from prophase.plural import counted
 from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.predictor import FEWEST_FINISHED
-from prophase.sizing.replays.task_runs import known_before
 from prophase.sizing.resources import RESOURCES
 from prophase.stats import Estimate, months_in
 from prophase.stats.month import span_text, why_no_month
+from prophase.trace.identity.job_identity import identity_keys, shown_keys, with_identity
 
 #: what is predicted of a kind, by preference, with the request that it would change
 _TARGETS = (("memory_peak_gib", "memory"), ("cpu_mean_cores", "cpu"), ("gpu_util_mean_pct", "gpu"))
@@ -128,7 +128,9 @@ def next_runs(
     if columns:
         kinds = jobs[columns].astype("string").fillna("-").agg(" ".join, axis=1)
     else:
-        kinds = pd.Series(known_before(jobs, "strict", what)[0], index=jobs.index)
+        named = identity_keys(with_identity(jobs))
+        shown = shown_keys(named)
+        kinds = pd.Series([shown[key] for key in named], index=jobs.index)
     hours = jobs["duration_s"].astype(float) / 3600 if "duration_s" in jobs else 1.0
     instances = jobs["instances"].fillna(1.0) if "instances" in jobs else 1.0
     asked = pd.Series(what.requested(jobs), index=jobs.index).fillna(
@@ -175,8 +177,8 @@ def next_runs(
         )
         for one in found
     ]
-    named = tuple(keys) or (_KIND, "request")
-    return NextRuns(target, what.unit, found[:count], len(found), named, span_s)
+    grouped = tuple(keys) or (_KIND, "request")
+    return NextRuns(target, what.unit, found[:count], len(found), grouped, span_s)
 
 
 def registration(found: NextRuns, dates: str) -> str:

@@ -18,6 +18,7 @@ from prophase.plain import finite
 from prophase.result.document import Result
 from prophase.result.json_form import from_dict, to_dict
 from prophase.short_form import ShortForm
+from prophase.study.opening import opening
 from prophase.study.plan import StudyPlan, check_columns, check_plan
 from prophase.study.steps.cache import StepCache, held_alone, key_of
 from prophase.study.steps.context import StepContext
@@ -129,6 +130,8 @@ class Watching:
     begin: Callable[[int, int, StudyStep], None] = lambda number, total, step: None
     end: Callable[[StepDone], None] = lambda done: None
     show: Callable[[str, float | None], None] = lambda step, percent: None
+    #: receives what was recognised, a line at a time, before the first step that works with it
+    tell: Callable[[str], None] = lambda line: None
     steps: tuple[StudyStep, ...] = field(default=STEPS)
 
 
@@ -176,6 +179,8 @@ def run_study(
                 check_columns(plan, tables["jobs"].columns)
         first = StepDone("import", "done" if found.fresh else "kept", time.monotonic() - began)
         watch.end(first)
+        for line in opening(plan, found.workspace):
+            watch.tell(line)
         work = StepContext(plan, found.workspace, watch.show, folder=place / REPORT)
         steps, reports = _all_steps(chosen, work, cache, extra, [first], watch)
         finished = [one.name for one in steps if one.state != "cannot"]

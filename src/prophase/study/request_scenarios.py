@@ -21,8 +21,8 @@ from prophase.sizing.replays.replay import replay
 from prophase.sizing.replays.task_runs import task_runs
 from prophase.sizing.resources import RESOURCES
 from prophase.study.proof.candidate import read_candidate
-from prophase.study.proof.kinds import choose_kinds, with_kinds
 from prophase.study.proof.reserved_hours import PEAK, climbing, subject_of, with_candidate
+from prophase.trace.identity.job_identity import rule_of, with_identity
 
 #: attempts of a ladder at most
 _MOST = 10
@@ -66,9 +66,8 @@ def sizings_of(
             found[name] = Sizing(Workload.from_jobs(jobs))
         elif name in SIZERS:
             if named is None:
-                kinds = choose_kinds(jobs)
-                named = with_kinds(jobs, kinds)
-                remarks.append(f"Sizers know jobs apart by {' and '.join(kinds)}.")
+                named = with_identity(jobs)
+                remarks.append(f"Sizers group jobs by {rule_of(named)}.")
             found[name], said = _by_sizer(named, name, kill_at)
             remarks.append(said)
         elif Path(name).suffix.lower() in (".json", ".csv", ".parquet"):
@@ -119,8 +118,10 @@ def _by_file(jobs: pd.DataFrame, path: Path, kill_at: float) -> tuple[Sizing, li
         workload, said = with_requests(Workload.from_jobs(jobs), table, name=path.name)
         return Sizing(workload), said
     advice = read_candidate(path)
-    subject = subject_of(with_kinds(jobs, advice.kind, advice.resource), advice.resource)
-    ladder = climbing(kill_at) if advice.resource == "memory" else None
+    jobs = advice.grouped(jobs)
+    advice = advice.matched(jobs)
+    subject = subject_of(jobs, advice.resource)
+    ladder = climbing(advice.resource, kill_at)
     changed = len(advice.changed)
     return Sizing(with_candidate(subject, advice), ladder), [
         f"{path.name}: {changed:,} of {len(advice.tasks):,} tasks should ask for another amount "

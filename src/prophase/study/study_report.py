@@ -144,16 +144,25 @@ def _unsound(one: JsonMapping) -> str:
     return f"The data look wrong ({one['check']}, {one['where']}): {one['what']} {one['advice']}"
 
 
+#: source of a trace -> what its system reads
+_SYSTEMS = {"sacct": "slurm", "nextflow": "nextflow", "swf": "slurm", "drac": "slurm"}
+
+
+def _system(work: StepContext) -> str:
+    """Return the system that the jobs ran on, as ``prophase size --export`` names it."""
+    return _SYSTEMS.get(work.trace.source, "kubernetes")
+
+
 def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
     steps = []
     place = str(work.folder)
     sized = work.found.get("sizing", {})
-    if sized.get("advised") and sized["kind"] == ["task"]:
+    if sized.get("advised"):
         resource = "" if sized["resource"] == "memory" else f" --resource {sized['resource']}"
         risk = "" if work.plan.risk == 0.01 else f" --risk {work.plan.risk:g}"
         steps.append(
             NextStep("Export the recommendation for your system:",
-                 f"prophase size {work.workspace}{resource}{risk} --export nextflow")
+                 f"prophase size {work.workspace}{resource}{risk} --export {_system(work)}")
         )  # fmt: skip
     if sized.get("advised"):
         steps.append(

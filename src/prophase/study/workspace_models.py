@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prophase import units
-from prophase.errors import ModelFileError, ParameterError, not_among
+from prophase.errors import (
+    InputError,
+    ModelFileError,
+    ParameterError,
+    ProphaseError,
+    not_among,
+)
 from prophase.json_types import JsonMapping, JsonObject
-from prophase.sizing.recommender import Gate
-from prophase.trace.trace_tables import Trace, open_trace
+from prophase.plural import counted
 from prophase.trace.workspace import Workspace
-from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES, REQUESTS
+from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES, REPORTED, REQUESTS
 
 if TYPE_CHECKING:
+    from prophase.profile.classify.classifier import ProfileClassifier
     from prophase.profile.predict.job_model import JobModel
+    from prophase.sizing.kind_recommendation import Gate
+    from prophase.sizing.recommender import Recommender
+    from prophase.study.submission.job_recommender import JobRecommender
+    from prophase.trace.trace_tables import Trace
 
 
 #: receives what is being done, and the progress in percent if that is known
@@ -87,6 +99,8 @@ def learn_models(
     >>> learn_models(folder, ["duration_s"], method="backoff-median").targets()[0]["target"]
     'duration_s'
     """
+    from prophase.trace.trace_tables import open_trace
+
     folder = Path(workspace)
     show("reading the history", None)
     trace = open_trace(folder, tables=["jobs"])
@@ -97,39 +111,189 @@ def learn_models(
         kept.path,
         kept.checksum,
         kept.model,
-        requests=_learn_requests(folder, trace, show),
+        requests=bool(_learn_requests(folder, trace, show).by_resource),
         profiles=_learn_to_tell_profiles(folder, trace, seed, show),
     )
 
 
-def saved_predictions(
+@dataclass(frozen=True)
+class KeptPredictions:
+    """The model that a workspace answers from, at every door, or why it has none."""
+
+    model: JobModel | None
+    #: why there is none that answers
+    why_not: str = ""
+    #: whether the workspace holds other jobs now than it was learnt from
+    older: bool = False
+
+
+def kept_predictions(
     workspace: Path | str,
     targets: Sequence[str] | None = None,
     *,
-    method: str = "default",
-    seed: int = 0,
-) -> tuple[JobModel | None, str]:
-    """Return the model that a workspace keeps, or why it does not answer the question."""
+    method: str | None = None,
+    seed: int | None = None,
+) -> KeptPredictions:
+    """Return the model that a workspace keeps, with the jobs that were reported to its service.
+
+    Command, Python, service, dashboard, webhook and plug-ins answer from it, however it was
+    learnt; only a method, a seed or a target that is asked for by name and is another one makes
+    it silent.
+    """
     from prophase.profile.predict.job_model import JobModel
     from prophase.profile.predict.methods import DEFAULT
 
     folder = Path(workspace)
     if not (folder / PREDICTIONS).is_file():
-        return None, "there is none"
+        return KeptPredictions(None, "nothing was learnt yet")
     held = Workspace(folder).tables.get("jobs") if Workspace.is_at(folder) else None
     try:
         found = JobModel.load(folder / PREDICTIONS)
     except ModelFileError as error:
-        return None, str(error).rstrip(".")
-    wanted = DEFAULT if method == "default" else method
-    if held is None or found.data_hash != held.source_hash:
-        return None, "it was learnt from other jobs than the workspace holds now"
-    if found.method != wanted or found.random_state != seed:
-        return None, f"it was learnt with {found.method} and seed {found.random_state}"
+        return KeptPredictions(None, str(error).rstrip("."))
+    wanted = found.method if method is None else DEFAULT if method == "default" else method
+    if found.method != wanted or (seed is not None and found.random_state != seed):
+        said = f"it was learnt with {found.method} and seed {found.random_state}"
+        return KeptPredictions(None, said)
     missing = [name for name in targets or () if name not in found.targets]
     if missing:
-        return None, f"it has not learnt {', '.join(missing)}"
-    return found, ""
+        return KeptPredictions(None, f"it has not learnt {', '.join(missing)}")
+    older = held is not None and found.data_hash != held.source_hash
+    if older and (method is not None or seed is not None):
+        # whoever asks for a method by name wants it learnt from what is there
+        return KeptPredictions(None, "it was learnt from other jobs than the workspace holds now")
+    return KeptPredictions(_with_reported(folder, found), older=older)
+
+
+def kept_classifier(workspace: Path | str) -> ProfileClassifier | None:
+    """Return what tells the profile of a job, if the workspace has learnt it."""
+    path = Path(workspace) / CLASSIFIER
+    if not path.is_file():
+        return None
+    from prophase.profile.classify.classifier import ProfileClassifier
+
+    return ProfileClassifier.load(path)
+
+
+def _with_reported(folder: Path, model: JobModel) -> JobModel:
+    """Return the model as the service has it: with the jobs that were reported since."""
+    if not (folder / REPORTED).is_file():
+        return model
+    from prophase.study.feedback.store import FeedbackStore
+    from prophase.study.feedback.updated_models import known_jobs, learnt_from_each
+
+    rows = FeedbackStore(folder).since(0)
+    if not rows:
+        return model
+    held = Workspace(folder).tables.get("jobs")
+    known: dict[str, frozenset[str]] = {}
+    if held is not None and model.data_hash == held.source_hash:
+        known = known_jobs(model, Workspace(folder).read("jobs"), folder)
+    return learnt_from_each(model, [job for _, job in rows], known)
+
+
+def answering_model(
+    workspace: Path | str,
+    targets: Sequence[str] | None = None,
+    *,
+    method: str | None = None,
+    seed: int | None = None,
+    show: Show = lambda step, percent: None,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> JobModel:
+    """Return the model that questions about a workspace or trace are answered from.
+
+    The one that the workspace keeps, else a new one; a new one of a workspace with every usual
+    target is kept there, so that the next question is answered at once and alike everywhere.
+
+    Parameters
+    ----------
+    workspace : path
+        A workspace, or a file or folder of a trace.
+    tell : callable, optional
+        Receives what is worth knowing about where the answer comes from, a sentence at a time.
+    """
+    folder = Path(workspace)
+    quoted = shlex.quote(str(workspace))
+    found = kept_predictions(folder, targets, method=method, seed=seed)
+    if found.model is not None:
+        if found.older:
+            tell(
+                "Answered from what was last learnt, as the service does; newer jobs count after: "
+                f"prophase learn {quoted}"
+            )
+        return found.model
+    ours = Workspace.is_at(folder)
+    if (folder / PREDICTIONS).is_file():
+        tell(f"{folder / PREDICTIONS} is not used: {found.why_not}.")
+    from prophase.profile.predict.job_model import learn
+    from prophase.trace.trace_tables import open_trace
+
+    show("reading the jobs", None)
+    trace = open_trace(folder, tables=["jobs"])
+    if trace.jobs.empty:
+        raise InputError(f"{folder}: holds no jobs to learn from. Import a trace of finished jobs.")
+    keep = ours and targets is None and method is None and seed is None
+    after = "; kept for the next question" if keep else ""
+    tell(f"Learning from {counted(len(trace.jobs), 'job')} first{after} ...")
+    model = learn(
+        trace.jobs,
+        targets,
+        method=method or "default",
+        random_state=seed or 0,
+        data_hash=trace.data_hash,
+        progress=lambda name: show(f"learning {name}", None),
+    )
+    if keep:
+        with suppress(ProphaseError, OSError):
+            # a workspace that cannot be written to learns again each time
+            model.save(folder / PREDICTIONS)
+        return _with_reported(folder, model)
+    return model
+
+
+def answering_recommender(
+    workspace: Path | str,
+    *,
+    show: Show = lambda step, percent: None,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> JobRecommender:
+    """Return who recommends requests for a job of a workspace, from what the service uses, too."""
+    from prophase.study.submission.job_recommender import JobRecommender
+
+    folder = Path(workspace)
+    model = answering_model(folder, show=show, tell=tell)
+    found = _kept_requests(folder, tell)
+    if found is None:
+        from prophase.trace.trace_tables import open_trace
+
+        trace = open_trace(folder, tables=["jobs"])
+        found = _learn_requests(folder, trace, show)
+    return JobRecommender(model, kept_classifier(folder), found)
+
+
+def _kept_requests(folder: Path, tell: Callable[[str], None]) -> Recommender | None:
+    """Return the kept recommender with the jobs that were reported since, if there is one."""
+    from prophase.sizing.recommender import Recommender
+
+    if not (folder / REQUESTS).is_file():
+        return None
+    try:
+        found = Recommender.load(folder / REQUESTS)
+    except ModelFileError as error:
+        tell(str(error))
+        return None
+    if not (folder / REPORTED).is_file():
+        return found
+    from prophase.study.feedback.store import FeedbackStore
+    from prophase.study.feedback.updated_models import observed_by
+
+    rows = FeedbackStore(folder).since(0)
+    held = Workspace(folder).tables.get("jobs")
+    known: frozenset[str] = frozenset()
+    if rows and held is not None and found.data_hash == held.source_hash:
+        known = frozenset(Workspace(folder).read("jobs", ["job_id"])["job_id"].astype(str))
+    return observed_by(found, [job for _, job in rows], known)
 
 
 def learn_predictions(
@@ -156,13 +320,12 @@ def learn_predictions(
     return LearnedModels(path, model.save(path), model)
 
 
-def _learn_requests(folder: Path, trace: Trace, show: Show) -> bool:
+def _learn_requests(folder: Path, trace: Trace, show: Show) -> Recommender:
     """Learn what each task should ask for, as far as peaks and requests are known."""
-    from prophase.sizing.recommendation_file import learn_recommendations
-    from prophase.trace.workspace import Workspace
+    from prophase.sizing.recommender import learn_recommender
 
     risk, gate = request_settings(Workspace(folder).settings)
-    found = learn_recommendations(
+    found = learn_recommender(
         trace.jobs,
         risk=risk,
         gate=gate,
@@ -170,7 +333,7 @@ def _learn_requests(folder: Path, trace: Trace, show: Show) -> bool:
         progress=lambda step: show(step, None),
     )
     found.save(folder / REQUESTS)
-    return bool(found.by_resource)
+    return found
 
 
 def _learn_to_tell_profiles(folder: Path, trace: Trace, seed: int, show: Show) -> bool:
@@ -199,6 +362,8 @@ def request_settings(settings: JsonMapping) -> tuple[float, Gate]:
     >>> request_settings({"requests": {"risk": "2%", "min_saving": "20%"}})
     (0.02, Gate(fewest_runs=10, least_saving=0.2, most_oom=None))
     """
+    from prophase.sizing.kind_recommendation import Gate
+
     held = settings.get("requests", {})
     if not isinstance(held, Mapping):
         raise ParameterError(

@@ -11,6 +11,7 @@ from prophase.errors import StorageError, WorkspaceError, storage_error
 from prophase.trace import source_files as files
 from prophase.trace.dump import stack
 from prophase.trace.engine import open_engine
+from prophase.trace.identity.job_identity import file_rule, identified
 from prophase.trace.reader import Reader, reader_named
 from prophase.trace.staged_tables import (
     ImportReport,
@@ -35,6 +36,7 @@ def import_trace(
     options: Mapping[str, str] | None = None,
     keep: Sequence[str] = (),
     max_bad: float = 0.01,
+    by: str | None = None,
     mode: Mode = "new",
     command: str = "",
     progress: Progress = silent,
@@ -51,6 +53,9 @@ def import_trace(
         Rules that leave whole jobs out, each counted: see ``rules.KEEP_RULES``.
     max_bad : float, default=0.01
         Share of damaged rows that may be left out before the import is refused.
+    by : str, optional
+        Columns, joined by commas, that tell kinds of job apart; chosen from the jobs if not
+        given.
     mode : {"new", "replace", "append"}
         What to do when the workspace already has such a table.
     """
@@ -67,13 +72,21 @@ def import_trace(
                 options=options or {},
                 keep=keep,
                 max_bad=max_bad,
+                by=by,
                 progress=progress,
             )
-            _commit(workspace, staged, mode, command, scratch)
+            _commit(workspace, staged, mode, command, scratch, by)
     return staged.report
 
 
-def _commit(workspace: Workspace, staged: Staged, mode: Mode, command: str, scratch: Path) -> None:
+def _commit(
+    workspace: Workspace,
+    staged: Staged,
+    mode: Mode,
+    command: str,
+    scratch: Path,
+    by: str | None = None,
+) -> None:
     report = staged.report
     parts = dict(staged.parts)
     if mode == "new":
@@ -87,6 +100,11 @@ def _commit(workspace: Workspace, staged: Staged, mode: Mode, command: str, scra
             )
         _refuse_other_zero(workspace, held[name], report)
         parts[name] = _append(workspace.path_of(name), parts[name], scratch, name)
+        if name == "jobs":
+            # one rule for all jobs of a workspace: the one it had
+            held_rule = file_rule(workspace.path_of(name))
+            rule = file_rule(staged.parts[name]) if by or held_rule is None else held_rule
+            parts[name], _ = identified(parts[name], rule)
     workspace.store(
         parts,
         source=report.source,

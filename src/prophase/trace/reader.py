@@ -204,6 +204,18 @@ def reader_named(name: str) -> Reader:
     return meant[name]
 
 
+def readers_of(path: Path) -> list[str]:
+    """Return the sources whose signature one file carries, the most telling first."""
+    words = set(words_of(first_line_of(path)))
+    scored = [
+        (len(signature), reader.name)
+        for reader in all_readers().values()
+        for signature in (reader.signature, *reader.also)
+        if signature and set(signature) <= words
+    ]
+    return list(dict.fromkeys(name for _, name in sorted(scored, key=lambda one: -one[0])))
+
+
 def guess_reader(root: Path) -> Reader:
     """Return the reader whose signature the files at ``root`` carry."""
     lines = [first_line_of(path) for path in files.files_below(root)[:20]]

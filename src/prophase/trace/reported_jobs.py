@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from prophase.errors import FormatError
+from prophase.trace.identity.job_identity import rule_of, with_identity
 from prophase.trace.workspace_paths import REPORTED, WATCH
 
 
@@ -42,7 +43,10 @@ def one_row_per_job(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     [60.0, 70.0, 80.0]
     """
     joined = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    return joined[~joined["job_id"].astype(str).duplicated()].reset_index(drop=True)
+    joined = joined[~joined["job_id"].astype(str).duplicated()].reset_index(drop=True)
+    # those that came later are grouped as those before
+    rule = next(filter(None, map(rule_of, parts)), None)
+    return joined if rule is None else with_identity(joined, rule)
 
 
 def _reported(path: Path) -> list[dict[str, object]]:

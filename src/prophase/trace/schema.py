@@ -96,6 +96,8 @@ JOBS = TableSchema(
         _text("queue", "submit", "queue, partition or virtual cluster"),
         _text("workload", "submit", "kind of work: model, application or workflow"),
         _text("task", "submit", "role or process name inside the job"),
+        _text("tenant", "submit", "whose it is: namespace, account and user; made at import"),
+        _text("kind", "submit", "which work runs again: name, task ...; made at import"),
         _text("source", "key", "reader that made the row"),
         _clock("submit_s", "submit", "when it was submitted"),
         _amount("submit_order", "submit", "", "place in submission order if no clock is known"),
@@ -163,6 +165,9 @@ NODES = TableSchema(
 
 SCHEMAS: dict[str, TableSchema] = {schema.name: schema for schema in (JOBS, USAGE, NODES)}
 
+#: columns that are made of others at import; predictors are given the others
+IDENTITY = ("tenant", "kind")
+
 #: the words `status` may hold
 STATUSES = (
     "completed",
@@ -186,7 +191,7 @@ def known_at_submit(columns: Iterable[str]) -> list[str]:
     >>> known_at_submit(["user", "duration_s", "attr_batch", "after_node"])
     ['user', 'attr_batch']
     """
-    marked = ((name, JOBS.get(name)) for name in columns)
+    marked = ((name, JOBS.get(name)) for name in columns if name not in IDENTITY)
     return [name for name, column in marked if column is not None and column.known == "submit"]
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from prophase.errors import ParameterError
 from prophase.trace.mapping.mapping_proposal import guess_mapping
-from prophase.trace.reader import guess_reader
+from prophase.trace.reader import guess_reader, readers_of
+from prophase.trace.source_files import files_below
 
 #: a table with none of these says nothing that could be used
 _TELLING = re.compile(
@@ -75,3 +76,29 @@ def unsure_columns(mapping: str) -> list[str]:
         for line in mapping.splitlines()
         if (found := re.match(r"(?P<target>\w+) = .*# unsure: (?P<why>.*)", line))
     ]
+
+
+#: files of a folder that are looked at
+_MOST_FILES = 200
+
+
+def other_traces(folder: Path, source: str) -> dict[Path, str]:
+    """Return files of a folder that are traces of another source than the one it is read as.
+
+    Examples
+    --------
+    >>> folder = getfixture("tmp_path")
+    >>> _ = (folder / "sacct.txt").write_text("JobID|State|Submit|Start|End|Elapsed\\n")
+    >>> header = "task_id\\thash\\tnative_id\\tname\\tstatus\\texit\\tsubmit\\trealtime\\tpeak_rss"
+    >>> _ = (folder / "trace.txt").write_text(header + "\\n")
+    >>> [(path.name, name) for path, name in other_traces(folder, "sacct").items()]
+    [('trace.txt', 'nextflow')]
+    """
+    if not folder.is_dir():
+        return {}
+    found = {}
+    for path in files_below(folder)[:_MOST_FILES]:
+        known = readers_of(path)
+        if known and source not in known:
+            found[path] = known[0]
+    return found

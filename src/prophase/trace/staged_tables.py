@@ -12,6 +12,7 @@ from prophase.json_types import JsonObject
 from prophase.trace import source_files as files
 from prophase.trace.dump import Dump, keep_lines, kept_lines
 from prophase.trace.engine import Engine, open_engine
+from prophase.trace.identity.job_identity import identified
 from prophase.trace.reader import Reader
 from prophase.trace.row_rules import REPAIRED, finish, keep_rules, refuse_damage, typed
 from prophase.trace.schema import SCHEMAS
@@ -61,6 +62,8 @@ class ImportReport:
     notes: Sequence[str] = ()
     clock: str = "relative"
     version: str = __version__
+    #: by which columns jobs are grouped, as :class:`IdentityRule` has it
+    identity: JsonObject = field(default_factory=dict)
 
     def to_dict(self) -> JsonObject:
         return asdict(self)
@@ -91,6 +94,7 @@ def stage(
     options: Mapping[str, str] | None = None,
     keep: Sequence[str] = (),
     max_bad: float = 0.01,
+    by: str | None = None,
     progress: Progress = silent,
 ) -> Staged:
     """Read a dump into Parquet files below ``scratch``."""
@@ -116,6 +120,11 @@ def stage(
             )
     finally:
         running.close()
+    identity: JsonObject = {}
+    if "jobs" in parts:
+        progress("grouping jobs", None)
+        parts["jobs"], rule = identified(parts["jobs"], by=by)
+        identity = rule.to_dict()
     hashes = dump.hashes()
     dumped = [reader.name, *sorted(hashes.values()), *sorted_options(options)]
     report = ImportReport(
@@ -128,6 +137,7 @@ def stage(
         tables=counts,
         notes=tuple(dump.notes),
         clock=dump.clock or reader.clock,
+        identity=identity,
     )
     return Staged(parts, report)
 

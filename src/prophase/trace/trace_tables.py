@@ -12,7 +12,9 @@ import pandas as pd
 from prophase.errors import InputError
 from prophase.json_types import JsonObject
 from prophase.short_form import ShortForm
+from prophase.trace.identity.job_identity import file_rule, with_identity
 from prophase.trace.reader import guess_reader, reader_named
+from prophase.trace.schema import IDENTITY
 from prophase.trace.staged_tables import ImportReport, stage
 from prophase.trace.workspace import Workspace
 
@@ -75,6 +77,7 @@ def open_trace(
     max_bad: float = 0.01,
     tables: Sequence[str] | None = None,
     columns: Collection[str] | None = None,
+    by: str | None = None,
 ) -> Trace:
     """Return the tables at ``path``: a workspace, a dump of ``source``, or one we recognise.
 
@@ -88,6 +91,8 @@ def open_trace(
     columns : collection of str, optional
         Load only these columns of a workspace's tables, as far as they have them: a table of
         millions of jobs takes 0.4 GiB a million with all of them.
+    by : str, optional
+        Columns, joined by commas, that tell kinds of job apart, instead of the trace's own rule.
     """
     folder = Path(path)
     if source is None and Workspace.is_at(folder):
@@ -100,20 +105,35 @@ def open_trace(
             )
         first = held.get("jobs") or next(iter(held.values()))
         frames = {
-            name: workspace.read(
-                name, None if columns is None else [c for c in entry.columns if c in columns]
-            )
+            name: workspace.read(name, _asked(entry.columns, columns), by=by)
             for name, entry in held.items()
             if tables is None or name in tables
         }
         return Trace(frames, first.source, first.source_hash, first.clock)
     reader = reader_named(source) if source else guess_reader(folder)
     with TemporaryDirectory(prefix="prophase-") as scratch:
-        staged = stage(reader, folder, Path(scratch), options=options, keep=keep, max_bad=max_bad)
+        staged = stage(
+            reader, folder, Path(scratch), options=options, keep=keep, max_bad=max_bad, by=by
+        )
         frames = {
-            name: pd.read_parquet(part)
+            name: _read_part(part)
             for name, part in staged.parts.items()
             if tables is None or name in tables
         }
     report = staged.report
     return Trace(frames, reader.name, report.source_hash, report.clock, report)
+
+
+def _asked(held: Sequence[str], columns: Collection[str] | None) -> list[str] | None:
+    """Return the columns to read: those asked for that are there, or can be made."""
+    if columns is None:
+        return None
+    return [*(name for name in held if name in columns)] + [
+        name for name in IDENTITY if name in columns and name not in held
+    ]
+
+
+def _read_part(part: Path) -> pd.DataFrame:
+    rule = file_rule(part)
+    table = pd.read_parquet(part)
+    return table if rule is None else with_identity(table, rule, trusted=True)

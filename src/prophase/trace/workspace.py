@@ -29,6 +29,8 @@ from prophase.atomic_files import held_by_one
 from prophase.errors import WorkspaceError, not_among, storage_error, storage_errors
 from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.trace.identity.job_identity import file_rule, identified, rule_of, with_identity
+from prophase.trace.schema import IDENTITY
 from prophase.trace.source_files import file_hash
 from prophase.version import __version__
 
@@ -145,10 +147,23 @@ class Workspace:
             raise _changed(path)
         return path
 
-    def read(self, table: str, columns: list[str] | None = None) -> pd.DataFrame:
-        """Return a table in memory."""
-        path = self.path_of(table)
-        return pd.read_parquet(path, columns=columns or list(self.tables[table].columns))
+    def read(
+        self, table: str, columns: list[str] | None = None, *, by: str | None = None
+    ) -> pd.DataFrame:
+        """Return a table in memory; jobs with their identity, also those stored without one.
+
+        ``by`` names columns that group jobs instead of the workspace's own rule.
+        """
+        path, held = self.path_of(table), self.tables[table].columns
+        wanted = list(held) if columns is None else columns
+        if table != "jobs" or not (columns is None or {*IDENTITY} & {*columns}):
+            return pd.read_parquet(path, columns=wanted)
+        rule = file_rule(path)
+        if rule is None or by:
+            jobs = with_identity(pd.read_parquet(path, columns=list(held)), by=by)
+            return jobs if columns is None else jobs[wanted]
+        there = [column for column in wanted if column in held]
+        return with_identity(pd.read_parquet(path, columns=there), rule, trusted=True)
 
     def check_file(self, table: str) -> None:
         """Refuse a table whose file is not the one that was written."""
@@ -228,6 +243,8 @@ class Workspace:
             with storage_errors(cache):
                 for name, frame in frames.items():
                     frame.to_parquet(parts[name], compression="zstd", index=False)
+                    if name == "jobs":
+                        parts[name], _ = identified(parts[name], rule_of(frame))
             self.store(
                 parts,
                 source=source,

@@ -15,6 +15,8 @@ PROFILES = _MODELS / "profiles.model"
 PHASES = _MODELS / "phases.model"
 #: what each task should ask for
 REQUESTS = _MODELS / "requests.model"
+#: bins of memory that runs are predicted to fall into
+BINS = _MODELS / "bins.model"
 #: finished jobs as they are watched, and what was noticed
 WATCH = Path("watch")
 #: what the service keeps for itself: tokens, reports of jobs, tasks

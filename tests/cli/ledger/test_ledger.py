@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.conftest import Run
 
-from prophase.serve.feedback.store import FeedbackStore
+from prophase.study.feedback.store import FeedbackStore
 
 HEAD = "job_id,task,submit_s,duration_s,request_memory_gib,memory_peak_gib,status"
 

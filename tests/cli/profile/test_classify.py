@@ -94,7 +94,7 @@ def test_the_table_holds_every_split_the_report_and_what_was_left_out(
     [
         (["classify", "jobs.csv", "--classifiers", "xgbost"], "Did you mean 'xgboost'"),
         (["classify", "jobs.csv", "--classifiers", "rules", "--split", "tme"], "'tme'"),
-        (["classify", "jobs.csv", "--label", "kind"], "no column 'kind'"),
+        (["classify", "jobs.csv", "--label", "colour"], "no column 'colour'"),
         (["classify", "jobs.csv", "--label", "user", "--profiles", "x"], "exclude each other"),
         (["classify", "jobs.csv", "--classifiers", ","], "--classifiers names none"),
         (

@@ -19,11 +19,49 @@ def ws(tmp_path: Path) -> Path:
     return Workspace.create(tmp_path / "ws").folder
 
 
-def test_others_are_let_in_only_with_tokens(prophase_here: Run, ws: Path) -> None:
-    said = prophase_here("serve", ws, "--host", "0.0.0.0")
+def test_an_open_service_is_open_to_its_own_machine_alone(prophase_here: Run, ws: Path) -> None:
+    said = prophase_here("serve", ws, "--host", "0.0.0.0", "--open")
     assert said.returncode == 2
-    assert "there are no tokens" in said.stderr
-    assert "prophase serve token add" in said.stderr
+    assert "0.0.0.0 is reached from elsewhere" in said.stderr
+    assert "make tokens" in said.stderr
+
+
+def test_open_is_refused_where_there_are_tokens(prophase_here: Run, ws: Path) -> None:
+    prophase_here("serve", "token", "add", "ann", "-w", ws)
+    said = prophase_here("serve", ws, "--open")
+    assert said.returncode == 2
+    assert "has 1 token(s), and --open would pass over them" in said.stderr
+
+
+def test_without_tokens_nobody_may_ask_and_the_service_says_how_to_begin(
+    prophase_here: Run, ws: Path, run: Serve
+) -> None:
+    service = run(ws)
+    assert httpx.get(f"{service.address}v1/workspace").status_code == 401
+    assert httpx.get(f"{service.address}healthz").status_code == 200
+    made = prophase_here("serve", "token", "add", "ann", "-w", ws)
+    token = {"authorization": f"Bearer {made.stdout.strip()}"}
+    assert httpx.get(f"{service.address}v1/workspace", headers=token).status_code == 200
+    assert service.process.stderr is not None
+    service.process.terminate()
+    assert "Nobody may ask yet" in service.process.stderr.read()
+
+
+@pytest.mark.parametrize("how", ["revoke", "delete"])
+def test_a_service_that_was_closed_never_opens_again(
+    prophase_here: Run, ws: Path, run: Serve, how: str
+) -> None:
+    service = run(ws, "--open")
+    asked = f"{service.address}v1/workspace"
+    assert httpx.get(asked).status_code == 200
+    prophase_here("serve", "token", "add", "ann", "-w", ws)
+    assert httpx.get(asked).status_code == 401
+    if how == "revoke":
+        prophase_here("serve", "token", "revoke", "ann", "-w", ws)
+    else:
+        (ws / "service" / "tokens.json").unlink()
+    assert httpx.get(asked).status_code == 401
+    assert httpx.get(asked, headers={"authorization": "Bearer x"}).status_code == 401
 
 
 def test_a_port_in_use_is_told(prophase_here: Run, ws: Path) -> None:

@@ -39,8 +39,8 @@ def test_a_token_may_last_for_ever(prophase_here: Run, ws: Path) -> None:
     assert json.loads(said.stdout)["expires_at"] is None
 
 
-def test_no_tokens_means_that_all_may(prophase_here: Run, ws: Path) -> None:
-    assert "may do all" in prophase_here("serve", "token", "list", "-w", ws).stdout
+def test_no_tokens_means_that_nobody_may(prophase_here: Run, ws: Path) -> None:
+    assert "nobody may ask" in prophase_here("serve", "token", "list", "-w", ws).stdout
 
 
 def test_an_unknown_role_is_refused(prophase_here: Run, ws: Path) -> None:

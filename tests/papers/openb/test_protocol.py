@@ -5,9 +5,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.oracles import openb as twin
 
 from prophase.errors import InputError, ParameterError
-from prophase.papers.openb.protocol import POLICIES, pod_classes, simulate_openb
+from prophase.papers.openb.protocol import (
+    LAST_ARRIVAL_PCT,
+    POLICIES,
+    pod_classes,
+    simulate_openb,
+)
 from prophase.trace import open_trace
 
 PUBLISHED = {
@@ -72,6 +78,79 @@ def test_unknown_policies_and_foreign_ranks_are_refused():
         simulate_openb(pods, nodes, arrivals=np.array([0]), node_rank=np.arange(2), place="bestfit")
     with pytest.raises(InputError, match="ranks are for 9 nodes"):
         simulate_openb(pods, nodes, arrivals=np.array([0]), node_rank=np.arange(9))
+
+
+def pod_list(seed: int) -> pd.DataFrame:
+    """Return pods like those of the trace, with counts that no list has."""
+    rng = np.random.default_rng(seed)
+    kinds = [
+        *((int(rng.integers(1, 16)) * 500, int(rng.integers(1, 20)) * 50, 1) for _ in range(7)),
+        *((int(rng.integers(2, 33)) * 1000, 1000, int(n)) for n in rng.choice([1, 2, 4, 8], 6)),
+        *((int(rng.integers(1, 33)) * 1000, 0, 0) for _ in range(2)),
+    ]
+    weights = rng.dirichlet(np.full(len(kinds), 0.6))
+    chosen = [kinds[k] for k in rng.choice(len(kinds), int(rng.integers(50, 400)), p=weights)]
+    specs = rng.choice(["", "", "", "A|B", "B", "B|A|B", "Z", "Z|A"], len(chosen))
+    cpu, milli, num = np.array(chosen).T
+    return pd.DataFrame(
+        {
+            "request_cpu_cores": cpu / 1000,
+            "request_memory_gib": rng.choice([1.0, 4.0, 32.0], len(chosen)),
+            "attr_num_gpu": num,
+            "attr_gpu_milli": milli,
+            "attr_gpu_spec": np.where(num > 0, specs, ""),
+            "gpu_type": np.where(num > 0, specs, ""),
+        }
+    )
+
+
+def node_list() -> pd.DataFrame:
+    gpus = [8, 8, 4, 4, 2, 2, 2, 1]
+    return pd.DataFrame(
+        {
+            "node_id": [f"n{i}" for i in range(len(gpus))],
+            "cpu_cores": [64.0, 128.0, 32.0, 64.0, 16.0, 32.0, 96.0, 16.0],
+            "memory_gib": 256.0,
+            "gpus": gpus,
+            "gpu_type": ["A", "B", "A", "B", "C", "A", "B", "C"],
+        }
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("place", [p for p in POLICIES if p != "random"])
+def test_any_pod_list_is_placed_as_in_the_slow_twin(place: str, seed: int):
+    pods, nodes, rng = pod_list(seed), node_list(), np.random.default_rng(seed)
+    arrivals, rank = rng.integers(0, len(pods), 160), rng.permutation(len(nodes))
+    result = simulate_openb(pods, nodes, arrivals=arrivals, node_rank=rank, place=place)
+    asked = [
+        twin.Pod(round(1000 * cpu), int(milli), int(num), spec, round(1024 * memory))
+        for cpu, memory, num, milli, spec in pods.iloc[:, :5].itertuples(index=False)
+    ]
+    ranked = nodes.iloc[np.argsort(rank)]
+    empty = [
+        twin.Node(n.gpu_type, round(1000 * n.cpu_cores), 256 * 1024, (1000,) * n.gpus)
+        for n in ranked.itertuples()
+    ]
+    rows = twin.replay(empty, asked, arrivals.tolist(), place)
+    assert result.placed == sum(row["node"] >= 0 for row in rows)
+    capacity = 1000.0 * nodes["gpus"].sum()
+    arrived = np.cumsum([asked[row].num * asked[row].milli for row in arrivals])
+    amount = pd.Series([100 * row["fragmented"] / capacity for row in rows])
+    theirs = amount.groupby(np.round(100 * arrived / capacity).astype(int)).mean()
+    theirs = theirs[theirs.index <= LAST_ARRIVAL_PCT]
+    ours = result.fragmentation_amount_pct[theirs.index]
+    assert ours == pytest.approx(theirs.to_numpy(), abs=1e-9)
+
+
+def test_shares_of_classes_are_rounded_as_in_the_published_runs():
+    # 95 of 99 pods are covered: 30 / 99 / (95 / 99) is not 30 / 95
+    counts = {1.0: 35, 2.0: 30, 3.0: 30, 4.0: 4}
+    cores = [cpu for cpu, count in counts.items() for _ in range(count)]
+    pods = pd.DataFrame({"request_cpu_cores": cores, "request_memory_gib": 1.0})
+    pods["attr_num_gpu"], pods["attr_gpu_milli"] = 1, 1000
+    shares = pod_classes(pods, ["A"])[:, 4]
+    assert shares.tolist() == [count / 99 / (95 / 99) for count in (35, 30, 30)]
 
 
 @pytest.fixture(scope="module")

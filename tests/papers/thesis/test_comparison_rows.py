@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from prophase.papers.thesis.comparison_rows import compared, exact, scored
-from prophase.papers.thesis.scores import score
+from prophase.sizing.bins.scores import score
 
 
 def test_arithmetic_that_gives_another_number_differs():
@@ -12,8 +12,8 @@ def test_arithmetic_that_gives_another_number_differs():
 def test_other_data_agree_in_kind_or_not():
     assert compared("T", "c", [89.9], [89.0], tolerance=1)["verdict"] == "in kind"
     assert compared("T", "c", [89.9], [88.0], tolerance=1)["verdict"] == "differs in kind"
-    better = compared("T", "c", [85.7], [99.0], tolerance=1, more_is_better=True)
-    assert better["verdict"] == "in kind"
+    better = compared("T", "c", [85.7], [99.0], tolerance=1)
+    assert better["verdict"] == "differs in kind"
 
 
 def test_two_under_estimates_more_are_chance_and_three_are_not():

@@ -6,6 +6,7 @@ import pytest
 
 from prophase.errors import InputError, ParameterError
 from prophase.profile.classify.classifier_comparison import compare_classifiers
+from prophase.profile.clusters.generators.generator_names import paper_generator
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.trace.trace_tables import open_trace
 
@@ -52,8 +53,8 @@ def test_a_profile_that_appears_only_later_is_named(labelled: Labelled) -> None:
 @pytest.mark.data
 def test_metadata_predicts_the_profiles_of_the_published_rows(shared_data) -> None:  # type: ignore[no-untyped-def]
     jobs = open_trace(shared_data / "pai" / "polaris_1_000_sampled_test_data.csv").jobs
-    labels = WorkloadProfiler(silhouette_rows=100).fit(jobs).labels_
-    found = compare_classifiers(jobs, labels, ["xgboost", "most-frequent"])
+    profiler = WorkloadProfiler(paper_generator(len(jobs)), silhouette_rows=100).fit(jobs)
+    found = compare_classifiers(jobs, profiler.labels_, ["xgboost", "most-frequent"])
     accuracy = found.table.set_index(["method", "split"])["accuracy"]
     for split, least in (("row", 0.8), ("job", 0.8), ("time", 0.65)):
         assert accuracy["xgboost", split] > least

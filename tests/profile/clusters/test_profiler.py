@@ -11,6 +11,7 @@ from prophase.errors import InputError, MissingColumnError, ModelFileError, Para
 from prophase.modelfile import save_model
 from prophase.profile.clusters.generator_comparison import compare_generators, leaking_effect
 from prophase.profile.clusters.generators.density import Hdbscan, Optics
+from prophase.profile.clusters.generators.generator_names import paper_generator
 from prophase.profile.clusters.generators.k_means import KMeans
 from prophase.profile.clusters.generators.rules import ProfileRules, Rule
 from prophase.profile.clusters.profiler import KIND, WorkloadProfiler
@@ -18,7 +19,7 @@ from prophase.trace.trace_tables import open_trace
 
 
 def test_profiles_are_the_kinds_of_job(jobs: pd.DataFrame) -> None:
-    profiler = WorkloadProfiler().fit(jobs)
+    profiler = WorkloadProfiler(paper_generator(len(jobs))).fit(jobs)
     known = jobs["kind"].to_numpy() >= 0
     assert adjusted_rand_score(jobs["kind"][known], profiler.labels_[known]) > 0.95
     assert sum(one.n for one in profiler.profiles_) == len(jobs)
@@ -30,7 +31,7 @@ def test_profiles_are_the_kinds_of_job(jobs: pd.DataFrame) -> None:
 def test_new_jobs_of_a_known_kind_find_their_profile_and_strangers_do_not(
     jobs: pd.DataFrame,
 ) -> None:
-    profiler = WorkloadProfiler().fit(jobs.iloc[:150])
+    profiler = WorkloadProfiler(paper_generator(150)).fit(jobs.iloc[:150])
     found = profiler.assign(jobs.iloc[150:])
     kinds = jobs["kind"].iloc[150:].to_numpy()
     inside = found.labels >= 0

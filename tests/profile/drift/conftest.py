@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from tests.profile.drift.made_jobs import CHANGE, HISTORY, jobs_of_kinds
 
+from prophase.profile.clusters.generators.generator_names import paper_generator
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.drift.watch_folder import WatchFolder
 from prophase.profile.drift.watcher import Watcher
@@ -15,7 +16,7 @@ Watched = tuple[WatchFolder, Watcher, pd.DataFrame]
 
 @pytest.fixture(scope="session")
 def profiler() -> WorkloadProfiler:
-    return WorkloadProfiler().fit(jobs_of_kinds()[:HISTORY])
+    return WorkloadProfiler(paper_generator(HISTORY)).fit(jobs_of_kinds()[:HISTORY])
 
 
 @pytest.fixture(scope="session")

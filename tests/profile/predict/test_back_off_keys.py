@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.profile.predict.back_off_keys import choose_levels, hash_columns, key_of
+from prophase.profile.predict.methods import predictor_named
 
 
 def test_levels_go_from_the_same_job_to_all_jobs(jobs: pd.DataFrame) -> None:
@@ -52,3 +53,16 @@ def test_an_account_alone_does_not_tell_what_kind_of_job_it_is() -> None:
     assert closeness == {
         "group and request": "seen", "group": "partly", "request": "partly", "all jobs": "new",
     }  # fmt: skip
+
+
+def test_names_that_differ_in_numbers_only_are_one_kind_of_job() -> None:
+    names = [f"{kind}_run{number}" for number in range(60) for kind in ("train", "eval")]
+    jobs = pd.DataFrame({"name": names, "user": ["ann", "bob", "cyd"] * 40})
+    labels = [level.label for level in choose_levels(jobs)]
+    assert "name but for its numbers" in labels
+    few = jobs.assign(name=["train", "eval"] * 60)
+    assert "name but for its numbers" not in [level.label for level in choose_levels(few)]
+    run = np.where(jobs["name"].str.startswith("train"), 3600.0, 60.0)
+    found = predictor_named("backoff-median").fit(jobs.assign(duration_s=run))
+    asked = pd.DataFrame({"name": ["train_run999", "eval_run999"], "user": "new"})
+    assert found.predict(asked)["value"].round().tolist() == [3600.0, 60.0]

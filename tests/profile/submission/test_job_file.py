@@ -99,3 +99,15 @@ def test_missing_binary_and_huge_files_are_refused(tmp_path: Path) -> None:
 def test_a_missing_cell_is_unknown_and_not_zero(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("user,gpus,memory\nann,nan,\n")
     assert dict(read_submissions(tmp_path / "a.csv")[0].columns) == {"user": "ann"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["user: 2024-13-45\n", "at: 2024-01-01T99:99:99Z\n", "x: !!int ''\n", "x: !!bool maybe\n",
+     "x: !!timestamp soon\n", "gpus: 0x\n---\nuser: 2023-02-30\n"],
+)  # fmt: skip
+def test_a_date_or_number_that_cannot_be_one_is_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ProphaseError, match=r"job\.yaml"):
+        read_submissions(path)

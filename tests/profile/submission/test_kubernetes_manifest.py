@@ -39,6 +39,7 @@ def test_requests_are_those_of_all_containers_and_missing_ones_equal_the_limit()
         "gpu_type": "A100",
         "time_limit_s": 3600.0,
         "attr_priority_class": "batch-low",
+        "attr_namespace": "lab",
     }
     assert found.notes == ("Labels and annotations not used: colour.",)
 

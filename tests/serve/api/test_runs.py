@@ -79,3 +79,50 @@ def test_without_a_campaign_the_answer_says_how_to_begin_one(serve: Serve) -> No
     said = serve().get("/v1/runs")
     assert said.status_code == 404
     assert "prophase runs init" in said.json()["detail"]
+
+
+def test_runs_and_tasks_are_found_by_scenario_date_and_state(client: TestClient) -> None:
+    every = client.get("/v1/runs").json()
+    named = every[0]["scenario"]
+    found = client.get("/v1/runs", params={"scenario": named, "state": "registered"}).json()
+    assert found == [run for run in every if run["scenario"] == named]
+    assert client.get("/v1/runs?since=2999-01-01").json() == []
+    assert client.get("/v1/runs/tasks?ended=oom").json() == []
+    wrong = client.get("/v1/runs?state=sleeping")
+    assert (wrong.status_code, "sleeping" in wrong.json()["detail"]) == (422, True)
+
+
+def test_allocations_are_set_over_http_by_an_admin_all_or_none(
+    client: TestClient, workspace: Path
+) -> None:
+    store = TokenStore(workspace)
+    reader, boss = ({"authorization": f"Bearer {store.add(n, r)}"} for n, r in
+                    (("ann", "read"), ("bob", "admin")))  # fmt: skip
+    wanted = {"task.train_trees.memory_gib": 0.5, "execute.parallel": "4"}
+    assert client.post("/v1/runs/settings", json=wanted, headers=reader).status_code == 403
+    said = client.post("/v1/runs/settings", json=wanted, headers=boss).json()
+    assert said["settings"]["execute.parallel"] == 4
+    [ours] = [row for row in said["tasks"] if row["task"] == "train_trees"]
+    assert (ours["memory_gib"], ours["says"]) == (0.5, "set")
+    wrong = {"execute.parallel": 9, "task.no_such.memory_gib": 1}
+    refused = client.post("/v1/runs/settings", json=wrong, headers=boss)
+    assert refused.status_code == 422
+    now = client.get("/v1/runs/settings", headers=reader).json()
+    assert now["settings"]["execute.parallel"] == 4
+
+
+def test_the_dashboard_finds_runs_and_sets_allocations(client: TestClient) -> None:
+    named = client.get("/v1/runs").json()[0]["scenario"]
+    page = client.get("/runs", params={"scenario": named, "state": "0"})
+    assert page.status_code == 200
+    assert page.text.count(f">{named}</a>") == 2
+    assert client.get("/runs?since=soon").status_code == 422
+    shown = client.get("/runs/allocations?task=train_trees").text
+    assert "<option selected>train_trees</option>" in shown
+    form = {"task": "train_trees", "memory_gib": "0.75", "cpu_cores": ""}
+    changed = client.post("/runs/allocations", data=form)
+    assert changed.status_code == 200
+    assert "0.75" in changed.text
+    wrong = client.post("/runs/allocations", data={**form, "memory_gib": "much"})
+    assert wrong.status_code == 422
+    assert "task.train_trees.memory_gib" in wrong.text

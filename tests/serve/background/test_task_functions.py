@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from prophase.errors import InputError
 from prophase.serve.app import create_app
 from prophase.serve.background.task_functions import import_upload
+from prophase.serve.settings import ServiceSettings
 from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import UPLOADS
 
@@ -68,7 +69,7 @@ def test_a_corrected_mapping_replaces_what_was_guessed(folder: Path) -> None:
     ("name", "body"), [("../jobs.csv", b"x"), (".hidden", b"x"), ("a/b", b"x"), ("jobs.csv", b"")]
 )
 def test_a_strange_name_or_no_file_at_all_is_refused(folder: Path, name: str, body: bytes) -> None:
-    with TestClient(create_app(folder)) as client:
+    with TestClient(create_app(folder, ServiceSettings(open=True))) as client:
         answer = client.post("/v1/import", params={"name": name}, content=body)
     assert answer.status_code == 422
     assert not (folder / UPLOADS).exists()

@@ -16,6 +16,7 @@ from tests.serve.conftest import Serve
 from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.problems import Problem
 from prophase.serve.settings import ServiceSettings
+from prophase.serve.tokens import TokenStore
 
 
 def ended(client: TestClient, task: str) -> dict[str, Any]:
@@ -60,11 +61,21 @@ def test_a_task_is_cancelled_while_it_waits_or_runs(client: TestClient) -> None:
     assert again.json()["state"] == "cancelled"
 
 
-def test_too_many_tasks_are_refused(client: TestClient) -> None:
+def test_too_many_tasks_are_refused_first_to_one_caller_then_to_all(
+    workspace: Path, client: TestClient
+) -> None:
+    store = TokenStore(workspace)
     asked = {"cluster": "30x8", "load": [1.5], "seeds": 200, "leave_out_unfit": True}
-    answers = [client.post("/v1/whatif", json=asked) for _ in range(21)]
-    assert answers[-1].status_code == 503
-    assert "Cancel one" in answers[-1].json()["detail"]
+
+    def ask_as(name: str, times: int) -> list[int]:
+        token = {"authorization": f"Bearer {store.add(name, 'read')}"}
+        said = [client.post("/v1/whatif", json=asked, headers=token) for _ in range(times)]
+        assert said[-1].status_code < 400 or "Cancel one" in said[-1].json()["detail"]
+        return [one.status_code for one in said]
+
+    assert ask_as("ann", 11) == [202] * 10 + [429]
+    assert ask_as("bob", 10) == [202] * 10
+    assert ask_as("eve", 1) == [503]
 
 
 def test_a_task_that_the_end_of_the_service_interrupted_is_told_so(tmp_path: Path) -> None:
@@ -130,7 +141,7 @@ def test_reported_jobs_are_watched_and_the_mended_models_taken_over(tmp_path: Pa
         {"job_id": f"w{n}", "user": "a", "duration_s": 60.0, "submit_s": late + n}
         for n in range(30)
     ]
-    with TestClient(create_app(folder, ServiceSettings(reload_every_s=0))) as client:
+    with TestClient(create_app(folder, ServiceSettings(open=True, reload_every_s=0))) as client:
         assert client.get("/v1/drift").json()["watching"] is False
         client.post("/v1/observe", json={"jobs": jobs})
         told = result_of("watch", folder, {}, lambda step, percent: None)

@@ -22,7 +22,7 @@ def serving(workspace: Path) -> Iterator[str]:
     """Run prophase serve and return the address it prints; it ends with the block."""
     with TemporaryFile("w+") as said:
         process = subprocess.Popen(
-            [sys.executable, "-c", _PROPHASE, "serve", "start", str(workspace), "--port", "0"],
+            [sys.executable, "-c", _PROPHASE, "serve", "start", workspace, "--port", "0", "--open"],
             stderr=said,
         )
         try:

@@ -23,7 +23,7 @@ ADDRESSES = ["/" if name == "overview" else f"/{name}" for name, _ in NAVIGATION
 @pytest.fixture
 def empty(tmp_path: Path) -> TestClient:
     folder = Workspace.create(tmp_path / "my data").folder
-    return TestClient(create_app(folder, ServiceSettings(reload_every_s=0.0)))
+    return TestClient(create_app(folder, ServiceSettings(open=True, reload_every_s=0.0)))
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -50,7 +50,7 @@ def test_a_token_becomes_a_cookie_that_no_script_reads_and_signing_out_forgets_i
     workspace: Path,
 ) -> None:
     secret = TokenStore(workspace).add("ann", "read")
-    client = TestClient(create_app(workspace), follow_redirects=False)
+    client = TestClient(create_app(workspace, ServiceSettings(open=True)), follow_redirects=False)
     sent_away = client.get("/sizing", headers=_BROWSER)
     assert sent_away.status_code == 303
     assert sent_away.headers["location"].startswith("/login")
@@ -82,7 +82,7 @@ def test_a_form_of_another_site_is_refused(client: TestClient) -> None:
 
 def test_a_reader_may_not_learn_or_reset(workspace: Path) -> None:
     secret = TokenStore(workspace).add("ann", "read")
-    client = TestClient(create_app(workspace))
+    client = TestClient(create_app(workspace, ServiceSettings(open=True)))
     asked = {"authorization": f"Bearer {secret}", **_BROWSER}
     assert client.post("/ask/learn", headers=asked).status_code == 403
     assert client.post("/runs/1/reset", headers=asked, data={"to": "0"}).status_code == 403
@@ -114,7 +114,7 @@ def test_what_users_wrote_is_escaped(client: TestClient) -> None:
 def test_page_data_is_computed_once_kept_and_computed_anew_for_new_tables(
     workspace: Path,
 ) -> None:
-    app = create_app(workspace, ServiceSettings(reload_every_s=0.0))
+    app = create_app(workspace, ServiceSettings(open=True, reload_every_s=0.0))
     library, prepared = app.state.library, PageCache(app.state.library.workspace)
     wanted: dict[str, Any] = {"title": "Looking", "uses": ["jobs"], "back": "/"}
     first = prepared.look("describe", library.now, **wanted)

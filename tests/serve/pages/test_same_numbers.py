@@ -17,6 +17,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.serve.pages.conftest import make_campaign
 
+import prophase as ph
 from prophase.json_types import JsonObject
 from prophase.serve.app import create_app
 from prophase.serve.pages import page_results
@@ -89,7 +90,9 @@ def shown_workspace(made_workspace: Path, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def service(shown_workspace: Path) -> Iterator[TestClient]:
-    with TestClient(create_app(shown_workspace, ServiceSettings(reload_every_s=0.0))) as client:
+    with TestClient(
+        create_app(shown_workspace, ServiceSettings(open=True, reload_every_s=0.0))
+    ) as client:
         yield client
 
 
@@ -125,8 +128,8 @@ def test_the_numbers_of_a_page_are_those_of_its_command(
 
 
 def _largest_task(workspace: Path) -> str:
-    jobs = Workspace(workspace).read("jobs")
-    return str(jobs["task"].value_counts().index[0])
+    table = ph.size(workspace).table
+    return str(table.sort_values("runs", kind="stable")["task"].iloc[-1])
 
 
 def _finished(service: TestClient, page: str) -> str:

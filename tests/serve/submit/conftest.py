@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from prophase.profile.predict.job_model import learn
-from prophase.sizing.recommendation_file import learn_recommendations
+from prophase.sizing.recommender import learn_recommender
 from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import PREDICTIONS, REQUESTS
 
@@ -49,7 +49,7 @@ def made_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workspace.store_frames({"jobs": history()}, source="csv", source_hash="h", seed=0)
     jobs = workspace.read("jobs")
     learn(jobs, method="backoff-median", data_hash="h").save(folder / PREDICTIONS)
-    learn_recommendations(jobs, data_hash="h").save(folder / REQUESTS)
+    learn_recommender(jobs, data_hash="h").save(folder / REQUESTS)
     return folder
 
 

@@ -13,6 +13,7 @@ from tests.serve.submit import objects
 from tests.serve.submit.conftest import set_policy
 
 from prophase import units
+from prophase.serve.submit.kubernetes_limit_ranges import RequestBounds
 from prophase.serve.submit.policy import SubmitPolicy
 from prophase.serve.submit.submission_service import open_submission_service
 from prophase.serve.tokens import TokenStore
@@ -317,7 +318,7 @@ def test_a_token_is_needed_unless_the_policy_lets_the_api_server_in(
     asked = objects.review(objects.pod())
     assert client.post("/v1/submit/kubernetes", json=asked).status_code == 401
     set_policy(workspace, "[submit]\ntoken = false\n")
-    _desk(client)._looked_s = -10.0
+    _desk(client)._policy._looked_s = -10.0
     assert client.post("/v1/submit/kubernetes", json=asked).status_code == 200
     assert client.get("/v1/submit/decisions").status_code == 401
 
@@ -328,3 +329,29 @@ def test_outcomes_are_counted(patient: Path, client: Client) -> None:
     assert 'prophase_submissions_total{outcome="set",system="kubernetes"} 1.0' in told
     assert 'prophase_submission_seconds_count{system="kubernetes"} 1.0' in told
     assert 'prophase_submitted_memory_gib_total{outcome="set",what="asked"} 16.0' in told
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ({"min": {"memory": "8Gi"}}, 8.0),
+        ({"maxLimitRequestRatio": {"memory": "2"}}, 8.0),
+        ({"min": {"memory": "16Gi"}}, 16.0),
+        ({"min": {"memory": "1Gi"}, "maxLimitRequestRatio": {"cpu": "2"}}, None),
+    ],
+)
+def test_no_request_is_set_below_what_a_limit_range_allows(
+    patient: Path,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    item: dict[str, Any],
+    expected: float | None,
+) -> None:
+    ranges = [{"spec": {"limits": [{"type": "Container", **item}]}}]
+    monkeypatch.setattr(_desk(client), "bounds_of", lambda space: RequestBounds.of(ranges))
+    document = objects.pod()
+    after = objects.applied(document, _admit(client, document))
+    if expected is None:
+        assert 2.4 <= _memory(after) < 4
+    else:
+        assert _memory(after) == expected

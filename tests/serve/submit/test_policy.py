@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,3 +51,37 @@ def test_a_label_asks_for_less_never_for_more(label: Any, mode: str) -> None:
 def test_what_makes_no_sense_is_refused_in_words(held: Any, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
         SubmitPolicy.of({"submit": held})
+
+
+def test_a_rule_for_a_user_counts_before_one_for_an_account_or_a_partition() -> None:
+    held = {
+        "mode": "dry-run",
+        "partitions": {"gpu*": {"mode": "tell"}},
+        "accounts": {"nlp": {"mode": "set"}},
+        "users": {"ann": {"mode": "off"}},
+    }
+    policy = SubmitPolicy.of({"submit": held})
+
+    def mode(partition: str, account: str, user: str) -> str:
+        return policy.rules_for_slurm(partition=partition, account=account, user=user).mode
+
+    assert mode("gpu2", "nlp", "ann") == "off"
+    assert mode("gpu2", "nlp", "bob") == "set"
+    assert mode("gpu2", "bio", "bob") == "annotate"
+    assert mode("cpu", "bio", "bob") == "dry-run"
+
+
+def test_a_policy_that_nobody_reads_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prophase.serve.submit.policy import misplaced_policies
+
+    workspace = tmp_path / "deep" / "ws"
+    workspace.mkdir(parents=True)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for place in (workspace, tmp_path / "here"):
+        (place / "prophase.toml").write_text('[submit]\nmode = "set"\n')
+    (sentence,) = misplaced_policies(workspace, home=tmp_path)
+    assert sentence.startswith(str(tmp_path / "here"))
+    assert str(workspace / "prophase.toml") in sentence

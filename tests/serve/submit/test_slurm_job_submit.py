@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.serve.submit.conftest import set_policy
+from tests.serve.submit.conftest import history, set_policy
 
 _NO_VAL = 0xFFFFFFFE
 JOB = {
@@ -17,14 +17,11 @@ JOB = {
 
 @pytest.fixture
 def patient(workspace: Path) -> Path:
-    """A workspace that sets requests; its jobs are named by their account."""
-    import pandas as pd
-
-    from prophase.sizing.recommendation_file import learn_recommendations
+    """A workspace that sets requests; its jobs have a name and no task."""
+    from prophase.sizing.recommender import learn_recommender
     from prophase.trace.workspace_paths import REQUESTS
 
-    jobs = pd.read_parquet(next((workspace / "tables").glob("jobs-*")))
-    learn_recommendations(jobs.drop(columns=["task"])).save(workspace / REQUESTS)
+    learn_recommender(history().drop(columns=["task"])).save(workspace / REQUESTS)
     policy = '[submit]\nmode = "set"\nbudget_ms = 10000\nresources = ["memory", "time"]\n'
     set_policy(workspace, policy + '[submit.namespaces.quiet]\nmode = "dry-run"\n')
     return workspace
@@ -41,7 +38,7 @@ def test_a_known_job_is_told_its_fields(patient: Path, client: TestClient) -> No
     found = _ask(client, JOB)
     assert found["apply"] is True
     assert 2458 <= found["job"]["pn_min_memory"] < 4096
-    assert 20 <= found["job"]["time_limit"] < 240
+    assert 10 <= found["job"]["time_limit"] < 240
     assert found["counsel"]["duration_s"]["value"] > 0
     assert "runs used at most" in found["reason"]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from prophase.sim import signatures as s
+from prophase.sim.array_groups import held
 from prophase.sim.kernels.gang_placement import may_fit
 from prophase.sim.kernels.node_resources import fits, most_on, take
 from prophase.sim.kernels.score_trees import (
@@ -72,9 +73,9 @@ def test_counts_that_are_kept_are_those_counted_anew() -> None:
     trees = ScoreTrees(
         np.empty((1, 128)), kept, np.zeros(128, np.int64), changes=np.zeros(1, np.int64)
     )
-    counts = []
+    counts, table = [], held(trees)
     for changes in range(100):
-        found = may_fit(nodes, asks, 0, False, trees)
+        found = may_fit(nodes, asks, 0, False, table)
         anew = sum(most_on(nodes, node, asks, 0, False) for node in range(len(nodes)))
         assert kept[0, ROOM] == anew
         assert found == (anew >= 200)
@@ -82,5 +83,5 @@ def test_counts_that_are_kept_are_those_counted_anew() -> None:
         counts.append(anew)
         node = int(rng.integers(len(nodes)))
         nodes[node] = drawn_nodes(rng, 1)[0]
-        note_change(trees, node)
+        note_change(table, node)
     assert min(counts) < 200 <= max(counts)

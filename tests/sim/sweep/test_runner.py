@@ -42,6 +42,20 @@ def test_every_combination_is_ranked_with_intervals_and_the_trace_as_recorded():
     assert set(ranked.loc[ranked["front"], "order"]) == {"shortest"}
 
 
+def test_a_sweep_over_whole_gpus_leaves_out_gangs_that_fit_as_shares_alone():
+    jobs = trace().jobs.assign(request_gpus=0.5, instances=1.0)
+    jobs.loc[7, "instances"] = 12.0
+    workload, plan = (
+        Workload.from_jobs(jobs),
+        SweepPlan(["1x6"], {"share": ["off", "per_gpu=1"]}, seeds=2),
+    )
+    with pytest.raises(InputError, match=r"1 of 400 jobs fit on no node .*: 7\. .*leave"):
+        run_sweep(workload, plan)
+    result = run_sweep(workload, plan, leave_out_unfit=True)
+    assert result.left_out == {"fit on no node of one of the clusters": 1}
+    assert set(result.cells["share"]) == {"off", "per_gpu=1"}
+
+
 def test_few_seeds_give_means_without_intervals():
     ranked = run_sweep(trace(), PLAN).ranked()
     assert ranked["mean_wait_s"].notna().all()

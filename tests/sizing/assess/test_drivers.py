@@ -7,6 +7,7 @@ import pytest
 from prophase.errors import InputError, MissingExtraError
 from prophase.sizing.assess import drivers
 from prophase.sizing.assess.drivers import drivers_in_words, rank_drivers
+from prophase.trace.identity.job_identity import with_identity
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +17,7 @@ def runs() -> pd.DataFrame:
     rows, days = np.exp(rng.normal(3, 1, count)), rng.integers(1, 30, count).astype(float)
     region = rng.choice(["north", "east"], count)
     peak = 0.1 * rows * days * np.where(region == "east", 3.0, 1.0)
-    return pd.DataFrame(
+    jobs = pd.DataFrame(
         {
             "task": "train",
             "group": [f"g{n // 4}" for n in range(count)],
@@ -30,6 +31,7 @@ def runs() -> pd.DataFrame:
             "memory_peak_gib": peak,
         }
     )
+    return with_identity(jobs, by="task")
 
 
 @pytest.fixture(scope="module")

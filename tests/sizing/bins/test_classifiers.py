@@ -5,8 +5,8 @@ import pytest
 
 from prophase.errors import ModelFileError, ParameterError
 from prophase.modelfile import Parts
-from prophase.papers.thesis.classifier_catalogue import CLASSIFIERS, classifier_named
 from prophase.sizing.bins.binning import Binning
+from prophase.sizing.bins.classifier_catalogue import CLASSIFIERS, classifier_named
 from prophase.sizing.bins.classifiers import BoostedTrees, Runs, SupportVectors
 
 BINS = {2: (4.0, 60.0), 3: (2.0, 6.0, 60.0), 4: (1.0, 3.0, 8.0, 60.0)}

@@ -13,7 +13,7 @@ from prophase.errors import ParameterError
 from prophase.sizing.export_formats import FORMS, export, exported
 from prophase.sizing.exports import ENGINES, write_for
 from prophase.sizing.exports.kind_requests import KindRequests, kind_requests
-from prophase.sizing.recommender import recommend
+from prophase.sizing.kind_recommendation import recommend
 
 sys.path.append(str(Path(__file__).parent))
 from engines import ASKED

@@ -39,6 +39,7 @@ def later(asked: list[float], status: list[str] | None = None) -> pd.DataFrame:
         {
             "job_id": [f"n{i}" for i in range(count)],
             "task": "align",
+            "user": "ann",
             "submit_s": 1e6 + np.arange(count),
             "duration_s": 3600.0,
             "request_memory_gib": asked,
@@ -70,8 +71,8 @@ def test_killed_attempts_count_as_lost_and_losing_tasks_are_named(ledger: Ledger
     total = found.advices[0].total
     assert (total.killed, total.followed, total.ignored) == (2, 0, 1)
     assert total.saved == -12 * PER_UNIT_HOUR
-    assert [task.name for task in found.advices[0].losers] == ["align"]
-    assert found.to_dict()["losers"][0]["task"] == "align"
+    assert [task.name for task in found.advices[0].losers] == ["ann/align"]
+    assert found.to_dict()["losers"][0]["task"] == "ann/align"
 
 
 def test_who_asks_as_before_did_not_follow_even_if_it_is_the_last_rung(ledger: Ledger) -> None:
@@ -104,7 +105,7 @@ def test_no_job_is_counted_under_two_advices_whenever_it_is_settled(
     ledger.settle(later([4.0, 4.0]))
     ledger.add(advice(align=4.0), pipeline_jobs, from_s=1e6 + 1)
     by_user = Candidate(
-        "memory", "GiB", {"ann/align": CandidateLadder("ann/align", (4.0,))}, kind=("user", "task")
+        "memory", "GiB", {"ann/align": CandidateLadder("ann/align", (4.0,))}, by=("user", "task")
     )
     ledger.add(by_user, pipeline_jobs, from_s=1e6 + 1)
     ledger.settle(later([4.0, 4.0]).assign(user="ann"))
@@ -125,7 +126,7 @@ def test_a_job_without_a_clock_stays_with_the_advice_of_when_it_was_told(
 
 def test_a_task_without_an_earlier_request_is_promised_nothing() -> None:
     jobs = later([4.0, 4.0], ["completed", "oom"])
-    found = list(settle_jobs(jobs, {"align": PromisedRequest(math.nan, (4.0,), math.nan)}))
+    found = list(settle_jobs(jobs, {"ann/align": PromisedRequest(math.nan, (4.0,), math.nan)}))
     assert [one.predicted for one in found] == [0, 0]
     assert [one.saved for one in found] == [0, -4 * PER_UNIT_HOUR]
 
@@ -137,7 +138,7 @@ def test_the_history_itself_is_not_settled(ledger: Ledger, pipeline_jobs: pd.Dat
 def test_unknown_jobs_are_counted_and_cost_nothing() -> None:
     jobs = later([4.0, math.nan, 4.0], ["running", "completed", "completed"])
     jobs.loc[2, "duration_s"] = np.nan
-    found = list(settle_jobs(jobs, {"align": PromisedRequest(16.0, (4.0,), 0.5)}))
+    found = list(settle_jobs(jobs, {"ann/align": PromisedRequest(16.0, (4.0,), 0.5)}))
     assert [one.outcome for one in found] == [UNKNOWN] * 3
     assert sum(one.actual + one.before for one in found) == 0
 

@@ -8,7 +8,7 @@ import pytest
 
 from prophase.errors import FormatError, MissingFileError
 from prophase.sizing.export_formats import export
-from prophase.sizing.recommender import Gate, recommend
+from prophase.sizing.kind_recommendation import Gate, recommend
 from prophase.study.proof.candidate import Candidate, candidate_of, read_candidate
 
 
@@ -20,9 +20,10 @@ def test_what_size_exports_is_read_back_as_it_was_made(
     path = tmp_path / f"advice.{form}"
     path.write_text(export(advice, form))
     read, made = read_candidate(path), Candidate.made(advice)
-    assert set(read.changed) == set(made.changed) == {"align"}
-    assert read.changed["align"].ladder == pytest.approx(made.changed["align"].ladder)
-    assert read.changed["align"].saving == pytest.approx(made.changed["align"].saving)
+    assert set(read.changed) == set(made.changed) == {"ann/align"}
+    one, other = read.changed["ann/align"], made.changed["ann/align"]
+    assert one.ladder == pytest.approx(other.ladder)
+    assert one.saving == pytest.approx(other.saving)
 
 
 def test_the_dictionary_of_an_advice_is_an_advice_again(tmp_path: Path) -> None:

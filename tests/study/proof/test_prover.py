@@ -14,7 +14,7 @@ from prophase.errors import InputError, MissingColumnError, ParameterError, Prop
 from prophase.result import DataUsed
 from prophase.result.json_form import to_dict
 from prophase.sim import Cluster
-from prophase.sizing.recommender import Gate
+from prophase.sizing.kind_recommendation import Gate
 from prophase.study.proof import backtest as splits
 from prophase.study.proof import cluster_replays as replays
 from prophase.study.proof.candidate import Candidate, CandidateLadder
@@ -193,7 +193,7 @@ def test_shares_out_of_range_are_refused(pipeline_jobs: pd.DataFrame) -> None:
     with pytest.raises(ParameterError, match="max_oom"):
         Limits(max_oom=1.5)
     with pytest.raises(ParameterError, match="cannot change"):
-        Candidate("time", "h", {})
+        Candidate("gpu-memory", "GiB", {})
     assert issubclass(MissingColumnError, InputError)
 
 
@@ -272,3 +272,58 @@ def test_a_kept_task_changes_nothing(pipeline_jobs: pd.DataFrame) -> None:
     proof = prove(pipeline_jobs, replace(given, tasks=kept), splits=0)
     assert proof.saving.value == 0.0
     assert proof.advised_jobs == 0
+
+
+def time_limits(late_s: float = 0.0) -> pd.DataFrame:
+    """A queue behind wide jobs, in which short jobs ask for ten hours and take minutes."""
+    at = np.arange(600)
+    wide = at % 10 == 0
+    return pd.DataFrame(
+        {
+            "job_id": [f"j{i:03d}" for i in at],
+            "user": "ann",
+            "task": np.where(wide, "wide", "short"),
+            "submit_s": 1200.0 * at,
+            "duration_s": np.where(wide, 7000.0, 600.0 + at % 7 + late_s * (at > 500)),
+            "time_limit_s": np.where(wide, 7200.0, 36_000.0),
+            "request_cpu_cores": np.where(wide, 8.0, 5.0),
+            "status": "completed",
+        }
+    )
+
+
+def test_a_log_without_use_gets_time_limits_whose_waits_are_replayed() -> None:
+    proof = prove(time_limits(), cluster=Cluster.parse("1x0 8c 64g, 1x0 5c 64g"), seeds=0)
+    assert proof.resource == "time"
+    assert proof.settings["policy"]["queue"] == "easy"
+    assert proof.saving.value > 0.9
+    assert proof.oom.value == 0
+    assert proof.replays is not None
+    wait = proof.replays.of("mean_wait_s")
+    assert wait is not None
+    assert wait.advised <= wait.today
+    assert [row["measure"] for row in proof.rows()[:2]] == [
+        "time limits (h)",
+        "core-hours (core h)",
+    ]
+
+
+def test_a_run_longer_than_its_limit_runs_until_it_and_again() -> None:
+    jobs = time_limits()
+    given = Candidate("time", "h", {"short": CandidateLadder("short", (0.1, 0.5))})
+    proof = prove(jobs, given, splits=0)
+    assert proof.oom.value == 1.0
+    limits, cores = proof.totals[0], proof.totals[1]
+    short = 540
+    assert limits.advised == pytest.approx(60 * 2.0 + short * (0.1 + 0.5))
+    assert cores.advised - cores.today == pytest.approx(short * 0.1 * 5.0)
+
+
+def test_a_shorter_limit_than_the_recommended_one_stays() -> None:
+    jobs = time_limits()
+    jobs.loc[jobs["task"] == "short", "time_limit_s"] = np.where(
+        np.arange(540) % 2, 36_000.0, 900.0
+    )
+    given = Candidate("time", "h", {"short": CandidateLadder("short", (0.5, 1.0))})
+    proof = prove(jobs, given, splits=0)
+    assert proof.totals[0].advised == pytest.approx(60 * 2.0 + 270 * 0.25 + 270 * 0.5)

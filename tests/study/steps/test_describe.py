@@ -15,15 +15,15 @@ from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import PROFILES
 
 
-def told(folder: Path) -> tuple[str, dict[int | str, int]]:
+def told(folder: Path) -> tuple[str, dict[str, int]]:
     """Return how the step went, and the jobs of each profile that it tells of."""
     found = run_study(StudyPlan(str(folder), seed=2, steps=("profiles",)))
     rows = found.results["profiles"]["profiles"]
     return found.steps[-1].state, {one["profile"]: one["jobs"] for one in rows}
 
 
-def sizes(profiler: WorkloadProfiler) -> dict[int | str, int]:
-    return {one.profile: one.n for one in profiler.profiles_ if not one.outliers}
+def sizes(profiler: WorkloadProfiler) -> dict[str, int]:
+    return {one.name: one.n for one in profiler.profiles_ if not one.outliers}
 
 
 def test_a_study_tells_of_the_profiles_that_the_workspace_answers_from(tmp_path: Path) -> None:

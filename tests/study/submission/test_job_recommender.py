@@ -6,7 +6,7 @@ import pytest
 
 from prophase.errors import ParameterError
 from prophase.profile.predict.job_model import learn
-from prophase.sizing.recommendation_file import learn_recommendations
+from prophase.sizing.recommender import learn_recommender
 from prophase.study.submission.job_recommender import JobRecommender
 from prophase.study.workspace_models import request_settings
 
@@ -29,7 +29,7 @@ def counsellor() -> JobRecommender:
         }
     )
     model = learn(jobs, method="backoff-median")
-    return JobRecommender(model, None, learn_recommendations(jobs))
+    return JobRecommender(model, None, learn_recommender(jobs))
 
 
 def test_a_known_job_is_told_its_duration_and_a_smaller_request(counsellor: JobRecommender) -> None:
@@ -41,12 +41,12 @@ def test_a_known_job_is_told_its_duration_and_a_smaller_request(counsellor: JobR
     assert time is not None
     assert 2.4 <= memory.rung(1) < 4
     assert list(memory.ladder) == sorted(memory.ladder)
-    assert 1200 <= time.rung(1) < 7200
+    assert 600 <= time.rung(1) < 1200
     assert "instead of 16 GiB" in memory.words()
 
 
 def test_the_last_attempt_never_has_less_than_its_user_wanted(counsellor: JobRecommender) -> None:
-    memory = counsellor.counsel({"task": "align", "memory": 30}).of("memory")
+    memory = counsellor.counsel({"task": "align", "user": "ann", "memory": 30}).of("memory")
     assert memory is not None
     assert memory.rung(3) >= 30
 
@@ -54,9 +54,11 @@ def test_the_last_attempt_never_has_less_than_its_user_wanted(counsellor: JobRec
 @pytest.mark.parametrize(
     ("job", "why"),
     [
-        ({"task": "align", "memory": 256}, "another kind"),
-        ({"task": "align", "memory": 4}, "another kind"),
-        ({"task": "sort", "memory": 16}, "no finished job of 'sort'"),
+        ({"task": "align", "user": "ann", "memory": 256}, "another kind"),
+        ({"task": "align", "user": "ann", "memory": 4}, "another kind"),
+        ({"task": "sort", "user": "ann", "memory": 16}, "no finished job of 'ann/sort'"),
+        ({"task": "align", "user": "eve", "memory": 16}, "no finished job of 'eve/align'"),
+        ({"task": "align", "memory": 16}, "it does not say whose it is (user)"),
     ],
 )
 def test_a_job_unlike_the_past_keeps_its_request(
@@ -69,37 +71,42 @@ def test_a_job_unlike_the_past_keeps_its_request(
 
 
 def test_a_job_without_a_request_is_told_one(counsellor: JobRecommender) -> None:
-    memory = counsellor.counsel({"task": "align"}).of("memory")
+    memory = counsellor.counsel({"task": "align", "user": "bob"}).of("memory")
     assert memory is not None
     assert memory.asked is None
     assert memory.change
 
 
-def test_the_prediction_for_this_very_job_raises_the_first_rung() -> None:
+def test_a_job_of_which_more_is_known_gets_a_request_of_its_own() -> None:
     count = 400
     rows = np.arange(count)
-    big = rows % 100 == 50
+    size = np.random.default_rng(1).uniform(1.0, 20.0, count)
     jobs = pd.DataFrame(
         {
             "job_id": [f"j{n}" for n in rows],
-            "user": np.where(big, "big", np.where(rows % 2, "ann", "bob")),
+            "user": "ann",
             "task": "align",
-            "memory_peak_gib": np.where(big, 9.0, 2.0),
+            "attr_input_bytes": size * 2**30,
+            "memory_peak_gib": 0.5 + 2.0 * size,
             "duration_s": 600.0,
             "submit_s": 700.0 * rows,
             "request_memory_gib": 64.0,
         }
     )
-    more = jobs[big].assign(submit_s=1e6)
-    history = pd.concat([jobs, *[more.assign(job_id=f"m{n}") for n in range(10)]])
-    teller = JobRecommender(
-        learn(history, method="backoff-median"), None, learn_recommendations(jobs, risk=0.05)
-    )
-    small = teller.counsel({"task": "align", "user": "ann", "memory": 64}).of("memory")
-    large = teller.counsel({"task": "align", "user": "big", "memory": 64}).of("memory")
-    assert small is not None
-    assert large is not None
-    assert small.rung(1) < 9 <= large.rung(1)
+    teller = JobRecommender(requests=learn_recommender(jobs, resources=["memory"]))
+    asked = {"task": "align", "user": "ann", "request_memory_gib": 64.0}
+    found = {}
+    for gib in (2.0, 15.0):
+        one = teller.counsel({**asked, "attr_input_bytes": gib * 2**30}, resources=["memory"]).of(
+            "memory"
+        )
+        assert one is not None
+        assert one.chance is not None
+        assert one.chance < 0.05
+        found[gib] = one.rung(1)
+    of_kind = teller.counsel(asked, resources=["memory"]).of("memory")
+    assert of_kind is not None
+    assert 4.5 <= found[2.0] < 8 < 30.5 <= found[15.0] < of_kind.rung(1)
 
 
 def test_who_has_learnt_nothing_is_silent_and_says_how_to_learn() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from prophase.errors import BadRowsError, FormatError, MissingColumnError, ParameterError
 from prophase.trace import check_jobs, open_trace
+from prophase.trace.import_pipeline import import_trace
 from prophase.trace.readers.sacct import LAYOUTS
+from prophase.trace.workspace import Workspace
 
 HEADER = (
     "JobID|JobName|User|Account|Partition|State|Submit|Start|End|Elapsed|Timelimit|NNodes|NCPUS|"
@@ -323,3 +325,40 @@ def test_the_micro_cluster_run_reads_as_its_readme_says(shared_data: Path, tmp_p
     assert ((both["submit_s"] - both["submit_s"].min()) == both["submit_s_asked"]).all()
     # a job without an end runs to its limit; then run times agree to the second
     assert (both["duration_s"] - both["duration_s_asked"]).between(0, 1).all()
+
+
+def test_a_dump_without_steps_says_that_memory_cannot_be_known(
+    tmp_path: Path, finished: dict[str, str]
+) -> None:
+    alone = dump(tmp_path, line("1", **{**finished, "MaxRSS": ""}))
+    report = import_trace("sacct", alone, Workspace.prepare(tmp_path / "ws"))
+    (note,) = [one for one in report.notes if "no step rows" in one]
+    assert "sacct -aDP -S now-30days -o ALL" in note
+
+
+def test_nodes_that_were_given_count_where_more_were_given_than_asked_for(
+    tmp_path: Path, finished: dict[str, str]
+) -> None:
+    wide = {
+        **finished, "NNodes": "2", "ReqMem": "32000M", "ReqTRES": "cpu=16,mem=32000M,node=1",
+        "AllocTRES": "cpu=16,mem=64000M,node=2",
+    }  # fmt: skip
+    job = jobs_of(dump(tmp_path, line("1", **wide))).loc["1"]
+    assert (job["instances"], job["request_cpu_cores"]) == (2.0, 8.0)
+    assert job["request_memory_gib"] == pytest.approx(32000 / 1024)
+
+
+def test_attempts_keep_their_own_steps_and_a_kill_stays_a_kill(tmp_path: Path) -> None:
+    header = "JobID|DBIndex|State|Submit|Start|End|MaxRSS|SubmitLine"
+    rows = [
+        f"7|1|REQUEUED|{DAY}10:00:00|{DAY}10:00:01|{DAY}10:01:00||sbatch --wrap srun a",
+        "srun b",
+        f"7.batch|1|OUT_OF_MEMORY|{DAY}10:00:01|{DAY}10:00:01|{DAY}10:01:00|50M|",
+        f"7|2|COMPLETED|{DAY}10:02:00|{DAY}10:02:01|{DAY}10:03:00||sbatch --wrap srun a",
+        "srun b",
+        f"7.batch|2|COMPLETED|{DAY}10:02:01|{DAY}10:02:01|{DAY}10:03:00|90M|",
+    ]
+    jobs = jobs_of(dump(tmp_path, *rows, header=header))
+    assert jobs["status"].to_dict() == {"7": "oom", "7#2": "completed"}
+    assert jobs["memory_peak_gib"].tolist() == pytest.approx([50 / 1024, 90 / 1024])
+    assert jobs.loc["7", "attr_submit_line"] == "sbatch --wrap srun a srun b"

@@ -120,3 +120,14 @@ def test_what_scontrol_prints_is_a_list_of_nodes(tmp_path: Path, per_node: str) 
         "a100|ib",
         "gpu|all",
     ]
+
+
+def test_included_files_are_followed_and_missing_ones_named(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text("ClusterName=c\nInclude nodes.conf\n")
+    with pytest.raises(FormatError, match=r"line 2: includes nodes.conf, which is not there"):
+        read_conf([tmp_path / "slurm.conf"])
+    (tmp_path / "nodes.conf").write_text("NodeName=n[1-2] CPUs=8 RealMemory=1024\n")
+    assert sorted(read_conf([tmp_path / "slurm.conf"]).nodes) == ["n1", "n2"]
+    (tmp_path / "nodes.conf").write_text("include slurm.conf\n")
+    with pytest.raises(FormatError, match="in turn"):
+        read_conf([tmp_path / "slurm.conf"])

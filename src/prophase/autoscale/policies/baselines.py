@@ -57,6 +57,40 @@ class RecentMax(ScalingPolicy):
         return {"window_decisions": self.window}
 
 
+class PeakHold(RecentMax):
+    """Give the highest use of a long past, and to a young run not less than runs start with.
+
+    Memory that runs out kills, and most kills are of runs that have just begun and still grow. So
+    a run keeps what it starts with for a while, whatever it uses so far.
+    """
+
+    name = "peak-hold"
+    #: in decisions; the last one is longer than any run
+    windows = (12, 48, 288, 100_000)
+    #: hours that a run counts as young
+    patience_hours: ClassVar[tuple[float, ...]] = (0.0, 1.0, 4.0, 12.0)
+
+    def __init__(self, *, window: int = 288, patience_h: float = 4.0) -> None:
+        super().__init__(window=window)
+        self.patience_h = patience_h
+
+    def plan(self, fleet: Fleet) -> Plan:
+        window = min(self.window * fleet.every, int(fleet.lengths.max()))
+        peak = recent_peak(fleet, window)
+        young = fleet.age * fleet.step_s < 3600 * self.patience_h
+        return Scaled(fleet, np.where(young, np.maximum(peak, self.startup_), peak), self.startup_)
+
+    def variants(self) -> Sequence[PeakHold]:
+        return [
+            type(self)(window=window, patience_h=hours)
+            for window in self.windows
+            for hours in self.patience_hours
+        ]
+
+    def settings(self) -> dict[str, float | int | str]:
+        return {"window_decisions": self.window, "patience_hours": self.patience_h}
+
+
 class Oracle(ScalingPolicy):
     """Give the highest use until the next decision. It looks ahead, so nobody can run it."""
 

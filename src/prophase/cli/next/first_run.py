@@ -16,10 +16,10 @@ from prophase.cli.output import (
     progress_bar,
     show_result,
 )
-from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SeedOption
-from prophase.cli.sizing_options import KindOption, ResourceOption, RiskOption
+from prophase.cli.sizing_options import GroupOption, ResourceOption, RiskOption
 from prophase.cli.trace_options import SourceOption
+from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.result import Result
 
@@ -29,7 +29,16 @@ def command(
     workspace: WorkspaceOption = Path(),
     risk: RiskOption = None,
     resource: ResourceOption = "memory",
-    kind: Annotated[KindOption, Formerly("--by")] = None,
+    by: GroupOption = None,
+    runs: Annotated[
+        int,
+        typer.Option(
+            "--generous-runs", min=0, help="Keep the own request until so many runs are known."
+        ),
+    ] = 0,
+    after: Annotated[
+        str, typer.Option(help="Known runs at which the lines of the table begin.")
+    ] = "0,1,3,10",
     seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
@@ -37,11 +46,14 @@ def command(
     """Say what a job should ask for in its first run, and how that narrows as it runs.
 
     The ladder and the range come from similar jobs. The table shows, from the history's own
-    first, second, third ... runs, how requests improved once 1, 3 and 10 runs were known.
+    first, second, third ... runs, how requests improved once 1, 3 and 10 runs were known, and how
+    confidence grew: the share of first requests that held and were at most 1.5 times the need.
 
-    Example:
+    Examples:
 
     `prophase next first-run job.yaml --workspace ws`
+
+    `prophase next first-run job.yaml --workspace ws --generous-runs 5 --after 0,5,20`
     """
     from prophase.cli.provenance import open_trace
     from prophase.profile.submission.job_file import read_submissions
@@ -53,8 +65,9 @@ def command(
         jobs = open_trace(workspace, source=source, tables=["jobs"]).jobs
         show("sizing it, and the history's own first runs", None)
         found = first_run(
-            jobs, asked, resource=resource, seed=seed,
-            by=[name.strip() for name in kind.split(",")] if kind else (),
+            jobs, asked, resource=resource, seed=seed, generous_runs=runs,
+            after=_numbers(after),
+            by=[name.strip() for name in by.split(",")] if by else (),
             risk=None if risk is None else units.parse_share(risk, where="--risk", below_one=True),
         )  # fmt: skip
     rows: list[JsonObject] = [
@@ -65,6 +78,9 @@ def command(
             "low": one.factor.low,
             "high": one.factor.high,
             "killed_pct": one.killed_pct,
+            "confidence_pct": 100 * one.confidence.value,
+            "confidence_low_pct": 100 * one.confidence.low,
+            "confidence_high_pct": 100 * one.confidence.high,
             "waste_pct_of_today": one.waste_pct,
         }
         for one in found.curve
@@ -77,7 +93,7 @@ def command(
            "; no run of it is known."),
         _range(document),
         "The table: first request over what was needed (median, 80 % range), by how many runs of "
-        f"the same {' and '.join(found.kind)} had ended by then.",
+        f"the same kind had ended by then. Grouped by {found.grouped_by}; --by changes it.",
     ]  # fmt: skip
     show_result(
         Result.of_rows(
@@ -85,6 +101,13 @@ def command(
         ),
         format,
     )
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(one) for one in text.split(",")]
+    except ValueError as cause:
+        raise ParameterError(f"--after {text}: give numbers of runs such as 0,1,3,10.") from cause
 
 
 def _range(found: JsonObject) -> str:

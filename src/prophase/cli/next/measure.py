@@ -10,7 +10,7 @@ import typer
 
 from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, say, show_result
 from prophase.cli.shared_options import SeedOption
-from prophase.cli.sizing_options import KindOption
+from prophase.cli.sizing_options import GroupOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import storage_error
 from prophase.result import Result
@@ -22,7 +22,7 @@ def command(
         Path | None,
         typer.Option(help="Pipeline of the campaign: its scenario keys tell kinds of job apart."),
     ] = None,
-    kind: KindOption = None,
+    by: GroupOption = None,
     count: Annotated[int, typer.Option(min=1, help="Kinds of job to measure.")] = 10,
     dates: Annotated[
         str | None,
@@ -52,9 +52,8 @@ def command(
     """
     from prophase.cli.provenance import open_trace
     from prophase.study.measurement_plan import month_in_words, next_runs, registration
-    from prophase.study.proof.kinds import choose_kinds
 
-    chosen = [one.strip() for one in kind.split(",")] if kind else []
+    chosen = [one.strip() for one in by.split(",")] if by else []
     if pipeline is not None:
         from prophase.runs.pipeline import read_pipeline
 
@@ -62,10 +61,6 @@ def command(
     with progress_bar() as show:
         show("reading", None)
         jobs = open_trace(path, source=source, tables=["jobs"]).jobs
-        if not chosen:
-            show("finding out which jobs are runs of the same thing", None)
-            kinds = choose_kinds(jobs)
-            chosen = list(kinds) if len(kinds) > 1 and set(kinds) <= set(jobs.columns) else []
         show("asking for every kind of job", None)
         found = next_runs(jobs, keys=chosen, count=count, random_state=seed)
     text = registration(found, dates or date.today().isoformat())

@@ -12,6 +12,7 @@ SUBCOMMANDS = {
     "compare": "compare",
     "classify": "classify",
     "explain": "explain",
+    "running": "running",
 }
 
 app = command_group(

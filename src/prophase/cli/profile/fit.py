@@ -38,10 +38,10 @@ class GroupingSettings:
     generator: Annotated[
         str,
         typer.Option(
-            help="What makes the groups: hdbscan, optics, k-means, rules, semi-supervised or "
-            "autoencoder."
+            help="What makes the groups: tree (at most 16, split by amounts), hdbscan (as in "
+            "the paper), optics, k-means, rules, semi-supervised or autoencoder."
         ),
-    ] = "hdbscan"
+    ] = "tree"
     min_cluster_size: MinClusterSizeOption = None
     min_samples: MinSamplesOption = None
     clusters: ClustersOption = None

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
 MinClusterSizeOption = Annotated[
     int | None,
-    typer.Option(help="Fewest jobs of a profile. [default: 0.3 % of the jobs, at least 15]"),
+    typer.Option(
+        help="Fewest jobs of a profile. [default: tree 1 %, others 0.3 % of the jobs, at least 15]"
+    ),
 ]
 MinSamplesOption = Annotated[
     int | None, typer.Option(help="hdbscan: neighbours that make a place dense.")
 ]
-ClustersOption = Annotated[int | None, typer.Option(help="k-means: number of profiles.")]
+ClustersOption = Annotated[
+    int | None, typer.Option(help="k-means: number of profiles; tree: most.")
+]
 TransformOption = Annotated[
     str, typer.Option(help="Scale of the metrics: power, standard, minmax, robust, maxabs, ...")
 ]

@@ -11,6 +11,7 @@ SUBCOMMANDS = {
     "tick": "worker:tick_command",
     "status": "progress:status_command",
     "show": "progress:show_command",
+    "tasks": "progress:tasks_command",
     "reset": "progress:reset_command",
     "set": "campaign:set_command",
     "profile": "measurements:profile_command",

@@ -15,7 +15,16 @@ from prophase.cli.output import (
     show_result,
     typed_command,
 )
-from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, opened
+from prophase.cli.runs.options import (
+    DEFAULT_CAMPAIGN,
+    CampaignOption,
+    ScenarioOption,
+    SinceOption,
+    StateOption,
+    TaskOption,
+    UntilOption,
+    opened,
+)
 from prophase.cli.trace_options import ReplaceOption
 from prophase.result import Result
 
@@ -44,21 +53,31 @@ def profile_command(
 def export_command(
     workspace: WorkspaceOption = Path("ws"),
     replace: ReplaceOption = False,
+    scenario: ScenarioOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    task: TaskOption = None,
+    state: StateOption = None,
     campaign: CampaignOption = DEFAULT_CAMPAIGN,
     format: FormatOption = Format.table,
 ) -> None:
-    """Write the tasks of finished runs and their usage into a workspace.
+    """Write the tasks of finished and failed runs and their usage into a workspace.
 
-    Every attempt is a job; one that ran out of memory has the status `oom`.
+    Every attempt is a job; one that ran out of memory has the status `oom`, also in a run that
+    failed, and counts as "at least this much".
 
-    Example:
+    Examples:
 
     `prophase runs export --workspace ws`
+
+    `prophase runs export --workspace ws --since 2024-01-01 --task train`
     """
     from prophase.runs.measured_rows import export
+    from prophase.runs.run_filter import RunFilter
 
+    where = RunFilter.of_text(scenario=scenario, since=since, until=until, task=task, state=state)
     with opened(campaign) as held:
-        rows = export(held, workspace, replace=replace, command=typed_command())
+        rows = export(held, workspace, replace=replace, command=typed_command(), where=where)
     show_result(
         Result.of_rows(
             "runs-export",

@@ -22,6 +22,16 @@ CampaignOption = Annotated[
     typer.Option("--campaign", "-c", envvar="PROPHASE_CAMPAIGN", help="Folder of the campaign."),
 ]
 DEFAULT_CAMPAIGN = Path("campaign")
+ScenarioOption = Annotated[
+    str | None, typer.Option(help="Only runs of this scenario; * stands for any text.")
+]
+SinceOption = Annotated[str | None, typer.Option(help="Only from this execution date on.")]
+UntilOption = Annotated[str | None, typer.Option(help="Only up to this execution date.")]
+TaskOption = Annotated[str | None, typer.Option("--of-task", help="Only this task.")]
+StateOption = Annotated[
+    str | None,
+    typer.Option(help="Only runs in these states: numbers or names joined by commas, or failed."),
+]
 
 
 @contextmanager

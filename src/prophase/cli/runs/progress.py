@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase.cli.output import Format, FormatOption, say, show_result, text_table
-from prophase.cli.runs.options import DEFAULT_CAMPAIGN, CampaignOption, named, opened, who
+from prophase.cli.runs.options import (
+    DEFAULT_CAMPAIGN,
+    CampaignOption,
+    ScenarioOption,
+    SinceOption,
+    StateOption,
+    TaskOption,
+    UntilOption,
+    named,
+    opened,
+    who,
+)
 from prophase.json_types import JsonObject
 from prophase.plural import counted
-from prophase.result import Result
+from prophase.result import Result, Table
 
 if TYPE_CHECKING:
     from prophase.runs.campaign import Campaign
@@ -30,25 +41,34 @@ def status_command(
     live: Annotated[
         bool, typer.Option("--live", help="Keep the table up to date until all is done.")
     ] = False,
+    scenario: ScenarioOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    task: TaskOption = None,
+    state: StateOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Show how many runs are in which state, and which workers are alive.
 
-    Example:
+    With a scenario, date, task or state, the runs that are meant are listed.
+
+    Examples:
 
     `prophase runs status`
+
+    `prophase runs status --scenario "eu*" --since 2024-01-01 --state failed`
     """
+    from prophase.runs.run_filter import RunFilter
     from prophase.runs.status import campaign_status, list_runs
 
+    where = RunFilter.of_text(scenario=scenario, since=since, until=until, task=task, state=state)
     with opened(campaign) as held:
         if live:
             _follow(held)
             return
-        if failed or all_runs:
-            show_result(
-                Result.of_rows("runs-status", list_runs(held, failed=failed)),
-                format,
-            )
+        if failed or all_runs or not where.is_empty:
+            rows = list_runs(held, failed=failed, where=where)
+            show_result(Result.of_rows("runs-status", rows), format)
             return
         now = campaign_status(held)
         silent_s = [worker["silent_s"] for worker in now["workers"]]
@@ -83,12 +103,42 @@ def _follow(campaign: Campaign) -> None:
         time.sleep(_REFRESH_S)
 
 
+def tasks_command(
+    scenario: ScenarioOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    task: TaskOption = None,
+    state: StateOption = None,
+    ended: Annotated[
+        str | None, typer.Option(help="Only attempts that ended so: completed, oom, failed, ...")
+    ] = None,
+    campaign: CampaignOption = DEFAULT_CAMPAIGN,
+    format: FormatOption = Format.table,
+) -> None:
+    """List the task instances of finished and failed runs, one row per attempt.
+
+    An attempt that ran out of memory needs at least what it was given (`at_least_gib`).
+
+    Example:
+
+    `prophase runs tasks --task train --ended oom`
+    """
+    from prophase.runs.run_filter import RunFilter
+    from prophase.runs.status import list_tasks
+
+    where = RunFilter.of_text(scenario=scenario, since=since, until=until, task=task, state=state)
+    with opened(campaign) as held:
+        rows = list_tasks(held, where=where, ended=ended)
+    notes = [] if rows else ["No such task instance has been measured yet."]
+    show_result(Result.of_rows("runs-tasks", rows, notes=notes), format)
+
+
 def show_command(
     run: Annotated[int, typer.Argument(help="Id of the run; see prophase runs status --all.")],
     campaign: CampaignOption = DEFAULT_CAMPAIGN,
     format: FormatOption = Format.table,
 ) -> None:
-    """Show where a run is and everything that happened to it.
+    """Show where a run is, everything that happened to it, and how its tasks ended.
 
     Example:
 
@@ -104,14 +154,11 @@ def show_command(
             if value is not None:
                 typer.echo(f"{name:<15} {value}")
         typer.echo("")
-    show_result(
-        Result.of_rows(
-            "runs-show",
-            found["history"],
-            values={**_facts(found), "history": found["history"]},
-        ),
-        format,
-    )
+    tables = [Table("history", found["history"])]
+    if found["tasks"]:
+        tables.append(Table("tasks", found["tasks"]))
+    told = {name: found[name] for name in ("tasks", "history")}
+    show_result(Result("runs-show", tables=tables, values={**_facts(found), **told}), format)
     if RunState(found["state"]).failed:
         step = 17 if found["state"] > RunState.EXECUTE_TRIGGER_FAILED else 0
         say(f"Next: prophase runs reset {run} --to {step}{named(campaign)}")

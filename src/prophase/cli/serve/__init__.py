@@ -6,6 +6,9 @@ from prophase.cli.command_group import command_group
 SUBCOMMANDS = {
     "start": "start",
     "token": "token",
+    "audit": "audit",
+    "backup": "backup:backup_command",
+    "restore": "backup:restore_command",
 }
 
 app = command_group(
@@ -17,7 +20,7 @@ app = command_group(
 
     Examples:
 
-    `prophase serve ws`
+    `prophase serve ws --open`
 
     `prophase serve token add ci --role feedback --workspace ws`
     """,

@@ -48,9 +48,11 @@ def command(
     rate: Annotated[
         float, typer.Option(min=0, help="Requests per second and caller; 0 for no limit.")
     ] = 500,
-    open_to_all: Annotated[
+    open: Annotated[
         bool,
-        typer.Option("--open-to-all", help="Listen beyond this machine although no token exists."),
+        typer.Option(
+            "--open", help="Let everybody on this machine do all, without tokens; loopback only."
+        ),
     ] = False,
     log: Annotated[
         bool,
@@ -60,12 +62,12 @@ def command(
 ) -> None:
     """Start the service and the dashboard of a workspace; Ctrl-C stops it.
 
-    It listens on localhost unless --host is given. New tables and models are loaded while it
-    runs.
+    It listens on localhost unless --host is given, and asks for a token (prophase serve token add)
+    unless --open is given. New tables and models are loaded while it runs.
 
     Examples:
 
-    `prophase serve ws`, and open the address it prints.
+    `prophase serve ws --open`, and open the address it prints.
 
     `prophase serve start ws --host 0.0.0.0 --tls-cert service.pem --tls-key service.key`
     """
@@ -73,7 +75,9 @@ def command(
     for needed in ("fastapi", "jinja2", "prometheus_client"):
         optional(needed, "the service", "serve")
     from prophase.serve.app import create_app
-    from prophase.serve.settings import ServiceSettings
+    from prophase.serve.server import KEEP_ALIVE_S, Server, bounded
+    from prophase.serve.settings import ServiceSettings, further_limits
+    from prophase.trace.workspace import Workspace
 
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("TLS needs both --tls-cert and --tls-key.")
@@ -83,6 +87,7 @@ def command(
     settings = ServiceSettings(
         host=host,
         port=port,
+        open=open,
         names=tuple(name or ()),
         certificate=tls_cert,
         key=tls_key,
@@ -90,10 +95,16 @@ def command(
         max_body_bytes=int(max_body_mib * 2**20),
         timeout_s=units.parse_duration(timeout, bare="s", where="--timeout", positive=True),
         requests_per_s=rate,
+        **further_limits(Workspace(path).settings),
     )
     app = create_app(path, settings)
-    if not open_to_all:
-        _refuse_open(settings, path, has_tokens=bool(app.state.tokens.all()))
+    tokens = app.state.tokens.all()
+    if open and tokens:
+        raise ParameterError(
+            f"{as_typed(path)} has {len(tokens)} token(s), and --open would pass over them. Leave "
+            f"--open out, or revoke them with: prophase serve token revoke {tokens[0].name} "
+            f"--workspace {as_typed(path)}"
+        )
     listening = _listen(settings)
     _log_to_stderr(logging.INFO if log else logging.WARNING)
     shown = ServiceSettings(host=host, port=listening.getsockname()[1], certificate=tls_cert)
@@ -102,32 +113,27 @@ def command(
         say(f"The {what} are not used: {error}")
     if "predictions" not in app.state.library.now.models:
         say(f"Nothing can be predicted yet. Learn with: prophase learn {as_typed(path)}")
+    if not tokens and not open:
+        say(
+            "Nobody may ask yet. Make a token with: prophase serve token add NAME --role admin "
+            f"--workspace {as_typed(path)}; or start with --open for this machine alone."
+        )
     config = uvicorn.Config(
         app,
+        http=bounded(settings),
         log_config=None,
         access_log=False,
         server_header=False,
         ssl_certfile=tls_cert,
         ssl_keyfile=tls_key,
-        timeout_keep_alive=30,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=10,
         h11_max_incomplete_event_size=64 << 10,
     )
     # what is loaded now stays; looking through it for garbage would hold up answers for 0.1 s
     gc.collect()
     gc.freeze()
-    uvicorn.Server(config).run(sockets=[listening])
-
-
-def _refuse_open(settings: ServiceSettings, path: Path, *, has_tokens: bool) -> None:
-    """Refuse to let the whole network in without tokens."""
-    from prophase.serve.guard.browser_rules import is_loopback
-
-    if not has_tokens and not is_loopback(settings.host):
-        raise ParameterError(
-            f"--host {settings.host} lets others in, and there are no tokens. Make one with: "
-            f"prophase serve token add NAME --workspace {as_typed(path)}; or add --open-to-all."
-        )
+    Server(config).run(sockets=[listening])
 
 
 def _listen(settings: ServiceSettings) -> socket.socket:

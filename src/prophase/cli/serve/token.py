@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = command_group(
     "prophase.cli.serve",
     {"add": "token:add", "list": "token:list_tokens", "revoke": "token:revoke"},
-    help="""Make, list and revoke the tokens of a service. As soon as there is one, all need one.
+    help="""Make, list and revoke the tokens of a service.
 
     Examples:
 
@@ -42,6 +42,12 @@ def add(
         typer.Option("--valid-days", help="Days until it expires; 0 for never."),
         Formerly("--days"),
     ] = 365,
+    tenant: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Namespace, account or team that it is limited to; repeatable. [default: all]"
+        ),
+    ] = None,
     workspace: WorkspaceOption = _HERE,
     format: FormatOption = Format.table,
 ) -> None:
@@ -49,16 +55,22 @@ def add(
 
     Example:
 
-    `prophase serve token add ci --role feedback --workspace ws`
+    `prophase serve token add ci --role feedback --tenant nlp --workspace ws`
     """
     store = _store(workspace)
-    secret = store.add(name, role, days=days or None)
+    tenants = tenant or []
+    secret = store.add(name, role, days=days or None, tenants=tenants)
+    _audited(workspace, "add", {"token": name, "role": role, "tenants": tenants})
     made = next(one for one in store.all() if one.name == name)
-    row = {"name": name, "role": role, "expires_at": made.expires_at, "token": secret}
+    row = {
+        "name": name, "role": role, "expires_at": made.expires_at, "tenants": tenants,
+        "token": secret,
+    }  # fmt: skip
     if format is Format.table:
         typer.echo(secret)
         ends = f"until {made.expires_at}" if made.expires_at else "without end"
-        say(f"{name} may {role}, {ends}. Keep the token: it cannot be shown again.")
+        whose = f" for {', '.join(tenants)}" if tenants else ""
+        say(f"{name} may {role}{whose}, {ends}. Keep the token: it cannot be shown again.")
         return
     show_result(Result.of_rows("serve-token-add", [row], values=row), format)
 
@@ -72,7 +84,8 @@ def list_tokens(workspace: WorkspaceOption = _HERE, format: FormatOption = Forma
     """
     now = datetime.now(UTC)
     rows = [_row(one, now) for one in _store(workspace).all()]
-    remarks = [] if rows else ["There are no tokens: whoever reaches the service may do all."]
+    nobody = "There are no tokens: nobody may ask, unless the service is started with --open."
+    remarks = [] if rows else [nobody]
     show_result(Result.of_rows("serve-token-list", rows, notes=remarks), format)
 
 
@@ -89,6 +102,7 @@ def revoke(
     known = [one.name for one in store.all()]
     if not store.revoke(name):
         raise ParameterError(not_among(f"there is no token {name!r}.", name, known))
+    _audited(workspace, "revoke", {"token": name})
     row = {"revoked": name}
     show_result(
         Result.of_rows("serve-token-revoke", [] if format is Format.table else [row], values=row),
@@ -111,4 +125,12 @@ def _row(token: Token, now: datetime) -> JsonObject:
         "made_at": token.made_at,
         "expires_at": token.expires_at,
         "expired": token.expired(now),
+        "tenants": ", ".join(token.tenants) or "all",
     }
+
+
+def _audited(workspace: Path, what: str, details: JsonObject) -> None:
+    """Note in the audit log which user of this machine changed the tokens."""
+    from prophase.serve.audit import note_command
+
+    note_command(workspace, f"prophase serve token {what}", details)

@@ -5,6 +5,7 @@ from prophase.cli.command_group import command_group
 #: subcommand -> module of this folder; the order is that of the help page
 SUBCOMMANDS = {
     "recommend": "recommend",
+    "bins": "bins",
     "replay": "replay",
     "watch": "watch",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +11,11 @@ import typer
 from prophase import units
 from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, say, show_result
 from prophase.cli.settings import Formerly
+from prophase.cli.shared_options import PricesOption
 from prophase.cli.sizing_options import (
     RISK,
     GateSettings,
+    GroupOption,
     ResourceOption,
     TaskMaxOom,
     TaskMinSaving,
@@ -24,7 +26,11 @@ from prophase.errors import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from prophase.sizing.recommender import ResourceRecommendations
+    from prophase.result import Result
+    from prophase.sizing.kind_recommendation import ResourceRecommendations
+
+#: tasks whose money a terminal shows
+_MOST_PRICED = 20
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ def command(
     path: TraceArgument,
     keep: TaskGateSettings,
     risk: Annotated[str, RISK] = "1%",
-    resource: ResourceOption = "memory",
+    resource: ResourceOption = "auto",
     export: Annotated[
         str | None,
         typer.Option(
@@ -53,6 +59,8 @@ def command(
     figure: Annotated[
         Path | None, typer.Option(help="With --explain: draw them to this PNG or SVG file.")
     ] = None,
+    by: GroupOption = None,
+    prices: PricesOption = None,
     source: SourceOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -71,17 +79,24 @@ def command(
     `prophase size ws --resource all --export kubernetes > sizes/kustomization.yaml`
 
     `prophase size ws --explain align`
+
+    `prophase size slurm.log`: a log without measured use gets time limits
+
+    `prophase size ws --prices prices.toml`
     """
     from prophase.cli.provenance import open_trace
+    from prophase.sizing.gpu_grants import granted
+    from prophase.sizing.kind_recommendation import recommend
     from prophase.sizing.recommendation_result import explained_result, recommendation_result
-    from prophase.sizing.recommender import recommend
+    from prophase.sizing.resources import sized_resource
 
     gate = keep.gate()
     chosen = units.parse_share(risk, where="--risk", below_one=True)
     with progress_bar() as show:
         show("reading", None)
-        trace = open_trace(path, source=source, tables=["jobs"])
-        several = _resources(resource, trace.jobs) if export is not None else [resource]
+        trace = open_trace(path, source=source, tables=["jobs", "nodes"], by=by)
+        named = sized_resource(trace.jobs, resource)
+        several = _resources(named, trace.jobs) if export is not None else [named]
         all_found = [
             recommend(
                 trace.jobs, risk=chosen, gate=gate, resource=one, data_hash=trace.data_hash,
@@ -89,6 +104,10 @@ def command(
             )
             for one in several
         ]  # fmt: skip
+        if "nodes" in trace.tables:
+            all_found = [
+                granted(one, trace.nodes) if one.resource == "gpu" else one for one in all_found
+            ]
     found = all_found[0]
     if explain is not None:
         result = explained_result(found, explain)
@@ -106,7 +125,27 @@ def command(
     if export is not None:
         _write_export(all_found, export)
         return
-    show_result(recommendation_result(found, where=as_typed(path)), format)
+    result = recommendation_result(found, where=as_typed(path))
+    if prices is not None:
+        result = _priced(result, trace.jobs, found, prices)
+    show_result(result, format)
+
+
+def _priced(
+    result: Result, jobs: pd.DataFrame, found: ResourceRecommendations, prices: Path
+) -> Result:
+    """Add what is saved in money, per run, task and month."""
+    from prophase.plain import finite
+    from prophase.result import Table
+    from prophase.sizing.saved_money import saved_money
+    from prophase.trace.prices import Prices
+
+    read = Prices.read(prices)
+    rows = finite(saved_money(jobs, found, read))
+    money = read.currency or "the currency of the prices"
+    table = Table("money", rows[-1:] + rows[:_MOST_PRICED], f"Money, in {money}")
+    values = {**(result.values or {}), "money": rows, "currency": read.currency}
+    return replace(result, tables=[*result.tables, table], values=values)
 
 
 def _resources(named: str, jobs: pd.DataFrame) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 from prophase import units
 from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result
 from prophase.cli.shared_options import SeedOption
-from prophase.cli.sizing_options import ResourceOption, RiskOption
+from prophase.cli.sizing_options import GroupOption, ResourceOption, RiskOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.json_types import JsonObject
 from prophase.result import Result
@@ -33,6 +33,7 @@ def command(
         typer.Option(help="The most a task can get; the largest request if left out."),
     ] = None,
     resource: ResourceOption = "memory",
+    by: GroupOption = None,
     seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
@@ -56,7 +57,7 @@ def command(
     names = list(SIZERS) if sizers == "all" else [one.strip() for one in sizers.split(",")]
     with progress_bar() as show:
         show("reading", None)
-        jobs = open_trace(path, source=source, tables=["jobs"]).jobs
+        jobs = open_trace(path, source=source, tables=["jobs"], by=by).jobs
         found = compare(
             jobs,
             names,

@@ -21,6 +21,7 @@ from prophase.integrations.airflow.deployment import (
     deployment_text,
     write_deployment,
 )
+from prophase.integrations.airflow.scheduler_restart import keep_scheduler_alive
 from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.runs.executor import RUNNING, SUCCEEDED, Assignment, ExecutorCheck
@@ -130,6 +131,10 @@ class AirflowExecutor:
         place = self._run(job.run_id)
         return job.check_rows(task_rows(place), place)
 
+    def ended_attempts(self, job: Assignment) -> Sequence[JsonObject]:
+        """Read what is on record of the run."""
+        return [] if job.run_id is None else task_rows(self._run(job.run_id))
+
     # the rest
 
     def allocate(self, allocations: Mapping[str, JsonObject]) -> None:
@@ -153,9 +158,10 @@ class AirflowExecutor:
         return ", ".join(done) or None
 
     def tidy(self, executing: Sequence[Assignment], campaign: str = "") -> list[str]:
-        """Fail the DAG runs of this campaign that nobody waits for."""
+        """Restart a scheduler that is stuck; fail this campaign's runs that nobody waits for."""
         wanted = {job.run_id or airflow_id(job.new_run_id) for job in executing}
-        done = []
+        health = self._found("monitor", "health")
+        done = keep_scheduler_alive(health, self.folder / "scheduler-restarted")
         for run in self._api.all_of(
             "dag_runs", "dags", "~", "dagRuns", state=["queued", "running"]
         ):

@@ -78,20 +78,23 @@ class ApiServer:
 
     @cached_property
     def _client(self) -> object:
-        from kubernetes import client, config
+        return cluster_client() if self._given_client is None else self._given_client
 
-        if self._given_client is not None:
-            return self._given_client
+
+def cluster_client() -> object:
+    """Return a client of the official library: of the pod we are in, or of the kubeconfig."""
+    from kubernetes import client, config
+
+    try:
+        config.load_incluster_config()
+    except config.ConfigException:
         try:
-            config.load_incluster_config()
-        except config.ConfigException:
-            try:
-                config.load_kube_config()
-            except (config.ConfigException, OSError) as cause:
-                raise ParameterError(
-                    f"No cluster is configured ({cause}). Run this in a pod, or set KUBECONFIG."
-                ) from cause
-        return client.ApiClient()
+            config.load_kube_config()
+        except (config.ConfigException, OSError) as cause:
+            raise ParameterError(
+                f"No cluster is configured ({cause}). Run this in a pod, or set KUBECONFIG."
+            ) from cause
+    return client.ApiClient()
 
 
 @contextmanager

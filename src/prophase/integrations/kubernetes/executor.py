@@ -118,16 +118,23 @@ class KubernetesExecutor:
 
     def check_profile(self, job: Assignment) -> ExecutorCheck:
         """Gather one row per attempt from the pods, and their usage from Prometheus."""
-        rows = []
-        for task, attempts in self._attempts(job).items():
-            for attempt in attempts:
-                if attempt.pod is None or attempt.result is None:
-                    return ExecutorCheck(
-                        "failed", f"the pod of task {task} is gone, with its output"
-                    )
-                cores = self._cores(job, task)
-                rows.append(attempt_row(attempt, cores, self.prometheus, self.namespace))
-        return ExecutorCheck("succeeded", task_rows=rows)
+        found = self._attempts(job)
+        for task, attempts in found.items():
+            if any(attempt.pod is None or attempt.result is None for attempt in attempts):
+                return ExecutorCheck("failed", f"the pod of task {task} is gone, with its output")
+        return ExecutorCheck("succeeded", task_rows=self._rows(job, found))
+
+    def ended_attempts(self, job: Assignment) -> Sequence[JsonObject]:
+        """Gather the rows of all attempts whose pods are still there."""
+        return self._rows(job, self._attempts(job))
+
+    def _rows(self, job: Assignment, found: Mapping[str, Sequence[JobAttempt]]) -> list[JsonObject]:
+        return [
+            attempt_row(attempt, self._cores(job, task), self.prometheus, self.namespace)
+            for task, attempts in found.items()
+            for attempt in attempts
+            if attempt.pod is not None and attempt.result is not None
+        ]
 
     # the rest
 

@@ -56,10 +56,18 @@ def _profiles(path: Path) -> Answers:
     return lambda jobs: classifier.assign(jobs, partial=True)
 
 
+def _bins(path: Path) -> Answers:
+    from prophase.sizing.bins.pipeline_bins import PipelineBins
+
+    model = PipelineBins.load(path)
+    return lambda jobs: pd.DataFrame(model.requests(jobs))
+
+
 #: kind of a model file -> what makes it answer
 ANSWERERS: dict[str, Callable[[Path], Answers]] = {
     "profile.predict": _predictions,
     "profile.classifier": _profiles,
+    "sizing.pipeline-bins": _bins,
 }
 
 

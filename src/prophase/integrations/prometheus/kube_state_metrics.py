@@ -120,6 +120,7 @@ def job_row(
         "request_memory_gib": _scaled(pod.requests.get("memory"), 2.0**-30),
         "request_gpus": pod.requests.get("gpu"),
         "gpu_type": pod.gpu_type or None,
+        "attr_namespace": pod.namespace or None,
         "attr_priority_class": pod.priority_class or None,
         "after_node": pod.node or None,
     }

@@ -7,7 +7,7 @@ arrive one by one and never leave; one that fits nowhere is dropped but counts a
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -201,8 +201,12 @@ def _asks(pods: pd.DataFrame, kinds: Sequence[str]) -> Ints:
     bits = {kind: 1 << place for place, kind in enumerate(kinds)}
     if "gpu_type" in pods:
         allowed = pods["gpu_type"].fillna("").to_numpy(str)
-        asks[:, ASK_TYPES] = [
-            0 if not text else sum(bits.get(kind, 1 << 62) for kind in set(text.split("|")))
-            for text in allowed
-        ]
+        asks[:, ASK_TYPES] = [_allowed(text, bits) for text in allowed]
     return asks
+
+
+def _allowed(text: str, bits: Mapping[str, int]) -> int:
+    """Return the allowed GPU types as bits: 0 for any, a type of no node if no node has one."""
+    if not text:
+        return 0
+    return sum(bits.get(kind, 0) for kind in set(text.split("|"))) or 1 << 62

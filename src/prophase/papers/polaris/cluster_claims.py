@@ -14,6 +14,7 @@ from prophase.papers.polaris.published_claims import (
     CHOSEN,
     CHOSEN_CLUSTERS,
     CHOSEN_OUTLIERS,
+    CHOSEN_SCORE,
     CHOSEN_SILHOUETTE,
     FETCH_ROWS,
     SAMPLED,
@@ -87,7 +88,8 @@ def profile_items(inputs: Inputs, profiler: WorkloadProfiler) -> Iterator[Publis
     found = profiler.statistics_
     claim = "the chosen clustering"
     published = (
-        f"{CHOSEN_CLUSTERS} clusters, {CHOSEN_OUTLIERS:,} outliers, silhouette {CHOSEN_SILHOUETTE}"
+        f"{CHOSEN_CLUSTERS} clusters, {CHOSEN_OUTLIERS:,} outliers, silhouette {CHOSEN_SILHOUETTE} "
+        f"(selection score {CHOSEN_SCORE})"
     )
     ours = (
         f"{found['n_clusters']} clusters, {found['n_outliers']:,} outliers, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prophase.json_types import JsonObject
 from prophase.papers.claims import claim_row
 from prophase.papers.thesis import published_tables as published
-from prophase.papers.thesis.scores import PENALTY, estimated_improvement
+from prophase.sizing.bins.scores import PENALTY, estimated_improvement
 
 
 def _contradiction(where: str, what: str, first: str, second: str, reason: str) -> JsonObject:

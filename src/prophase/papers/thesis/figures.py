@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from prophase.papers.thesis.experiments import Experiment, best_of
 from prophase.papers.thesis.reproduction import ThesisReproduction
 from prophase.plots.assessment import write_assessment
 from prophase.plots.style import COLOURS, MUTED, PAPER, canvas, save, save_table
+from prophase.sizing.bins.experiments import Experiment, best_of
 
 RIGHT, UNDER, OVER = COLOURS[2], COLOURS[1], MUTED
 
@@ -72,7 +72,11 @@ def write_reproduction(found: ThesisReproduction, jobs: pd.DataFrame, folder: Pa
     written = write_assessment(found.assessment, jobs, folder)
     for number, task in enumerate(dict.fromkeys(one.task for one in found.experiments), start=1):
         mine = [one for one in found.experiments if one.task == task]
-        best = [best_of(mine, binning=bins) for bins in dict.fromkeys(o.binning for o in mine)]
+        best = [
+            one
+            for bins in dict.fromkeys(o.binning for o in mine)
+            if (one := best_of(mine, binning=bins)) is not None
+        ]
         title = f"Heavy task {number} ({task}): best models, runs held out at random"
         save(confusion_matrices(best, title), folder, f"confusion-{number}", formats=("png",))
         unseen = [one for one in found.unseen if one.task == task]

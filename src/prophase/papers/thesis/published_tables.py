@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from prophase.papers.thesis.scores import estimated_improvement
+from prophase.sizing.bins.scores import estimated_improvement
 
 TASKS = ("heavy task 1", "heavy task 2")
 #: the tasks of the synthetic pipeline that stand for them

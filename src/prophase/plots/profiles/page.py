@@ -122,7 +122,7 @@ def _overview(profiler: WorkloadProfiler) -> list[JsonObject]:
             "strength": None if one.outliers else one.strength,
             "silhouette": one.separation.mean if one.separation else None,
             "doubtful": "doubtful" if one.separation and one.separation.doubtful else "",
-            "mostly": one.common(),
+            "set_apart_by": one.common(),
         }
         for one in sorted(profiler.profiles_, key=lambda each: (each.outliers, -each.n))
     ]

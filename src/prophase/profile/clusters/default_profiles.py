@@ -10,8 +10,6 @@ import pandas as pd
 
 from prophase.errors import InputError, MissingColumnError, ModelFileError, not_among
 from prophase.plural import counted
-from prophase.profile.clusters.generators.density import Hdbscan
-from prophase.profile.clusters.generators.generator_names import default_generator
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.trace.describe.column_arrays import has_values
 
@@ -68,17 +66,12 @@ def _with_status(jobs: pd.DataFrame, statuses: Sequence[str]) -> pd.DataFrame:
     return jobs[jobs["status"].isin(list(statuses))]
 
 
-#: jobs that they are learned from: on synthetic and real traces more change their number little
-_SAMPLED = 3_000
-#: a kind that a reader is shown stands for one job in a hundred, or more
-_LEAST_SHARE = 0.01
+#: jobs that they are learnt from at most: more change neither the groups nor their names
+_SAMPLED = 20_000
 
 
 def default_profiles(jobs: pd.DataFrame, *, random_state: int = 0) -> WorkloadProfiler:
-    """Learn as many profiles as a reader can use: each stands for 1 % of the jobs or more.
-
-    They are learned from a sample of the jobs that completed, of those that ended if none did.
-    ``WorkloadProfiler().fit(jobs)`` tells smaller kinds apart, from all jobs.
+    """Learn the profiles that reports show, from the jobs that completed, or all that ended.
 
     Examples
     --------
@@ -91,10 +84,7 @@ def default_profiles(jobs: pd.DataFrame, *, random_state: int = 0) -> WorkloadPr
     completed = ended[ended["status"] == "completed"] if has_values(ended, "status") else ended
     done = completed if len(completed) else ended
     sample = done.sample(min(len(done), _SAMPLED), random_state=random_state)
-    usual = default_generator(len(sample))
-    least = max(usual.min_cluster_size, round(_LEAST_SHARE * len(sample)))
-    generator = Hdbscan(min_cluster_size=least, min_samples=usual.min_samples)
-    return WorkloadProfiler(generator, random_state=random_state).fit(sample)
+    return WorkloadProfiler(random_state=random_state).fit(sample)
 
 
 def kept_profiles(path: Path, jobs: pd.DataFrame) -> WorkloadProfiler | None:

@@ -13,7 +13,7 @@ from prophase.json_types import JsonObject
 from prophase.profile.clusters import library
 from prophase.profile.clusters.clusterability import hopkins
 from prophase.profile.clusters.clustering import Generator, cluster_statistics
-from prophase.profile.clusters.generators.generator_names import generator_named
+from prophase.profile.clusters.generators.generator_names import generator_named, paper_generator
 from prophase.profile.clusters.generators.k_means import KMeans
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.quality import silhouettes
@@ -34,7 +34,7 @@ def leaking_effect(jobs: pd.DataFrame, profiler: WorkloadProfiler | None = None)
     rows, labels = [], []
     for leaking in (True, False):
         one = WorkloadProfiler(
-            base.generator,
+            base.generator or paper_generator(len(jobs)),
             transform=base.transform,
             leaking=leaking,
             members=base.members,
@@ -154,8 +154,10 @@ def compare_named(
         made.append(generator_named(name, table, random_state=random_state, **settings))
     if clusters is None and any(isinstance(one, KMeans) for one in made):
         report("hdbscan, to count profiles", 0)
-        found = WorkloadProfiler(transform=transform, leaking=leaking).fit(table)
-        count = max(2, found.statistics_["n_clusters"])
+        counted = WorkloadProfiler(
+            paper_generator(len(table)), transform=transform, leaking=leaking
+        ).fit(table)
+        count = max(2, counted.statistics_["n_clusters"])
         made = [replace(one, clusters=count) if isinstance(one, KMeans) else one for one in made]
     return compare_generators(table, made, transform=transform, leaking=leaking, progress=progress)
 

@@ -27,7 +27,7 @@ def profiles_result(profiler: WorkloadProfiler, **values: object) -> Result:
                 "negative_pct": 100 * told.negative_frac if told else None,
                 "doubtful": "doubtful" if told and told.doubtful else "",
                 "median_duration_s": duration.quantiles["q50"] if duration else None,
-                "mostly": one.common(),
+                "set_apart_by": one.common(),
             }
         )
     if all(row["name"] in ("outliers", str(row["profile"])) for row in rows):
@@ -38,12 +38,11 @@ def profiles_result(profiler: WorkloadProfiler, **values: object) -> Result:
 
 def doubtful_profiles(profiler: WorkloadProfiler) -> str:
     """Say which profiles are doubtful, or nothing."""
-    named = [one.name for one in profiler.profiles_ if one.separation and one.separation.doubtful]
-    if not named:
+    found = [one for one in profiler.profiles_ if one.separation and one.separation.doubtful]
+    if not found:
         return ""
-    return (
-        f"Doubtful: over a fifth of the jobs of {', '.join(named)} lies nearer to another profile."
-    )
+    numbers = ", ".join(str(one.profile) for one in found)
+    return f"Doubtful: over a fifth of the jobs of {numbers} lies nearer to another profile."
 
 
 def profile_result(one: Profile) -> Result:

@@ -25,7 +25,8 @@ from prophase.plain import finite
 from prophase.plural import counted
 from prophase.profile.clusters.assigner import ProfileAssignment, learn_assigner
 from prophase.profile.clusters.clustering import Clustering, Generator, cluster_statistics
-from prophase.profile.clusters.generators.generator_names import default_generator
+from prophase.profile.clusters.generators.usage_tree import UsageTree
+from prophase.profile.clusters.profile_names import named_profiles
 from prophase.profile.clusters.profiler_file import (
     FittedProfiles,
     arrays_to_keep,
@@ -66,8 +67,7 @@ class WorkloadProfiler(FittedProfiles):
     [(0, 50), (1, 50)]
     """
 
-    #: what makes the groups; HDBSCAN with 10 neighbours if not given, with a least size of 0.3 %
-    #: of the jobs, as in the paper, and never below 15
+    #: what makes the groups; ``UsageTree`` if not given, at most 16 that a person can name
     generator: Generator | None = None
     _: KW_ONLY
     #: how metrics are brought to one scale; see ``transforms``
@@ -87,10 +87,15 @@ class WorkloadProfiler(FittedProfiles):
         """Learn profiles from a job table."""
         if self.members < 1:
             raise ParameterError(f"members is {self.members}; remember one job or more.")
+        if isinstance(self.generator, str):
+            raise ParameterError(
+                f"generator is the word {self.generator!r}; give the generator itself: "
+                f"generator_named({self.generator!r}, jobs) makes it."
+            )
         if not 0 <= self.reject_below <= 1:
             raise ParameterError(f"reject_below is {self.reject_below}; strengths are 0 to 1.")
         features = usage_features(jobs, leaking=self.leaking)
-        generator = self.generator or default_generator(len(jobs))
+        generator = self.generator or UsageTree()
         self.transform_ = fit_transform(self.transform, features.values)
         values = self.transform_(features.values)
         found = generator.cluster(values, jobs).without_weak(self.reject_below)
@@ -108,7 +113,9 @@ class WorkloadProfiler(FittedProfiles):
         self.statistics_ = cluster_statistics(values, found, scores)
         self.generator_settings_ = generator.settings()
         metrics = [n for n in usage_features(jobs).columns if n not in ("start_s", "end_s")]
-        self.profiles_ = describe_profiles(jobs, found, metrics=metrics, scores=scores)
+        self.profiles_ = named_profiles(
+            describe_profiles(jobs, found, metrics=metrics, scores=scores), found.names
+        )
         self.metadata_ = metadata_columns(jobs)
         self.assigner_ = learn_assigner(
             values,

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.array_types import Floats
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
@@ -20,6 +21,8 @@ from prophase.trace.schema import JOBS, known_at_submit
 _TOP = 5
 #: a profile is doubtful if more than this share of its jobs lies nearer to another
 DOUBTFUL_FROM = 0.2
+#: times as common as in all jobs: a value that sets a profile apart
+APART_FROM = 1.5
 #: submit-time columns that are clocks, not metadata
 _CLOCKS = ("submit_s", "submit_order")
 
@@ -37,6 +40,11 @@ class Metadata:
     values: int
     #: commonest values -> share
     top: dict[str, float]
+
+    @property
+    def sets_apart(self) -> bool:
+        """Say whether half of the jobs share the value, and clearly fewer of all jobs do."""
+        return self.share >= 0.5 and self.lift >= APART_FROM
 
 
 @dataclass(frozen=True)
@@ -75,20 +83,18 @@ class Profile:
 
     def common(self) -> str:
         """Return the metadata that most of its jobs share and other jobs do not."""
-        modes = sorted(
-            (one for one in self.static if one.share >= 0.5 and one.lift > 1.05),
-            key=lambda one: -one.lift,
-        )[:3]
-        return ", ".join(f"{one.column} {one.mode} ({one.share:.0%})" for one in modes)
+        modes = sorted((one for one in self.static if one.sets_apart), key=lambda one: -one.lift)
+        return ", ".join(f"{one.column} {one.mode} ({one.share:.0%})" for one in modes[:3])
 
     def sentence(self) -> str:
-        """Return one line: size, what most of its jobs share, how long they run."""
+        """Return one line: size, what sets its jobs apart, how long they run."""
         common = self.common()
         length = self.dynamic.get("duration_s")
-        typical = f"; median duration {length.quantiles['q50']:.0f} s" if length else ""
-        kind = "outliers" if self.outliers else f"profile {self.name}"
+        typical = f"; median {units.duration(length.quantiles['q50'])}" if length else ""
+        kind = "outliers" if self.outliers else f"profile {self.profile}, {self.name}"
         size = f"{counted(self.n, 'job')} ({self.share:.1%})"
-        return f"{kind}: {size}; mostly {common or 'mixed'}{typical}"
+        apart = f"; set apart by {common}" if common else ""
+        return f"{kind}: {size}{typical}{apart}"
 
 
 def describe_profiles(
@@ -116,8 +122,8 @@ def describe_profiles(
     >>> found = Clustering(np.array([0, 0, -1]), np.array([1.0, 1.0, 0.0]))
     >>> for profile in describe_profiles(jobs, found, metrics=["duration_s"]):
     ...     print(profile.sentence())
-    outliers: 1 job (33.3%); mostly user bob (100%); median duration 900 s
-    profile 0: 2 jobs (66.7%); mostly user ann (100%); median duration 15 s
+    outliers: 1 job (33.3%); median 15 min; set apart by user bob (100%)
+    profile 0, 0: 2 jobs (66.7%); median 15 s; set apart by user ann (100%)
     """
     ids = jobs["job_id"] if "job_id" in jobs else pd.Series(jobs.index, index=jobs.index)
     job_ids = ids.astype(str).to_numpy()

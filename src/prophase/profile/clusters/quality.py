@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from prophase.array_types import Floats, Ints
 from prophase.errors import ParameterError, not_among
@@ -73,6 +72,8 @@ def silhouettes(
     step = max(1, _AT_A_TIME // len(inside))
     for first in range(0, len(asked), step):
         part = asked[first : first + step]
+        from scipy.spatial.distance import cdist
+
         apart = cdist(values[inside[part]], ordered, DISTANCES[metric])
         if metric == "cosine":
             # a row of zeros has no direction: it is as far as an unrelated one

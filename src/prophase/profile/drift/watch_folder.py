@@ -35,6 +35,7 @@ from prophase.modelfile import load_model, save_model
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.profile.clusters.default_profiles import ended_jobs
+from prophase.profile.clusters.generators.generator_names import paper_generator
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.drift.finished_jobs import in_time_order
 from prophase.profile.drift.step_log import StepLog, WatchStep
@@ -294,7 +295,9 @@ def profiles_to_watch(workspace: Workspace) -> tuple[WorkloadProfiler | None, li
         found = WorkloadProfiler.load(workspace.folder / PROFILES)
     else:
         try:
-            found = WorkloadProfiler().fit(ended_jobs(workspace.read("jobs")).jobs)
+            ended = ended_jobs(workspace.read("jobs")).jobs
+            # narrow groups show a change that wide ones swallow
+            found = WorkloadProfiler(paper_generator(len(ended))).fit(ended)
         except MissingColumnError as error:
             return None, [f"Only predictions are watched: {error}"]
     if all(one.outliers for one in found.profiles_):

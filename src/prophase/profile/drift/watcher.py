@@ -16,12 +16,13 @@ from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.quality import OUTLIERS
-from prophase.profile.drift.finished_jobs import Clock, Records, in_time_order
+from prophase.profile.drift.finished_jobs import Answered, Clock, Records, in_time_order
 from prophase.profile.drift.live_profiles import LiveProfiles
 from prophase.profile.drift.monitor import FALSE_ALARMS, FEWEST, OVERALL, Alarm, DriftMonitor
 from prophase.profile.drift.monitor_scope import MOST
 from prophase.profile.drift.profile_by_key import UsualProfiles
 from prophase.profile.drift.repair import RepairPlan, plan_repair, repaired_predictor
+from prophase.profile.drift.repair_trial import RepairTrial
 from prophase.profile.drift.replacement_profiles import FEWEST as FEWEST_REGROUPED
 from prophase.profile.drift.replacement_profiles import reprofile
 from prophase.profile.drift.step_log import LOOKS_AGAIN, DriftChange, WatchStep
@@ -128,6 +129,7 @@ class Watcher:
         self.steps_: list[WatchStep] = []
         self.changes_: list[DriftChange] = []
         self.mends_: dict[int, RepairPlan] = {}
+        self.trial_: RepairTrial | None = None
         self.chart_: list[JsonObject] = []
         self.next_step_ = 1
         numbers = [one.profile for one in profiler.profiles_] if profiler else []
@@ -222,19 +224,20 @@ class Watcher:
     def from_state(cls, state: JsonObject, jobs: pd.DataFrame) -> Watcher:
         """Return the watcher of a state and of the jobs it had seen, in their order."""
         self = object.__new__(cls)
-        vars(self).update(state)
+        vars(self).update({"trial_": None, **state})
         self.records_.parts = [jobs]
         self._recount()
         return self
 
     def _stride(self, jobs: pd.DataFrame, before_step: Callable[[int], None]) -> list[WatchStep]:
-        answered = self.clock_.answer(self.predictor_, jobs)
+        judge = self.predictor_
+        answered = self._answered(jobs)
         labels = self._assigned(jobs)
         expected = self._expect_and_add(jobs, labels)
         alarms = self.monitor_.update(
             jobs, answered.said, lagged=answered.lagged, **self._of_profiles(labels, expected)
         )
-        self.records_.add(jobs, labels, expected, answered.judged(jobs, self.predictor_))
+        self.records_.add(jobs, labels, expected, answered.judged(jobs, judge))
         self.watched_ += len(jobs)
         if alarms or self.watched_ // STRIDE % _CHART_EVERY == 0:
             self._chart(alarms)
@@ -283,10 +286,31 @@ class Watcher:
                 **settings,
             )
             self.mends_[change.step] = change.mend
-        self.predictor_ = repaired_predictor(rows, list(self.mends_.values()), **settings)
+        self._try(rows, settings)
         self.monitor_.rebase()
         retired, new, said = self._regroup(change, rows)
         return self._step(kind, change, retired, new, said)
+
+    def _try(self, rows: pd.DataFrame, settings: JsonObject) -> None:
+        """Repair the predictor, if old outcomes are to be touched, and keep the other beside."""
+        if all(one.repair.action == "refit" for one in self.mends_.values()):
+            return
+        unrepaired = self.predictor_
+        if self.trial_ is not None and self.trial_.repaired:
+            unrepaired = self.trial_.other
+        self.predictor_ = repaired_predictor(rows, list(self.mends_.values()), **settings)
+        self.trial_ = RepairTrial(unrepaired)
+
+    def _answered(self, jobs: pd.DataFrame) -> Answered:
+        """Answer jobs and learn from them; while a repair is on trial, the better one answers."""
+        if self.trial_ is None:
+            return self.clock_.answer(self.predictor_, jobs)
+        answered, self.predictor_ = self.trial_.answer(self.predictor_, self.clock_, jobs)
+        if self.trial_.over:
+            if not self.trial_.repaired:
+                self.mends_ = {}
+            self.trial_ = None
+        return answered
 
     def _regroup(
         self, change: DriftChange, rows: pd.DataFrame

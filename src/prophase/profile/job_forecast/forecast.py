@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from prophase import units
+from prophase.array_types import Floats
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.short_form import ShortForm
@@ -18,6 +21,13 @@ from prophase.trace.schema import JOBS
 Confidence = Literal["high", "medium", "low", "none"]
 #: a range is narrow if its upper end is at most this many times the lower one
 _NARROW, _WIDE = 4.0, 40.0
+#: a range wider than this says nothing as a number with two ends
+_NO_FACE = 30.0
+#: each of two humps holds this share of the outcomes, and they lie by this factor apart
+_LEAST_HUMP, _HUMPS_APART = 0.15, 8.0
+_FEWEST_OUTCOMES = 20
+#: values never seen that make an answer unsure
+_FEW_STRANGE, _MANY_STRANGE = 1, 3
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,37 @@ class Influence:
     without: float
     #: answer with it over answer without it
     factor: float
+
+
+@dataclass(frozen=True)
+class EarlyEnd:
+    """Jobs like this one end early or run long, and hardly ever in between."""
+
+    share: float
+    #: what those that end early stay below, and what the others run typically
+    within: float
+    otherwise: float
+
+    @classmethod
+    def of(cls, outcomes: Floats) -> EarlyEnd | None:
+        """Look for two humps in equally likely outcomes.
+
+        Examples
+        --------
+        >>> EarlyEnd.of(np.array([3.0] * 30 + [7000.0] * 70))
+        EarlyEnd(share=0.3, within=3.0, otherwise=7000.0)
+        """
+        known = np.sort(outcomes[np.isfinite(outcomes) & (outcomes > 0)])
+        if len(known) < _FEWEST_OUTCOMES:
+            return None
+        first, last = int(_LEAST_HUMP * len(known)), int((1 - _LEAST_HUMP) * len(known))
+        steps = np.diff(np.log(known))[first : last - 1]
+        if not len(steps) or steps.max() < np.log(_HUMPS_APART):
+            return None
+        place = first + int(steps.argmax()) + 1
+        return cls(
+            round(place / len(known), 2), float(known[place - 1]), float(np.median(known[place:]))
+        )
 
 
 @dataclass(frozen=True)
@@ -48,6 +89,12 @@ class TargetForecast:
     seen: int
     #: attributes that changed the answer, the strongest first
     mattered: tuple[Influence, ...] = ()
+    #: level -> what that share of jobs like this one stays below
+    quantiles: Mapping[str, float] = field(default_factory=dict)
+    #: mean of jobs like this one: what a scheduler should count with
+    expected: float = math.nan
+    #: of two kinds of outcome: the share that ends early
+    early: EarlyEnd | None = None
 
     @property
     def abstained(self) -> bool:
@@ -158,7 +205,24 @@ def _cells(one: TargetForecast) -> list[str]:
     if one.abstained:
         return [one.target, "no answer", "", "", one.reason]
     value, low, high = (say(one.target, end) for end in (one.value, one.low, one.high))
+    if one.early is not None or (one.low > 0 and one.high / one.low > _NO_FACE and one.quantiles):
+        return [one.target, _shape(one), "", f"{one.confidence} confidence", one.reason]
     return [one.target, value, f"90 %: {low} to {high}", f"{one.confidence} confidence", one.reason]
+
+
+def _shape(one: TargetForecast) -> str:
+    """Say a wide distribution in words: a number between its ends would have a false face."""
+    runs = one.target == "duration_s"
+    if one.early is not None:
+        share, within = f"{one.early.share:.0%}", say(one.target, one.early.within)
+        rest = say(one.target, one.early.otherwise)
+        if runs:
+            return f"{share} end within {within}; the others run about {rest}"
+        return f"{share} need at most {within}; the others about {rest}"
+    half, most = (say(one.target, one.quantiles[level]) for level in ("0.5", "0.9"))
+    if runs:
+        return f"half end within {half}, one in ten runs longer than {most}"
+    return f"half need at most {half}, one in ten more than {most}"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
@@ -186,8 +250,10 @@ def unit_of(target: str) -> str:
     return column.unit if column is not None else ""
 
 
-def confidence_of(stratum: str, low: float, high: float) -> Confidence:
+def confidence_of(stratum: str, low: float, high: float, strange: int = 0) -> Confidence:
     """Return how far an answer can be relied on: how alike past jobs are, how narrow the range.
+
+    ``strange`` values that no job of the history had make it less.
 
     Examples
     --------
@@ -195,11 +261,12 @@ def confidence_of(stratum: str, low: float, high: float) -> Confidence:
     ('high', 'medium')
     """
     factor = high / low if low > 0 else math.inf
-    if not math.isfinite(factor) or factor > _WIDE:
+    if not math.isfinite(factor) or factor > _WIDE or strange >= _MANY_STRANGE:
         return "low"
+    unsure = stratum == "new" or strange >= _FEW_STRANGE
     if factor <= _NARROW:
-        return "medium" if stratum == "new" else "high"
-    return "low" if stratum == "new" else "medium"
+        return "medium" if unsure else "high"
+    return "low" if unsure else "medium"
 
 
 def _size_words(size: RequestAndNeed) -> str:

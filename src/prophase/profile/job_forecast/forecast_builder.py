@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import pandas as pd
 from prophase.errors import InputError
 from prophase.json_types import JsonMapping
 from prophase.profile.job_forecast.forecast import (
+    EarlyEnd,
     Influence,
     JobForecast,
     ProfileForecast,
@@ -21,6 +22,7 @@ from prophase.profile.job_forecast.forecast import (
     unit_of,
 )
 from prophase.profile.predict.job_model import JobModel
+from prophase.profile.predict.predictor import LEVELS, Predictor, expected
 from prophase.profile.predict.range_probability import put_together
 from prophase.profile.submission.submission import Submission, from_fields
 from prophase.result import Result
@@ -30,6 +32,8 @@ from prophase.trace.schema import known_at_submit
 if TYPE_CHECKING:
     from prophase.profile.classify.classifier import ProfileClassifier
 
+#: places of a distribution that are looked at
+_GRID = 37
 #: answers that differ by less than this factor are the same
 _SAME = 1.05
 #: how many finished jobs stand in for what a job does not say, or is treated as not saying
@@ -38,7 +42,18 @@ _FILLED = 16
 _NEEDS = {
     "request_memory_gib": ("memory_peak_gib", "memory_mean_gib"),
     "request_cpu_cores": ("cpu_peak_cores", "cpu_mean_cores"),
+    "request_gpus": ("gpu_util_mean_pct",),
 }
+#: use -> how much of the request one of it is
+_IN_REQUESTS = {"gpu_util_mean_pct": 0.01}
+
+
+class _Shape(TypedDict, total=False):
+    """Parts of a forecast that tell its distribution."""
+
+    quantiles: dict[str, float]
+    expected: float
+    early: EarlyEnd | None
 
 
 def ask(
@@ -127,22 +142,47 @@ class _Asked:
 
 
 def _target(model: JobModel, target: str, asked: _Asked) -> TargetForecast:
-    answers = model.predictors[target].predict(asked.frame)
+    predictor = model.predictors[target]
+    answers = predictor.predict(asked.frame)
     # what the job itself says decides how well it is known
     first = answers.iloc[0]
-    stratum, silent = str(first["stratum"]), bool(first["abstained"])
-    value, low, high = put_together(answers[asked.variants[0]])
+    stratum = str(first["stratum"])
+    ends = (np.array([end]) for end in put_together(answers[asked.variants[0]]))
+    value, low, high = (float(end[0]) for end in predictor.bounds_.recorded(*ends))
+    novelty = model.seen.novelty(asked.frame[:1])
+    told = {name: np.array([end]) for name, end in
+            (("value", value), ("low", low), ("high", high), ("reason", str(first["reason"])),
+             ("abstained", bool(first["abstained"])))}  # fmt: skip
+    told = novelty.told(told, yes_no=predictor.yes_no_)
+    value, low, high = (float(told[name][0]) for name in ("value", "low", "high"))
+    silent, strange = bool(told["abstained"][0]), int(novelty.strange[0])
+    shape = {} if silent or predictor.yes_no_ else _shape(predictor, asked, (low, value, high))
     others = [_typical(answers["value"][part]) for part in asked.variants[1:]]
     return TargetForecast(
         target=target,
         unit=unit_of(target),
         predicted=Estimate(value, low, high, level=0.9),
-        confidence="none" if silent else confidence_of(stratum, low, high),
-        reason=str(first["reason"]),
+        confidence="none" if silent else confidence_of(stratum, low, high, strange),
+        reason=str(told["reason"][0]),
         stratum=stratum,
         seen=int(first["seen"]),
         mattered=() if silent else _mattered(asked.given, asked.columns, value, others),
+        **shape,
     )
+
+
+def _shape(predictor: Predictor, asked: _Asked, ends: tuple[float, float, float]) -> _Shape:
+    """Return the distribution of a job: of all finished ones that fill its gaps, together."""
+    grid = np.linspace(0.05, 0.95, _GRID).tolist()
+    quantiles, outcomes = predictor.distribution(asked.frame[asked.variants[0]], grid)
+    low, _, high = ends
+    told = np.clip(np.quantile(quantiles.ravel(), LEVELS, method="nearest"), low, high)
+    told[0], told[-1] = low, high
+    return {
+        "quantiles": {f"{level:g}": float(end) for level, end in zip(LEVELS, told, strict=True)},
+        "expected": float(expected(told[None, :])[0]),
+        "early": EarlyEnd.of(outcomes.ravel()),
+    }
 
 
 def _typical(values: pd.Series[float]) -> float:
@@ -169,8 +209,11 @@ def _sizes(found: Sequence[TargetForecast], columns: JsonMapping) -> tuple[Reque
     for request, needs in _NEEDS.items():
         need = next((answered[name] for name in needs if name in answered), None)
         if need is not None and np.isfinite(need.high):
-            asked = columns.get(request)
-            sizes.append(RequestAndNeed(request, asked, need.value, need.high, need.target))
+            asked, factor = columns.get(request), _IN_REQUESTS.get(need.target, 1.0)
+            if request == "request_gpus" and not asked and need.high <= 0:
+                continue  # a job that asks for no GPU and needs none
+            typical, safe = factor * need.value, factor * need.high
+            sizes.append(RequestAndNeed(request, asked, typical, safe, need.target))
     return tuple(sizes)
 
 

@@ -7,6 +7,7 @@ group + task -> group -> user + task + request -> ... -> user -> workload -> all
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +30,8 @@ _REQUEST = (
     "gpu_type",
     "time_limit_s",
 )
+#: stands for the job's name with its numbers folded, where names themselves hardly recur
+FOLDED = "folded_name"
 _WORDS = ("name", "user", "group", "queue", "workload", "task")
 #: columns of a level, whether the request belongs to it, and how close a match it is
 _ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
@@ -37,6 +40,8 @@ _ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
     (("group",), True, "seen"),
     (("group",), False, "partly"),
     (("name", "user"), False, "seen"),
+    ((FOLDED, "user", "task"), True, "seen"),
+    ((FOLDED,), False, "seen"),
     (("user", "task"), True, "partly"),
     (("user", "workload"), True, "partly"),
     (("user",), True, "partly"),
@@ -49,24 +54,35 @@ _ORDER: tuple[tuple[tuple[str, ...], bool, Closeness], ...] = (
     (("workload",), False, "new"),
     ((), False, "new"),
 )
+_SPOKEN = {"time_limit_s": "time limit", FOLDED: "name but for its numbers"}
 #: an attribute with more values than this share of the rows numbers them rather than describes
 _MOST_VALUES = 0.1
 _FEW_VALUES = 20
-_MISSING = np.uint64(0x9E3779B97F4A7C15)
+#: the same of names whose numbers were folded, of which each is a kind of job
+_MOST_FOLDED = 0.2
+#: these name the cluster or log a job is of
+_CLUSTER = ("attr_cluster", "attr_log", "attr_system", "attr_site", "attr_region")
+#: the hash of a missing value
+MISSING = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER = np.uint64(0x100000001B3)
+_NUMBERS = re.compile(r"\d+(\.\d+)*")
 
 
 @dataclass(frozen=True)
 class Level:
-    """A set of columns that makes jobs alike."""
+    """A set of columns that makes jobs alike, on the same cluster unless ``everywhere``."""
 
     columns: tuple[str, ...]
     closeness: Closeness
     label: str
+    everywhere: bool = False
 
 
-def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
+def choose_levels(jobs: pd.DataFrame, *, clusters: bool = False) -> tuple[Level, ...]:
     """Return the levels that these submit-time columns allow, finest first.
+
+    With ``clusters``, jobs say which cluster they are of, and all jobs of the same cluster
+    are a level of their own before all jobs.
 
     Columns with one value say nothing; attributes with nearly as many values as rows,
     such as the number of an array task, would make every job unlike all others.
@@ -86,6 +102,9 @@ def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
     request = [column for column in _REQUEST if column in varied] + attributes
     if "name" in varied and not _recurs(jobs["name"]):
         varied.discard("name")
+        folded = folded_names(jobs["name"])
+        if folded.nunique() > 1 and _recurs(folded, _MOST_FOLDED):
+            varied.add(FOLDED)
     levels: list[Level] = []
     for words, with_request, closeness in _ORDER:
         wanted = [word for word in words if word in varied]
@@ -101,7 +120,10 @@ def choose_levels(jobs: pd.DataFrame) -> tuple[Level, ...]:
         if closeness == "seen" and (not wanted or columns == ("group",)):
             # a request alone does not say whose job it is, nor an account what kind it is
             closeness = "partly"
-        levels.append(Level(columns, closeness, _label(wanted, with_request and bool(request))))
+        label = _label(wanted, with_request and bool(request))
+        if not columns and clusters:
+            levels.append(Level((), closeness, "cluster"))
+        levels.append(Level(columns, closeness, label, everywhere=not columns))
     return tuple(levels)
 
 
@@ -110,40 +132,102 @@ def hash_columns(jobs: pd.DataFrame | Columns, columns: set[str]) -> dict[str, K
     return {column: _hash(jobs, column) for column in columns}
 
 
-def key_of(level: Level, hashes: dict[str, Keys], rows: int) -> Keys:
-    """Return the key of each row on one level."""
+def key_of(level: Level, hashes: dict[str, Keys], rows: int, cluster: Keys | None = None) -> Keys:
+    """Return the key of each row on one level; names mean something within a cluster only."""
     key = np.full(rows, np.uint64(len(level.columns) + 1), dtype=np.uint64)
     with np.errstate(over="ignore"):
+        if cluster is not None and not level.everywhere:
+            key = (key ^ cluster) * _MULTIPLIER
         for column in level.columns:
             mixed = (key ^ hashes[column]) * _MULTIPLIER
             key = mixed ^ (mixed >> np.uint64(29))
     return key
 
 
+@dataclass(frozen=True)
+class ClusterColumns:
+    """Columns that say which cluster a job is of, and what they usually say.
+
+    User 7 of one cluster is not user 7 of another. A history of one cluster cannot tell, so a
+    job that names another one shares no key with it but that of all jobs.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"attr_cluster": ["cedar"] * 3, "user": ["ann", "bob", "bob"]})
+    >>> held = ClusterColumns.of(jobs)
+    >>> elsewhere = held.keys(pd.DataFrame({"attr_cluster": ["graham", None], "user": "bob"}))
+    >>> (elsewhere == held.keys(jobs)[0]).tolist()
+    [False, True]
+    """
+
+    #: column -> hash of its only value, which stands in where a job says nothing
+    usual: dict[str, int]
+
+    @classmethod
+    def of(cls, jobs: pd.DataFrame) -> ClusterColumns:
+        """Find the columns in a history."""
+        usual = {}
+        for column in _CLUSTER:
+            known = jobs[column].dropna() if column in jobs else pd.Series(dtype=object)
+            if known.nunique() == 1:
+                usual[column] = int(_hash(pd.DataFrame({column: known[:1]}), column)[0])
+        return cls(usual)
+
+    def keys(self, jobs: pd.DataFrame | Columns) -> Keys | None:
+        """Return a number per job for its cluster; None if nothing tells clusters apart."""
+        if not self.usual:
+            return None
+        key = np.full(len(jobs), MISSING, dtype=np.uint64)
+        with np.errstate(over="ignore"):
+            for column, most in self.usual.items():
+                own = _hash(jobs, column)
+                own = np.where(own == MISSING, np.uint64(most), own)
+                mixed = (key ^ own) * _MULTIPLIER
+                key = mixed ^ (mixed >> np.uint64(31))
+        return key
+
+
 def _hash(jobs: pd.DataFrame | Columns, column: str) -> Keys:
+    if column == FOLDED and "name" in jobs:
+        names = np.asarray(jobs["name"], dtype=object)
+        return _hash(
+            Columns({column: folded_names(pd.Series(names)).to_numpy()}, len(jobs)), column
+        )
     if column not in jobs:
-        return np.full(len(jobs), _MISSING, dtype=np.uint64)
+        return np.full(len(jobs), MISSING, dtype=np.uint64)
     held = jobs[column]
     if is_number(jobs, column):
         # adding zero makes -0.0 and 0.0 one value
         values = numbers(jobs, column) + 0.0
         hashed = pd.util.hash_array(values)
-        return np.where(np.isnan(values), _MISSING, hashed)
+        return np.where(np.isnan(values), MISSING, hashed)
     words = np.asarray(held, dtype=object)
     missing = pd.isna(words)
     if missing.any() or not all(type(word) is str for word in words):
         texts = ["" if no else str(word) for word, no in zip(words, missing, strict=True)]
         words = np.array(texts, dtype=object)
-    return np.where(missing, _MISSING, pd.util.hash_array(words, categorize=len(words) > 100))
+    return np.where(missing, MISSING, pd.util.hash_array(words, categorize=len(words) > 100))
 
 
-def _recurs(values: pd.Series) -> bool:
+def folded_names(names: pd.Series) -> pd.Series:
+    """Return names in lower case with every number a #; missing ones stay missing.
+
+    Examples
+    --------
+    >>> folded_names(pd.Series(["Train_lr0.01_seed7", "train_lr0.1_seed12", None])).tolist()
+    ['train_lr#_seed#', 'train_lr#_seed#', nan]
+    """
+    known = names.dropna().astype(str)
+    return known.str.lower().str.replace(_NUMBERS, "#", regex=True).reindex(names.index)
+
+
+def _recurs(values: pd.Series, most: float = _MOST_VALUES) -> bool:
     known = values.dropna()
-    return bool(known.nunique() <= max(_FEW_VALUES, _MOST_VALUES * len(known)))
+    return bool(known.nunique() <= max(_FEW_VALUES, most * len(known)))
 
 
 def _label(words: list[str], with_request: bool) -> str:
-    spoken = ["time limit" if word == "time_limit_s" else word for word in words]
+    spoken = [_SPOKEN.get(word, word) for word in words]
     if with_request:
         spoken.append("request")
     if len(spoken) < 2:

@@ -88,7 +88,18 @@ def _measures(outcome: Floats, value: Floats, low: Floats, high: Floats) -> Json
         "signed_log_error": float(miss.mean()),
         "coverage_90_pct": 100 * float(((low <= outcome) & (outcome <= high)).mean()),
         "range_factor_median": float(factor),
+        "interval_score_log": float(_interval_scores(outcome, low, high).mean()),
     }
+
+
+def _interval_scores(outcome: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the width of each range and 2 / 0.1 times its miss, in logarithms.
+
+    The score of Gneiting and Raftery: true quantiles have the smallest mean.
+    """
+    value, begin, end = (np.log(np.maximum(part, 1e-300)) for part in (outcome, low, high))
+    missed = np.maximum(begin - value, 0.0) + np.maximum(value - end, 0.0)
+    return np.asarray(end - begin + 2 / 0.1 * missed)
 
 
 _NAMES = (
@@ -101,6 +112,7 @@ _NAMES = (
     "signed_log_error",
     "coverage_90_pct",
     "range_factor_median",
+    "interval_score_log",
 )
 
 

@@ -13,6 +13,7 @@ from prophase.errors import InputError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
 from prophase.profile.predict.error_measures import measure
+from prophase.profile.predict.learnable import learnable
 from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.submit_columns import arrivals, ends, is_yes_no, numbers, outcomes
 
@@ -67,6 +68,7 @@ def evaluate(
     >>> found.methods["user-median"]["within_20_pct"]
     100.0
     """
+    train, left_out = learnable(train)
     sides = in_sequence(train, test)
     yes_no = is_yes_no(sides.test, target)
     outcome = outcomes(sides.test, target)
@@ -102,7 +104,8 @@ def evaluate(
             "predict_seconds": answered - asked,
         }
         answers[name] = found
-    return Evaluation(target, len(sides.known), len(judged), online, measured, answers, sides.notes)
+    notes = (*left_out, *sides.notes)
+    return Evaluation(target, len(sides.known), len(judged), online, measured, answers, notes)
 
 
 # Put the jobs to learn from and those to be judged on one clock, as a service would see them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,10 +11,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prophase.array_types import Floats
-from prophase.profile.predict.back_off_keys import Level, choose_levels, hash_columns, key_of
+from prophase.profile.predict.back_off_keys import (
+    ClusterColumns,
+    Level,
+    choose_levels,
+    hash_columns,
+    key_of,
+)
 from prophase.profile.predict.memory import Keys, Memory, Recall
 from prophase.profile.predict.submit_columns import Columns, arrivals, is_number, numbers, submitted
 
+#: a key that no job has
+_UNSEEN = np.uint64(0x5DEECE66D)
 _DAY_S = 86_400.0
 #: what an hour of the day means cannot be learned from fewer days
 _FEWEST_DAYS = 7
@@ -54,6 +63,17 @@ class Question:
             self.places[chosen],
         )
 
+    def without(
+        self, levels: tuple[Level, ...], rows: NDArray[np.bool_], columns: Sequence[str]
+    ) -> Question:  # fmt: skip
+        """Return the same jobs, some of them as if nobody had ever seen their columns' values."""
+        unseen = set(columns)
+        keys = tuple(
+            np.where(rows, _UNSEEN, key) if unseen & set(level.columns) else key
+            for key, level in zip(self.keys, levels, strict=True)
+        )
+        return replace(self, keys=keys)
+
 
 class History:
     """Outcomes by key level; knows which columns it was built from."""
@@ -66,7 +86,9 @@ class History:
         arrival = arrivals(jobs)
         self.tells_hours = _days(arrival) >= _FEWEST_DAYS
         steady = steadily_recorded(seen, arrival)
-        self.levels: tuple[Level, ...] = choose_levels(seen[steady])
+        self.cluster = ClusterColumns.of(seen)
+        levels = choose_levels(seen[steady], clusters=bool(self.cluster.usual))
+        self.levels: tuple[Level, ...] = levels
         self.columns = sorted({column for level in self.levels for column in level.columns})
         self.number_columns = [
             name
@@ -83,6 +105,7 @@ class History:
         """Turn jobs into a question; only submit-time columns are read."""
         # the history's columns are all known at submission: it was built from no others
         hashes = hash_columns(jobs, set(self.columns))
+        cluster = self.cluster.keys(jobs)
         arrival = arrivals(jobs)
         clock = np.where(np.isfinite(arrival), arrival, np.nan) % _DAY_S
         columns = [numbers(jobs, name) for name in self.number_columns]
@@ -90,7 +113,7 @@ class History:
         timed = self.tells_hours and ("submit_s" in jobs or "start_s" in jobs)
         columns.append(clock if timed else clock * 0.0)
         return Question(
-            keys=tuple(key_of(level, hashes, len(jobs)) for level in self.levels),
+            keys=tuple(key_of(level, hashes, len(jobs), cluster) for level in self.levels),
             numbers=np.column_stack(columns),
             limit_s=numbers(jobs, "time_limit_s"),
             arrival=arrival,
@@ -103,6 +126,10 @@ class History:
         """Remember the outcomes of jobs."""
         for memory, keys in zip(self.memories, question.keys, strict=True):
             memory.add(keys, ends, values)
+
+    def forget(self) -> None:
+        """Forget all outcomes, not the levels."""
+        self.memories = tuple(Memory() for _ in self.levels)
 
     def recall(self, question: Question) -> list[Recall]:
         """Return what each level knew, finest first."""
@@ -117,7 +144,21 @@ class History:
         if self.shares:
             part = self.memories[level].recall(question.keys[level], question.as_of)
             return part.mean, part.count.astype(np.float64)
-        return medians_as_of(*self.memories[level].rows(), question.keys[level], question.as_of)
+        memory, asked = self.memories[level], question.keys[level]
+        if np.isposinf(question.as_of).all():
+            # nothing is hidden
+            middle = memory.medians(asked)
+            return middle, memory.recall(asked, question.as_of).count.astype(np.float64)
+        return medians_as_of(*memory.rows(), asked, question.as_of)
+
+    def backed_off(self, question: Question, recall: list[Recall]) -> Floats:
+        """Return the median over all finished jobs of the finest key that has any."""
+        point = np.full(len(question), np.nan)
+        for level, part in enumerate(recall):
+            rows = np.flatnonzero(np.isnan(point) & (part.count > 0))
+            if len(rows):
+                point[rows], _ = self.medians(level, question.rows(rows))
+        return point
 
     def level_of(self, *columns: str) -> int | None:
         """Return the place of the level with exactly these columns, if there is one."""

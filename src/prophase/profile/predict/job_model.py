@@ -31,7 +31,7 @@ from prophase.version import __version__
 
 KIND = "profile.predict"
 #: raised when what the tree of a model holds changes its meaning
-LAYOUT = 2
+LAYOUT = 3
 _PROBES = 8
 #: what is learned unless targets are named, in the order answers are shown
 USUAL_TARGETS = (
@@ -148,10 +148,15 @@ class JobModel(ShortForm):
         wanted = self.check_targets(targets)
         self.refuse_foreign(jobs)
         filled = fill_table(self.exemplars, jobs)
+        novelty = self.seen.novelty(jobs)
         parts = []
         for target in wanted:
             predictor = self.predictors[target]
             found = predictor.predict(jobs) if filled is None else filled.answers(predictor, jobs)
+            answers = {str(name): found[name].to_numpy() for name in found}
+            found = pd.DataFrame(
+                novelty.told(answers, yes_no=predictor.yes_no_), index=found.index
+            )  # fmt: skip
             if len(wanted) == 1:
                 return found
             found.insert(0, "target", target)
@@ -170,6 +175,8 @@ class JobModel(ShortForm):
         for target, predictor in self.predictors.items():
             if target in finished:
                 predictor.update(finished)
+        object.__setattr__(self, "seen", self.seen.joined(finished))
+        object.__setattr__(self, "exemplars", self.exemplars.joined(finished))
 
     def check_targets(self, targets: Sequence[str] | None) -> list[str]:
         """Return the targets, or refuse those this model has not learned."""
@@ -308,7 +315,11 @@ def learn(
     >>> learn(jobs, method="shrinkage").targets
     ('duration_s',)
     """
-    notes: list[str] = []
+    # here and not above: a model that is kept answers without the linter and its table engine
+    from prophase.profile.predict.learnable import learnable
+
+    history, found = learnable(history)
+    notes = list(found)
     wanted = list(dict.fromkeys(targets)) if targets else _usual(history, method, notes)
     if not wanted:
         raise InputError(

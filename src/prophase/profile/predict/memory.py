@@ -23,6 +23,8 @@ Rows = tuple[Keys, Floats, Floats]
 RECENT = 16
 #: how many rows stand for the whole past of a key
 SAMPLED = 24
+#: a median of more rows is that of some of them
+_MANY = 5_000
 _COLUMNS = ("count", "total", "values", "ends", "sample")
 
 
@@ -125,12 +127,15 @@ class Memory:
     def __init__(self) -> None:
         self._long = _Run.of(np.empty(0, np.uint64), np.empty(0), np.empty(0))
         self._short = self._long
+        #: key -> median of all its rows, kept until a row is added
+        self._medians: dict[int, float] = {}
 
     def __len__(self) -> int:
         return len(self._long.ends) + len(self._short.ends)
 
     def add(self, keys: Keys, ends: Floats, values: Floats) -> None:
         """Remember finished jobs."""
+        self._medians = {}
         self._short = self._short.joined(_Run.of(keys, ends, values))
         if len(self._short.ends) > max(256, len(self._long.ends) // 20):
             self._long = self._long.joined(self._short)
@@ -156,6 +161,26 @@ class Memory:
             ends=np.take_along_axis(ends, order, axis=1),
             sample=self._sample(start, count, start_short, count_short),
         )
+
+    def medians(self, keys: Keys) -> Floats:
+        """Return the median over all rows of each key; NaN where there is none.
+
+        Of more than ``_MANY`` rows, some that lie evenly over the past stand for all.
+        """
+        names, code = np.unique(keys, return_inverse=True)
+        unknown = np.array(
+            [name for name in names.tolist() if name not in self._medians], np.uint64
+        )
+        if len(unknown):
+            everything = np.full(len(unknown), np.inf)
+            runs = [(run, *run.find(unknown, everything)) for run in (self._long, self._short)]
+            for row, name in enumerate(unknown.tolist()):
+                held = [run.values[start[row] :][: count[row]] for run, start, count in runs]
+                values = np.concatenate(held)
+                stride = 1 + len(values) // _MANY
+                middle = float(np.median(values[::stride])) if len(values) else np.nan
+                self._medians[name] = middle
+        return np.array([self._medians[name] for name in names.tolist()])[code]
 
     def _sample(
         self, start: Ints, count: Ints, start_short: Ints | None = None,

@@ -58,6 +58,17 @@ class Exemplars:
         weights = {name: float(np.log1p(seen[name].nunique())) for name in held}
         return cls(held, weights)
 
+    def joined(self, finished: pd.DataFrame) -> Exemplars:
+        """Return these jobs and more recent ones."""
+        held = {}
+        for name, values in self.columns.items():
+            more = np.full(len(finished), None, dtype=object)
+            if name in finished:
+                more[:] = finished[name].to_numpy(dtype=object)
+                more[pd.isna(more)] = None
+            held[name] = np.concatenate([values, more])[-_MOST_KEPT:]
+        return Exemplars(held, self.weights)
+
     def lacking(self, job: Mapping[str, object]) -> list[str]:
         """Return the columns that jobs usually have and this one does not say."""
         return [name for name in self.columns if job.get(name) is None]

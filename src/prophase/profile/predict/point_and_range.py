@@ -22,6 +22,20 @@ class PointAndRange:
     point: Floats
     low: Floats
     high: Floats
+    #: equally likely outcomes in order of size, of methods that know a distribution
+    steps: Floats | None = None
+    #: numbers that could be told, of methods that choose among several
+    points: Floats | None = None
+
+    def ends(self) -> tuple[Floats, Floats, Floats]:
+        """Return the point, and both ends of the range."""
+        return self.point, self.low, self.high
+
+    def distribution(self) -> Floats:
+        """Return equally likely outcomes of each job."""
+        if self.steps is None:
+            return np.column_stack([self.low, self.point, self.high])
+        return self.steps
 
     @classmethod
     def of_point(cls, point: Floats) -> PointAndRange:
@@ -45,18 +59,24 @@ def closest_match(levels: tuple[Level, ...], recall: list[Recall]) -> Match:
     for level in range(len(levels) - 1, -1, -1):
         place[recall[level].count > 0] = level
     counts = np.column_stack([part.count for part in recall])[np.arange(rows), place]
-    closeness = np.array([level.closeness for level in levels])
-    # a coarser level may be the closer kind: the same name of another user
-    stratum = np.full(rows, "new", dtype="<U6")
-    for kind in ("partly", "seen"):
-        for place_of_kind in np.flatnonzero(closeness == kind):
-            stratum[recall[place_of_kind].count > 0] = kind
+    stratum = strata_of(levels, recall)
     reason = np.empty(rows, dtype=object)
     for row, (level, count, kind) in enumerate(
         zip(place.tolist(), counts.tolist(), stratum.tolist(), strict=True)
     ):
         reason[row] = _words(levels[level].label, count, kind)
     return Match(stratum, counts, reason)
+
+
+def strata_of(levels: tuple[Level, ...], recall: list[Recall]) -> NDArray[np.str_]:
+    """Return the stratum of each job."""
+    stratum = np.full(len(recall[-1].count), "new", dtype="<U6")
+    # a coarser level may be the closer kind: the same name of another user
+    for kind in ("partly", "seen"):
+        for level, part in zip(levels, recall, strict=True):
+            if level.closeness == kind:
+                stratum[part.count > 0] = kind
+    return stratum
 
 
 def _words(label: str, count: int, kind: str) -> str:

@@ -76,9 +76,10 @@ def evenly(ordered: Floats, held: Ints, count: int) -> Floats:
 #: distances from the outcome, in logarithms, within which an answer is useful. How long a job
 #: runs is useful to know within a factor of two; what it uses often repeats nearly exactly
 FACTOR_TWO = (float(np.log(2.0)),)
+EXACT_TOO = (0.2, float(np.log(2.0)))
 NEARLY_EXACT = (0.05, 0.1, 0.2, float(np.log(2.0)))
 #: what a squared miss of the size of the target's variance costs, in shares of useful answers
-_PRICE = {FACTOR_TWO: 0.5, NEARLY_EXACT: 0.2}
+_PRICE = {FACTOR_TWO: 0.5, EXACT_TOO: 0.4, NEARLY_EXACT: 0.2}
 #: answers nearly as good as the best are averaged, which steadies the choice
 _INDIFFERENCE = 0.02
 #: in logarithms, how far the outcomes around a nearly exact answer lie from it at most
@@ -98,7 +99,7 @@ def best_points(
     variance : float
         Of the target's logarithm over all jobs: the scale of a large miss.
     useful : tuple
-        :data:`FACTOR_TWO` or :data:`NEARLY_EXACT`.
+        :data:`FACTOR_TWO`, :data:`EXACT_TOO` or :data:`NEARLY_EXACT`.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def best_points(
     points = np.empty(len(steps))
     for first in range(0, len(steps), _BATCH):
         rows = steps[first : first + _BATCH].astype(np.float32)
-        candidates = rows[:, ::2] if useful == FACTOR_TWO else rows
+        candidates = rows if useful == NEARLY_EXACT else rows[:, ::2]
         apart = np.abs(candidates[:, :, None] - rows[:, None, :])
         worth = -_PRICE[useful] / variance * (apart**2).mean(axis=2)
         for reach in useful:
@@ -120,7 +121,7 @@ def best_points(
             worth += share / len(useful)
         weight = np.exp((worth - worth.max(axis=1, keepdims=True)) / _INDIFFERENCE)
         points[first : first + _BATCH] = (weight * candidates).sum(axis=1) / weight.sum(axis=1)
-    return points if useful == FACTOR_TWO else _settled(steps, points)
+    return _settled(steps, points) if useful == NEARLY_EXACT else points
 
 
 def _settled(steps: Floats, points: Floats) -> Floats:

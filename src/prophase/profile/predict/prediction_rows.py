@@ -68,13 +68,14 @@ def predicted_rows(
     model.refuse_foreign(columns)
     wanted = model.check_targets(targets)
     ids = columns["job_id"].tolist()
-    answers = {
-        target: {
-            name: [finite(value) for value in values.tolist()]
-            for name, values in model.predictors[target].answers(columns).items()
+    novelty = model.seen.novelty(columns)
+    answers = {}
+    for target in wanted:
+        predictor = model.predictors[target]
+        found = novelty.told(predictor.answers(columns), yes_no=predictor.yes_no_)
+        answers[target] = {
+            name: [finite(value) for value in values.tolist()] for name, values in found.items()
         }
-        for target in wanted
-    }
     rows = []
     for place, job in enumerate(ids):
         for target, answer in answers.items():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -12,11 +14,21 @@ import pandas as pd
 from prophase.array_types import Array, Bools, Floats
 from prophase.errors import InputError, ParameterError
 from prophase.plural import counted
+from prophase.profile.predict.censored import lengthened, still_running, was_cut_short
 from prophase.profile.predict.conformal_range import Calibrator
 from prophase.profile.predict.history import History, Question
 from prophase.profile.predict.memory import Recall
-from prophase.profile.predict.point_and_range import PointAndRange, closest_match
-from prophase.profile.predict.submit_columns import Columns, arrivals, ends, is_yes_no, outcomes
+from prophase.profile.predict.point_and_range import Match, PointAndRange, closest_match
+from prophase.profile.predict.range_levels import LevelCalibrator, at_level
+from prophase.profile.predict.recorded_bounds import RecordedBounds
+from prophase.profile.predict.submit_columns import (
+    Columns,
+    arrivals,
+    ends,
+    is_yes_no,
+    numbers,
+    outcomes,
+)
 from prophase.profile.predict.yes_no_target import ShareCalibrator
 
 #: with fewer finished jobs than this no method answers
@@ -24,6 +36,34 @@ FEWEST_FINISHED = 10
 #: share of the history, by arrival, on which the intervals are calibrated
 _CALIBRATED_SHARE = 0.3
 _MOST_CALIBRATED = 6_000
+
+
+#: levels of :meth:`Predictor.quantiles`
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+_TAIL = 0.05
+
+
+def expected(quantiles: Floats, levels: Sequence[float] = LEVELS) -> Floats:
+    """Return the mean of outcomes whose quantiles these are, the tails taken as they end.
+
+    Examples
+    --------
+    >>> float(expected(np.array([[1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0]]))[0])
+    2.0
+    """
+    ends = np.column_stack([quantiles[:, :1], quantiles, quantiles[:, -1:]])
+    return np.asarray(np.trapezoid(ends, np.array([0.0, *levels, 1.0]), axis=1))
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Answers in logarithms as they were made and calibrated, which are silent, and why."""
+
+    answer: PointAndRange
+    calibrated: PointAndRange
+    match: Match
+    silent: Bools
+    reason: Array
 
 
 class Predictor(ABC):
@@ -47,6 +87,8 @@ class Predictor(ABC):
     """
 
     name: ClassVar[str]
+    #: what an update changes in place
+    _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_",)
 
     def __init__(self, *, random_state: int = 0) -> None:
         self.random_state = random_state
@@ -65,6 +107,9 @@ class Predictor(ABC):
         self.yes_no_ = is_yes_no(history, target)
         self.floor_ = 1.0 if target.endswith("_s") else _smallest(outcome) / 2
         values = self._as_fitted(outcome)
+        runs = target == "duration_s"
+        limit_s = numbers(jobs, "time_limit_s")
+        self.bounds_ = RecordedBounds.of(outcome, limit_s) if runs else RecordedBounds()
         self.history_ = History(jobs, shares=self.yes_no_)
         arrival, end = arrivals(jobs), ends(jobs)
         if not np.isfinite(arrival).any():
@@ -72,6 +117,8 @@ class Predictor(ABC):
             arrival = end = np.arange(len(jobs), dtype=np.float64)
         question = self.history_.ask(jobs, np.where(np.isfinite(arrival), arrival, np.inf))
         self.history_.add(question, end, values)
+        if runs:
+            self._lengthen(history, jobs, question, end, values)
         self._remember(jobs, end, values)
         self.newest_ = np.sort(end)
         timed = np.flatnonzero(np.isfinite(arrival))
@@ -107,33 +154,90 @@ class Predictor(ABC):
         self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None = None
     ) -> dict[str, Array]:
         """Return the columns of :meth:`predict` as arrays; quicker for one job or a few."""
+        told = self._tell(jobs, as_of)
+        point, low, high = told.calibrated.ends()
+        silent = told.silent
+        if self.yes_no_:
+            parts = tuple(np.clip(part, 0, 1) for part in (point, low, high))
+        else:
+            parts = self.bounds_.recorded(np.exp(point), np.exp(low), np.exp(high))
+        shown: dict[str, Array] = {
+            key: np.where(silent, np.nan, part)
+            for key, part in zip(("value", "low", "high"), parts, strict=True)
+        }
+        return {
+            **shown,
+            "stratum": told.match.stratum,
+            "seen": told.match.count,
+            "reason": told.reason,
+            "abstained": silent,
+        }
+
+    def quantiles(
+        self,
+        jobs: pd.DataFrame | Columns,
+        levels: Sequence[float] = LEVELS,
+        as_of: Floats | Literal["submit"] | None = None,
+    ) -> Floats:
+        """Return what shares of outcomes like each job's stay below, a column per level.
+
+        The answer to a job is a distribution; which number of it to plan with depends on the
+        purpose: the middle for a person, an upper quantile for a time limit or a reservation,
+        the mean (:func:`expected`) for a scheduler. The ends of the 90 % range are the levels
+        0.05 and 0.95; levels beyond them are answered with these ends.
+        """
+        return self._quantiles(self._tell(jobs, as_of), levels)
+
+    def distribution(
+        self, jobs: pd.DataFrame | Columns, levels: Sequence[float] = LEVELS
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Return the quantiles of each job, and equally likely outcomes if the method has them."""
+        told = self._tell(jobs, None)
+        steps = told.answer.steps
+        outcomes = np.empty((len(jobs), 0)) if steps is None else np.exp(steps)
+        return self._quantiles(told, levels), outcomes
+
+    def _quantiles(self, told: _Told, levels: Sequence[float]) -> Floats:
+        inner = np.clip(np.asarray(levels, dtype=np.float64), _TAIL, 1 - _TAIL)
+        _, lowest, highest = told.calibrated.ends()
+        steps = told.answer.distribution()
+        low, middle, high = (at_level(steps, level, 1.0) for level in (_TAIL, 0.5, 1 - _TAIL))
+        found = np.empty((len(steps), len(inner)))
+        for place, level in enumerate(inner.tolist()):
+            raw = at_level(steps, level, 1.0)
+            end, own_end = (lowest, low) if level < 0.5 else (highest, high)
+            # each side is stretched as much as its end was
+            reach = np.where(np.abs(own_end - middle) > 1e-9, own_end - middle, 1.0)
+            share = np.where(np.abs(own_end - middle) > 1e-9, (raw - middle) / reach,
+                             abs(level - 0.5) / (0.5 - _TAIL))  # fmt: skip
+            with np.errstate(invalid="ignore"):
+                moved = middle + share * (end - middle)
+            # no share of an endless side is the middle itself
+            found[:, place] = np.where(share == 0, middle, moved)
+        found = np.clip(np.sort(found, axis=1), lowest[:, None], highest[:, None])
+        found = np.clip(found, 0, 1) if self.yes_no_ else np.exp(found)
+        return np.where(told.silent[:, None], np.nan, found)
+
+    def _tell(
+        self, jobs: pd.DataFrame | Columns, as_of: Floats | Literal["submit"] | None
+    ) -> _Told:  # fmt: skip
         self._need_fit()
         question = self.history_.ask(jobs, self._moments(jobs, as_of))
         recall = self.history_.recall(question)
         answer = self._answer(question, recall)
         match = closest_match(self.history_.levels, recall)
-        low, high = self.calibrator_.widen(
-            answer, match.stratum, self._is_stale(question), question.as_of
-        )
-        finished = recall[-1].count
-        thin = finished < FEWEST_FINISHED
+        late = self._is_stale(question)
+        low, high = self.calibrator_.widen(answer, match.stratum, late, question.as_of)
+        longest = self.bounds_.longest(question.limit_s)
+        bounded = (np.minimum(end, longest) for end in (answer.point, low, high))
+        thin = recall[-1].count < FEWEST_FINISHED
         silent = thin | ~np.isfinite(answer.point)
         reason = np.where(
             thin,
             f"fewer than {FEWEST_FINISHED} finished jobs are known",
             np.where(silent, self._why_silent(), match.reason),
         )
-        shown: dict[str, Array] = {
-            key: np.where(silent, np.nan, np.clip(part, 0, 1) if self.yes_no_ else np.exp(part))
-            for key, part in (("value", answer.point), ("low", low), ("high", high))
-        }
-        return {
-            **shown,
-            "stratum": match.stratum,
-            "seen": match.count,
-            "reason": reason,
-            "abstained": silent,
-        }
+        return _Told(answer, PointAndRange(*bounded), match, silent, reason)
 
     def update(self, finished: pd.DataFrame) -> Self:
         """Let finished jobs count from now on, in answers and ranges, without a refit."""
@@ -150,12 +254,48 @@ class Predictor(ABC):
         if not timed:
             # nothing would hide a row's own outcome, so it is judged before it is known
             self._judge(question, values, end)
-        self.history_.add(question, end, values)
+        needed = values
+        cut_short = was_cut_short(jobs) if self.target_ == "duration_s" else None
+        if cut_short is not None and cut_short.any():
+            recall = self.history_.recall(replace(question, as_of=np.full(len(jobs), np.inf)))
+            longer = lengthened(self.history_.levels, recall, values)
+            needed = np.where(cut_short, longer, values)
+        self.history_.add(question, end, needed)
         self._remember(jobs, end, values)
         self.newest_ = np.sort(np.concatenate([self.newest_, end]))
         if timed:
             self._judge(question, values, end)
         return self
+
+    def own_copy(self) -> Self:
+        """Return a predictor that can learn alone; what an update does not touch is shared."""
+        mine = copy.copy(self)
+        mine.history_ = copy.copy(self.history_)
+        # a memory never changes its rows, it replaces them
+        mine.history_.memories = tuple(map(copy.copy, self.history_.memories))
+        for name in self._moved_by_updates:
+            if hasattr(self, name):
+                setattr(mine, name, copy.deepcopy(getattr(self, name)))
+        return mine
+
+    def _lengthen(
+        self, history: pd.DataFrame, jobs: pd.DataFrame, question: Question, end: Floats,
+        values: Floats,
+    ) -> None:  # fmt: skip
+        """Remember jobs that were cut short or still run as what they need, not as what is seen."""
+        cut_short, running = was_cut_short(jobs), still_running(history)
+        running = running.drop(index=running.index.intersection(jobs.index))
+        if not cut_short.any() and not len(running):
+            return
+        recall = self.history_.recall(replace(question, as_of=np.full(len(jobs), np.inf)))
+        longer = lengthened(self.history_.levels, recall, values)
+        asked = self.history_.ask(running)
+        bound = np.log(np.maximum(numbers(running, "duration_s"), self.floor_))
+        needed = lengthened(self.history_.levels, self.history_.recall(asked), bound)
+        self.history_.forget()
+        self.history_.add(question, end, np.where(cut_short, longer, values))
+        if len(running):
+            self.history_.add(asked, ends(running), needed)
 
     def _learn(self, question: Question, values: Floats) -> None:  # noqa: B027
         """Learn from finished jobs beyond remembering them; many methods need not."""
@@ -176,6 +316,7 @@ class Predictor(ABC):
     def _calibrate(self, question: Question, values: Floats, end: Floats) -> None:
         """Learn on the earlier part, judge on the later one, then learn from all of it."""
         rows = len(values)
+        self.calibrator_: Calibrator | LevelCalibrator | ShareCalibrator
         self.calibrator_ = ShareCalibrator() if self.yes_no_ else Calibrator()
         self.usual_lag_ = np.inf
         judged = int(rows * _CALIBRATED_SHARE)

@@ -8,8 +8,50 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from prophase.profile.predict.back_off_keys import Keys, hash_columns
-from prophase.profile.predict.submit_columns import is_number, numbers, submitted
+from prophase.array_types import Array, Bools, Ints
+from prophase.profile.predict.back_off_keys import MISSING, Keys, hash_columns
+from prophase.profile.predict.submit_columns import Columns, is_number, numbers, submitted
+
+#: by what share of its width, in logarithms, each value never seen widens a range, and at most
+_WIDER, _WIDEST = 0.1, 1.0
+#: a job is not answered for if so many of its values, and this share of them, were never seen
+_SILENT_FROM, _SILENT_SHARE = 5, 0.6
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """Per job: how many of its values were never seen, and how many it has."""
+
+    strange: Ints
+    given: Ints
+
+    @property
+    def silent(self) -> Bools:
+        """Jobs that nothing in the history is like."""
+        return (self.strange >= _SILENT_FROM) & (self.strange >= _SILENT_SHARE * self.given)
+
+    def told(self, answers: dict[str, Array], *, yes_no: bool = False) -> dict[str, Array]:
+        """Return answers as far as they hold for jobs like these: wider, or none."""
+        if not self.strange.any():
+            return answers
+        found = dict(answers)
+        if not yes_no:
+            wider = 1.0 + np.minimum(_WIDER * self.strange, _WIDEST)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                for end in ("low", "high"):
+                    reach = np.log(answers[end]) - np.log(answers["value"])
+                    moved = answers["value"] * np.exp(wider * reach)
+                    found[end] = np.where(self.strange > 0, moved, answers[end])
+        silent = self.silent & ~answers["abstained"].astype(bool)
+        for name in ("value", "low", "high"):
+            found[name] = np.where(silent, np.nan, found[name])
+        words = [
+            f"{strange} of its {given} values were never seen in the history"
+            for strange, given in zip(self.strange.tolist(), self.given.tolist(), strict=True)
+        ]
+        found["reason"] = np.where(silent, np.array(words, dtype=object), answers["reason"])
+        found["abstained"] = answers["abstained"].astype(bool) | silent
+        return found
 
 
 @dataclass(frozen=True)
@@ -44,6 +86,38 @@ class SeenValues:
         words = {name for name in held if name not in ranges}
         hashes = hash_columns(seen, words)
         return cls({name: np.unique(hashes[name]) for name in sorted(words)}, ranges)
+
+    def novelty(self, jobs: pd.DataFrame | Columns) -> Novelty:
+        """Count the values of each job that are unlike everything in the history."""
+        names = [name for name in (*self.hashes, *self.ranges) if name in jobs]
+        strange, given = np.zeros(len(jobs), dtype=np.int64), np.zeros(len(jobs), dtype=np.int64)
+        hashed = hash_columns(jobs, {name for name in names if name in self.hashes})
+        for name in names:
+            if name in self.hashes:
+                known = hashed[name] != MISSING
+                new = known & ~np.isin(hashed[name], self.hashes[name])
+            else:
+                value = numbers(jobs, name)
+                known = np.isfinite(value)
+                low, high = self.ranges[name]
+                new = known & ~((low <= value) & (value <= high))
+            given += known
+            strange += new
+        return Novelty(strange, given)
+
+    def joined(self, finished: pd.DataFrame) -> SeenValues:
+        """Return these values and those of more finished jobs."""
+        more = SeenValues.of(finished, [*self.hashes, *self.ranges])
+        hashes = {
+            name: np.union1d(held, more.hashes[name]) if name in more.hashes else held
+            for name, held in self.hashes.items()
+        }
+        ranges = {
+            name: (min(low, more.ranges[name][0]), max(high, more.ranges[name][1]))
+            if name in more.ranges else (low, high)
+            for name, (low, high) in self.ranges.items()
+        }  # fmt: skip
+        return SeenValues(hashes, ranges)
 
     def surprises(self, job: dict[str, object]) -> list[str]:
         """Say which values of a job are unlike everything in the history."""

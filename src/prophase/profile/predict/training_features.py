@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from prophase.array_types import Floats
+from prophase.profile.predict.back_off_keys import FOLDED, Level
 from prophase.profile.predict.history import Question
 from prophase.profile.predict.memory import Recall
 
@@ -84,6 +85,36 @@ def shrunk(recall: list[Recall], pull: float = 1.0, most: int = 8) -> Floats:
 _MOST = 20_000
 #: the first jobs have hardly any past to learn from
 _BURN_IN = 0.1
+
+
+#: who a job is of and what it runs; the rest of a key says what it asks for
+_WORDS = ("name", FOLDED, "user", "group", "workload", "task", "queue")
+_OWN = _WORDS[:-1]
+#: share of the lessons in which some of that is new
+_STRANGERS = 0.2
+
+
+def strangers(
+    question: Question, levels: tuple[Level, ...], random_state: int, share: float = _STRANGERS
+) -> Question:  # fmt: skip
+    """Return the jobs, a share of them as if of an unknown owner, application or cluster.
+
+    What a job of a newcomer does is asked every day, and hardly ever seen in a history whose
+    newcomers are long known.
+    """
+    columns = {column for level in levels for column in level.columns}
+    words = [word for word in _WORDS if word in columns]
+    if not words:
+        return question
+    draw = np.random.default_rng(random_state)
+    chosen = draw.random(len(question)) < share
+    kind, word = draw.integers(0, 3, len(question)), draw.integers(0, len(words), len(question))
+    attributes = [column for column in columns if column.startswith("attr_")]
+    question = question.without(levels, chosen & (kind == 0), [w for w in words if w in _OWN])
+    question = question.without(levels, chosen & (kind == 1), words + attributes)
+    for place, one in enumerate(words):
+        question = question.without(levels, chosen & (kind == 2) & (word == place), [one])
+    return question
 
 
 def lessons(question: Question, values: Floats, random_state: int) -> tuple[Question, Floats]:

@@ -103,7 +103,11 @@ def _looks_like_csv(text: str) -> bool:
 def _from_csv(text: str, where: str) -> list[Submission]:
     sample = text.splitlines()[0]
     separator = max(",;\t", key=sample.count)
-    rows = list(csv.reader(io.StringIO(text), delimiter=separator))
+    try:
+        # ends of lines in all forms: a lone carriage return is one, too
+        rows = list(csv.reader(io.StringIO(text, newline=None), delimiter=separator))
+    except csv.Error as cause:
+        raise FormatError(f"{where}: cannot be read as CSV: {cause}. Correct it there.") from cause
     names = [name.strip() for name in rows[0]]
     if not any(JOBS.get(ALIASES.get(name.lower(), name)) for name in names):
         raise FormatError(
@@ -155,6 +159,12 @@ def _documents(text: str, where: str) -> list[Any]:
         ) from cause
     except RecursionError as cause:
         raise FormatError(f"{where}: is nested too deeply for a job file.") from cause
+    except (ValueError, AttributeError, LookupError, OverflowError) as cause:
+        # 2024-13-45 looks like a date to YAML, and is none
+        raise FormatError(
+            f"{where}: a date or number in it cannot be one ({cause}). Correct it, or put it in "
+            "quotes if it is a name."
+        ) from cause
 
 
 def _from_mappings(document: Any, where: str) -> list[Submission]:

@@ -96,6 +96,7 @@ def _submission(
     }
     if outer.get("namespace"):
         columns.setdefault("queue", str(outer["namespace"]))
+        columns["attr_namespace"] = str(outer["namespace"])
     columns["instances"] = _number("instances", spec.get("parallelism"), where) or 1.0
     columns |= _requests(pod, where, notes)
     columns["gpu_type"] = _gpu_type(pod)

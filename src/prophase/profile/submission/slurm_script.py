@@ -38,6 +38,7 @@ _TEXTS = {
     "clusters": "attr_cluster",
     "wckey": "attr_wckey",
     "chdir": "attr_workdir",
+    "comment": "attr_comment",
 }
 _NUMBERS = ("nodes", "ntasks", "cpus-per-task", "ntasks-per-node", "mem", "mem-per-cpu",
             "mem-per-gpu", "gres", "gpus", "gpus-per-node", "gpus-per-task", "time", "array",

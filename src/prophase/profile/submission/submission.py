@@ -98,6 +98,8 @@ def _read_fields(
             found = column_value(column, value, f"{where}: {name}")
             if found is not None:
                 columns[column] = found
+                if name.lower() == "namespace":
+                    columns["attr_namespace"] = found
     return columns, tuple(notes)
 
 

@@ -104,6 +104,7 @@ def start_attempt(
         "name": f"{spec['id']}-{task}-{number}",
         "lock": str(folder / "lock"),
         "strict": True,
+        "tied": tied,
         "timeout_s": spec["tasks"][task]["timeout_s"],
     }
     path = folder / "order.json"

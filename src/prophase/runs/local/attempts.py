@@ -3,8 +3,9 @@
 RUN/spec.json            tasks, commands, order
 RUN/supervisor.lock      held while somebody runs the tasks
 RUN/outcome-N.json       how the run ended, after N resets
-RUN/tasks/TASK/1/        first attempt: order.json, lock, samples.jsonl, stdout.log,
-                         stderr.log, result.json
+RUN/tasks/TASK/1/        first attempt: order.json, lock, begun, samples.jsonl, stdout.log,
+                         stderr.log, ended.json (how the command ended, first of all),
+                         result.json
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from pathlib import Path
 
 from prophase.atomic_files import write_whole
 from prophase.json_types import JsonObject
+from prophase.runs.end_cause import EndEvidence, command_end
 from prophase.runs.local.leftover_processes import kill_marked
 from prophase.runs.usage.measurement_order import Ending
+from prophase.runs.usage.recorded_command import RecordedEnd, begun_path
+from prophase.runs.usage.sampler import whole_lines
 
 #: stand in commands for what is known only when an attempt begins
 MEMORY_LATER, PYTHON_LATER = "\0memory_gib\0", "\0python\0"
 INTERRUPTED = "interrupted: whoever ran it was killed"
+PARTLY_MEASURED = "measured only until its logger was killed"
+_TAIL_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -48,11 +54,12 @@ class Attempt:
         return read_json(self.folder / "result.json")
 
     def is_running(self) -> bool:
-        """Say whether its logger lives."""
+        """Say whether its logger lives, or the keeper of its command."""
         return is_locked(self.folder / "lock")
 
     def give_up(self) -> None:
-        """Write an attempt off whose logger was killed, with all that is left of it.
+        """Write down the end of an attempt whose logger was killed: the one that its keeper has on
+        record, or that it was interrupted.
 
         The lock keeps a logger out that starts only now.
         """
@@ -63,9 +70,39 @@ class Attempt:
                 return
             if self.result() is None:
                 kill_marked(str(self.folder))
-                began_s, limit_gib = self.folder.stat().st_mtime, self.order().get("memory_gib")
-                ending = Ending(137, "killed", INTERRUPTED, began_s, limit_gib=limit_gib)
-                write_whole(self.folder / "result.json", json.dumps(asdict(ending)))
+                result = self.folder / "result.json"
+                write_whole(result, json.dumps(asdict(self._ending(RecordedEnd.read(result)))))
+
+    def _ending(self, end: RecordedEnd | None) -> Ending:
+        """Return how an attempt ended that nobody measured to its end."""
+        order = self.order()
+        limit_gib, result = order.get("memory_gib"), self.folder / "result.json"
+        if end is None:
+            began_s, unsure = self.folder.stat().st_mtime, begun_path(result).exists()
+            because = f"{INTERRUPTED}; it may have run to its end" if unsure else INTERRUPTED
+            return Ending(137, "killed", because, began_s, limit_gib=limit_gib, unsure=unsure)
+        seen = command_end(
+            EndEvidence(
+                end.exit_code,
+                _tail(self.folder / "stderr.log"),
+                timed_out=end.timed_out,
+                timeout_s=order.get("timeout_s"),
+                oom_kills=end.oom_kills,
+                signalled=end.exit_code > 128,
+            )
+        )
+        samples = _samples(self.folder / "samples.jsonl")
+        return Ending(
+            end.exit_code,
+            seen.cause,
+            "; ".join(filter(None, [seen.because, PARTLY_MEASURED])),
+            end.started_at_s,
+            duration_s=max(0.0, end.ended_at_s - end.started_at_s),
+            memory_peak_gib=max((one.get("memory_gib", 0.0) for one in samples), default=0.0),
+            samples=len(samples),
+            limit_gib=limit_gib,
+            partly_measured=True,
+        )
 
 
 def attempts_of(run: Path, task: str) -> list[Attempt]:
@@ -94,6 +131,22 @@ def read_json(path: Path) -> JsonObject | None:
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _tail(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            return stream.read()
+    except OSError:
+        return b""
+
+
+def _samples(path: Path) -> list[JsonObject]:
+    try:
+        return whole_lines(path)
+    except OSError:
+        return []
 
 
 def _names(folder: Path) -> list[str]:

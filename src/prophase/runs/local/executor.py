@@ -132,6 +132,10 @@ class LocalExecutor:
             return ExecutorCheck("failed", f"{path}: what profiling gathered is gone or damaged.")
         return job.check_rows(found["rows"], path)
 
+    def ended_attempts(self, job: Assignment) -> Sequence[JsonObject]:
+        """Read what is on record of the run."""
+        return [] if job.run_id is None else task_rows(self._run(job.run_id))
+
     # the rest
 
     def allocate(self, allocations: Mapping[str, JsonObject]) -> None:

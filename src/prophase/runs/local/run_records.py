@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from prophase.json_types import JsonObject
-from prophase.runs.end_cause import cause_of, status_of
+from prophase.runs.end_cause import CUT_SHORT, cause_of, status_of
 from prophase.runs.executor import Assignment
 from prophase.runs.local.attempts import MEMORY_LATER, PYTHON_LATER, Attempt, attempts_of, read_json
 from prophase.runs.usage.sampler import whole_lines
@@ -51,16 +51,24 @@ def run_spec(
 
 
 def task_rows(run: Path) -> list[JsonObject]:
-    """Return what a finished run's tasks were given, what they used, and how they ended.
+    """Return what the tasks of a run were given, what they used, and how they ended.
 
     An attempt that ended for lack of memory says ``at_least_gib``: the task needs more than that.
+    One that was cut short by something else, or measured only in part, needs at least what it had
+    reached. Attempts that have not ended are left out. ``may_have_run_twice`` says that an earlier
+    attempt was interrupted and nobody knows whether it had run to its end.
     """
     spec = read_json(run / "spec.json") or {"tasks": {}}
-    return [
-        _row(attempt, spec["tasks"][task])
-        for task in spec["tasks"]
-        for attempt in attempts_of(run, task)
-    ]
+    rows = []
+    for task in spec["tasks"]:
+        unsure = False
+        for attempt in attempts_of(run, task):
+            result = attempt.result()
+            if result is not None:
+                row = _row(attempt, spec["tasks"][task])
+                rows.append({**row, "may_have_run_twice": True} if unsure else row)
+                unsure |= bool(result.get("unsure"))
+    return rows
 
 
 def _row(attempt: Attempt, task: JsonObject) -> JsonObject:
@@ -84,6 +92,11 @@ def _row(attempt: Attempt, task: JsonObject) -> JsonObject:
     }
     if status == "oom":
         row["at_least_gib"] = result["limit_gib"]
+    elif cause in CUT_SHORT or result.get("partly_measured"):
+        row["at_least_gib"] = result.get("memory_peak_gib")
+    if result.get("partly_measured"):
+        # what it reached afterwards nobody has seen
+        row["memory_peak_gib"] = row["cpu_peak_cores"] = row["cpu_mean_cores"] = None
     return row
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Float, Row, Select, func, literal, select
 
 from prophase.errors import ParameterError, RefusedError
 from prophase.json_types import JsonObject
+from prophase.runs.run_filter import EVERY_RUN, RunFilter
 from prophase.runs.states import RunState
 from prophase.runs.store.database import Database
 from prophase.runs.store.tables import CLAIMS, HISTORY, RUNS, TASK_ROWS
@@ -108,12 +109,21 @@ class RunQueries:
         return {RunState(state): number for state, number in rows}
 
     def runs(
-        self, *, states: Sequence[RunState] = (), after: int = 0, most: int | None = None
+        self,
+        *,
+        states: Sequence[RunState] = (),
+        where: RunFilter = EVERY_RUN,
+        after: int = 0,
+        most: int | None = None,
     ) -> list[Run]:
         """Return runs by id, all or those in some states, beginning behind ``after``."""
         asked = joined().where(RUNS.c.id > after).order_by(RUNS.c.id).limit(most)
         if states:
             asked = asked.where(RUNS.c.state.in_([int(state) for state in states]))
+        asked = asked.where(*_conditions(where))
+        if where.task is not None:
+            with_task = select(TASK_ROWS.c.run).where(TASK_ROWS.c.task == where.task)
+            asked = asked.where(RUNS.c.id.in_(with_task))
         rows = self.database.read(lambda connection: connection.execute(asked).all())
         return [run_of(row) for row in rows]
 
@@ -147,11 +157,20 @@ class RunQueries:
             for row in rows
         ]
 
-    def task_rows(self, run_id: int | None = None) -> list[tuple[int, JsonObject]]:
-        """Return (run, values) of every attempt at a task of finished runs, or of one run."""
-        asked = select(TASK_ROWS).order_by(TASK_ROWS.c.run, TASK_ROWS.c.task, TASK_ROWS.c.attempt)
+    def task_rows(
+        self, run_id: int | None = None, *, where: RunFilter = EVERY_RUN
+    ) -> list[tuple[int, JsonObject]]:
+        """Return (run, values) of every attempt at a task of all runs, some, or one."""
+        asked = (
+            select(TASK_ROWS)
+            .join_from(TASK_ROWS, RUNS, TASK_ROWS.c.run == RUNS.c.id)
+            .order_by(TASK_ROWS.c.run, TASK_ROWS.c.task, TASK_ROWS.c.attempt)
+            .where(*_conditions(where))
+        )
         if run_id is not None:
             asked = asked.where(TASK_ROWS.c.run == run_id)
+        if where.task is not None:
+            asked = asked.where(TASK_ROWS.c.task == where.task)
         rows = self.database.read(lambda connection: connection.execute(asked).all())
         return [
             (row.run, {"task": row.task, "attempt": row.attempt, **row.measured}) for row in rows
@@ -172,3 +191,24 @@ def joined() -> Select[Any]:
     ]
     wanted += [CLAIMS.c[name] for name in ("token", *_OF_CLAIM)]
     return select(*wanted).join_from(RUNS, CLAIMS, CLAIMS.c.run == RUNS.c.id)
+
+
+def _conditions(where: RunFilter) -> list[ColumnElement[bool]]:
+    """Return what a filter asks of the table of runs."""
+    found: list[ColumnElement[bool]] = []
+    if where.scenario is not None:
+        if "*" in where.scenario:
+            parts = where.scenario.split("*")
+            plain = [
+                one.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_") for one in parts
+            ]
+            found.append(RUNS.c.scenario.like("%".join(plain), escape="\\"))
+        else:
+            found.append(RUNS.c.scenario == where.scenario)
+    if where.since is not None:
+        found.append(RUNS.c.execution_date >= where.since)
+    if where.until is not None:
+        found.append(RUNS.c.execution_date <= where.until)
+    if where.states:
+        found.append(RUNS.c.state.in_([int(state) for state in where.states]))
+    return found

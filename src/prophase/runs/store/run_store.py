@@ -129,7 +129,9 @@ class RunStore(LeaseQueries):
             self._write_move(
                 connection, run_id, state, goal, event, actor, reason or None, values, counts
             )
-            connection.execute(TASK_ROWS.delete().where(TASK_ROWS.c.run == run_id))
+            if goal is RunState.REGISTERED:
+                # a later beginning finds the attempts so far on record, and keeps them
+                connection.execute(TASK_ROWS.delete().where(TASK_ROWS.c.run == run_id))
             return state
 
         return self.database.write(back)

@@ -87,11 +87,7 @@ class LiveSettings:
 
     def set(self, assignment: str, *, actor: str) -> tuple[str, float]:
         """Take ``KEY=VALUE`` over and return both; ``KEY=default`` forgets the value."""
-        key, equals, text = (part.strip() for part in assignment.partition("="))
-        if not equals:
-            raise ParameterError(f"{assignment!r}: write KEY=VALUE, such as execute.parallel=4.")
-        setting = known_setting(key)
-        value = setting.default if text == "default" else _number(key, text, setting)
+        key, text, value = check_assignment(assignment)
 
         def save(connection: Connection) -> None:
             connection.execute(delete(SETTINGS).where(SETTINGS.c.key == key))
@@ -165,6 +161,15 @@ class LiveSettings:
             return True
 
         return self.database.write(take_turn)
+
+
+def check_assignment(assignment: str) -> tuple[str, str, float]:
+    """Return key, text and value of ``KEY=VALUE``, or say what is wrong with it."""
+    key, equals, text = (part.strip() for part in assignment.partition("="))
+    if not equals:
+        raise ParameterError(f"{assignment!r}: write KEY=VALUE, such as execute.parallel=4.")
+    setting = known_setting(key)
+    return key, text, setting.default if text == "default" else _number(key, text, setting)
 
 
 def known_setting(key: str) -> Setting:

@@ -96,7 +96,7 @@ WORKERS = Table(
     Column("seen_at_s", Float(53), nullable=False),
 )
 
-#: what profiling found: one row per attempt at a task of a finished run
+#: one row per attempt at a task, of runs that finished or failed
 TASK_ROWS = Table(
     "task_rows",
     metadata,

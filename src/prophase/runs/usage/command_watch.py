@@ -20,6 +20,7 @@ from prophase.runs.usage.peak_memory import (
     SampledMeter,
 )
 from prophase.runs.usage.process_tree import descendants, look
+from prophase.runs.usage.recorded_command import RecordedCommand
 from prophase.runs.usage.sampler import DurableLines, TreeSampler
 
 #: the first samples come sooner, so that short commands have some as well
@@ -35,11 +36,13 @@ class CommandWatch:
     def __init__(
         self,
         order: MeasurementOrder,
-        child: subprocess.Popen[bytes],
+        child: subprocess.Popen[bytes] | RecordedCommand,
         group: ControlGroup | None,
         lines: DurableLines,
     ) -> None:
         self.order, self.child, self.group, self.lines = order, child, group, lines
+        #: our own child: the command, or its keeper
+        self._waited = child.waited_pid if isinstance(child, RecordedCommand) else child.pid
         self.exceeded = self.timed_out = False
         self.stderr_tail = b""
         self.samples = 0
@@ -59,7 +62,7 @@ class CommandWatch:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda sent, frame: self._pass_on(sent))
         events = select.poll()
-        descriptor = os.pidfd_open(self.child.pid)
+        descriptor = os.pidfd_open(self._waited)
         events.register(descriptor, select.POLLIN)
         if self.child.stderr is not None:
             os.set_blocking(self.child.stderr.fileno(), False)
@@ -79,7 +82,7 @@ class CommandWatch:
                 events.unregister(self.child.stderr.fileno())  # type: ignore[union-attr]
             if descriptor in happened:
                 break
-            _reap_orphans(self.child.pid)
+            _reap_orphans(self._waited)
             if time.monotonic() >= row_s:
                 self._sample()
                 pause_s = min(2 * pause_s, self.order.every_s)
@@ -107,7 +110,8 @@ class CommandWatch:
         return None if self.group is None else self.group.oom_kills()
 
     def _pids(self) -> list[int]:
-        return descendants(os.getpid())
+        kept = self._waited if self._waited != self.child.pid else None
+        return [pid for pid in descendants(os.getpid()) if pid != kept]
 
     def _look(self) -> float:
         """See what is held, end what holds too much, and return the pause until the next look."""

@@ -29,6 +29,7 @@ from prophase.runs.usage.command_watch import TAIL_BYTES, CommandWatch
 from prophase.runs.usage.measurement_order import Ending, MeasurementOrder
 from prophase.runs.usage.peak_memory import PeakMemory
 from prophase.runs.usage.process_tree import descendants, io_bytes
+from prophase.runs.usage.recorded_command import RecordedCommand
 from prophase.runs.usage.sampler import DurableLines
 
 GIB = 2**30
@@ -53,15 +54,7 @@ def run_measured(order: MeasurementOrder) -> Ending:
         began_io = io_bytes("self")
         out, err = _outputs(order, open_things)
         try:
-            child = subprocess.Popen(
-                order.command,
-                cwd=order.cwd,
-                env={**os.environ, **order.env},
-                stdout=out,
-                stderr=err,
-                start_new_session=order.strict,
-                preexec_fn=lambda: _prepare_child(group, order.strict),
-            )
+            child = _started(order, group, out, err)
         except (OSError, subprocess.SubprocessError) as cause:
             ending = _not_started(order, cause, began_s)
             _write_result(order, ending)
@@ -97,6 +90,7 @@ def run_measured(order: MeasurementOrder) -> Ending:
             lost_samples=lines.waiting,
             limit_gib=order.memory_gib,
             limit_kind=None if order.memory_gib is None else "cgroup" if group else "watched",
+            unsure=isinstance(child, RecordedCommand) and child.unsure,
         )
         _write_result(order, ending)
         return ending
@@ -132,6 +126,23 @@ def _tail(path: Path) -> bytes:
             return stream.read()
     except OSError:
         return b""
+
+
+def _started(
+    order: MeasurementOrder, group: ControlGroup | None, out: Any, err: Any
+) -> subprocess.Popen[bytes] | RecordedCommand:
+    """Start the command; where others wait for its end on record, with a keeper beside it."""
+    if order.strict and order.lock is not None and err != subprocess.PIPE:
+        return RecordedCommand(order, group, out, err)
+    return subprocess.Popen(
+        order.command,
+        cwd=order.cwd,
+        env={**os.environ, **order.env},
+        stdout=out,
+        stderr=err,
+        start_new_session=order.strict,
+        preexec_fn=lambda: _prepare_child(group, order.strict),
+    )
 
 
 def _prepare_child(group: ControlGroup | None, strict: bool) -> None:

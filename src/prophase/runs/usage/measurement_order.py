@@ -27,8 +27,10 @@ class MeasurementOrder:
     #: a name for limits, and a file that stays locked while the command runs
     name: str = "command"
     lock: str | None = None
-    #: end what the command has left running, and end the command if we are killed
+    #: end what the command has left running
     strict: bool = False
+    #: end the command if whoever ordered it ends; otherwise it goes on without being measured
+    tied: bool = False
     timeout_s: float | None = None
 
 
@@ -57,6 +59,10 @@ class Ending:
     limit_gib: float | None = None
     #: ``cgroup``: the kernel holds it to its limit; ``watched``: we end it when it holds more
     limit_kind: str | None = None
+    #: nobody knows whether it ran to its end before it was interrupted
+    unsure: bool = False
+    #: its logger was killed: what it used is known up to then
+    partly_measured: bool = False
 
     @property
     def oom(self) -> bool:

@@ -9,9 +9,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.json_types import JsonObject
 from prophase.profile.job_forecast.forecast_builder import ask
-from prophase.serve.dependencies import LoadedWorkspaceNow, require
+from prophase.profile.predict.prediction_rows import described_columns
+from prophase.serve.dependencies import (
+    LoadedWorkspaceNow,
+    WhoAsks,
+    refuse_other_tenants,
+    require,
+)
+from prophase.serve.json_bodies import JsonRoute
 
-router = APIRouter(tags=["ask"], dependencies=[Depends(require("read"))])
+router = APIRouter(
+    route_class=JsonRoute, tags=["ask"], dependencies=[Depends(require("read", tenants=True))]
+)
 
 #: a job as its user describes it
 EXAMPLE = {"user": "ann", "queue": "gpu", "gpus": 2, "memory": "64Gi", "time_limit": "8h"}
@@ -30,12 +39,15 @@ class AskRequest(BaseModel):
 def ask_jobs(
     question: Annotated[AskRequest, Body(examples=[{"jobs": [EXAMPLE], "targets": None}])],
     held: LoadedWorkspaceNow,
+    who: WhoAsks,
 ) -> JsonObject:
     """Say how long each job will run and what it will use, with a 90 % range and the reason.
 
     The same as `prophase ask --format json`.
     """
     model = held.model
+    if who.tenants:
+        refuse_other_tenants(who, described_columns(question.jobs))
     found = [
         ask(model, job, targets=question.targets, classifier=held.classifier)
         for job in question.jobs

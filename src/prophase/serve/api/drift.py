@@ -14,9 +14,10 @@ from prophase.serve.dependencies import (
     WorkspaceCacheNow,
     require,
 )
+from prophase.serve.json_bodies import JsonRoute
 from prophase.trace.workspace_paths import WATCH
 
-router = APIRouter(tags=["drift"])
+router = APIRouter(route_class=JsonRoute, tags=["drift"])
 
 
 @router.get("/drift", dependencies=[Depends(require("read"))])

@@ -13,10 +13,11 @@ from prophase.errors import storage_error
 from prophase.json_types import JsonObject
 from prophase.serve.api.tasks import LATER, Wait, begin
 from prophase.serve.dependencies import Caller, TasksNow, WorkspaceCacheNow, require
+from prophase.serve.json_bodies import JsonRoute
 from prophase.serve.problems import Problem
 from prophase.trace.workspace_paths import UPLOADS
 
-router = APIRouter(tags=["workspace"])
+router = APIRouter(route_class=JsonRoute, tags=["workspace"])
 _NAME = r"^[A-Za-z0-9_\-][A-Za-z0-9_.\-]*$"
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 

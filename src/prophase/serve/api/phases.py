@@ -14,8 +14,9 @@ from prophase.phase.detector import labels_as_json, phases_as_json
 from prophase.plain import finite
 from prophase.provenance import with_provenance
 from prophase.serve.dependencies import LoadedWorkspaceNow, require
+from prophase.serve.json_bodies import JsonRoute
 
-router = APIRouter(tags=["phases"], dependencies=[Depends(require("read"))])
+router = APIRouter(route_class=JsonRoute, tags=["phases"], dependencies=[Depends(require("read"))])
 
 Number = float | None
 

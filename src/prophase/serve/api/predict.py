@@ -11,9 +11,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from prophase.json_types import JsonObject
 from prophase.profile.predict.prediction_rows import described_columns
 from prophase.serve.api.ask import EXAMPLE
-from prophase.serve.dependencies import LoadedWorkspaceNow, require
+from prophase.serve.dependencies import (
+    LoadedWorkspaceNow,
+    WhoAsks,
+    refuse_other_tenants,
+    require,
+)
+from prophase.serve.json_bodies import JsonRoute, json_answer
 
-router = APIRouter(tags=["ask"], dependencies=[Depends(require("read"))])
+router = APIRouter(
+    route_class=JsonRoute, tags=["ask"], dependencies=[Depends(require("read", tenants=True))]
+)
+#: more are described in a thread, so that other requests are not held up
+_FEW_JOBS = 20
 
 
 class Jobs(BaseModel):
@@ -30,6 +40,7 @@ async def predict(
     asked: Annotated[Jobs, Body(examples=[{"jobs": [EXAMPLE], "targets": ["duration_s"]}])],
     held: LoadedWorkspaceNow,
     request: Request,
+    who: WhoAsks,
 ) -> JsonObject:
     """Predict targets of one job or of many, with a 90 % range; `targets: null` for all.
 
@@ -38,7 +49,13 @@ async def predict(
     """
     model = held.model
     targets = None if asked.targets is None else tuple(model.check_targets(asked.targets))
-    answer = request.app.state.batcher.ask(model, described_columns(asked.jobs), targets)
+    if len(asked.jobs) > _FEW_JOBS:
+        columns = await asyncio.to_thread(described_columns, asked.jobs)
+    else:
+        columns = described_columns(asked.jobs)
+    refuse_other_tenants(who, columns)
+    answer = request.app.state.batcher.ask(model, columns, targets)
     rows: list[JsonObject] = await asyncio.wrap_future(answer)
     request.app.state.metrics.predictions.inc(len(asked.jobs))
-    return {"predictions": rows, **model.origin}
+    found: JsonObject = await json_answer("predictions", rows, model.origin)
+    return found

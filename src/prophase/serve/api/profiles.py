@@ -19,9 +19,12 @@ from prophase.profile.submission.submission import from_fields
 from prophase.provenance import with_provenance
 from prophase.serve.api.ask import EXAMPLE
 from prophase.serve.dependencies import LoadedWorkspaceNow, WorkspaceCacheNow, require
+from prophase.serve.json_bodies import JsonRoute
 from prophase.serve.problems import Problem
 
-router = APIRouter(tags=["profiles"], dependencies=[Depends(require("read"))])
+router = APIRouter(
+    route_class=JsonRoute, tags=["profiles"], dependencies=[Depends(require("read"))]
+)
 
 ProfileName = Annotated[
     str, Path(max_length=100, description="Number or name of a profile; -1 or outliers.")

@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from prophase.json_types import JsonObject
 from prophase.serve.api.tasks import LATER, Short, StarterNow, Word
 from prophase.serve.dependencies import require
+from prophase.serve.json_bodies import JsonRoute
 
-router = APIRouter(tags=["tasks"])
+router = APIRouter(route_class=JsonRoute, tags=["tasks"])
 Share = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -28,8 +29,8 @@ class AdviceGiven(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    resource: Literal["memory", "cpu", "gpu"] = "memory"
-    tasks: Annotated[list[AdvisedTask], Field(min_length=1, max_length=100_000)]
+    resource: Literal["memory", "cpu", "gpu", "time"] = "memory"
+    tasks: Annotated[list[AdvisedTask], Field(min_length=1, max_length=20_000)]
 
 
 class Wanted(BaseModel):
@@ -43,7 +44,7 @@ class Wanted(BaseModel):
     min_saving: Share = 0.0
     max_longer_wait: Annotated[float | None, Field(ge=0, le=100)] = None
     risk: Annotated[float | None, Field(gt=0, lt=1)] = None
-    resource: Literal["memory", "cpu", "gpu"] = "memory"
+    resource: Literal["auto", "memory", "cpu", "gpu", "time"] = "auto"
     kind: Annotated[list[Word], Field(max_length=5)] | None = None
     advise_above: Share = 0.0
     min_runs: Annotated[int, Field(ge=1, le=1_000_000)] = 10

@@ -13,9 +13,10 @@ from prophase.errors import not_among, storage_error
 from prophase.json_types import JsonObject
 from prophase.result.stored import StoredReport, stored_reports
 from prophase.serve.dependencies import LoadedWorkspaceNow, require
+from prophase.serve.json_bodies import JsonRoute
 from prophase.serve.problems import Problem
 
-router = APIRouter(tags=["reports"], dependencies=[Depends(require("read"))])
+router = APIRouter(route_class=JsonRoute, tags=["reports"], dependencies=[Depends(require("read"))])
 ReportName = Annotated[str, Path(min_length=1, max_length=200)]
 #: a report is a page of its own: its styles are written into it, and it runs nothing
 _POLICY = (

@@ -13,11 +13,20 @@ from prophase.errors import MissingFileError
 from prophase.json_types import JsonObject
 from prophase.runs.campaign import Campaign
 from prophase.runs.measured_rows import profile_of
-from prophase.runs.status import campaign_status, list_runs, reset_runs, show_run
+from prophase.runs.run_filter import RunFilter
+from prophase.runs.status import (
+    allocation_rows,
+    campaign_status,
+    list_runs,
+    list_tasks,
+    reset_runs,
+    show_run,
+)
 from prophase.serve.dependencies import Caller, require
+from prophase.serve.json_bodies import JsonRoute
 from prophase.serve.settings import campaign_folder
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(route_class=JsonRoute, tags=["runs"])
 RunId = Annotated[int, Path(ge=1, le=2**31 - 1)]
 _READ, _ADMIN = [Depends(require("read"))], [Depends(require("admin"))]
 
@@ -38,6 +47,20 @@ def opened(request: Request) -> Iterator[Campaign]:
         campaign.close()
 
 
+def wanted_runs(
+    scenario: Annotated[str | None, Query(max_length=200)] = None,
+    since: Annotated[str | None, Query(max_length=20)] = None,
+    until: Annotated[str | None, Query(max_length=20)] = None,
+    task: Annotated[str | None, Query(max_length=200)] = None,
+    state: Annotated[str | None, Query(max_length=200)] = None,
+) -> RunFilter:
+    """Return which runs a request is about."""
+    return RunFilter.of_text(scenario=scenario, since=since, until=until, task=task, state=state)
+
+
+WantedRuns = Annotated[RunFilter, Depends(wanted_runs)]
+
+
 @router.get("/runs/status", dependencies=_READ)
 def status(request: Request) -> JsonObject:
     """Say how many runs are in which state, and which workers are alive."""
@@ -48,13 +71,50 @@ def status(request: Request) -> JsonObject:
 @router.get("/runs", dependencies=_READ)
 def runs(
     request: Request,
+    where: WantedRuns,
     failed: bool = False,
     after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     most: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> list[JsonObject]:
-    """List runs by id, `most` after the id `after`; or only those that failed."""
+    """List runs by id, `most` after the id `after`; or only some of them."""
     with opened(request) as campaign:
-        return list_runs(campaign, failed=failed, after=after, most=most)
+        return list_runs(campaign, failed=failed, where=where, after=after, most=most)
+
+
+@router.get("/runs/tasks", dependencies=_READ)
+def tasks(
+    request: Request,
+    where: WantedRuns,
+    ended: Annotated[str | None, Query(max_length=40)] = None,
+) -> list[JsonObject]:
+    """List the task instances of finished and failed runs; as `prophase runs tasks`."""
+    with opened(request) as campaign:
+        return list_tasks(campaign, where=where, ended=ended)
+
+
+@router.get("/runs/settings", dependencies=_READ)
+def settings(request: Request) -> JsonObject:
+    """Tell the live settings, and what each task asks for next."""
+    with opened(request) as campaign:
+        return {"settings": campaign.settings.read(), "tasks": allocation_rows(campaign)}
+
+
+@router.post("/runs/settings", dependencies=_ADMIN)
+def change_settings(
+    wanted: Annotated[
+        dict[Annotated[str, Field(max_length=200)], float | Annotated[str, Field(max_length=100)]],
+        Body(examples=[{"task.train.memory_gib": 16, "execute.parallel": 4}], max_length=200),
+    ],
+    request: Request,
+    who: Caller,
+) -> JsonObject:
+    """Change live settings and allocations of tasks, all or none; as `prophase runs set`.
+
+    They hold from the next cycle on. The value `default` forgets what was set.
+    """
+    with opened(request) as campaign:
+        campaign.set_all([f"{key}={value}" for key, value in wanted.items()], actor=who)
+        return {"settings": campaign.settings.read(), "tasks": allocation_rows(campaign)}
 
 
 @router.get("/runs/{run}", dependencies=_READ)

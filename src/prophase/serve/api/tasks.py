@@ -6,15 +6,17 @@ import asyncio
 import time
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Response
+from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.json_types import JsonObject
 from prophase.serve.background.tasks import BackgroundTask, BackgroundTasks
-from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, require
+from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, WhoAsks, require
+from prophase.serve.guard.authentication import AuthenticatedCaller
+from prophase.serve.json_bodies import JsonRoute
 from prophase.serve.problems import Problem
 
-router = APIRouter(tags=["tasks"])
+router = APIRouter(route_class=JsonRoute, tags=["tasks"])
 _READ, _ADMIN = [Depends(require("read"))], [Depends(require("admin"))]
 
 TaskId = Annotated[str, Path(min_length=1, max_length=40, pattern="^[0-9a-f]+$")]
@@ -26,8 +28,8 @@ LATER: JsonObject = {
     "status_code": 202,
     "responses": {200: {"description": "The task has ended within `wait` seconds."}},
 }
-#: tasks that may wait for their turn
-_MOST_WAITING = 20
+#: tasks that may wait for their turn, of all and of one caller
+_MOST_WAITING, _MOST_OF_ONE = 20, 10
 
 
 class PolicyRequest(BaseModel):
@@ -72,7 +74,7 @@ class SizeRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     risk: Annotated[float, Field(ge=0, lt=1)] = 0.01
-    resource: Literal["memory", "cpu", "gpu-memory", "gpu", "time"] = "memory"
+    resource: Literal["auto", "memory", "cpu", "gpu-memory", "gpu", "time"] = "auto"
     min_runs: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     min_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     max_oom: Annotated[float | None, Field(ge=0, lt=1)] = None
@@ -167,9 +169,22 @@ async def one_task(task: TaskId, tasks: TasksNow, wait: Wait = 0.0) -> JsonObjec
 
 
 @router.delete("/tasks/{task}", dependencies=_READ)
-def cancel(task: TaskId, tasks: TasksNow) -> JsonObject:
-    """Cancel a task; one that has ended stays as it is."""
-    return tasks.cancel(task).to_dict(whole=False)
+def cancel(task: TaskId, tasks: TasksNow, who: WhoAsks, request: Request) -> JsonObject:
+    """Cancel a task that you began, or any as admin; one that has ended stays as it is."""
+    request.state.audit = {"task": task}
+    return cancelled(tasks, task, who).to_dict(whole=False)
+
+
+def cancelled(tasks: BackgroundTasks, task: str, who: AuthenticatedCaller) -> BackgroundTask:
+    """Cancel a task for whoever began it, or for an admin; nobody else may."""
+    found = tasks.get(task)
+    if who.role != "admin" and found.started_by != who.name:
+        raise Problem(
+            403,
+            f"the task {task} was begun by {found.started_by!r}. Who began a task may cancel it, "
+            "and a token with the role admin.",
+        )
+    return tasks.cancel(task)
 
 
 async def begin(
@@ -181,10 +196,13 @@ async def begin(
     wait: float,
 ) -> JsonObject:
     """Start a task and answer 202, or 200 with its result if that comes soon enough."""
-    waiting = sum(not task.ended for task in tasks.all())
-    if waiting >= _MOST_WAITING:
-        words = f"{waiting} tasks are waiting or running. Cancel one, or try again later."
+    going = [task.started_by for task in tasks.all() if not task.ended]
+    if len(going) >= _MOST_WAITING:
+        words = f"{len(going)} tasks are waiting or running. Cancel one, or try again later."
         raise Problem(503, words, {"retry-after": "30"})
+    if going.count(who) >= _MOST_OF_ONE:
+        words = f"{going.count(who)} tasks of yours are waiting or running. Cancel one, or wait."
+        raise Problem(429, words, {"retry-after": "30"})
     started = tasks.start(kind, arguments, who)
     response.headers["location"] = f"/v1/tasks/{started.id}"
     task = await ended(tasks, started.id, wait)

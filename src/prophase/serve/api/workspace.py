@@ -10,9 +10,10 @@ from fastapi import APIRouter, Depends, Request
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.serve.dependencies import LoadedWorkspaceNow, WorkspaceCacheNow, require
+from prophase.serve.json_bodies import JsonRoute
 from prophase.serve.loaded_workspace import LoadedWorkspace
 
-router = APIRouter(tags=["workspace"])
+router = APIRouter(route_class=JsonRoute, tags=["workspace"])
 
 
 @router.get("/workspace", dependencies=[Depends(require("read"))])

@@ -67,7 +67,7 @@ def compare_changes(folder: Path, arguments: JsonMapping, progress: Progress) ->
 
 def recommend_sizes(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Say what tasks should ask for, as ``prophase size recommend``."""
-    from prophase.sizing.recommender import Gate, recommend
+    from prophase.sizing.kind_recommendation import Gate, recommend
     from prophase.trace.trace_tables import open_trace
 
     progress("reading", None)
@@ -97,7 +97,7 @@ def watch_reported(folder: Path, arguments: JsonMapping, progress: Progress) -> 
         watch_as_json,
         watch_folder,
     )
-    from prophase.serve.feedback.store import FeedbackStore
+    from prophase.study.feedback.store import FeedbackStore
     from prophase.trace.workspace import Workspace
 
     workspace = Workspace(folder)
@@ -191,7 +191,7 @@ def retrain_models(folder: Path, arguments: JsonMapping, progress: Progress) -> 
 def prove_recommendation(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Replay the workspace's jobs with and without a recommendation, as ``prophase prove``."""
     from prophase.sim import Cluster
-    from prophase.sizing.recommender import Gate
+    from prophase.sizing.kind_recommendation import Gate
     from prophase.study.proof.candidate import candidate_of
     from prophase.study.proof.prover import prove
     from prophase.study.proof.verdict import Limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
 
 from starlette.datastructures import Headers
 
@@ -24,14 +25,28 @@ class AuthenticatedCaller:
     refusal: Problem | None = None
     #: whether it sent a token at all
     sent: bool = False
+    #: namespaces, accounts or teams that it is limited to; none for all
+    tenants: tuple[str, ...] = ()
+
+    def may_see(self, tenant: str | None) -> bool:
+        """Say whether what belongs to a tenant is its business."""
+        return not self.tenants or tenant in self.tenants
 
 
-def authenticated_caller(headers: Headers, store: TokenStore) -> AuthenticatedCaller:
-    """Return who asks; a wrong token is not refused here, as some pages need none."""
+def authenticated_caller(
+    headers: Headers, store: TokenStore, address: str = "127.0.0.1"
+) -> AuthenticatedCaller:
+    """Return who asks; a wrong token is not refused here, as some pages need none.
+
+    Parameters
+    ----------
+    address : str
+        Where the request comes from: an open service is open to its own machine alone.
+    """
+    if store.is_open and not _is_elsewhere(address):
+        return AuthenticatedCaller("anyone", "admin")
     secret = _secret(headers)
     if secret is None:
-        if not store.all():
-            return AuthenticatedCaller("anyone", "admin")
         return AuthenticatedCaller(
             "anyone",
             None,
@@ -42,8 +57,6 @@ def authenticated_caller(headers: Headers, store: TokenStore) -> AuthenticatedCa
         )
     token = store.find(secret)
     if token is None:
-        if not store.all():
-            return AuthenticatedCaller("anyone", "admin")
         unknown = _unknown("this token is unknown: mistyped, or it was revoked.")
         return AuthenticatedCaller("anyone", None, unknown, sent=True)
     if token.expired():
@@ -52,7 +65,15 @@ def authenticated_caller(headers: Headers, store: TokenStore) -> AuthenticatedCa
             "prophase serve token add NAME"
         )
         return AuthenticatedCaller(token.name, None, expired, sent=True)
-    return AuthenticatedCaller(token.name, token.role, sent=True)
+    return AuthenticatedCaller(token.name, token.role, sent=True, tenants=token.tenants)
+
+
+def _is_elsewhere(address: str) -> bool:
+    try:
+        return not ip_address(address).is_loopback
+    except ValueError:
+        # a socket of this machine, or a test without any
+        return False
 
 
 def _unknown(words: str) -> Problem:

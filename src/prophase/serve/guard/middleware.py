@@ -13,6 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prophase.errors import ProphaseError
+from prophase.serve.audit import AuditLog, is_audited
 from prophase.serve.guard.authentication import authenticated_caller
 from prophase.serve.guard.browser_rules import (
     add_headers,
@@ -20,6 +21,7 @@ from prophase.serve.guard.browser_rules import (
     refuse_other_names,
     refuse_other_sites,
 )
+from prophase.serve.guard.fair_shares import FairShares
 from prophase.serve.guard.rate_limits import Buckets
 from prophase.serve.problems import Problem, problem, status_of
 from prophase.serve.settings import ServiceSettings
@@ -28,6 +30,12 @@ from prophase.serve.tokens import TokenStore
 log = logging.getLogger("prophase.serve")
 #: (method, route, status, seconds) of an answered request
 Seen = Callable[[str, str, int, float], None]
+#: a body of so many bytes is a large one
+_LARGE = 64 << 10
+#: requests of one caller that are answered at the same time: all, and those with a large body
+_AT_ONCE, _LARGE_AT_ONCE = 256, 2
+#: largest body of who sends no token, or a wrong one; an admission review has up to 1.5 MiB
+_MOST_OF_STRANGERS = 2 << 20
 #: wrong tokens that one address may send in a row, and how quickly it may again
 _WRONG_TOKENS, _WRONG_PER_S = 20, 1 / 3
 
@@ -45,12 +53,21 @@ class Guard:
         Who may ask.
     seen : callable
         Told about every answer.
+    audit : AuditLog
+        Where changes are noted.
     """
 
     def __init__(
-        self, app: ASGIApp, settings: ServiceSettings, tokens: TokenStore, seen: Seen
+        self,
+        app: ASGIApp,
+        settings: ServiceSettings,
+        tokens: TokenStore,
+        seen: Seen,
+        audit: AuditLog,
     ) -> None:
         self.app, self.settings, self.tokens, self.seen = app, settings, tokens, seen
+        self.audit = audit
+        self._shares = FairShares(large=_LARGE_AT_ONCE, small=_AT_ONCE)
         rate = settings.requests_per_s
         self._requests = Buckets(per_s=rate, burst=2 * rate)
         self._wrong = Buckets(per_s=_WRONG_PER_S, burst=_WRONG_TOKENS)
@@ -59,12 +76,15 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        limited = _Limited(receive, self.settings.max_body_bytes)
+        limited = _Limited(receive, self._most_bytes(scope))
         answer = _Answer(send, limited, tls=self.settings.certificate is not None)
         began = time.perf_counter()
         try:
-            self._admit(scope)
-            async with asyncio.timeout(self.settings.timeout_s):
+            caller, large = self._admit(scope)
+            async with (
+                asyncio.timeout(self.settings.timeout_s),
+                self._shares.of(caller, large=large),
+            ):
                 await self.app(scope, limited.receive, answer.send)
         except TimeoutError:
             words = f"this took longer than {self.settings.timeout_s:g} s and was stopped."
@@ -79,31 +99,57 @@ class Guard:
         finally:
             self._tell(scope, answer.status, time.perf_counter() - began)
 
-    def _admit(self, scope: Scope) -> None:
-        """Refuse what is too large, too often, or not meant for us; note who asks."""
+    def _most_bytes(self, scope: Scope) -> int:
+        """Return the largest body that is read; it is read before anybody looks at the token."""
+        most = self.settings.max_body_bytes
+        headers = Headers(scope=scope)
+        if "authorization" in headers or "cookie" in headers or self.tokens.is_open:
+            return most
+        return min(most, _MOST_OF_STRANGERS)
+
+    def _admit(self, scope: Scope) -> tuple[str, bool]:
+        """Refuse what is too large, too often, or not meant for us; note who asks.
+
+        Returns who it is for fair shares, and whether the body is a large one.
+        """
         headers = Headers(scope=scope)
         if is_loopback(self.settings.host):
             refuse_other_names(headers, self.settings.names)
         refuse_other_sites(scope["method"], headers)
-        length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > self.settings.max_body_bytes:
+        said = headers.get("content-length", "")
+        # who does not say how long a body is may send a large one
+        length = int(said) if said.isdecimal() else _LARGE * ("transfer-encoding" in headers)
+        if length > self.settings.max_body_bytes:
             raise _too_large(self.settings.max_body_bytes)
         address = (scope.get("client") or ("unknown", 0))[0]
-        asking = authenticated_caller(headers, self.tokens)
+        asking = authenticated_caller(headers, self.tokens, address)
         wrong = asking.refusal is not None and asking.sent
         if wrong and (wait := self._wrong.wait_s(address)):
             raise _too_often(wait, "too many wrong tokens")
+        if asking.refusal is not None and length > _MOST_OF_STRANGERS:
+            raise asking.refusal
         caller = asking.name if asking.name != "anyone" else address
-        if wait := self._requests.wait_s(caller):
+        # a large request takes as much of a caller's share as the small ones it stands for
+        if wait := self._requests.wait_s(caller, cost=1.0 + length / _LARGE):
             raise _too_often(
                 wait, f"more than {self.settings.requests_per_s:g} requests per second"
             )
         scope.setdefault("state", {})["asking"] = asking
+        return caller, length >= _LARGE
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         route = route_of(scope)
         self.seen(scope["method"], route, status, seconds)
         asking = scope.get("state", {}).get("asking")
+        if is_audited(scope["method"], route, status):
+            self.audit.add(
+                asking.name if asking else "unknown",
+                (asking.role if asking else None) or "none",
+                (scope.get("client") or ("unknown", 0))[0],
+                f"{scope['method']} {route}",
+                status=status,
+                details=scope.get("state", {}).get("audit"),
+            )
         log.info(
             "%s %s %d %.1f ms %s",
             scope["method"], route, status, 1e3 * seconds, asking.name if asking else "-",

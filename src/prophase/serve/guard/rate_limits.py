@@ -37,16 +37,20 @@ class Buckets:
         self.per_s, self.burst, self.clock = per_s, max(burst, 1.0), clock
         self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait_s(self, caller: str) -> float:
-        """Take one request from a bucket; returns 0, or how long to wait if it is empty."""
+    def wait_s(self, caller: str, cost: float = 1.0) -> float:
+        """Take one request from a bucket; returns 0, or how long to wait if it is empty.
+
+        A request that costs more than a full bucket holds needs a full one.
+        """
         if self.per_s <= 0:
             return 0.0
         now = self.clock()
         held, since = self._held.get(caller, (self.burst, now))
         held = min(self.burst, held + (now - since) * self.per_s)
-        if held < 1.0:
-            return (1.0 - held) / self.per_s
-        self._held[caller] = (held - 1.0, now)
+        cost = min(cost, self.burst)
+        if held < cost:
+            return (cost - held) / self.per_s
+        self._held[caller] = (held - cost, now)
         self._held.move_to_end(caller)
         if len(self._held) > _MOST:
             self._held.popitem(last=False)

@@ -9,19 +9,21 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
+from prophase import units
 from prophase.errors import ProphaseError
 from prophase.json_types import JsonObject
 from prophase.profile.job_forecast.forecast import JobForecast, say
 from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.submission.job_file import submissions_in
-from prophase.profile.submission.submission import from_fields
+from prophase.profile.submission.submission import Submission, from_fields
 from prophase.serve.dependencies import LoadedWorkspaceNow
 from prophase.serve.forms import form_of
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.number_text import marked, named, unit_of
 from prophase.serve.pages.templates import page
+from prophase.study.submission.job_recommender import JobRecommender
 
 router = APIRouter()
 
@@ -53,11 +55,9 @@ def ask_form(request: Request, held: LoadedWorkspaceNow) -> Response:
     if not given:
         return _form(request, held, given)
 
-    def answer() -> JobForecast:
-        job = from_fields(given, form="form", where="the form")
-        return ask(model, job, classifier=held.classifier)
-
-    return _answered(request, held, given, answer)
+    return _answered(
+        request, held, given, lambda: from_fields(given, form="form", where="the form")
+    )
 
 
 @router.post("/ask/file")
@@ -66,25 +66,46 @@ async def ask_file(request: Request, held: LoadedWorkspaceNow) -> Response:
     # browsers end the lines of a form as HTTP does
     text = (await form_of(request)).get("file", "").replace("\r\n", "\n")
 
-    def answer() -> JobForecast:
-        return ask(held.model, submissions_in(text, "the file")[0], classifier=held.classifier)
+    def job() -> Submission:
+        return submissions_in(text, "the file")[0]
 
-    return await run_in_threadpool(_answered, request, held, {}, answer, text)
+    return await run_in_threadpool(_answered, request, held, {}, job, text)
 
 
 def _answered(
     request: Request,
     held: LoadedWorkspace,
     given: Mapping[str, str],
-    make: Callable[[], JobForecast],
+    make: Callable[[], Submission],
     file: str = "",
 ) -> Response:
     try:
-        advice = make()
+        job = make()
+        advice = ask(held.model, job, classifier=held.classifier)
+        requests = _requests(held, job)
     except ProphaseError as error:
         return _form(request, held, given, error=str(error), file=file, status=422)
     shown = given or {name: str(value) for name, value in advice.job.items()}
-    return _form(request, held, shown, answer=_told(advice), file=file)
+    return _form(request, held, shown, answer={**_told(advice), "requests": requests}, file=file)
+
+
+def _requests(held: LoadedWorkspace, job: Submission) -> list[JsonObject]:
+    """Return what the job should ask for: what sbatch and the plugins are told, too."""
+    recommender = JobRecommender(
+        held.models.get("predictions"), held.classifier, held.models.get("requests")
+    )
+    return [
+        {
+            "name": named(one.column),
+            "asked": "–" if one.asked is None else say(one.column, one.asked),
+            "recommended": say(one.column, one.rung(1)) if one.change else "stays",
+            "mib": units.whole_mib(one.rung(1))
+            if one.change and one.resource == "memory"
+            else None,
+            "why": one.why,
+        }
+        for one in recommender.counsel(job).requests
+    ]
 
 
 def _form(

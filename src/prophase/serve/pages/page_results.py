@@ -66,8 +66,8 @@ def describe(folder: Path, asked: Mapping[str, str], progress: Progress) -> Json
 
 def size(folder: Path, asked: Mapping[str, str], progress: Progress) -> JsonObject:
     """``prophase size WORKSPACE``, and ``--explain TASK`` for the tasks that save most."""
+    from prophase.sizing.kind_recommendation import Gate, recommend, shown_names
     from prophase.sizing.recommendation_result import explained_values, recommendation_result
-    from prophase.sizing.recommender import Gate, recommend
 
     progress("reading the jobs", 2)
     trace = open_trace(folder, tables=["jobs"])
@@ -83,8 +83,12 @@ def size(folder: Path, asked: Mapping[str, str], progress: Progress) -> JsonObje
     told["values"]["tasks"] = told["values"]["tasks"][:_MOST_TASKS]
     for row, one in zip(told["values"]["tasks"], found.tasks, strict=False):
         row["keep"] = one.keep
-    explained = found.tasks[:_EXPLAINED]
-    return told | {"explained": {one.task: explained_values(one, found.unit) for one in explained}}
+    named = list(zip(shown_names(found), found.tasks, strict=True))
+    # those that save most, and those that run most
+    often = sorted(named, key=lambda pair: -pair[1].runs)[:_EXPLAINED]
+    explained = dict([*named[:_EXPLAINED], *often])
+    values = {name: explained_values(one, found.unit) for name, one in explained.items()}
+    return told | {"explained": values}
 
 
 def policies(folder: Path, asked: Mapping[str, str], progress: Progress) -> JsonObject:
@@ -171,6 +175,7 @@ def _allocation(usage: pd.DataFrame, name: str, progress: Progress) -> JsonObjec
     """``prophase autoscale --train OTHERS --test THIS --policies phase-relative``."""
     from prophase.autoscale.comparison_result import comparison_result
     from prophase.autoscale.fleet import fleet_of
+    from prophase.autoscale.objective import usual_objective
     from prophase.autoscale.policy_comparison import compare
 
     try:
@@ -179,9 +184,11 @@ def _allocation(usage: pd.DataFrame, name: str, progress: Progress) -> JsonObjec
         if len(others) < 2 or name not in whole.series:
             return {"missing": "fewer than two other long series to learn from"}
         chosen = np.random.default_rng(0).permutation(others)[:_LEARNT].tolist()
+        learnt = whole.only(chosen)
         found = compare(
-            whole.only(chosen),
+            learnt,
             whole.only([name]),
+            target=usual_objective(learnt),
             policies=["phase-relative"],
             progress=lambda policy: progress(f"allocating by {policy}", None),
         )

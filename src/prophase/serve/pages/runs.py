@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.runs.states import RunState
-from prophase.runs.status import campaign_status, list_runs, reset_runs, show_run
-from prophase.serve.api.runs import RunId, opened
+from prophase.runs.status import (
+    allocation_rows,
+    campaign_status,
+    list_runs,
+    reset_runs,
+    show_run,
+)
+from prophase.serve.api.runs import RunId, WantedRuns, opened
 from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, require
 from prophase.serve.forms import form_of
 from prophase.serve.loaded_workspace import LoadedWorkspace
@@ -35,19 +43,22 @@ _SHOWN = 12
 
 
 @router.get("/runs")
-def board(request: Request, held: LoadedWorkspaceNow) -> Response:
-    """Show how many runs are in which state, live."""
+def board(request: Request, held: LoadedWorkspaceNow, where: WantedRuns) -> Response:
+    """Show how many runs are in which state, live; all, or some of them."""
     folder = _folder(request, held)
     if folder is None:
         return page(request, "empty.html", section="runs", what="runs")
     with opened(request) as campaign:
         status = campaign_status(campaign)
         counts = {int(one["state"]): int(one["runs"]) for one in status["states"]}
+        if not where.is_empty:
+            found = list_runs(campaign, where=where)
+            counts = dict(Counter(int(run["state"]) for run in found))
         lanes = [
             {
                 "words": words,
                 "count": sum(counts.get(int(state), 0) for state in states),
-                "runs": list_runs(campaign, states=states, most=_SHOWN),
+                "runs": list_runs(campaign, states=states, where=where, most=_SHOWN),
             }
             for words, states in _LANES.items()
         ]
@@ -58,6 +69,8 @@ def board(request: Request, held: LoadedWorkspaceNow) -> Response:
         "runs.html",
         section="runs",
         lanes=lanes,
+        asked=where,
+        state=request.query_params.get("state"),
         total=total,
         done=done,
         workers=status["workers"],
@@ -67,12 +80,54 @@ def board(request: Request, held: LoadedWorkspaceNow) -> Response:
     )
 
 
+@router.get("/runs/allocations")
+def allocations(request: Request, task: str = "") -> Response:
+    """Show what each task asks for next, with a form to change it."""
+    return _allocations(request, task)
+
+
+def _allocations(request: Request, chosen: str = "", problem: str = "") -> Response:
+    with opened(request) as campaign:
+        rows = allocation_rows(campaign)
+    return page(
+        request,
+        "allocations.html",
+        section="runs",
+        status=422 if problem else 200,
+        tasks=rows,
+        chosen=chosen,
+        problem=problem,
+    )
+
+
+@router.post("/runs/allocations", dependencies=[Depends(require("admin"))])
+async def allocate(request: Request, who: Caller) -> Response:
+    """Set memory and cores of a task; a mistake is shown beside the form."""
+    said = await form_of(request)
+    task = said.get("task", "")
+    wanted = [
+        f"task.{task}.{what}={said[what].strip()}"
+        for what in ("memory_gib", "cpu_cores")
+        if said.get(what, "").strip()
+    ]
+
+    def change() -> Response:
+        try:
+            with opened(request) as campaign:
+                campaign.set_all(wanted, actor=who)
+        except ParameterError as wrong:
+            return _allocations(request, task, str(wrong))
+        return RedirectResponse("/runs/allocations", 303)
+
+    return await run_in_threadpool(change)
+
+
 @router.get("/runs/{number}")
 def one_run(request: Request, number: RunId) -> Response:
     """Show a run: where it is, what happened to it, what its tasks used."""
     with opened(request) as campaign:
         run = show_run(campaign, number)
-        tasks = [row for run_id, row in campaign.store.task_rows() if run_id == number]
+        tasks = [row for _, row in campaign.store.task_rows(number)]
     state = RunState(run["state"])
     return page(
         request,
@@ -82,6 +137,7 @@ def one_run(request: Request, number: RunId) -> Response:
         tasks=tasks,
         peaks=_peaks(tasks),
         failed=state.failed,
+        short=next((row["task"] for row in reversed(tasks) if row["status"] == "oom"), None),
         back_to=17 if state > 30 else 0,
     )
 

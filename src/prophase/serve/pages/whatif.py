@@ -9,9 +9,15 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import ValidationError
 
 from prophase.json_types import JsonObject
-from prophase.serve.api.tasks import Learning, TaskId, WhatIf, begin
+from prophase.serve.api.tasks import Learning, TaskId, WhatIf, begin, cancelled
 from prophase.serve.background.tasks import BackgroundTask
-from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, require
+from prophase.serve.dependencies import (
+    Caller,
+    LoadedWorkspaceNow,
+    TasksNow,
+    WhoAsks,
+    require,
+)
 from prophase.serve.forms import form_of
 from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.number_text import unit_of
@@ -71,9 +77,9 @@ def one_task(request: Request, tasks: TasksNow, task: TaskId) -> Response:
 
 
 @router.post("/tasks/{task}/cancel")
-def cancel(tasks: TasksNow, task: TaskId) -> Response:
+def cancel(tasks: TasksNow, task: TaskId, who: WhoAsks) -> Response:
     """End a task."""
-    tasks.cancel(task)
+    cancelled(tasks, task, who)
     return RedirectResponse(f"/tasks/{task}", 303)
 
 

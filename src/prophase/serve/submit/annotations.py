@@ -13,7 +13,8 @@ import re
 from prophase import units
 from prophase.json_types import JsonObject
 from prophase.serve.submit.policy import Mode
-from prophase.study.submission.job_recommender import JobRecommendation, RequestRecommendation
+from prophase.sizing.job_request import RequestRecommendation
+from prophase.study.submission.job_recommender import JobRecommendation
 
 PREFIX = "prophase.dev/"
 MODE, REASON, PODS = PREFIX + "decided", PREFIX + "reason", PREFIX + "pods"

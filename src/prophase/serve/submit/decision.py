@@ -22,6 +22,7 @@ from prophase.serve.submit.annotations import (
     reason,
 )
 from prophase.serve.submit.json_patch import Patch
+from prophase.serve.submit.kubernetes_limit_ranges import NO_BOUNDS, RequestBounds
 from prophase.serve.submit.pods import (
     PodPlace,
     containers_of,
@@ -31,11 +32,8 @@ from prophase.serve.submit.pods import (
     why_no_job,
 )
 from prophase.serve.submit.policy import MODES, SubmitRules
-from prophase.study.submission.job_recommender import (
-    JobRecommendation,
-    RecommendsForJob,
-    RequestRecommendation,
-)
+from prophase.sizing.job_request import RequestRecommendation
+from prophase.study.submission.job_recommender import JobRecommendation, RecommendsForJob
 
 #: resource -> column of the job table
 _COLUMNS = {"memory": "request_memory_gib", "cpu": "request_cpu_cores"}
@@ -67,6 +65,7 @@ def decide(
     rules: SubmitRules,
     counsellor: RecommendsForJob,
     attempt_of: Callable[[], int] = lambda: 1,
+    bounds: RequestBounds = NO_BOUNDS,
 ) -> SubmitDecision:
     """Return what happens to an object that is being created.
 
@@ -74,6 +73,8 @@ def decide(
     ----------
     attempt_of : callable
         Which attempt a pod is; asked only if it matters.
+    bounds : RequestBounds
+        The smallest requests that the namespace allows.
     """
     if rules.mode == "off":
         return SubmitDecision("off", "the policy does not cover this object")
@@ -82,7 +83,7 @@ def decide(
         return SubmitDecision("skipped", skipped)
     notes = mapping(mapping(document.get("metadata")).get("annotations"))
     if document.get("kind") == "Pod" and notes.get(MODE) in MODES:
-        return _made_from_template(document, notes, rules, attempt_of)
+        return _made_from_template(document, notes, rules, attempt_of, bounds)
     places = pod_places(document)
     sized = [name for name in _COLUMNS if name in rules.resources]
     counsels = [
@@ -92,7 +93,8 @@ def decide(
     attempt = attempt_of() if document.get("kind") == "Pod" else 1
     patch = Patch(document)
     told = [
-        _apply(patch, one, held, rules, attempt) for one, held in zip(places, counsels, strict=True)
+        _apply(patch, one, held, rules, attempt, bounds)
+        for one, held in zip(places, counsels, strict=True)
     ]
     whole = _whole(places, counsels)
     if places[0].path:
@@ -133,7 +135,12 @@ def _annotate(
 
 
 def _apply(
-    patch: Patch, place: PodPlace, counsel: JobRecommendation, rules: SubmitRules, attempt: int
+    patch: Patch,
+    place: PodPlace,
+    counsel: JobRecommendation,
+    rules: SubmitRules,
+    attempt: int,
+    bounds: RequestBounds,
 ) -> _Told:
     """Annotate a pod description and set its requests."""
     _annotate(patch, place.path, counsel, rules)
@@ -150,7 +157,7 @@ def _apply(
     spec = (*place.path, "spec", "containers", target, "resources")
     said, is_set = [], False
     for one in wanted:
-        refused = _set(patch, spec, place.template, target, one, rules, attempt)
+        refused = _set(patch, spec, place.template, target, one, rules, attempt, bounds)
         said += [refused] if refused else []
         is_set |= refused is None
     return _Told(is_set, said)
@@ -164,6 +171,7 @@ def _set(
     one: RequestRecommendation,
     rules: SubmitRules,
     attempt: int,
+    bounds: RequestBounds,
 ) -> str | None:
     """Set the request of one resource; returns why not, if not."""
     containers, _ = containers_of(template)
@@ -175,11 +183,17 @@ def _set(
         return f"{one.resource}: the other containers ask for more than all should"
     held = mapping(containers[target].get("resources"))
     limit = _amount(one.resource, mapping(held.get("limits")).get(one.resource))
-    if limit is not None and not (rules.limits == "set" and one.resource == "memory"):
+    follows = rules.limits == "set" and one.resource == "memory"
+    least = bounds.least(one.resource, None if follows else limit)
+    asked = _amount(one.resource, mapping(held.get("requests")).get(one.resource))
+    if least > own and asked is not None and least >= asked:
+        return f"{one.resource}: a LimitRange of the namespace allows no smaller request"
+    own = max(own, least)
+    if limit is not None and not follows:
         own = min(own, limit)
     patch.put((*path, "requests", one.resource), quantity(one.resource, own))
     # a CPU limit slows a job down and never kills it, so it stays as its user set it
-    if rules.limits == "set" and one.resource == "memory":
+    if follows:
         patch.put((*path, "limits", one.resource), quantity(one.resource, own))
     return None
 
@@ -208,6 +222,7 @@ def _made_from_template(
     notes: JsonMapping,
     rules: SubmitRules,
     attempt_of: Callable[[], int],
+    bounds: RequestBounds,
 ) -> SubmitDecision:
     """Decide about a pod whose Job was decided before: only a retry asks for more."""
     attempt = attempt_of()
@@ -225,7 +240,7 @@ def _made_from_template(
         target, _ = _target(document)
         if target is not None:
             path = ("spec", "containers", target, "resources")
-            if _set(patch, path, document, target, one, rules, attempt) is None:
+            if _set(patch, path, document, target, one, rules, attempt, bounds) is None:
                 said.append(f"{resource}: {quantity(resource, one.rung(attempt))}")
     if not said:
         return SubmitDecision("skipped", decided_before)

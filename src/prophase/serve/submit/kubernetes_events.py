@@ -6,24 +6,20 @@ they are dropped and counted.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import queue
-import ssl
 import threading
 import urllib.error
-import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
 
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.serve.submit.decision import SubmitDecision
+from prophase.serve.submit.kubernetes_account import ACCOUNT, ClusterAccount
 from prophase.serve.submit.pods import mapping, owner_of
 
 log = logging.getLogger("prophase.serve")
-#: where Kubernetes puts what a pod needs to speak to the API server
-_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _WAITING, _TIMEOUT_S, _MOST_MESSAGE = 1000, 5.0, 1000
 _REASONS = {
     "set": "ProphaseSet",
@@ -44,8 +40,8 @@ class Events:
         Folder with ``token`` and ``ca.crt``, as every pod has it.
     """
 
-    def __init__(self, address: str, account: Path = _ACCOUNT) -> None:
-        self.address, self.account = address.rstrip("/"), account
+    def __init__(self, address: str, account: Path = ACCOUNT) -> None:
+        self._account = ClusterAccount(address, account)
         self.dropped = 0
         self._waiting: queue.Queue[JsonObject | None] = queue.Queue(_WAITING)
         self._thread = threading.Thread(target=self._send_all, name="events", daemon=True)
@@ -54,11 +50,8 @@ class Events:
     @classmethod
     def of_cluster(cls) -> Events | None:
         """Return those of the cluster we run in; None elsewhere."""
-        host = os.environ.get("KUBERNETES_SERVICE_HOST")
-        if not host or not (_ACCOUNT / "token").is_file():
-            return None
-        name = f"[{host}]" if ":" in host else host
-        return cls(f"https://{name}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}")
+        found = ClusterAccount.of_cluster()
+        return None if found is None else cls(found.address, found.folder)
 
     def tell(self, document: JsonMapping, namespace: str, decision: SubmitDecision) -> None:
         """Take an event; never waits."""
@@ -88,17 +81,7 @@ class Events:
                     log.warning("events not taken so far: %d (%s)", self.dropped, cause)
 
     def _send(self, made: JsonObject) -> None:
-        # the token changes every hour
-        token = (self.account / "token").read_text(encoding="utf-8").strip()
-        request = urllib.request.Request(
-            f"{self.address}/api/v1/namespaces/{made['metadata']['namespace']}/events",
-            json.dumps(made).encode(),
-            {"Content-Type": "application/json", "Authorization": f"Bearer {token}"},
-        )
-        authority = self.account / "ca.crt"
-        trusted = ssl.create_default_context(cafile=str(authority) if authority.is_file() else None)
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=trusted) as reply:
-            reply.read()
+        self._account.ask(f"/api/v1/namespaces/{made['metadata']['namespace']}/events", made)
 
 
 def event(document: JsonMapping, namespace: str, decision: SubmitDecision) -> JsonObject | None:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from prophase.errors import ProphaseError
 from prophase.json_types import JsonObject
 from prophase.serve.dependencies import require
+from prophase.serve.json_bodies import DocumentRoute
 from prophase.serve.submit.annotations import audit
 from prophase.serve.submit.decision import SubmitDecision, decide
 from prophase.serve.submit.pods import mapping
@@ -35,7 +36,7 @@ async def _may_ask(request: Request) -> None:
         await _reader(request)
 
 
-router = APIRouter(tags=["submit"])
+router = APIRouter(route_class=DocumentRoute, tags=["submit"])
 
 _EXAMPLE = {
     "apiVersion": "admission.k8s.io/v1",
@@ -126,6 +127,7 @@ def _decided(desk: SubmissionService, asked: AdmissionRequest) -> SubmitDecision
             rules,
             desk.counsellor,
             lambda: desk.attempts.of(document, asked.uid, count=counts),
+            desk.bounds_of(namespace),
         )
         if counts and desk.events is not None and desk.policy.events:
             desk.events.tell(document, namespace, decision)

@@ -1,10 +1,15 @@
-"""Slurm's job_submit: a job's fields in, the fields to change out."""
+"""Slurm's ``job_submit``: the fields of ``job_desc`` in, those to change out.
+
+The plugin in ``deploy/slurm/job_submit.lua`` calls it over HTTP; other ways to ask are as welcome,
+with the same fields or with a whole batch script.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -12,15 +17,28 @@ from fastapi import APIRouter, Body, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase import units
-from prophase.errors import ProphaseError
-from prophase.json_types import JsonObject
-from prophase.profile.submission.slurm_job_desc import from_job_desc
+from prophase.errors import InputError, ProphaseError
+from prophase.json_types import JsonMapping, JsonObject
+from prophase.profile.submission.slurm_job_desc import (
+    from_job_desc,
+    memory_form,
+    memory_mib_per_cpu,
+    memory_mib_per_gpu,
+    takes_whole_nodes,
+)
+from prophase.profile.submission.slurm_script import from_script, is_script, script_options
+from prophase.profile.submission.submission import Submission
 from prophase.serve.dependencies import require
-from prophase.serve.submit.policy import MODES, Mode
+from prophase.serve.json_bodies import DocumentRoute
+from prophase.serve.submit.policy import MODES, Mode, SubmitRules
 from prophase.serve.submit.submission_service import SubmissionService, submission_service_of
+from prophase.sizing.job_request import RequestRecommendation
 from prophase.study.submission.job_recommender import JobRecommendation
+from prophase.study.submission.sbatch import recommended_options
 
-router = APIRouter(tags=["submit"], dependencies=[Depends(require("read"))])
+router = APIRouter(
+    route_class=DocumentRoute, tags=["submit"], dependencies=[Depends(require("read"))]
+)
 
 _EXAMPLE = {
     "job": {
@@ -33,14 +51,21 @@ _EXAMPLE = {
 
 
 class SlurmQuestion(BaseModel):
-    """A job as job_submit sees it."""
+    """A job as job_submit sees it, or its batch script."""
 
     model_config = ConfigDict(extra="forbid")
 
-    #: fields of job_desc; those that are not set may be left out
-    job: JsonObject
+    #: fields of job_desc; those that are not set may be left out. Beside a script they fill in
+    #: what it leaves out: user_name, account, partition
+    job: JsonObject = Field(default_factory=dict)
+    #: a batch script in place of its fields
+    script: Annotated[str, Field(max_length=4 << 20)] | None = None
     #: higher after a kill: the next rung is recommended
     attempt: Annotated[int, Field(ge=1, le=100)] = 1
+    #: leave out everything that is not needed to change the job
+    brief: bool = False
+    #: what the plugin did since its last question, outcome -> jobs
+    done: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, max_length=20)
 
 
 @router.post("/v1/submit/slurm")
@@ -50,14 +75,20 @@ async def advise_slurm(
 ) -> JsonObject:
     """Say which fields of job_desc to change; `apply` says whether the policy wants it done.
 
-    An answer always comes within the budget; one that would be late changes nothing.
+    `tell` is a line for the user. An answer always comes within the budget; one that would be late
+    changes nothing.
     """
     began = time.perf_counter()
+    desk.count_slurm(question.done)
+    if question.script is None and not question.job:
+        # the plugin only reports
+        return _nothing("skipped", "the job says nothing")
     budget_s = desk.policy.budget_ms / 1000
     future = desk.workers.submit(_answered, desk, question)
     try:
         answer = await asyncio.wait_for(asyncio.wrap_future(future), timeout=budget_s)
     except TimeoutError:
+        # one that was begun goes on: the next question of this kind finds its answer
         future.cancel()
         answer = _nothing("late", f"no answer within {1000 * budget_s:g} ms")
     seconds = time.perf_counter() - began
@@ -81,39 +112,142 @@ async def advise_slurm(
 
 def _answered(desk: SubmissionService, question: SlurmQuestion) -> JsonObject:
     try:
-        submission = from_job_desc(question.job)
+        submission = _submission(question)
     except ProphaseError as error:
         return _nothing("failed", str(error))
-    rules = desk.policy.rules_for(str(submission.columns.get("queue", "")), {})
+    rules = _rules(desk, submission)
     if rules.mode == "off":
         return _nothing("off", "the policy does not cover this job")
     if not submission.columns:
         return _nothing("skipped", "the job says nothing")
-    counsel = desk.counsellor.counsel(submission)
-    change = _fields(counsel, rules.resources, question.attempt)
+    recommender = desk.sizer if question.brief else desk.counsellor
+    counsel = recommender.counsel(submission, resources=rules.resources)
+    if question.script is None:
+        change = _fields(counsel, rules.resources, question.attempt, question.job)
+    else:
+        change = _options(counsel, question.script, question.attempt)
     apply = rules.mode == "set" and bool(change)
-    return {
+    answer = {
         "apply": apply,
         "job": change,
         "outcome": _outcome(rules.mode, bool(change)),
-        "reason": "; ".join(word.rstrip(".") for word in counsel.words()),
-        "counsel": counsel.to_dict(),
+        "tell": _line(counsel, rules, question.attempt, change),
+        "note": _note(counsel, question.job) if apply and question.script is None else "",
+        "reason": "; ".join(word.rstrip(".") for word in _words(counsel, question.brief)),
     }
+    if not question.brief:
+        answer["counsel"] = counsel.to_dict()
+    return answer
 
 
-def _fields(counsel: JobRecommendation, resources: tuple[str, ...], attempt: int) -> dict[str, int]:
-    """Return the fields of job_desc to set."""
-    found = {}
+def _words(counsel: JobRecommendation, brief: bool) -> list[str]:
+    return [one.words() for one in counsel.requests] if brief else counsel.words()
+
+
+def _submission(question: SlurmQuestion) -> Submission:
+    if question.script is None:
+        return from_job_desc(question.job)
+    if not is_script(question.script):
+        raise InputError("the script has no #SBATCH lines, so nothing says what it asks for.")
+    read = from_script(question.script, "the script")
+    filled = from_job_desc({k: v for k, v in question.job.items() if isinstance(v, str)})
+    texts = {k: v for k, v in filled.columns.items() if isinstance(v, str)}
+    return Submission({**texts, **read.columns}, read.form, read.notes)
+
+
+def _rules(desk: SubmissionService, job: Submission) -> SubmitRules:
+    def text(column: str) -> str:
+        return str(job.columns.get(column, ""))
+
+    return desk.policy.rules_for_slurm(
+        partition=text("queue"), account=text("group"), user=text("user")
+    )
+
+
+def _fields(
+    counsel: JobRecommendation, resources: tuple[str, ...], attempt: int, job: JsonMapping
+) -> dict[str, int | str]:
+    """Return the fields of job_desc to set, memory in the form the job asks for it."""
+    found: dict[str, int | str] = {}
     for one in counsel.requests:
         # without its own number the amount may come from its partition
         if not one.change or one.asked is None or one.resource not in resources:
             continue
         amount = one.rung(attempt)
-        if one.resource == "memory":
-            found["pn_min_memory"] = units.whole_mib(amount)
+        if one.resource == "memory" and not takes_whole_nodes(job):
+            found |= _memory(one, amount, job)
         elif one.resource == "time":
             found["time_limit"] = max(1, math.ceil(amount / 60 - 1e-9))
     return found
+
+
+def _memory(one: RequestRecommendation, amount: float, job: JsonMapping) -> dict[str, int | str]:
+    form = memory_form(job)
+    share = amount / (one.asked or amount)
+    if form == "min_mem_per_cpu":
+        return {form: math.ceil(memory_mib_per_cpu(job) * share - 1e-6)}
+    per_gpu = memory_mib_per_gpu(job)
+    if form == "mem_per_tres" and per_gpu is not None:
+        whole = math.ceil(per_gpu * share - 1e-6)
+        return {form: str(job["mem_per_tres"]).replace(f"{per_gpu:.0f}", str(whole))}
+    return {"pn_min_memory": units.whole_mib(amount)}
+
+
+def _options(counsel: JobRecommendation, script: str, attempt: int) -> dict[str, int | str]:
+    """Return the options of sbatch to set."""
+    advised, _ = recommended_options(counsel, script_options(script, "the script"), attempt=attempt)
+    return {one.option: one.value for one in advised}
+
+
+def _line(
+    counsel: JobRecommendation, rules: SubmitRules, attempt: int, change: Mapping[str, object]
+) -> str:
+    """Return one line for the user: what was changed, or should be, and why."""
+    if not change or rules.mode == "dry-run":
+        return ""
+    of_time = {"time_limit", "time"}
+    touched = {
+        "time" if name in of_time else "cpu" if name == "cpus-per-task" else "memory"
+        for name in change
+    }
+    said = []
+    for one in counsel.requests:
+        if one.resource not in touched or one.resource == "cpu" or one.asked is None:
+            continue
+        show = units.memory if one.resource == "memory" else units.duration
+        said.append(
+            f"{one.resource} {show(one.rung(attempt))} instead of {show(one.asked)} ({one.why})"
+        )
+    if not said:
+        return ""
+    hint = (
+        "; to keep your request: --comment=prophase=off"
+        if rules.mode == MODES[-1]
+        else "; nothing was changed"
+    )
+    return " ".join("; ".join(said).split()) + hint
+
+
+def _note(counsel: JobRecommendation, job: JsonMapping) -> str:
+    """Return the ladders for the admin comment: what was asked for, then every attempt's request.
+
+    Memory is in MiB, per CPU if the job asks for it so, else per node; time in minutes.
+    """
+    said = []
+    for one in counsel.requests:
+        if not one.change or one.asked is None or one.resource == "cpu":
+            continue
+        if one.resource == "time":
+            factor = 1.0 / 60.0
+        elif takes_whole_nodes(job):
+            continue
+        elif memory_form(job) == "min_mem_per_cpu":
+            factor = memory_mib_per_cpu(job) / one.asked
+        else:
+            factor = 1024.0
+        rungs = ", ".join(f"{math.ceil(rung * factor - 1e-6)}" for rung in one.ladder)
+        said.append(f"{one.resource} {one.asked * factor:.0f} -> {rungs}")
+    return f"prophase: {'; '.join(said)}" if said else ""
 
 
 def _outcome(mode: Mode, change: bool) -> str:
@@ -123,4 +257,7 @@ def _outcome(mode: Mode, change: bool) -> str:
 
 
 def _nothing(outcome: str, words: str) -> JsonObject:
-    return {"apply": False, "job": {}, "outcome": outcome, "reason": words, "counsel": None}
+    return {
+        "apply": False, "job": {}, "outcome": outcome, "tell": "", "note": "", "reason": words,
+        "counsel": None,
+    }  # fmt: skip

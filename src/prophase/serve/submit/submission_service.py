@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,9 +18,12 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prophase.errors import ProphaseError
 from prophase.json_types import JsonObject
 from prophase.serve.loaded_workspace import LoadedWorkspace, Stamp, WorkspaceCache
+from prophase.serve.submit.kubernetes_account import ClusterAccount
 from prophase.serve.submit.kubernetes_events import Events
+from prophase.serve.submit.kubernetes_limit_ranges import NO_BOUNDS, LimitRanges, RequestBounds
 from prophase.serve.submit.pods import PodAttempts
-from prophase.serve.submit.policy import SubmitPolicy, SubmitRules
+from prophase.serve.submit.policy import SubmitPolicy, SubmitRules, misplaced_policies
+from prophase.serve.submit.slurm_answers import SlurmAnswersFile
 from prophase.study.submission.job_recommender import (
     CachedJobRecommender,
     JobRecommendation,
@@ -33,7 +37,41 @@ _THREADS, _REMEMBERED = 4, 200
 _EDGES = (0.002, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0)
 #: how often the settings file is looked at
 _LOOK_EVERY_S = 1.0
+#: what job_submit.lua says it did
+_SLURM_OUTCOMES = (
+    "set", "set from table", "set from memory", "told", "annotated", "dry-run", "off", "skipped",
+    "opted out", "away", "late", "failed",
+)  # fmt: skip
+#: models without which no request is set
+_SETTING = ("predictions", "requests")
 _OFF = SubmitPolicy(SubmitRules(mode="off"))
+
+
+class PolicyFile:
+    """The policy in the settings of a workspace, read again when they have changed."""
+
+    def __init__(self, library: WorkspaceCache) -> None:
+        self._library = library
+        self._policy, self._stamp, self._looked_s = _OFF, _stamp(None), -_LOOK_EVERY_S
+        self._looking = threading.Lock()
+
+    def read(self) -> SubmitPolicy:
+        """Return the policy as it is now."""
+        with self._looking:
+            now = time.monotonic()
+            if now - self._looked_s >= _LOOK_EVERY_S:
+                self._looked_s = now
+                found = _stamp(self._library.workspace.folder / SETTINGS)
+                if found != self._stamp:
+                    self._stamp = found
+                    try:
+                        self._policy = SubmitPolicy.of(self._library.workspace.settings)
+                    except ProphaseError as error:
+                        log.error("the policy for submissions is not used: %s", error)
+                        self._policy = _OFF
+            held = self._library.now
+            damaged = any(name in held.broken and name not in held.models for name in _SETTING)
+            return replace(self._policy, most="annotate") if damaged else self._policy
 
 
 class SubmissionService:
@@ -53,6 +91,8 @@ class SubmissionService:
         self, library: WorkspaceCache, registry: CollectorRegistry, events: Events | None = None
     ) -> None:
         self.library, self.events = library, events
+        account = ClusterAccount.of_cluster()
+        self._limit_ranges = None if account is None else LimitRanges(account)
         self.attempts = PodAttempts()
         self.workers = ThreadPoolExecutor(_THREADS, thread_name_prefix="submit")
         self.decisions: deque[JsonObject] = deque(maxlen=_REMEMBERED)
@@ -60,6 +100,12 @@ class SubmissionService:
             "prophase_submissions",
             "Submissions seen, by what was done.",
             ["system", "outcome"],
+            registry=registry,
+        )
+        self._slurm_jobs = Counter(
+            "prophase_slurm_jobs",
+            "Jobs that Slurm's plugin saw, by what it did; reported with its questions.",
+            ["outcome"],
             registry=registry,
         )
         self._seconds = Histogram(
@@ -75,44 +121,49 @@ class SubmissionService:
             ["what", "outcome"],
             registry=registry,
         )
-        self._policy, self._stamp, self._looked_s = _OFF, _stamp(None), -_LOOK_EVERY_S
-        self._looking = threading.Lock()
-        self._counsellor: tuple[LoadedWorkspace, CachedJobRecommender] | None = None
+        self._policy = PolicyFile(library)
+        self._counsellor: tuple[LoadedWorkspace, CachedJobRecommender, CachedJobRecommender] | None
+        self._counsellor = None
+        # with a look of its own at the settings: it must not hide a change from who asks next
+        self.slurm_answers = SlurmAnswersFile(library, PolicyFile(library).read)
 
     @property
     def policy(self) -> SubmitPolicy:
-        """Return the policy as the settings file has it; one that is broken changes nothing."""
-        with self._looking:
-            now = time.monotonic()
-            if now - self._looked_s >= _LOOK_EVERY_S:
-                self._looked_s = now
-                found = _stamp(self.library.workspace.folder / SETTINGS)
-                if found != self._stamp:
-                    self._stamp = found
-                    try:
-                        self._policy = SubmitPolicy.of(self.library.workspace.settings)
-                    except ProphaseError as error:
-                        log.error("the policy for submissions is not used: %s", error)
-                        self._policy = _OFF
-            return self._policy
+        """Return the policy as the settings file has it; one that is broken changes nothing.
+
+        While the file of a model that requests depend on is damaged, requests are left alone and
+        objects are annotated at most.
+        """
+        return self._policy.read()
 
     @property
     def counsellor(self) -> CachedJobRecommender:
         """Return the recommender of what is loaded now."""
-        held = self.library.now
-        before = self._counsellor
+        return self._loaded[1]
+
+    @property
+    def sizer(self) -> CachedJobRecommender:
+        """Return the same without predictions, for those who only want to know requests."""
+        return self._loaded[2]
+
+    @property
+    def _loaded(self) -> tuple[LoadedWorkspace, CachedJobRecommender, CachedJobRecommender]:
+        held, before = self.library.now, self._counsellor
         if before is not None and before[0] is held:
-            return before[1]
-        made = CachedJobRecommender(
-            JobRecommender(
-                held.models.get("predictions"), held.classifier, held.models.get("requests")
-            )
-        )
-        self._counsellor = (held, made)
-        return made
+            return before
+        requests = held.models.get("requests")
+        whole = JobRecommender(held.models.get("predictions"), held.classifier, requests)
+        sizer = JobRecommender(requests=requests)
+        self._counsellor = (held, CachedJobRecommender(whole), CachedJobRecommender(sizer))
+        return self._counsellor
+
+    def bounds_of(self, namespace: str) -> RequestBounds:
+        """Return the smallest requests that a namespace of our cluster allows."""
+        return NO_BOUNDS if self._limit_ranges is None else self._limit_ranges.of(namespace)
 
     def warm_up(self) -> None:
         """Make a first recommendation for nobody, so that the first real one is quick."""
+        self.slurm_answers.start()
         try:
             self.counsellor.counsel({"user": "nobody", "memory": 1})
         except Exception:
@@ -123,6 +174,12 @@ class SubmissionService:
         """Count a submission."""
         self._outcomes.labels(system, outcome).inc()
         self._seconds.labels(system).observe(seconds)
+
+    def count_slurm(self, done: Mapping[str, int]) -> None:
+        """Count what the plugin of slurmctld did; words it does not have count as one."""
+        for outcome, jobs in done.items():
+            word = outcome if outcome in _SLURM_OUTCOMES else "other"
+            self._slurm_jobs.labels(word).inc(jobs)
 
     def count_memory(self, outcome: str, counsel: JobRecommendation, pods: int) -> None:
         """Count what a submission asked for beside what it should ask for."""
@@ -135,7 +192,10 @@ class SubmissionService:
 
     def close(self) -> None:
         """Stop the threads."""
+        self.slurm_answers.close()
         self.workers.shutdown(wait=False, cancel_futures=True)
+        if self._limit_ranges is not None:
+            self._limit_ranges.close()
         if self.events is not None:
             self.events.close()
 
@@ -147,6 +207,8 @@ def open_submission_service(
     found = getattr(app.state, "desk", None)
     if found is None:
         found = SubmissionService(app.state.library, app.state.metrics.registry, make())
+        for sentence in misplaced_policies(app.state.library.workspace.folder):
+            log.warning("%s", sentence)
         app.state.desk = found
     return found
 

@@ -14,7 +14,8 @@ _FOLDER = Path(__file__).parent
 
 def _forget_stale_code() -> None:
     """Remove compiled code that is older than the newest source it may contain."""
-    sources = [*_FOLDER.rglob("*.py"), _FOLDER.parent / "signatures.py"]
+    beside = [_FOLDER.parent / name for name in ("signatures.py", "array_groups.py")]
+    sources = [*_FOLDER.rglob("*.py"), *beside]
     newest = max(path.stat().st_mtime for path in sources)
     for compiled in _FOLDER.parent.rglob("__pycache__/*.nb[ic]"):
         try:

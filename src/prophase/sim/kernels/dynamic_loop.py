@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from prophase.sim.array_groups import compiled
 from prophase.sim.attempts import FINISHED, NODE_LOST, OUT_OF_MEMORY
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.dynamic.array_layout import (
     ARRIVED,
     ATTEMPTS,
@@ -63,6 +64,7 @@ from prophase.sim.kernels.dynamic.running_jobs import stop_attempt
 from prophase.sim.kernels.dynamic.scheduling_pass import scheduling_pass
 from prophase.sim.kernels.dynamic.waiting_queue import join_queue
 from prophase.sim.kernels.gang_placement import ON_NODE
+from prophase.sim.kernels.queue_order import next_tick
 from prophase.sim.kernels.score_trees import PlaceRules, Policy, ScoreTrees
 from prophase.sim.signatures import (
     ASK_INSTANCES,
@@ -78,7 +80,6 @@ from prophase.sim.signatures import (
     FloatGrid,
     FloatLine,
     IntLine,
-    compiled,
 )
 
 
@@ -107,14 +108,6 @@ class Settings(NamedTuple):
 
 
 @njit(**PART)
-def _next_tick(now, origin, tick_s):
-    """Return the clock's next tick after now."""
-    passed = np.floor((now - origin) / tick_s) + 1.0
-    tick = origin + passed * tick_s
-    return tick if tick > now else origin + (passed + 1.0) * tick_s
-
-
-@njit(**PART)
 def _advance(jobs, nodes, running, power, rules, counts, clock):
     """Move the clock to the next event; return False if there is none."""
     count = jobs.shape_of.size
@@ -140,14 +133,14 @@ def _advance(jobs, nodes, running, power, rules, counts, clock):
     counts[TICKED] = 0
     if rules.tick_s > 0 and counts[WAITING] > 0:
         origin = jobs.table[0, JOB_SUBMIT] - rules.clock_s
-        tick = _next_tick(clock[NOW], origin, rules.tick_s)
+        tick = next_tick(clock[NOW], origin, rules.tick_s)
         counts[TICKED] = tick <= upcoming
         upcoming = min(upcoming, tick)
     clock[NOW] = upcoming
     return True
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _end_attempts(now, jobs, owners, nodes, queue, running, trees, rules, counts):
     """End the attempts that are due; jobs that ran out of memory wait with a larger request."""
     while counts[ENDS] > 0 and running.end_s[running.heap[0]] <= now:
@@ -164,7 +157,7 @@ def _end_attempts(now, jobs, owners, nodes, queue, running, trees, rules, counts
             join_queue(job, jobs, queue, rules, counts)
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _follow_outages(now, jobs, owners, nodes, queue, running, power, trees, rules, counts):
     """Lose, drain and return nodes; jobs on a lost node wait again."""
     while counts[OUTAGES] < power.outage_s.size and power.outage_s[counts[OUTAGES]] <= now:

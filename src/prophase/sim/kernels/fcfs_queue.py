@@ -7,8 +7,9 @@ vector of remaining work; both give the same starts.
 
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 
+from prophase.sim.compilation import njit
 from prophase.sim.signatures import FLOAT_LINE, INT_LINE
 
 _I = types.int64

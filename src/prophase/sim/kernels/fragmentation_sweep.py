@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from prophase.sim.compilation import njit
 from prophase.sim.signatures import (
     FLOAT_GRID,
     FLOAT_LINE,

@@ -9,8 +9,9 @@ counted again.
 
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.node_resources import fits, give_back, most_on, take
 from prophase.sim.kernels.score_trees import (
     DRAW,

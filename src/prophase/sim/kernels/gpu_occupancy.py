@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 
+from prophase.sim.compilation import njit
 from prophase.sim.signatures import (
     ASK_GPUS,
     ASK_HELD,

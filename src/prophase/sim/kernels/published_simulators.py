@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.gpu_occupancy import company, gpus_touched
 from prophase.sim.signatures import (
     ASK_CPU,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit, types
+from numba import types
 
+from prophase.sim.array_groups import compiled
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.gang_placement import may_fit
 from prophase.sim.kernels.node_resources import fits
 from prophase.sim.kernels.score_trees import ScoreTrees
@@ -26,7 +28,6 @@ from prophase.sim.signatures import (
     IntGrid,
     IntLine,
     Ints,
-    compiled,
 )
 
 #: columns of the shapes' queues: where a shape's heap begins and how long it is, and the pass in

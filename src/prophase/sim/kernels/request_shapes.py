@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from prophase.sim.compilation import call, njit
 from prophase.sim.signatures import (
     ASK_COLUMNS,
     ASK_CPU,
@@ -96,7 +97,8 @@ def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     place, size = np.empty(len(rows), np.int64), _TABLE
     while True:
         first = np.empty(size, np.int64)
-        found = number_rows(rows, telling, place, first, np.full(size, -1, np.int64))
+        table = np.full(size, -1, np.int64)
+        found = call(number_rows, rows, telling, place, first, table, work=len(rows))
         if found >= 0:
             return np.ascontiguousarray(rows[first[:found]]), place
         size *= 8

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from prophase.sim.array_groups import compiled
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.node_resources import fits
 from prophase.sim.signatures import (
     CHOICE_FUNCTION,
@@ -23,7 +25,6 @@ from prophase.sim.signatures import (
     FloatGrid,
     IntGrid,
     IntLine,
-    compiled,
 )
 
 #: columns of the table of trees: a shape's tree and how much of the change log it has seen; the

@@ -14,8 +14,10 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from prophase.sim.array_groups import compiled
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.gang_placement import ON_NODE, free_rows, place_gang
 from prophase.sim.kernels.node_resources import fits
 from prophase.sim.kernels.queue_heaps import (
@@ -49,7 +51,6 @@ from prophase.sim.signatures import (
     IntGrid,
     IntLine,
     Ints,
-    compiled,
 )
 
 #: rows of the freed nodes: the node, its first job's shape and rank as last looked up, and the

@@ -12,8 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from prophase.sim.array_groups import compiled
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.node_resources import give_back, occupy
 from prophase.sim.kernels.queue_heaps import QUEUE_FIRST, QUEUE_SIZE, dequeue, enqueue
 from prophase.sim.signatures import (
@@ -33,13 +35,11 @@ from prophase.sim.signatures import (
     INT_GRID,
     INT_LINE,
     LOOP,
-    PART,
     Float,
     FloatGrid,
     FloatLine,
     IntGrid,
     IntLine,
-    compiled,
 )
 
 #: why a job waits, as fine as the sweep tells; the order is that of the questions asked
@@ -232,7 +232,7 @@ def _catch_up(shape, shapes, nodes, changes):
     state[shape, SEEN] = changes
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _asked(asks, shape):
     """Return the milli-GPUs, milli-cores and MiB of all instances."""
     jobs = asks[shape, ASK_INSTANCES]
@@ -331,7 +331,7 @@ def _count_in(node, sign, nodes):
             nodes.stranded[kind, 2 * row + 1] += sign * gpu
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _note_change(node, nodes, counts):
     """Count a changed node in again, and write down that it changed."""
     _count_in(node, 1, nodes)
@@ -353,7 +353,7 @@ def _add_idle(begin, end, shift, queued, free, idle):
         begin = until
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _next_event(attempts, nodes, counts):
     """Return when something changes next; never, if no attempt is left."""
     then, left = np.inf, False
@@ -368,7 +368,7 @@ def _next_event(attempts, nodes, counts):
     return then
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _first_waiting(now, shape, attempts, shapes):
     """Return the rank of the first job of a shape that still waits."""
     queue, state = shapes.queue, shapes.state
@@ -379,7 +379,7 @@ def _first_waiting(now, shape, attempts, shapes):
     return head
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _add_waits(now, length, attempts, shapes, nodes, quotas, sums, counts):
     """Add an interval to every waiting shape's cause, and blame the first job that does not fit."""
     state = shapes.state
@@ -402,7 +402,7 @@ def _add_waits(now, length, attempts, shapes, nodes, quotas, sums, counts):
             sums.blame[blocker, 1] += length * (state[shape, WAITING] - short)
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _add_idle_gpus(begin, end, span, nodes, sums, counts):
     """Add an interval to the free and the stranded GPUs."""
     begin, end = max(begin, span.since), min(end, span.until)
@@ -413,7 +413,7 @@ def _add_idle_gpus(begin, end, span, nodes, sums, counts):
                 sums.stranded[kind, column] += nodes.stranded[kind, column] * (end - begin)
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _end(now, attempts, shapes, nodes, quotas, counts):
     """Free what ended attempts held."""
     while counts[ENDED] < attempts.by_end.size:
@@ -430,7 +430,7 @@ def _end(now, attempts, shapes, nodes, quotas, counts):
         _hold(shapes.asks, shape, quotas, -1)
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _switch(now, nodes, counts):
     """Let nodes leave and come back."""
     while counts[SWITCHED] < nodes.switch_s.size and nodes.switch_s[counts[SWITCHED]] <= now:
@@ -443,7 +443,7 @@ def _switch(now, nodes, counts):
         _note_change(node, nodes, counts)
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _join(now, attempts, shapes, sums, counts):
     """Let attempts wait from now on."""
     state = shapes.state
@@ -462,7 +462,7 @@ def _join(now, attempts, shapes, sums, counts):
         _count_waiting(attempt, 1, attempts, shapes, sums, counts)
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _count_waiting(attempt, sign, attempts, shapes, sums, counts):
     """Count an attempt in or out of the waiting; it waited for what its shape did meanwhile."""
     shape = attempts.shape[attempt]
@@ -473,7 +473,7 @@ def _count_waiting(attempt, sign, attempts, shapes, sums, counts):
         sums.waits[attempts.job[attempt], cause] -= sign * shapes.seconds[shape, cause]
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _start(now, attempts, shapes, nodes, quotas, sums, counts):
     """Let attempts start: they wait no longer, and hold their nodes."""
     active, spot = shapes.active, shapes.spot

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import call
 from prophase.sim.feasibility import with_types
 from prophase.sim.kernels import fragmentation_sweep as kernel
 from prophase.sim.measures.occupancy import Occupancy
@@ -67,9 +68,9 @@ def fragmented_gpus(
     width = (edges[-1] - edges[0]) / bins.shape[1]
     when = np.clip((np.r_[begin, end] - edges[0]) / width, 0.0, bins.shape[1])
     classes, share, levels = _classes(workload, cluster)
-    kernel.sweep_states(
-        matrix.copy(), np.argsort(when), when, node, gpu_bits, cpu, milli,
-        classes, share, levels, bins,
+    call(
+        kernel.sweep_states, matrix.copy(), np.argsort(when), when, node, gpu_bits, cpu, milli,
+        classes, share, levels, bins, work=2 * len(node),
     )  # fmt: skip
     return bins / _WHOLE
 

@@ -14,6 +14,7 @@ from prophase.sim.job_times import JobTimes
 from prophase.sim.measures.cost import costs, job_costs
 from prophase.sim.measures.fairness import fairness
 from prophase.sim.measures.job_classes import groups_of
+from prophase.sim.measures.offered_load import load_measures
 from prophase.sim.measures.time_use import hours_account, time_by_use
 from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, Floats, Ints
 from prophase.stats import calendar_blocks, mean
@@ -36,6 +37,7 @@ class Summary:
         found["makespan_s"] = self._makespan_s()
         found |= self._utilisation() | self._fragmentation() | self._hours()
         found["fairness"] = self._fairness()
+        found |= load_measures(self.schedule)
         if self.prices is not None:
             found["cost"] = costs(self.schedule, self.prices, self._job_cost, self._lost_share)
         return found

@@ -5,8 +5,7 @@ Source: Ghodsi et al., "Dominant Resource Fairness", NSDI 2011.
 
 from __future__ import annotations
 
-from numba import njit
-
+from prophase.sim.compilation import njit
 from prophase.sim.signatures import JOB_USER, KEY, OWNER_DOMINANT, OWNER_SHARE, Floats
 
 #: a start changes its user's share, and so the order of those who still wait

@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import njit
 from prophase.sim.owners import Owners
 from prophase.sim.rules.parsing import at_least
 from prophase.sim.signatures import (
+    JOB_KEY,
     JOB_PARTITION,
     JOB_QOS,
     JOB_SIZE,
@@ -51,6 +52,8 @@ def multifactor(jobs: Floats, job: int, owners: Floats, now: float, facts: Float
     fair = owners[int(jobs[job, JOB_USER]), OWNER_FACTOR]
     priority = facts[0, AGE] * age + facts[0, FAIR_SHARE] * fair + facts[0, SIZE] * size
     priority += facts[0, PARTITION] * jobs[job, JOB_PARTITION] + facts[0, QOS] * jobs[job, JOB_QOS]
+    # points that do not move: weights of what the job asks for
+    priority += jobs[job, JOB_KEY]
     return -math.floor(priority)
 
 

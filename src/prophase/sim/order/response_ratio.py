@@ -8,9 +8,9 @@ scheduling", IFIP Congress 1971.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import njit
 from prophase.sim.owners import Owners
 from prophase.sim.signatures import JOB_SUBMIT, KEY, Floats
 from prophase.sim.workload import Workload

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from prophase.sim.compilation import njit
 from prophase.sim.signatures import JOB_REMAINING, KEY, Floats
 
 

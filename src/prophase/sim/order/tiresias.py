@@ -7,10 +7,10 @@ Source: Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learnin
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from prophase.errors import ParameterError
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import njit
 from prophase.sim.owners import Owners
 from prophase.sim.signatures import JOB_ATTAINED, JOB_GPUS, JOB_SUBMIT, KEY, Floats
 from prophase.sim.workload import Workload

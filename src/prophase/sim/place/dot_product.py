@@ -8,9 +8,9 @@ of the largest node. ``facts`` holds the cores (milli) and GPUs (milli) of that 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import njit
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numba import njit
 from numpy.typing import NDArray
 
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import njit
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,
@@ -34,7 +34,7 @@ from prophase.sim.signatures import (
 )
 
 #: classes are taken by falling count until they cover this share of the jobs
-COVERED = 0.95
+COVERED_PCT = 95
 CLASS_CPU, CLASS_MILLI, CLASS_GPUS, CLASS_TYPES, CLASS_SHARE = range(5)
 
 
@@ -91,7 +91,7 @@ def _gain(
 ) -> int:
     """Return the published score, 0..100: 50 means that fragmentation stays as it is."""
     after = fragmentation_after(nodes, node, classes, cpu, milli, bits)
-    return int(100.0 / (1.0 + math.exp(-(before - after) / 1000.0)))
+    return int(1.0 / (1.0 + math.exp(-(before - after) / 1000.0)) * 100.0)
 
 
 @njit("int64(int64[:, ::1], int64, int64, int64)", cache=True)
@@ -163,7 +163,10 @@ def typical_classes(asks: Ints, labels: NDArray[Any]) -> Floats:
         ["count", "cpu", "milli", "gpus", "label"], ascending=False, kind="stable"
     )
     before = counted["count"].cumsum() - counted["count"]
-    kept = counted[before < COVERED * len(asks)]
-    share = kept["count"] / kept["count"].sum()
+    kept = counted[before < COVERED_PCT * len(asks) / 100.0]
+    # in this order: a share that is one rounding off makes a score of 49 out of 50
+    share = kept["count"] / len(asks)
+    if len(kept) < len(counted):
+        share /= kept["count"].sum() / len(asks)
     columns = [kept["cpu"], kept["milli"], kept["gpus"], kept["types"], share]
     return np.ascontiguousarray(np.column_stack(columns), np.float64)

@@ -7,9 +7,9 @@ GPUs (milli) of the largest node.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.gpu_occupancy import company
 from prophase.sim.signatures import ASK_GPUS, FREE_GPU, GPUS, SCORE, Floats, Ints
 

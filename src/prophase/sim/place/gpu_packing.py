@@ -7,9 +7,9 @@ Fragmentation", USENIX ATC 2023. ``facts`` holds the GPUs of the largest node.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.gpu_occupancy import gpus_touched
 from prophase.sim.signatures import ASK_GPUS, FREE_WHOLE, GPUS, SCORE, Floats, Ints
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numba import njit
 
 from prophase.errors import InputError
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import njit
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numba import njit
 
 from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.node_resources import room
 from prophase.sim.signatures import ASK_INSTANCES, ASK_LEFT, SCORE, Floats, Ints
 

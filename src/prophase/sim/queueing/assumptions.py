@@ -49,7 +49,9 @@ def check_assumptions(
     steady = float(units_busy.mean()) + 4 * np.sqrt(
         float((duration * need**2).sum()) / float(np.ptp(submit))
     )
-    overloaded = float((units_busy > max(servers, steady)).mean())
+    # a mean beyond the servers is no chance
+    limit = max(servers, steady) if units_busy.mean() < servers else servers
+    overloaded = float((units_busy > limit).mean())
     wide = float((need * duration)[need != 1].sum() / (need * duration).sum())
     checked = (
         Assumption(

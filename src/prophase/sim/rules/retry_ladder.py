@@ -1,17 +1,18 @@
-"""Jobs that ask for too little memory are killed, ask for more, and start again."""
+"""Jobs that ask for too little memory or time are killed, ask for more, and start again."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim.rules.parsing import at_least
 from prophase.sim.signatures import ASK_MEMORY, Floats, Ints
 from prophase.sim.workload import Workload
 
-_MIB_PER_GIB = 1024
+_MIB_PER_GIB, _HOUR_S = 1024, 3600.0
 
 
 @dataclass(frozen=True)
@@ -59,21 +60,64 @@ class Ladder:
             steps = [np.where(own > 0, own, peak)]
         for place, step in enumerate(steps):
             steps[place] = np.where(np.isnan(step), asks[:, ASK_MEMORY], step)
-        memory: list[Floats] = []
-        open_ = np.ones(len(asks), np.bool_)
-        rungs = np.zeros(len(asks), np.int64)
-        while open_.any() and len(memory) < self.most:
-            known = steps[len(memory)] if len(memory) < len(steps) else memory[-1] * self.factor
-            step = np.maximum(known, memory[-1] + 1) if memory else known
-            if len(memory) + 1 == self.most:
+        rungs, job, memory = self._attempts(steps, peak, 1.0)
+        rung_asks = asks[job]
+        rung_asks[:, ASK_MEMORY] = memory
+        work = workload.duration_s[job] * np.where(_last(rungs), 1.0, self.fails_after)
+        return rungs, rung_asks, work
+
+    def _attempts(
+        self, steps: list[Floats], peak: Floats, least: float
+    ) -> tuple[Ints, Ints, Floats]:
+        """Return the number of attempts of each job, then job and amount of all in a row.
+
+        Parameters
+        ----------
+        steps : list of arrays
+            What all jobs ask for, attempt by attempt.
+        least : float
+            By how much a request rises at least.
+        """
+        asked: list[Floats] = []
+        open_ = np.ones(len(peak), np.bool_)
+        rungs = np.zeros(len(peak), np.int64)
+        while open_.any() and len(asked) < self.most:
+            known = steps[len(asked)] if len(asked) < len(steps) else asked[-1] * self.factor
+            step = np.maximum(known, asked[-1] + least) if asked else known
+            if len(asked) + 1 == self.most:
                 step = np.maximum(step, peak)
-            memory.append(step)
+            asked.append(step)
             rungs += open_
             open_ = open_ & (step < peak)
-        job = np.repeat(np.arange(len(asks)), rungs)
+        job = np.repeat(np.arange(len(peak)), rungs)
         rung = np.arange(len(job)) - np.repeat(np.cumsum(rungs) - rungs, rungs)
-        rung_asks = asks[job]
-        rung_asks[:, ASK_MEMORY] = np.array(memory)[rung, job]
-        last = rung + 1 == rungs[job]
-        work = workload.duration_s[job] * np.where(last, 1.0, self.fails_after)
-        return rungs, rung_asks, work
+        return rungs, job, np.array(asked)[rung, job] if len(peak) else np.empty(0)
+
+
+@dataclass(frozen=True)
+class LimitLadder(Ladder):
+    """The time limits a job climbs: an attempt runs until its limit, and then again.
+
+    ``columns`` hold limits and ``peak`` the true run time, in hours.
+    """
+
+    def climb(self, workload: Workload, asks: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return the number of rungs per job, and the requests and work of all rungs in a row."""
+        rungs, job, limits_s = self.limits(workload)
+        run_s = workload.duration_s[job]
+        return rungs, asks[job], np.where(_last(rungs), run_s, np.minimum(limits_s, run_s))
+
+    def limits(self, workload: Workload) -> tuple[Ints, Ints, Floats]:
+        """Return attempts per job, then job and limit in seconds of all attempts in a row."""
+        jobs = workload.jobs
+        peak = jobs[self.peak].fillna(0.0).to_numpy(float) * _HOUR_S
+        steps = [jobs[name].to_numpy(float) * _HOUR_S for name in self.columns]
+        # without a limit nothing is killed
+        return self._attempts([np.where(np.isnan(s), np.inf, s) for s in steps], peak, 60.0)
+
+
+def _last(rungs: Ints) -> NDArray[np.bool_]:
+    """Say of all attempts in a row which is the last of its job."""
+    last = np.zeros(int(rungs.sum()), np.bool_)
+    last[np.cumsum(rungs) - 1] = True
+    return last

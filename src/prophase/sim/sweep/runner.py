@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from prophase.cells import open_cells
+from prophase.cells import CellStore, finished_cells, open_cells
+from prophase.errors import ParameterError
 from prophase.sim.cluster import Cluster
 from prophase.sim.cluster_variants import cluster_named
 from prophase.sim.request_variants import ASKED, SHARING, Sizing, chosen_sizings, whole_gpus
 from prophase.sim.rules.retry_ladder import Ladder
+from prophase.sim.rules.speed_and_sharing import as_sharing
 from prophase.sim.schedule import Schedule
 from prophase.sim.simulation import simulate
 from prophase.sim.sweep.dry_run import try_policies, unfit_somewhere
@@ -27,6 +29,9 @@ from prophase.sim.sweep.resampled_traces import Resampler, require_blocks
 from prophase.sim.sweep.results import SweepResult
 from prophase.sim.workload import Workload
 from prophase.workers import run_all
+
+#: what is computed, as its folder says; parts of it that were run apart
+KIND, PARTS = "sweep", "parts"
 
 
 @dataclass(frozen=True)
@@ -75,13 +80,104 @@ def run_sweep(
     >>> result.cells.shape[0], result.ranked().loc[0, "cluster"]
     (6, '1x10')
     """
+    ready = _prepared(workload, plan, own, sizings or {}, leave_out_unfit)
+    with open_cells(folder, KIND, ready.data_hash, plan.to_dict()) as store:
+        if folder is not None:
+            for place in sorted((folder / PARTS).glob("*-of-*")):
+                for key, held in finished_cells(place, KIND).items():
+                    if key in ready.cells and key not in store.finished:
+                        store.add(key, held)
+        _run_missing(ready, ready.cells, store, workers, progress)
+        rows = [{**cell.axes, **store.finished[key]} for key, cell in ready.cells.items()]
+    return SweepResult(
+        pd.DataFrame(rows),
+        axes=plan.axes,
+        blocks=Resampler(ready.kept, plan.block_h).blocks,
+        data_hash=ready.data_hash,
+        left_out=ready.kept.left_out,
+    )
+
+
+def run_part(
+    workload: Workload,
+    plan: SweepPlan,
+    part: tuple[int, int],
+    folder: Path,
+    *,
+    own: Cluster | None = None,
+    sizings: Mapping[str, Sizing] | None = None,
+    workers: int | str = 1,
+    leave_out_unfit: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Run one of several equal parts of a sweep, beside the others; return how many cells it has.
+
+    Parts keep their cells in folders of their own below ``folder``, so they need nothing from
+    each other. :func:`run_sweep` with the same plan and folder takes their cells and runs what
+    is missing.
+
+    Parameters
+    ----------
+    part : tuple of int
+        Which part, from 1, of how many.
+    """
+    number, of = part
+    if not 1 <= number <= of:
+        raise ParameterError(f"part {number}/{of}: write for example 2/8, the second of 8 parts.")
+    ready = _prepared(workload, plan, own, sizings or {}, leave_out_unfit)
+    done = finished_cells(folder, KIND)
+    own_cells = dict(list(ready.cells.items())[number - 1 :: of])
+    wanted = {key: cell for key, cell in own_cells.items() if key not in done}
+    place = folder / PARTS / f"{number}-of-{of}"
+    with open_cells(place, KIND, ready.data_hash, plan.to_dict()) as store:
+        _run_missing(ready, wanted, store, workers, progress)
+    return len(own_cells)
+
+
+def claim_folder(
+    workload: Workload,
+    plan: SweepPlan,
+    folder: Path,
+    *,
+    own: Cluster | None = None,
+    sizings: Mapping[str, Sizing] | None = None,
+    leave_out_unfit: bool = False,
+) -> int:
+    """Check that a sweep can be run and make its folder; return how many cells are missing."""
+    ready = _prepared(workload, plan, own, sizings or {}, leave_out_unfit)
+    with open_cells(folder, KIND, ready.data_hash, plan.to_dict()) as store:
+        return sum(key not in store.finished for key in ready.cells)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A sweep that can be run: its jobs, what cells need, and every cell by its key."""
+
+    kept: Workload
+    setting: SweepSetting
+    data_hash: str
+    cells: Mapping[str, Cell]
+
+
+def _prepared(
+    workload: Workload,
+    plan: SweepPlan,
+    own: Cluster | None,
+    sizings: Mapping[str, Sizing],
+    leave_out_unfit: bool,
+) -> _Prepared:
     draw = Resampler(workload, plan.block_h)
     require_blocks(draw, plan.seeds)
     clusters = {name: cluster_named(name, own) for name in plan.clusters}
-    sized = chosen_sizings(list(plan.sizings), workload, sizings or {})
+    sized = chosen_sizings(list(plan.sizings), workload, sizings)
     stuck = np.zeros(len(workload), np.bool_)
-    for one, word in product((Sizing(workload), *sized.values()), plan.sharing):
+    shares = {dict(policy).get("share") for policy in plan.policy_settings}
+    rules = [as_sharing(share if isinstance(share, str) else None) for share in shares]
+    for one, word, rule in product((Sizing(workload), *sized.values()), plan.sharing, rules):
         most = one.highest() if word == SHARING[0] else whole_gpus(one.highest())[0]
+        if rule is not None:
+            # whole GPUs, or smaller shares: a gang may no longer fit
+            most = rule.apply(most)
         stuck |= unfit_somewhere(most, clusters, leave_out_unfit=leave_out_unfit)
     why = "fit on no node of one of the clusters"
     kept, sized = (
@@ -95,25 +191,26 @@ def run_sweep(
     )
     data_hash = content_hash(kept, own, plan.block_h)
     marks = {name: one.mark() for name, one in sized.items() if name != ASKED}
-    keys = {cell: cell.key(data_hash, marks.get(cell.sizing, "")) for cell in plan.cells()}
-    cells = {key: cell for cell, key in keys.items()}
-    with open_cells(folder, "sweep", data_hash, plan.to_dict()) as store:
-        missing = [cell for key, cell in cells.items() if key not in store.finished]
-        done = len(cells) - len(missing)
-        report = progress or (lambda done, total: None)
-        report(done, len(cells))
-        with closing(run_all(run_cell, setting, missing, workers=workers)) as results:
-            for cell, measures in results:
-                store.add(keys[cell], {**cell.axes, **measures})
-                report(done := done + 1, len(cells))
-        rows = [{**cell.axes, **store.finished[key]} for key, cell in cells.items()]
-    return SweepResult(
-        pd.DataFrame(rows),
-        axes=plan.axes,
-        blocks=Resampler(kept, plan.block_h).blocks,
-        data_hash=data_hash,
-        left_out=kept.left_out,
-    )
+    cells = {cell.key(data_hash, marks.get(cell.sizing, "")): cell for cell in plan.cells()}
+    return _Prepared(kept, setting, data_hash, cells)
+
+
+def _run_missing(
+    ready: _Prepared,
+    wanted: Mapping[str, Cell],
+    store: CellStore,
+    workers: int | str,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """Run the cells that the store does not have yet."""
+    missing = {cell: key for key, cell in wanted.items() if key not in store.finished}
+    done = len(wanted) - len(missing)
+    report = progress or (lambda done, total: None)
+    report(done, len(wanted))
+    with closing(run_all(run_cell, ready.setting, list(missing), workers=workers)) as results:
+        for cell, measures in results:
+            store.add(missing[cell], {**cell.axes, **measures})
+            report(done := done + 1, len(wanted))
 
 
 def run_cell(setting: SweepSetting, cell: Cell) -> dict[str, Any]:

@@ -43,6 +43,9 @@ def replay_clocks(
     order = order_policies().get(str(settings.get("order")))
     looks = dict(settings.get("order_options") or {}).get("rekey_s", order.rekey_s if order else 0)
     period = max(backfill.every_s, float(looks))
+    if period > backfill.every_s:
+        # or every clock would begin a whole number of passes earlier
+        period += backfill.every_s
     return [
         simulate(
             workload,

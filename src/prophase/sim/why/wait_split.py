@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prophase.sim.compilation import call
 from prophase.sim.feasibility import with_types
 from prophase.sim.kernels import wait_causes as reasons
 from prophase.sim.kernels.queue_heaps import QUEUE_FIRST
@@ -228,7 +229,8 @@ def split_waits(
         stranded=np.zeros((kinds, 4)),
     )
     switch_s, switch_node = _switches(schedule)
-    reasons.sweep_wait_causes(
+    call(
+        reasons.sweep_wait_causes,
         reasons.AttemptArrays(
             waits.ready_s,
             waits.start_s,
@@ -267,6 +269,7 @@ def split_waits(
         ),
         sums,
         np.zeros(reasons.COUNTS, np.int64),
+        work=len(waits.job) * len(nodes),
     )
     return WaitSplit(
         schedule,

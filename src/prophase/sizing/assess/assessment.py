@@ -81,7 +81,8 @@ class Assessment:
             money = f" {self.currency}" if self.currency else ""
             lines.append(
                 f"Requests cost {cost:,.2f}{money} per month, extrapolated from "
-                f"{span_text(self.months * MONTH_S)}; static recommendations save "
+                f"{span_text(self.months * MONTH_S)}; "
+                f"{'recommended' if 'recommended_gib' in self.tasks else 'static'} requests save "
                 f"{saved:,.2f}{money}{share}. Columns cost_per_month and saved_per_month are in "
                 f"{self.currency or 'the currency of the prices'}."
                 if math.isfinite(self.months)
@@ -96,6 +97,7 @@ def assess(
     *,
     prices: Prices | None = None,
     drivers_of: Sequence[str] = (),
+    recommended: pd.DataFrame | None = None,
     random_state: int = 0,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Assessment:
@@ -109,6 +111,10 @@ def assess(
         Adds what each task costs per month, and what its recommendation saves.
     drivers_of : sequence of str
         Tasks whose drivers are looked for; by itself the largest that are to be predicted.
+    recommended : DataFrame, optional
+        What the recommender says of each task, from
+        :func:`~prophase.sizing.assess.recommended_requests.recommended_requests`. It is what tasks
+        should ask for; without it only the rules per group of tasks are there.
     random_state : int, default=0
         Seed of the forests behind the drivers.
     progress : callable, optional
@@ -145,13 +151,17 @@ def assess(
         tasks = tasks.merge(cores, on="task", how="left", validate="one_to_one")
         if (used.loc[used["resource"] == "cpu", "use"] == "cpu_mean_cores").any():
             notes.append("CPU: only means are known, so a task that is parallel at times may hide.")
+    memory, cores_asked = "advice_gib", "advice_cores"
+    if recommended is not None:
+        tasks = tasks.merge(recommended, on="task", how="left", validate="one_to_one")
+        memory, cores_asked = "recommended_gib", "recommended_cores"
     if prices is not None:
         progress("pricing")
         bill = monthly_bill(
             jobs,
             prices,
-            memory_gib=_recommended(tasks, "advice_gib"),
-            cores=_recommended(tasks, "advice_cores"),
+            memory_gib=_recommended(tasks, memory),
+            cores=_recommended(tasks, cores_asked),
         )
         tasks = tasks.merge(bill, on="task", how="left", validate="one_to_one")
     driven, unsaid = _drivers(jobs, tasks, drivers_of, random_state, progress)

@@ -7,6 +7,7 @@ worse a forest predicts unseen jobs when the column is shuffled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -71,7 +72,39 @@ def rank_drivers(
             f"{task or 'the jobs'}: drivers need at least {FEWEST_ROWS} runs with a "
             f"memory_peak_gib; there {'is' if len(held) == 1 else 'are'} {len(held)}."
         )
-    figures, categories = _columns(held)
+    figures, categories = _columns(held, known_at_submit(held.columns))
+    target = np.log(peak)
+    table = _strengths(figures, categories, peak)
+    table["importance"] = table["driver"].map(
+        _importance(figures, categories, target, _groups(held), random_state)
+    )
+    table = pd.concat([table, _products(figures, peak)], ignore_index=True)
+    strength = table["correlation"].abs().fillna(table["effect"].clip(lower=0) ** 0.5)
+    order = np.lexsort((-strength.fillna(0.0), -table["importance"].fillna(-np.inf)))
+    if table["importance"].isna().all():
+        order = np.argsort(-strength.fillna(0.0).to_numpy(float), kind="stable")
+    return table.iloc[order].reset_index(drop=True)
+
+
+def driver_strengths(seen: pd.DataFrame, peak_gib: Floats) -> pd.DataFrame:
+    """Return ``driver``, ``kind``, ``correlation`` and ``effect`` of all columns, strongest first.
+
+    Parameters
+    ----------
+    seen : DataFrame
+        What is known before each run, a column per attribute.
+    peak_gib : array
+        What the runs needed, above 0.
+    """
+    table = _strengths(*_columns(seen, list(map(str, seen.columns))), peak_gib)
+    strength = table["correlation"].abs().fillna(table["effect"].clip(lower=0) ** 0.5)
+    order = np.argsort(-strength.fillna(0.0).to_numpy(float), kind="stable")
+    return table.iloc[order].reset_index(drop=True)
+
+
+def _strengths(
+    figures: dict[str, Floats], categories: dict[str, Ints], peak: Floats
+) -> pd.DataFrame:
     target = np.log(peak)
     rows = [
         {"driver": name, "kind": "number", "correlation": _rank_correlation(values, peak)}
@@ -82,15 +115,7 @@ def rank_drivers(
         for name, codes in categories.items()
     ]
     table = pd.DataFrame(rows, columns=["driver", "kind", "correlation", "effect"])
-    table["importance"] = table["driver"].map(
-        _importance(figures, categories, target, _groups(held), random_state)
-    )
-    table = pd.concat([table, _products(figures, peak)], ignore_index=True)
-    strength = table["correlation"].abs().fillna(table["effect"].clip(lower=0) ** 0.5)
-    order = np.lexsort((-strength.fillna(0.0), -table["importance"].fillna(-np.inf)))
-    if table["importance"].isna().all():
-        order = np.argsort(-strength.fillna(0.0).to_numpy(float), kind="stable")
-    return table.iloc[order].reset_index(drop=True)
+    return table.astype({"correlation": float, "effect": float})
 
 
 def _runs_of(jobs: pd.DataFrame, task: str | None) -> pd.DataFrame:
@@ -105,11 +130,11 @@ def _runs_of(jobs: pd.DataFrame, task: str | None) -> pd.DataFrame:
     return jobs[mine]
 
 
-def _columns(jobs: pd.DataFrame) -> tuple[dict[str, Floats], dict[str, Ints]]:
+def _columns(jobs: pd.DataFrame, names: Sequence[str]) -> tuple[dict[str, Floats], dict[str, Ints]]:
     """Return the columns that vary: those that are numbers or dates, and the others as codes."""
     figures: dict[str, Floats] = {}
     categories: dict[str, Ints] = {}
-    for name in known_at_submit(jobs.columns):
+    for name in names:
         values = jobs[name]
         if name in _CLOCKS or values.nunique() < 2:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,8 @@ from prophase.errors import InputError
 from prophase.plural import counted
 from prophase.trace.describe.column_arrays import Floats, numbers
 from prophase.trace.describe.job_counts import instances_of
+from prophase.trace.identity.job_identity import identity_keys, shown_keys, with_identity
+from prophase.trace.identity.rule import UNNAMED
 
 #: the row that stands for all tasks together
 ALL = "all tasks"
@@ -85,17 +87,11 @@ def utilisation(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def task_names(jobs: pd.DataFrame) -> pd.Series[str]:
-    """Return the task of each row; without tasks the job's name if names recur, or its kind."""
-    for column in ("task", "name", "workload"):
-        if column in jobs and _recurs(jobs[column]):
-            return jobs[column].astype("str").where(jobs[column].notna(), NO_TASK)
-    return pd.Series(NO_TASK, index=jobs.index, dtype="str")
-
-
-def _recurs(names: pd.Series[Any]) -> bool:
-    """Return whether a column names kinds of work, and not every job by a name of its own."""
-    known = int(names.notna().sum())
-    return known > 0 and (known < 10 or names.nunique() <= known / 2)
+    """Return the kind of each job as people see it."""
+    keys = identity_keys(with_identity(jobs))
+    shown = shown_keys(keys)
+    names = [NO_TASK if key == ("", UNNAMED) else shown[key] for key in keys]
+    return pd.Series(names, index=jobs.index, dtype="str")
 
 
 def measured(jobs: pd.DataFrame, resource: UtilisedResource) -> str | None:

@@ -218,9 +218,7 @@ def best_binnings(peak_gib: Floats, duration_s: Floats, request_gib: float) -> p
     >>> table.loc[table["by"] == "runs", ["binning", "optimal_pct"]].round(1).values.tolist()
     [['2.5; 100', 93.7], ['2.5; 25; 100', 96.9]]
     """
-    top = round_up(float(peak_gib.max()))
-    if peak_gib.max() <= request_gib < top:
-        top = request_gib
+    top = _largest(peak_gib, request_gib)
     time_s = np.maximum(np.nan_to_num(duration_s), 0.0)
     weights: dict[str, Floats | None] = {"runs": None}
     if (time_s > 0).any():
@@ -253,6 +251,42 @@ def best_binnings(peak_gib: Floats, duration_s: Floats, request_gib: float) -> p
                 }
             )
     return pd.DataFrame(rows, columns=["bins", "by", "binning", "optimal_pct", "time_based_pct"])
+
+
+def task_binnings(
+    peak_gib: Floats, weight: Floats, request_gib: float, *, fewest: int = 3 * FEWEST
+) -> list[Binning]:
+    """Return the best two, three and four bins of a task, as many as its runs can fill.
+
+    Parameters
+    ----------
+    weight : array
+        Run times: those bins save most of what runs hold for their time.
+    fewest : int, default=15
+        Runs that each bin holds at least; they are split into training, validation and test.
+    """
+    top = _largest(peak_gib, request_gib)
+    found = []
+    for bins in BINS:
+        try:
+            made = search_binning(
+                peak_gib,
+                bins=bins,
+                stride_gib=_stride(top),
+                top_gib=top,
+                weight=weight,
+                fewest=fewest,
+            )
+        except InputError:
+            break
+        found.append(made)
+    return found
+
+
+def _largest(peak_gib: Floats, request_gib: float) -> float:
+    """Return where the largest bin ends: at the largest peak, rounded up, within the request."""
+    top = round_up(float(peak_gib.max()))
+    return request_gib if peak_gib.max() <= request_gib < top else top
 
 
 def _stride(top: float) -> float:

@@ -12,7 +12,8 @@ import yaml
 from prophase import units
 from prophase.errors import ParameterError, not_among
 from prophase.plural import counted
-from prophase.sizing.recommender import ResourceRecommendations
+from prophase.sizing.kind_recommendation import ResourceRecommendations
+from prophase.trace.identity.job_identity import Key
 
 #: what can be asked for -> how it is called in a sentence
 RESOURCE_NAMES = {
@@ -119,18 +120,19 @@ def kind_requests(*found: ResourceRecommendations) -> list[KindRequests]:
 
     Tasks that keep their request are left out, and so is a resource that a task keeps.
     """
-    ladders: dict[str, dict[str, tuple[float, ...]]] = {}
-    reasons: dict[str, list[str]] = {}
+    ladders: dict[Key, dict[str, tuple[float, ...]]] = {}
+    reasons: dict[Key, list[str]] = {}
     for of_one in found:
         name, factor = _NAMES_HERE[of_one.resource]
         for one in of_one.tasks:
             if not one.keep:
                 asked = tuple(rung * factor for rung in one.ladder)
-                ladders.setdefault(one.task, {})[name] = asked
+                ladders.setdefault(one.key, {})[name] = asked
                 said = one.why if len(found) == 1 else f"{RESOURCE_NAMES[name]}: {one.why}"
-                reasons.setdefault(one.task, []).append(said)
+                reasons.setdefault(one.key, []).append(said)
     return [
-        KindRequests(kind, asked, why="; ".join(reasons[kind])) for kind, asked in ladders.items()
+        KindRequests(kind, asked, tenant, why="; ".join(reasons[tenant, kind]))
+        for (tenant, kind), asked in ladders.items()
     ]
 
 

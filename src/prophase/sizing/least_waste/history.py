@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import rankdata
 
 from prophase.sizing.least_waste.joint_regression import Joint, choose_columns
 from prophase.sizing.least_waste.ladder import Floats
@@ -33,7 +34,7 @@ class TaskHistory:
 
     def __init__(self, remembered: int) -> None:
         self.remembered = remembered
-        self._rows = np.empty((5, 32))
+        self._rows = np.empty((5, 8))
         self.count = 0
         #: instances ever seen, also forgotten ones
         self.seen = 0
@@ -46,7 +47,7 @@ class TaskHistory:
         self._joint_rows: list[Floats] = []
         self.tags: dict[Prefix, list[float]] = {}
         #: requests that were killed and no success has explained yet, and runs since then
-        self._bounds: list[tuple[float, int]] = []
+        self.bounded: list[tuple[float, int]] = []
         self.record: dict[str, float] = {}
         self.record_hours = 0.0
         self.expected: dict[str, float] = {}
@@ -78,17 +79,17 @@ class TaskHistory:
 
     @property
     def bounds(self) -> list[float]:
-        return [bound for bound, _ in self._bounds]
+        return [bound for bound, _ in self.bounded]
 
     def killed(self, request: float) -> None:
         """Remember that a run needs more than this."""
-        self._bounds = [*self._bounds, (request, 0)][-_MOST_BOUNDS:]
+        self.bounded = [*self.bounded, (request, 0)][-_MOST_BOUNDS:]
 
     def explain(self, peak: float) -> None:
         """Forget kills that this peak explains, and those that many runs did not confirm."""
-        self._bounds = [
+        self.bounded = [
             (bound, runs + 1)
-            for bound, runs in self._bounds
+            for bound, runs in self.bounded
             if bound > peak and runs + 1 < _UNCONFIRMED
         ]
 
@@ -117,12 +118,29 @@ class TaskHistory:
     def choose_joint(self) -> None:
         """Choose again which of all that is known is taken together."""
         columns = choose_columns(self.known_numbers, self.words, np.log(self.peaks))
-        self._joint = joint = Joint(columns) if columns else None
-        self._joint_rows = (
-            [joint.encode(*known) for known in zip(self.known_numbers, self.words, strict=True)]
-            if joint is not None
-            else []
-        )
+        self.take_joint(Joint(columns) if columns else None)
+
+    def take_joint(self, joint: Joint | None, fitted: int = 0) -> None:
+        """Take these columns together; the oldest ``fitted`` runs take part in the fit at once."""
+        self._joint, self._joint_rows = joint, []
+        if joint is None:
+            return
+        known = zip(self.known_numbers, self.words, strict=True)
+        self._joint_rows = [joint.encode(*one) for one in known]
+        if fitted:
+            joint.fit(np.array(self._joint_rows[:fitted]), np.log(self.peaks[:fitted]))
+
+    @property
+    def fitted_joint(self) -> Joint | None:
+        """Return what is taken together as it was last fitted."""
+        return self._joint
+
+    def fill(self, rows: Floats, known_numbers: list[Known], words: list[tuple[str, ...]]) -> None:
+        """Take the runs of a saved history: peak, hours, input, ancestor and surprise of each."""
+        self.count = rows.shape[1]
+        self._rows = np.empty((5, max(8, self.count)))
+        self._rows[:, : self.count] = rows
+        self.known_numbers, self.words = known_numbers, words
 
     def joint(self) -> Joint | None:
         """Return all that is known taken together; the very latest runs may not be in it yet."""
@@ -214,3 +232,35 @@ def has_changed(peaks: Floats, inputs: Floats) -> bool:
         return True
     low, high = np.quantile(known, _USUAL_INPUTS)
     return bool(low <= np.median(inputs[-LATEST:]) <= high)
+
+
+# Do its peaks rise? In a workflow whose small samples come first they go on rising for a while.
+
+
+#: runs of a task that count, the latest ones
+REMEMBERED = 400
+#: rank correlation of peaks with their order, in standard errors, from which they rise: steady
+#: peaks look like that once in a hundred tasks
+_RISING = 2.33
+#: how far a rise is drawn on, as a share of the runs that show it, and how far at most
+_DRAWN_ON, _MOST_GROWTH = 0.75, 4.0
+
+
+def growth_to_come(peaks: Floats) -> float:
+    """Return the factor by which peaks are to be expected higher, as they have been rising.
+
+    Examples
+    --------
+    >>> steady = np.tile([2.0, 2.3, 2.1, 2.4], 10)
+    >>> growth_to_come(steady), round(growth_to_come(steady * np.linspace(1.0, 2.0, 40)), 2)
+    (1.0, 1.71)
+    """
+    recent = peaks[-REMEMBERED:]
+    runs = len(recent)
+    order = np.arange(runs) - (runs - 1) / 2
+    ranks = rankdata(recent) - (runs + 1) / 2
+    spread = math.sqrt(float(order @ order) * float(ranks @ ranks))
+    if spread == 0 or float(order @ ranks) / spread * math.sqrt(runs - 1) < _RISING:
+        return 1.0
+    slope = float(order @ np.log(recent)) / float(order @ order)
+    return min(math.exp(max(slope, 0.0) * _DRAWN_ON * runs), _MOST_GROWTH)

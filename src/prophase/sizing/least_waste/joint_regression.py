@@ -35,6 +35,7 @@ class Joint:
     """The columns that take part, and the regression on them."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
+        self.columns = tuple(columns)
         self.size = len(columns)
         self.numbers = {one: place for place, one in enumerate(columns) if one[0] != _WORD}
         self.words = {one[1]: place for place, one in enumerate(columns) if one[0] == _WORD}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.sizing.sizer import Features
 
 #: how far one kill moves the logarithm of the price
@@ -50,6 +51,22 @@ class KillPrice:
         self._own: dict[str, float] = {}
         #: kills to be expected of what is under way, by task
         self._exposed: dict[str, float] = {}
+
+    def to_dict(self) -> JsonObject:
+        """Return what was learnt of the price; what is under way is not kept."""
+        return {
+            "share": self.share,
+            "usual": None if math.isnan(self.usual) else self.usual,
+            "raised": dict(self._raised),
+            "own": dict(self._own),
+        }
+
+    def restore(self, held: JsonMapping) -> None:
+        """Take up a price that was kept."""
+        self.share = float(held["share"])
+        self.usual = math.nan if held["usual"] is None else float(held["usual"])
+        self._raised = {str(task): int(times) for task, times in held["raised"].items()}
+        self._own = {str(task): float(own) for task, own in held["own"].items()}
 
     def per_kill(self, task: str, hours: float) -> float:
         """Return the price of a kill as GiB for a run of so many hours."""

@@ -10,7 +10,6 @@ few and follow a spread that grows with the input.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +22,8 @@ from prophase.sizing.least_waste.settings import LeastWasteSettings
 #: values and weights; the weights sum to 1
 Sample = tuple[Floats, Floats]
 
+#: views that need nothing but the history
+PLAIN = ("all", "recent")
 #: quartile means of an exponential tail with mean 1
 _TAIL = np.array([0.137, 0.477, 0.966, 2.42])
 #: the same in finer parts: nine tenths, and what is left in three
@@ -34,8 +35,8 @@ _EXCESS_SHARES = np.array([*(9 * [0.1]), 0.06, 0.03, 0.01])
 _FARTHEST = 10.0
 #: share of their weight that residuals far from the input keep
 _FAR_WEIGHT = 0.1
-#: running instances per ended one that count at most, and the highest share of the tail
-_MOST_OPEN, _MOST_TAIL = 8.0, 0.9
+#: the highest share of the tail
+_MOST_TAIL = 0.9
 
 
 def views(
@@ -63,13 +64,6 @@ def views(
         extra = np.array([1.25 * bound for bound in history.bounds])
         peaks = np.concatenate([peaks, extra])
         hours = np.concatenate([hours, np.full(len(extra), hours.mean() if len(hours) else 1.0)])
-    # the first instances to end are the short ones, which need less than those still running
-    unlike = 1.0 + settings.early * min(history.open / (history.count + 1.0), _MOST_OPEN)
-    settings = (
-        replace(settings, tail=settings.tail * unlike, tail_few=settings.tail_few * unlike)
-        if unlike > 1.0
-        else settings
-    )
     found = {"all": tailed(peaks, hours, len(peaks), settings)}
     if history.count > settings.recent:
         few = settings.recent

@@ -5,7 +5,10 @@ They were chosen from a few values each on four workflow traces together, never 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+#: running instances per ended one that count at most
+MOST_OPEN = 8.0
 
 
 @dataclass(frozen=True)
@@ -51,3 +54,13 @@ class LeastWasteSettings:
     cold_tasks: float = 5.0
     #: expected saving from which that is done
     cold_worth: float = 0.1
+
+    def with_under_way(self, per_ended: float) -> LeastWasteSettings:
+        """Return them with the tail of a task of which so many run for each that ended.
+
+        The first instances to end are the short ones, which need less than those still running.
+        """
+        if not per_ended > 0:
+            return self
+        unlike = 1.0 + self.early * min(per_ended, MOST_OPEN)
+        return replace(self, tail=self.tail * unlike, tail_few=self.tail_few * unlike)

@@ -9,12 +9,18 @@ tasks is killed: cheap tasks become safe first, where safety costs least.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from prophase.sizing.least_waste.cold_start import ColdStart
-from prophase.sizing.least_waste.history import LATEST, TaskHistory, has_changed
+from prophase.sizing.least_waste.history import (
+    LATEST,
+    TaskHistory,
+    growth_to_come,
+    has_changed,
+)
 from prophase.sizing.least_waste.joint_regression import Joint
 from prophase.sizing.least_waste.kill_price import KillPrice
 from prophase.sizing.least_waste.ladder import Floats, Outlook
@@ -27,13 +33,14 @@ from prophase.sizing.least_waste.lineage import (
     own_words,
     prefixes,
 )
-from prophase.sizing.least_waste.predictive_samples import Sample, tag_level, views
-from prophase.sizing.least_waste.settings import LeastWasteSettings
+from prophase.sizing.least_waste.predictive_samples import PLAIN, Sample, tag_level, views
+from prophase.sizing.least_waste.settings import MOST_OPEN, LeastWasteSettings
 from prophase.sizing.resources import SMALLEST_GIB
 from prophase.sizing.sizer import (
     GROWTH,
     Features,
     OnlineSizer,
+    code_of,
     known_number,
     request_of,
     request_or_plenty,
@@ -44,15 +51,15 @@ _MOST_RUNGS = 3
 _LEAST_STEP = 1.1
 #: with a risk: weight of the whole request among what the second peak may be
 _WORST = 1.0
-_UNSEEN_POWER, _MOST_OPEN = 2.0, 8.0
+_UNSEEN_POWER = 2.0
 #: what was never seen may be anything up to the request: so many values stand for it
 _STEPS_TO_REQUEST = 6
 #: with a smaller risk a task without history gets its whole request
 _COLD_RISK = 0.01
+#: runs from which a rise of the peaks counts
+_FEWEST_RISING = 5
 #: a retry that would be this near to the request asks for the whole
 _NEARLY = 0.7
-#: features that name the version of a task's code
-_CODE = ("code", "version", "container")
 
 
 class LeastWaste(OnlineSizer):
@@ -62,31 +69,37 @@ class LeastWaste(OnlineSizer):
     ----------
     risk : float, optional
         Share of tasks that may be killed at their first request. Without it only waste counts.
+    prior : bool, default=True
+        Whether a task without history may ask for less than its request because other tasks of
+        the same workflow use far less than theirs. Without it, it keeps its request.
     """
 
     def __init__(
-        self, risk: float | None = None, *, settings: LeastWasteSettings | None = None
+        self,
+        risk: float | None = None,
+        *,
+        settings: LeastWasteSettings | None = None,
+        prior: bool = True,
     ) -> None:
         super().__init__(risk)
+        self.prior = prior
         self.settings = settings or LeastWasteSettings()
         self.histories_: dict[str, TaskHistory] = {}
         self.lineage_ = Lineage()
         self.cold_: dict[str, ColdStart] = {}
         self.price_ = KillPrice(risk, self.settings.kill_cost)
+        #: what was last asked about, and its views: a decision needs them twice
+        self._viewed: tuple[tuple[int, int, int], dict[str, Sample], Features] | None = None
 
     def predict(self, task: str, features: Features) -> float:
-        asked = self.ladder(task, features)[0]
-        self.price_.decided(task, features, self._chance(task, features, asked))
+        rungs, outlook = self.laddered(task, features)
+        asked, request = rungs[0], request_of(features)
+        # as far as history tells; whoever gets the whole request is not killed
+        chance = 0.5 if outlook is None else outlook.exceed(asked)
+        held = request is not None and asked >= request
+        self.price_.decided(task, features, 0.0 if held else chance)
         self._history(task).open += 1
-        return max(asked, min(SMALLEST_GIB, request_of(features) or SMALLEST_GIB))
-
-    def _chance(self, task: str, features: Features, asked: float) -> float:
-        """Return the chance that a first request is killed, as far as history tells."""
-        request = request_of(features)
-        if request is not None and asked >= request:
-            return 0.0
-        outlook = self.outlook(task, features)
-        return 0.5 if outlook is None else outlook.exceed(asked)
+        return max(asked, min(SMALLEST_GIB, request or SMALLEST_GIB))
 
     def retry(self, task: str, features: Features, attempt: int, last_gib: float) -> float:
         self.price_.retried(task, features)
@@ -106,26 +119,48 @@ class LeastWaste(OnlineSizer):
             return request
         return doubled
 
-    def ladder(self, task: str, features: Features) -> list[float]:
-        """Return the requests of the 1st, 2nd ... attempt; the last one is expected to hold."""
+    def laddered(
+        self, task: str, features: Features, *, under_way: int | None = None
+    ) -> tuple[list[float], Outlook | None]:
+        """Return the requests of the 1st, 2nd ... attempt, and what the peak may be.
+
+        The last request is expected to hold. Without history nothing is known of the peak.
+
+        Parameters
+        ----------
+        under_way : int, optional
+            Instances of the task to be taken as under way; without it those that were sized and
+            have not ended.
+        """
         history = self.histories_.get(task)
         request = request_of(features)
         if history is None or not history.count or self._is_new_code(history, features):
+            outlook = self.outlook(task, features, under_way=under_way)
             if request is None:
-                return [request_or_plenty(features)]
+                return [request_or_plenty(features)], outlook
             above = max(history.bounds, default=0.0) if history else 0.0
-            if (self.risk is not None and self.risk < _COLD_RISK) or above >= request:
-                return [max(request, 1.02 * above)]
-            return self._cold(features).ask(request, self.settings, above)
+            unsafe = self.risk is not None and self.risk < _COLD_RISK
+            if not self.prior or unsafe or above >= request:
+                return [max(request, 1.02 * above)], outlook
+            return self._cold(features).ask(request, self.settings, above), outlook
         # a kill nobody has explained yet: whatever comes next may need more than that as well
-        outlook = self.outlook(task, features, above=max(history.bounds, default=0.0))
-        assert outlook is not None
-        if not len(outlook):
-            return [GROWTH * max(history.bounds)]
-        return outlook.ladder(self.price_.per_kill(task, self._usual_hours(task)))[0]
+        above = max(history.bounds, default=0.0)
+        outlook = left = self.outlook(task, features, under_way=under_way)
+        if above > 0:
+            left = self.outlook(task, features, above, under_way=under_way)
+        assert left is not None
+        if not len(left):
+            return [GROWTH * above], outlook
+        return left.ladder(self.price_.per_kill(task, self._usual_hours(task)))[0], outlook
 
     def outlook(
-        self, task: str, features: Features, above: float = 0.0, *, climbing: bool = False
+        self,
+        task: str,
+        features: Features,
+        above: float = 0.0,
+        *,
+        climbing: bool = False,
+        under_way: int | None = None,
     ) -> Outlook | None:
         """Return what the next peak of a task may be; None without history.
 
@@ -134,37 +169,67 @@ class LeastWaste(OnlineSizer):
         history = self.histories_.get(task)
         if history is None or not history.count:
             return None
-        found = self._views(history, features)
+        under_way = history.open if under_way is None else under_way
+        found = self._views(history, features, under_way)
         shares = self._shares(history, found)
         values = np.concatenate([sample[0] for sample in found.values()])
         weights = np.concatenate([shares[name] * found[name][1] for name in found])
         most = self._most(history, features)
         if self.risk is not None and most is not None and not climbing:
-            unseen = self._unseen(history, most)
+            unseen = self._unseen(history, under_way)
             rare = min(1.0, _COLD_RISK / self.risk)
             worst = rare * _WORST * float(weights.sum()) * unseen
             spread = np.geomspace(min(history.highest, most), most, _STEPS_TO_REQUEST + 1)[1:]
             values = np.append(values, spread)
             weights = np.append(weights, np.full(_STEPS_TO_REQUEST, worst / _STEPS_TO_REQUEST))
+            # without word from those under way, a rise of the peaks goes on
+            values = values * self._growth(history, under_way)
         return Outlook(values, weights, most=most, above=above)
 
     @staticmethod
-    def _unseen(history: TaskHistory, most: float) -> float:
+    def _growth(history: TaskHistory, under_way: int) -> float:
+        """Return how much higher peaks are to be expected than those of the runs that ended."""
+        if not under_way or history.count < _FEWEST_RISING:
+            return 1.0
+        unheard = min(1.0, under_way / (history.count + 1.0))
+        return float(growth_to_come(history.peaks) ** unheard)
+
+    @staticmethod
+    def _unseen(history: TaskHistory, under_way: int) -> float:
         """Return how likely the next peak is unlike all seen: few have ended, or many still run."""
         ended = history.count + 1.0
-        open_now = min(history.open / ended, _MOST_OPEN)
+        open_now = min(under_way / ended, MOST_OPEN)
         return float(min(1.0, (1.0 + open_now) / ended**_UNSEEN_POWER))
+
+    def telling(self, task: str, features: Features, under_way: int | None = None) -> bool:
+        """Say whether what is known of this instance says more than the task's history alone."""
+        history = self.histories_.get(task)
+        if history is None or not history.count:
+            return False
+        under_way = history.open if under_way is None else under_way
+        shares = self._shares(history, self._views(history, features, under_way))
+        return max(shares, key=lambda name: shares[name]) not in PLAIN
+
+    def may_tell(self, task: str) -> bool:
+        """Say whether :meth:`telling` is true for some instance, whatever is known of it."""
+        history = self.histories_.get(task)
+        if history is None or not history.count:
+            return False
+        plain = PLAIN if history.count > self.settings.recent else PLAIN[:1]
+        shares = self._shares(history, [*plain, *(set(history.record) - set(PLAIN))])
+        return max(shares, key=lambda name: shares[name]) not in PLAIN
 
     def observe(
         self, task: str, features: Features, peak_gib: float, runtime_h: float, failed: bool
     ) -> None:
+        self._viewed = None
         peak, hours = _positive(peak_gib), _positive(runtime_h) or 0.0
         if peak is None:
             return
         history = self._history(task)
         if self._is_new_code(history, features):
             history.keep_last(0)
-        history.code = _code_of(features) or history.code
+        history.code = code_of(features) or history.code
         if failed:
             history.killed(peak)
             self.price_.killed(task, features)
@@ -217,7 +282,7 @@ class LeastWaste(OnlineSizer):
         self, history: TaskHistory, task: str, features: Features, peak: float, hours: float
     ) -> None:
         """Record what each view would have wasted, and what it expected to."""
-        found = self._views(history, features)
+        found = self._views(history, features, history.open)
         most, fading = self._most(history, features), self.settings.fading
         usual = self._hours(history)
         price = self.price_.per_kill(task, usual)
@@ -237,7 +302,7 @@ class LeastWaste(OnlineSizer):
         history.record_hours = fading * history.record_hours + hours
         history.expected = expected
 
-    def _shares(self, history: TaskHistory, found: dict[str, Sample]) -> dict[str, float]:
+    def _shares(self, history: TaskHistory, found: Iterable[str]) -> dict[str, float]:
         """Return how much each view counts: more if it wasted less, and expects to."""
         settings = self.settings
         trust = settings.expecting * self._hours(history)
@@ -251,16 +316,21 @@ class LeastWaste(OnlineSizer):
         least = min(score.values())
         return {name: (least / value) ** settings.preference for name, value in score.items()}
 
-    def _views(self, history: TaskHistory, features: Features) -> dict[str, Sample]:
+    def _views(self, history: TaskHistory, features: Features, under_way: int) -> dict[str, Sample]:
         tag = _tag_of(features)
-        return views(
+        asked = (id(history), under_way, id(features))
+        if self._viewed is not None and self._viewed[0] == asked:
+            return self._viewed[1]
+        found = views(
             history,
-            self.settings,
+            self.settings.with_under_way(under_way / (history.count + 1.0)),
             _log_input(features),
             self._told_before(tag, features, history.ancestor),
             prefixes(tag) if tag else (),
             self._taken_together(history, tag, features),
         )
+        self._viewed = asked, found, features
+        return found
 
     def _taken_together(
         self, history: TaskHistory, tag: str, features: Features
@@ -273,7 +343,10 @@ class LeastWaste(OnlineSizer):
         for column in joint.numbers:
             if column[0] != OWN:
                 known_numbers[column] = self.lineage_.one(tag, column) if tag else math.nan
-        return joint, joint.encode(known_numbers, own_words(features))
+        row = joint.encode(known_numbers, own_words(features))
+        unsaid = (row[place] != row[place] for one, place in joint.numbers.items() if one[0] == OWN)
+        # an instance that does not say what others say of themselves is not like their mean
+        return None if any(unsaid) else (joint, row)
 
     def _told_before(self, tag: str, features: Features, counter: tuple[str, str] | None) -> float:
         """Return the chosen counter: of the sample, or a number of the instance itself."""
@@ -300,7 +373,10 @@ class LeastWaste(OnlineSizer):
         return None if request is None or request < highest else request
 
     def _cold(self, features: Features) -> ColdStart:
-        workflow = str(features.get("workflow") or "")
+        return self.cold_of(str(features.get("workflow") or ""))
+
+    def cold_of(self, workflow: str) -> ColdStart:
+        """Return what the tasks of a workflow say about requests."""
         if workflow not in self.cold_:
             self.cold_[workflow] = ColdStart()
         return self.cold_[workflow]
@@ -319,8 +395,15 @@ class LeastWaste(OnlineSizer):
 
     @staticmethod
     def _is_new_code(history: TaskHistory, features: Features) -> bool:
-        code = _code_of(features)
+        code = code_of(features)
         return code is not None and history.code is not None and code != history.code
+
+
+class OwnHistory(LeastWaste):
+    """The same, but a task without history keeps its request, whatever others use."""
+
+    def __init__(self, risk: float | None = None) -> None:
+        super().__init__(risk, prior=False)
 
 
 def _tag_of(features: Features) -> str:
@@ -331,13 +414,6 @@ def _tag_of(features: Features) -> str:
 def _log_input(features: Features) -> float:
     size = known_number(features, "input_gib")
     return math.nan if size is None else math.log(max(size, 1e-6))
-
-
-def _code_of(features: Features) -> str | None:
-    for name in _CODE:
-        if features.get(name):
-            return f"{name}={features[name]}"
-    return None
 
 
 def _positive(value: Any) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,16 +10,15 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError, ParameterError, not_among
-from prophase.json_types import JsonObject
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.sizing.resources import RESOURCES, Resource
+from prophase.trace.identity.folding import folded_numbers
+from prophase.trace.identity.job_identity import full_name, identity_keys, rule_of, with_identity
+from prophase.trace.identity.rule import NO_RULE, IdentityRule
 
 Track = Literal["input", "strict"]
 TRACKS = ("input", "strict")
 _BYTES_PER_GIB = 2.0**30
-#: columns that name the kind of work, the surest first, and its name if none does
-NAMING = ("task", "group", "workload", "name", "user")
-UNNAMED = "all"
-
 #: sizes of inputs: declared before the run, and the stand-in that only monitoring knows
 DECLARED_INPUT, READ_CHARACTERS = "attr_input_bytes", "after_rchar_bytes"
 #: submit-time columns beside those every sizer is given
@@ -34,6 +34,7 @@ _AFTERWARDS = (
 class TaskRun:
     """One finished instance of a task."""
 
+    #: whose and which, in one text: what its history is kept by
     task: str
     #: what a sizer may know before the run
     features: JsonObject
@@ -51,6 +52,8 @@ class TaskRun:
     instances: float = 1.0
     #: killed at its limit: it needed more than ``peak``
     cut_off: bool = False
+    tenant: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class TaskRuns:
     #: reason -> instances left out
     left_out: dict[str, int]
     resource: Resource
+    #: by which columns they are grouped
+    rule: IdentityRule = NO_RULE
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -122,6 +127,8 @@ def task_runs(
         )
     submit, start, end = _clock(jobs, runtime_h)
     order = [int(i) for i in np.argsort(submit, kind="stable") if usable[i]]
+    jobs = with_identity(jobs)
+    keys = identity_keys(jobs)
     names, features = known_before(jobs, track, what)
     posts = _posts(jobs)
     instances = np.fmax(_numbers(jobs, "instances"), 1.0)
@@ -130,11 +137,11 @@ def task_runs(
         TaskRun(
             names[i], features[i], posts[i], float(peak[i]), float(runtime_h[i]), float(request[i]),
             float(submit[i]), float(start[i]), float(end[i]), identities[i],
-            float(instances[i]), bool(ended_short[i]),
+            float(instances[i]), bool(ended_short[i]), *keys[i],
         )
         for i in order
     ]  # fmt: skip
-    return TaskRuns(runs, left_out, what)
+    return TaskRuns(runs, left_out, what, rule_of(jobs) or NO_RULE)
 
 
 def known_before(
@@ -142,7 +149,65 @@ def known_before(
 ) -> tuple[list[str], list[JsonObject]]:
     """Return the task of every job, in the order of the table, and what is known before it runs."""
     submit, _, _ = _clock(jobs, _numbers(jobs, "duration_s") / 3600)
-    return _task_names(jobs), _told(jobs, resource.requested(jobs), submit, track)
+    jobs = with_identity(jobs)
+    names = [full_name(key) for key in identity_keys(jobs)]
+    known = _told(jobs, resource.requested(jobs), submit, track)
+    if (rule_of(jobs) or NO_RULE).folds_name:
+        for one, name in zip(known, _texts(jobs, "name"), strict=True):
+            _add_numbers(one, name)
+    return names, known
+
+
+def _add_numbers(known: JsonObject, name: str | None) -> None:
+    """Add the numbers of a job's name that its kind does not have, as attributes of the job."""
+    for word, value in folded_numbers(name).items() if name else ():
+        known.setdefault(word, value)
+
+
+def known_of(job: JsonMapping, resource: Resource, rule: IdentityRule = NO_RULE) -> JsonObject:
+    """Return what is known of one job before it runs, as :func:`known_before` does of a table.
+
+    Examples
+    --------
+    >>> job = {"request_memory_gib": 8, "attr_batch": 32, "user": "ann", "submit_s": 5.0}
+    >>> known_of(job, RESOURCES["memory"])
+    {'request_gib': 8.0, 'submit_s': 5.0, 'user': 'ann', 'batch': 32.0}
+    """
+    asked = _number(job, resource.request_column) * resource.request_factor
+    asked = float(resource.allocatable(asked))
+    clock = (_number(job, name) for name in ("submit_s", "start_s", "submit_order"))
+    found: JsonObject = {
+        "workflow": _text(job, "workload"),
+        "tag": _text(job, "attr_tag"),
+        "cpus": _number(job, "request_cpu_cores"),
+        "request_gib": asked if asked > 0 else None,
+        "time_limit_h": _number(job, "time_limit_s") / 3600,
+        "submit_s": next((one for one in clock if one == one), 0.0),
+    }
+    found |= {name: _text(job, name) for name in _ALSO_TOLD if name in job}
+    for name in map(str, job):
+        if name.startswith("attr_") and name not in (DECLARED_INPUT, "attr_tag"):
+            value = job[name]
+            numeric = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            told = _number(job, name) if numeric else _text(job, name)
+            found.setdefault(name.removeprefix("attr_"), told)
+    found["input_gib"] = _number(job, DECLARED_INPUT) / _BYTES_PER_GIB
+    known = {name: value for name, value in found.items() if _is_known(value)}
+    if rule.folds_name:
+        _add_numbers(known, _text(job, "name"))
+    return known
+
+
+def _number(job: JsonMapping, name: str) -> float:
+    try:
+        return float(job[name])
+    except (KeyError, TypeError, ValueError):
+        return math.nan
+
+
+def _text(job: JsonMapping, name: str) -> str | None:
+    value = job.get(name)
+    return None if value is None or value != value else str(value)
 
 
 _ONLY_A_BOUND = "killed or failed, so that the peak is only a lower bound"
@@ -171,15 +236,6 @@ def _unusable(jobs: pd.DataFrame, peak: Any, runtime_h: Any) -> JsonObject:
         "a negative peak": peak < 0,
         "no run time": ~np.isfinite(runtime_h) | (runtime_h < 0),
     }
-
-
-def _task_names(jobs: pd.DataFrame) -> list[str]:
-    """Name the kind of work: the task, else what recurs or the application, else the job's name."""
-    named = pd.Series(pd.NA, index=jobs.index, dtype="string")
-    for column in NAMING:
-        if column in jobs:
-            named = named.fillna(jobs[column].astype("string"))
-    return [str(name) for name in named.fillna(UNNAMED).tolist()]
 
 
 def _clock(jobs: pd.DataFrame, runtime_h: Any) -> tuple[Any, Any, Any]:

@@ -19,7 +19,8 @@ from prophase.sizing.replays.task_runs import known_before
 from prophase.sizing.resources import RESOURCES
 from prophase.study.ledger.settlement import Entry, PromisedRequest, settle_jobs
 from prophase.study.proof.candidate import Candidate
-from prophase.study.proof.kinds import with_kinds
+from prophase.trace.identity.job_identity import rule_of
+from prophase.trace.identity.rule import IdentityRule
 from prophase.version import __version__
 
 #: file of a workspace
@@ -46,7 +47,8 @@ class LedgerRecommendations:
     resource: str
     unit: str
     risk: float
-    kind: tuple[str, ...]
+    #: by which columns jobs are grouped; None: as they are
+    rule: IdentityRule | None
     #: submissions from this moment on are under it
     from_s: float
     data_hash: str
@@ -85,7 +87,8 @@ class Ledger:
         from_s : float, optional
             It counts for submissions from here on; from the last one of the history if not given.
         """
-        jobs = with_kinds(history, advice.kind, advice.resource)
+        jobs = advice.grouped(history)
+        advice = advice.matched(jobs)
         today = _requests_of_today(jobs, advice.resource)
         terms = {
             name: PromisedRequest(today.get(name, math.nan), one.ladder, one.saving)
@@ -96,20 +99,22 @@ class Ledger:
         if not any(name in today for name in terms):
             some = ", ".join(sorted(terms)[:3])
             raise InputError(
-                f"{advice.name}: names no task of this history ({some}). Add it with the history "
-                "it was made for."
+                f"{advice.name}: names no task of this history ({some}), which has "
+                f"{', '.join(sorted(today)[:3]) or 'no job with a request'}. Add it with the "
+                "history it was made for."
             )
         start = from_s if from_s is not None else _last_submission(history)
         stored = LedgerRecommendations(
             0, advice.name, made_at or datetime.now(UTC).isoformat(timespec="seconds"),
-            advice.resource, advice.unit, advice.risk, advice.kind, start, data_hash, __version__,
+            advice.resource, advice.unit, advice.risk, rule_of(jobs), start, data_hash, __version__,
             terms,
         )  # fmt: skip
         written = {n: [finite(t.now), t.ladder, finite(t.saving)] for n, t in terms.items()}
         with self._open() as book:
             row = (
                 stored.name, stored.made_at, stored.resource, stored.unit, finite(stored.risk),
-                json.dumps(stored.kind), finite(start), data_hash, stored.version,
+                json.dumps(stored.rule and stored.rule.to_dict()), finite(start), data_hash,
+                stored.version,
                 json.dumps(written),
             )  # fmt: skip
             number = book.execute(
@@ -126,7 +131,7 @@ class Ledger:
             rows = book.execute("select * from advice order by id").fetchall()
         return [
             LedgerRecommendations(
-                row[0], row[1], row[2], row[3], row[4], _number(row[5]), tuple(json.loads(row[6])),
+                row[0], row[1], row[2], row[3], row[4], _number(row[5]), _rule(row[6]),
                 _number(row[7], -math.inf), row[8], row[9],
                 {n: PromisedRequest(_number(t[0]), tuple(t[1]), _number(t[2]))
                  for n, t in json.loads(row[10]).items()},
@@ -153,7 +158,7 @@ class Ledger:
                 taken = seen.setdefault(one.resource, set())
                 same = [other.id for other in advices if other.resource == one.resource]
                 found = settle_jobs(
-                    jobs, one.terms, resource=one.resource, kind=one.kind, from_s=one.from_s
+                    jobs, one.terms, resource=one.resource, rule=one.rule, from_s=one.from_s
                 )
                 fresh = [entry for entry in found if entry.job_id not in taken]
                 taken.update(entry.job_id for entry in fresh)
@@ -220,6 +225,14 @@ def _book(book: sqlite3.Connection, advice: int, same: list[int], entries: list[
                 (e.job_id, advice, e.task, finite(e.submit_s), e.outcome, e.before, e.actual,
                  e.predicted, e.why),
             )  # fmt: skip
+
+
+def _rule(text: str) -> IdentityRule | None:
+    """Return the rule that was kept; ledgers of before kept columns, or none."""
+    held = json.loads(text)
+    if isinstance(held, list):
+        return IdentityRule((), (tuple(held),)) if held else None
+    return None if held is None else IdentityRule.from_dict(held)
 
 
 def _requests_of_today(jobs: pd.DataFrame, resource: str) -> dict[str, float]:

@@ -15,7 +15,8 @@ import pandas as pd
 
 from prophase.sizing.replays.task_runs import known_before
 from prophase.sizing.resources import RESOURCES
-from prophase.study.proof.kinds import with_kinds
+from prophase.trace.identity.job_identity import with_identity
+from prophase.trace.identity.rule import IdentityRule
 
 #: of the unit (GiB, cores, GPUs) and of a second
 PER_UNIT, PER_SECOND = 10_000, 1_000
@@ -65,7 +66,7 @@ def settle_jobs(
     terms: Mapping[str, PromisedRequest],
     *,
     resource: str = "memory",
-    kind: tuple[str, ...] = (),
+    rule: IdentityRule | None = None,
     from_s: float = -math.inf,
 ) -> Iterator[Entry]:
     """Yield an entry for every job of these tasks submitted while the recommendation was in force.
@@ -76,6 +77,8 @@ def settle_jobs(
         What happened: requests, run times, how jobs ended.
     terms : mapping
         Task -> what was advised.
+    rule : IdentityRule, optional
+        By which columns jobs are grouped; as the table has it if not given.
     from_s : float
         Submissions from here on count, and jobs that do not say when they were submitted.
 
@@ -88,7 +91,7 @@ def settle_jobs(
     ('followed', 6.0)
     """
     what = RESOURCES[resource]
-    jobs = with_kinds(jobs, kind, resource)
+    jobs = with_identity(jobs, rule)
     names = known_before(jobs, "strict", what)[0]
     requests = what.requested(jobs)
     run_s = _column(jobs, "duration_s")

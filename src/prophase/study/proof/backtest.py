@@ -13,7 +13,7 @@ import pandas as pd
 from prophase.errors import InputError, ParameterError
 from prophase.json_types import JsonObject
 from prophase.sim.signatures import Floats
-from prophase.sizing.recommender import Gate, recommend
+from prophase.sizing.kind_recommendation import Gate, recommend
 from prophase.stats import Estimate, calendar_blocks, share
 from prophase.study.proof.candidate import Candidate
 from prophase.study.proof.reserved_hours import (
@@ -220,7 +220,7 @@ def _cut(shared: _Shared, number: int) -> tuple[SplitResult, _Followed | None]:
         )
         return nothing, None
     now = reserved(workload, subject.resource, None)
-    ladder = climbing(shared.fails_after) if subject.resource == "memory" else None
+    ladder = climbing(subject.resource, shared.fails_after)
     then = reserved(with_candidate(subject, advice), subject.resource, ladder)
     reached = later & np.isin(subject.tasks, list(advice.changed))
     promised = predicted_saving(subject, advice, now)

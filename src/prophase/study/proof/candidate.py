@@ -6,21 +6,25 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
+import pandas as pd
+
 from prophase.errors import FormatError, MissingFileError, ParameterError
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
-from prophase.sizing.recommender import ResourceRecommendations
+from prophase.sizing.kind_recommendation import ASK_FOR_MORE, ResourceRecommendations
 from prophase.sizing.resources import RESOURCES
+from prophase.trace.identity.job_identity import KeyNames, full_name, identity_keys, with_identity
+from prophase.trace.identity.rule import IdentityRule
 
 _FORM = "Write one with: prophase size HISTORY --export json > recommendation.json"
 #: resources whose requests a replay can change
-PROVABLE = ("memory", "cpu", "gpu")
+PROVABLE = ("memory", "cpu", "gpu", "time")
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,11 @@ class CandidateLadder:
     keep: bool = False
     why: str = ""
 
+    @property
+    def asks_for_more(self) -> bool:
+        """Say whether kills raise the request of today."""
+        return self.why.startswith(ASK_FOR_MORE)
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -54,8 +63,10 @@ class Candidate:
     tasks: Mapping[str, CandidateLadder]
     risk: float = math.nan
     name: str = "advice"
-    #: columns whose values, joined by "/", name a task; empty: the trace's own tasks
-    kind: tuple[str, ...] = ()
+    #: by which columns jobs are grouped; None: as the jobs are
+    rule: IdentityRule | None = None
+    #: columns that a file names instead
+    by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.resource not in PROVABLE:
@@ -76,10 +87,29 @@ class Candidate:
         """The tasks that are to ask for something else."""
         return {name: one for name, one in self.tasks.items() if not one.keep}
 
+    def grouped(self, jobs: pd.DataFrame) -> pd.DataFrame:
+        """Return the jobs grouped as the recommendation has them."""
+        if self.by and set(self.by) <= set(map(str, jobs.columns)):
+            return with_identity(jobs, by=self.by)
+        return with_identity(jobs, self.rule)
+
+    def matched(self, jobs: pd.DataFrame) -> Self:
+        """Return it with its tasks named as grouped jobs have them.
+
+        A task may be named without its tenant if only one tenant has such a kind.
+        """
+        names = KeyNames(identity_keys(jobs))
+        tasks: dict[str, CandidateLadder] = {}
+        for task, one in self.tasks.items():
+            key = names.find(task)
+            name = task if key is None else full_name(key)
+            if name in tasks:
+                raise FormatError(f"{self.name}: {name!r} stands there twice; keep one of them.")
+            tasks[name] = replace(one, task=name)
+        return replace(self, tasks=tasks)
+
     @classmethod
-    def made(
-        cls, advice: ResourceRecommendations, name: str = "advice", kind: Sequence[str] = ()
-    ) -> Self:
+    def made(cls, advice: ResourceRecommendations, name: str = "advice") -> Self:
         """Take what ``prophase.sizing.recommend`` returned."""
         return cls(
             advice.resource,
@@ -92,8 +122,8 @@ class Candidate:
             },
             advice.risk,
             name,
-            tuple(kind),
-        )  # fmt: skip
+            advice.rule,
+        )
 
     def to_dict(self) -> JsonObject:
         """Return the recommendation as JSON knows it."""
@@ -101,7 +131,7 @@ class Candidate:
             "resource": self.resource,
             "unit": self.unit,
             "risk": finite(self.risk),
-            "kind": list(self.kind),
+            "identity": None if self.rule is None else self.rule.to_dict(),
             "tasks": [
                 {
                     "task": one.task,
@@ -167,14 +197,19 @@ def _of_rows(rows: Iterable[JsonMapping], document: JsonMapping, source: Path) -
     if not tasks:
         raise FormatError(f"{source}: has a recommendation for no task. {_FORM}")
     risk = _number(document.get("risk"), "risk", source)
-    kind = document.get("kind") or ()
-    if not isinstance(kind, list | tuple) or not all(isinstance(one, str) for one in kind):
-        raise FormatError(f"{source}: kind is {kind!r}, but is a list of columns.")
-    return Candidate(resource, RESOURCES[resource].unit, tasks, risk, source.name, tuple(kind))
+    by = document.get("by") or document.get("kind") or ()
+    if not isinstance(by, list | tuple) or not all(isinstance(one, str) for one in by):
+        raise FormatError(f"{source}: kind is {by!r}, but is a list of columns.")
+    held = document.get("identity")
+    rule = IdentityRule.from_dict(held) if isinstance(held, Mapping) else None
+    unit = RESOURCES[resource].unit
+    return Candidate(resource, unit, tasks, risk, source.name, rule, tuple(by))
 
 
 def _task(row: JsonMapping, number: int, source: Path) -> CandidateLadder:
-    name = row.get("task")
+    name = row.get("task") or row.get("kind")
+    if row.get("tenant") and row.get("kind"):
+        name = full_name((str(row["tenant"]), str(row["kind"])))
     if not name:
         raise FormatError(f"{source}: row {number} names no task. {_FORM}")
     asked = row["ladder"] if "ladder" in row else [row.get(c) for c in ("advice", "2nd", "3rd")]

@@ -115,19 +115,20 @@ class Proof(ShortForm):
             }
             for one in self.totals
         ]
-        memory = self.resource == "memory"
+        killed = {
+            "memory": "killed for memory (% of runs)",
+            "time": "killed at the time limit (% of runs)",
+        }
         rows.append(
             {
-                "measure": "killed for memory (% of runs)"
-                if memory
-                else f"short of {self.resource} (% of runs)",
+                "measure": killed.get(self.resource, f"short of {self.resource} (% of runs)"),
                 "today": finite(100 * self.oom_today.value),
                 "advised": finite(100 * self.oom.value),
                 "change": None,
                 "range_95": _range(100 * self.oom.low, 100 * self.oom.high),
             }
         )
-        if memory:
+        if self.resource in killed:
             rows.append(
                 {"measure": "retries", "today": None, "advised": self.retries, "change": None,
                  "range_95": "-"}

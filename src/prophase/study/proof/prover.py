@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -17,12 +17,12 @@ from prophase.json_types import JsonMapping
 from prophase.sim.cluster import PLENTY, Cluster
 from prophase.sim.signatures import MEMORY, Floats
 from prophase.sim.workload import Workload
-from prophase.sizing.recommender import Gate, recommend
+from prophase.sizing.kind_recommendation import Gate, recommend
+from prophase.sizing.resources import sized_resource
 from prophase.stats import Estimate, calendar_blocks, share
 from prophase.study.proof.backtest import forward_splits
 from prophase.study.proof.candidate import Candidate
 from prophase.study.proof.cluster_replays import replay_both
-from prophase.study.proof.kinds import with_kinds
 from prophase.study.proof.proof import Proof, TaskProof, Total
 from prophase.study.proof.reserved_hours import (
     ProofJobs,
@@ -35,6 +35,14 @@ from prophase.study.proof.reserved_hours import (
 )
 from prophase.study.proof.saving_interval import saving_with_interval
 from prophase.study.proof.verdict import Limits, judge
+from prophase.trace.identity.job_identity import (
+    full_name,
+    identity_keys,
+    rule_of,
+    shown_keys,
+    with_identity,
+)
+from prophase.trace.identity.rule import NO_RULE
 from prophase.trace.prices import Prices
 
 Show = Callable[[str, float | None], None]
@@ -105,7 +113,7 @@ def prove(
     prices: Prices | JsonMapping | str | Path | None = None,
     risk: float | None = None,
     gate: Gate | None = None,
-    resource: str = "memory",
+    resource: str = "auto",
     kind: Sequence[str] | None = None,
     show: Show = lambda step, percent: None,
     **settings: Unpack[ProofReplaySettings],
@@ -124,11 +132,15 @@ def prove(
         What the verdict is about: at most 1 % killed and something saved, if not given.
     prices : Prices, mapping or path, optional
         What hours cost; adds cost to the totals.
+    resource : str
+        What the recommendation made here is for; "auto": the first that the history measures,
+        the time limit if it measures no use.
     risk, gate : optional
         Of the recommendations that are made here and at the cut-off dates; the risk of ``advice``
         if not given.
     kind : sequence of str, optional
-        Columns that name what a recommendation is for, such as group and task.
+        Columns that tell kinds of job apart, such as group and task, instead of the identity
+        that the jobs have.
     **settings
         How the history is replayed: the fields of :class:`ProofReplays`, such as ``splits=0``.
 
@@ -143,19 +155,24 @@ def prove(
     ('pass', 0.87)
     """
     limits, runs = limits or Limits(), ProofReplays(**settings)
-    resource = advice.resource if advice is not None else resource
+    resource = advice.resource if advice is not None else sized_resource(jobs, resource)
     risk = risk if risk is not None else _risk_of(advice)
-    kind = tuple(kind) if kind is not None else (advice.kind if advice is not None else ())
-    jobs = with_kinds(jobs, kind, resource)
+    if kind:
+        jobs = with_identity(jobs, by=kind)
+    else:
+        jobs = advice.grouped(jobs) if advice is not None else with_identity(jobs)
+    rule = rule_of(jobs) or NO_RULE
+    shown = {full_name(key): name for key, name in shown_keys(identity_keys(jobs)).items()}
+    advice = None if advice is None else advice.matched(jobs)
     subject = subject_of(jobs, resource)
     if advice is None:
         show("making the recommendation", None)
         made = recommend(jobs, risk=risk, gate=gate, resource=resource)
-        advice = Candidate.made(made, kind=kind)
+        advice = Candidate.made(made)
     _refuse_strangers(subject, advice)
     most = _largest_node(cluster) if resource == "memory" else None
     advised = with_candidate(subject, advice, most)
-    ladder = climbing(runs.fails_after) if resource == "memory" else None
+    ladder = climbing(resource, runs.fails_after)
     now, then = reserved(subject.today, resource, None), reserved(advised, resource, ladder)
     follows = np.isin(subject.tasks, list(advice.changed))
     promised = predicted_saving(subject, advice, now)
@@ -170,6 +187,9 @@ def prove(
         )  # fmt: skip
     replays, why_not = None, _why_no_replay(subject, cluster)
     policy = {**USUAL_POLICY, **(runs.policy or {})}
+    if resource == "time" and policy["queue"] == "skip":
+        # limits matter where the queue plans with them
+        policy["queue"] = "easy"
     if cluster is not None and not why_not:
         replays = replay_both(
             subject.today, advised, cluster, ladder=ladder, policy=policy, by=runs.by,
@@ -187,8 +207,8 @@ def prove(
         oom_today=_oom_today(subject.today, resource),
         retries=int(then.kills[follows].sum()),
         predicted=_share(float(promised.sum()), float(now.amount_h.sum())),
-        tasks=_by_task(subject, now, then, promised, follows),
-        kept_tasks=_kept_tasks(subject, advice),
+        tasks=_by_task(subject, now, then, promised, follows, shown),
+        kept_tasks=_kept_tasks(subject, advice, shown),
         unknown_tasks=sorted(set(advice.changed) - set(subject.tasks.tolist())),
         replays=replays,
         why_no_replay=why_not,
@@ -197,7 +217,8 @@ def prove(
         limits=limits,
         settings={
             "risk": risk, "splits": runs.splits, "seeds": runs.seeds, "seed": runs.seed,
-            "kind": list(kind) or ["task"], "fails_after": runs.fails_after, "by": runs.by,
+            "identity": rule.to_dict(), "grouped_by": str(rule),
+            "fails_after": runs.fails_after, "by": runs.by,
             "policy": dict(policy),
         },
     )  # fmt: skip
@@ -232,9 +253,12 @@ def _totals(
         "memory": ("memory-hours", "GiB h", now.memory_gib_h, then.memory_gib_h),
         "cpu": ("core-hours", "core h", now.core_h, then.core_h),
         "gpu": ("GPU-hours", "GPU h", now.gpu_h, then.gpu_h),
+        "time": ("time limits", "h", now.amount_h, then.amount_h),
     }
     name, unit, *_ = held.pop(subject.resource)
     found = [total(name, unit, now.amount_h, then.amount_h)]
+    if subject.resource != "time":
+        del held["time"]
     found += [total(*other) for other in held.values() if other[2].any()]
     if prices is not None:
         money = [side.cost(subject.today, prices) for side in (now, then)]
@@ -243,14 +267,19 @@ def _totals(
 
 
 def _by_task(
-    subject: ProofJobs, now: Reserved, then: Reserved, promised: Floats, follows: Any
+    subject: ProofJobs,
+    now: Reserved,
+    then: Reserved,
+    promised: Floats,
+    follows: Any,
+    shown: Mapping[str, str],
 ) -> list[TaskProof]:
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row in np.flatnonzero(follows):
         rows[subject.tasks[row]].append(int(row))
     found = [
         TaskProof(
-            task,
+            shown[task],
             len(members),
             float(now.amount_h[members].sum()),
             float(then.amount_h[members].sum()),
@@ -271,21 +300,22 @@ def _left_out(subject: ProofJobs) -> dict[str, int]:
     return {**subject.left_out, **never}
 
 
-def _kept_tasks(subject: ProofJobs, advice: Candidate) -> dict[str, str]:
+def _kept_tasks(subject: ProofJobs, advice: Candidate, shown: Mapping[str, str]) -> dict[str, str]:
     held = sorted(set(subject.tasks.tolist()) - {""} - set(advice.changed))
     return {
-        task: advice.tasks[task].why if task in advice.tasks else "not in the recommendation"
+        shown[task]: advice.tasks[task].why if task in advice.tasks else "not in the recommendation"
         for task in held
     }
 
 
 def _oom_today(today: Workload, resource: str) -> Estimate:
     jobs = today.jobs
-    if resource != "memory":
+    ended = {"memory": "oom", "time": "timeout"}.get(resource)
+    if ended is None:
         return Estimate(math.nan, reason=f"nobody is killed for too few {resource}")
     if "status" not in jobs or jobs["status"].isna().all():
         return Estimate(math.nan, reason="the trace does not tell how jobs ended")
-    killed = (jobs["status"].astype("string") == "oom").fillna(False).to_numpy(bool)
+    killed = (jobs["status"].astype("string") == ended).fillna(False).to_numpy(bool)
     return share(killed, calendar_blocks(today.submit_s))
 
 

@@ -18,6 +18,7 @@ from prophase.result import (
     Table,
     Tone,
 )
+from prophase.sizing.resources import RESOURCES
 from prophase.stats import Estimate
 from prophase.study.proof.proof import Proof
 from prophase.study.proof.prover import NO_CLUSTER
@@ -26,6 +27,8 @@ from prophase.study.proof.verdict import in_brackets
 #: how a verdict is marked
 TONES: dict[str, Tone] = {"pass": "good", "fail": "bad", "undecided": "warning"}
 _SHOWN_TASKS = 30
+#: resource -> how a run ends that is killed for it
+_KILLED = {"memory": "out of memory", "time": "at their time limit"}
 
 
 def proof_result(
@@ -117,7 +120,7 @@ def _hours(proof: Proof) -> Section:
         f"{100 * proof.oom.value:.2f} % of the runs with a recommendation would be killed at "
         f"their first request and retried: {proof.retries:,} retries in all. "
         + (
-            f"Today {100 * proof.oom_today.value:.2f} % of all runs end out of memory."
+            f"Today {100 * proof.oom_today.value:.2f} % of all runs end {_KILLED[proof.resource]}."
             if math.isfinite(proof.oom_today.value)
             else "The trace does not say how many are killed today."
         ),
@@ -157,7 +160,7 @@ def _kept(proof: Proof) -> Section | None:
         saving, oom = proof.splits.saving, proof.splits.oom
         text.append(
             "Followed from date to date, runs with a recommendation would have reserved "
-            f"{100 * saving.value:.1f} %{in_brackets(saving)} less; OOM kills at the first request "
+            f"{100 * saving.value:.1f} %{in_brackets(saving)} less; kills at the first request "
             f"{100 * oom.value:.2f} %{in_brackets(oom, 2)}."
         )
     chart = Chart(
@@ -205,11 +208,13 @@ def _waits(proof: Proof) -> Section:
 
 def _tasks(proof: Proof) -> Section:
     rows: list[JsonObject] = [one.to_dict() for one in proof.tasks[:_SHOWN_TASKS]]
-    text = [f"{len(proof.tasks):,} tasks follow the recommendation; hours in {proof.unit} h."]
+    text = [f"{len(proof.tasks):,} tasks follow the recommendation; in {_saved_unit(proof)}."]
     if len(proof.tasks) > _SHOWN_TASKS:
         text.append(f"The {_SHOWN_TASKS} that save most are shown; the JSON has all.")
     if proof.losers:
-        named = ", ".join(f"{one.task} ({one.saved_h:,.1f} {proof.unit} h)" for one in proof.losers)
+        named = ", ".join(
+            f"{one.task} ({one.saved_h:,.1f} {_saved_unit(proof)})" for one in proof.losers
+        )
         text.append(f"Lose more than they save on this history: {named}.")
     table = Table("tasks", rows, "Tasks that change their request")
     return Section.told("tasks", "Task by task", text, [table])
@@ -221,6 +226,8 @@ def _notes(proof: Proof) -> list[str]:
         f"{100 * proof.saving.value:.1f} % of the {proof.totals[0].name} saved, "
         f"{finite(100 * proof.predicted) or 0:.1f} % predicted; {proof.retries:,} retries.",
     ]
+    if "grouped_by" in proof.settings:
+        said.append(f"Grouped by {proof.settings['grouped_by']}; --by changes it.")
     if proof.splits is not None:
         said.append(proof.splits.sentence())
     if proof.replays is None:
@@ -231,7 +238,7 @@ def _notes(proof: Proof) -> list[str]:
     if proof.losers:
         named = ", ".join(f"{one.task} ({one.saved_h:,.2f})" for one in proof.losers[:5])
         more = f" and {len(proof.losers) - 5} more" if len(proof.losers) > 5 else ""
-        said.append(f"Recommendations that lose, in {proof.unit} h: {named}{more}.")
+        said.append(f"Recommendations that lose, in {_saved_unit(proof)}: {named}{more}.")
     if proof.unknown_tasks:
         some = proof.unknown_tasks
         more = f" and {len(some) - 5} more" if len(some) > 5 else ""
@@ -249,11 +256,19 @@ def _notes(proof: Proof) -> list[str]:
 
 def _method(proof: Proof) -> list[str]:
     share = proof.settings["fails_after"]
+    killed = (
+        "An attempt whose limit is below the job's run time runs until its limit, is killed, and "
+        "begins again with the next limit of the ladder: the 2nd, the 3rd, then twice as long each "
+        "time. Backfilling plans with the limits; a job without one is planned with the longest "
+        "of the history, one that is killed with the limit that holds."
+        if proof.resource == "time"
+        else "An attempt that asks for less than the job's measured peak is killed after "
+        f"{share:.0%} of its run and climbs the ladder: 2nd request, 3rd, then twice as much each "
+        "time."
+    )
     return [
         "Every job of the history runs twice: with the request it had, and with the recommended "
-        f"one. An attempt that asks for less than the job's measured peak is killed after "
-        f"{share:.0%} of its run and climbs the ladder: 2nd request, 3rd, then twice as much each "
-        "time.",
+        f"one. {killed}",
         "Hours are summed job by job, and the replay on the cluster uses the same ladder, so "
         "both give the same sums. Jobs whose need is not known keep their request on both sides.",
         "95 % intervals compare days (weeks from ten weeks on), because jobs of a day resemble "
@@ -268,7 +283,7 @@ def _method(proof: Proof) -> list[str]:
 
 def _not_valid(proof: Proof) -> list[str]:
     said = ["tasks that are not in the history, and tasks whose code or inputs change"]
-    if proof.resource != "memory":
+    if proof.resource not in _KILLED:
         said.append(
             f"how much slower jobs get with less {proof.resource}: run times are assumed unchanged"
         )
@@ -277,7 +292,9 @@ def _not_valid(proof: Proof) -> list[str]:
 
 def _limits(proof: Proof) -> list[str]:
     said = [
-        "Peaks are those that monitoring saw; a spike between two samples is not in them.",
+        "The log may lack jobs that the cluster ran; waits are then shorter than they were."
+        if proof.resource == "time"
+        else "Peaks are those that monitoring saw; a spike between two samples is not in them.",
         "If the recommendation was learnt from this same history, its saving there is too "
         "optimistic; that of the back-test is not.",
     ]
@@ -310,6 +327,10 @@ def _steps(proof: Proof, advice_file: str) -> list[NextStep]:
         NextStep("Export it for your system:", export),
         NextStep("Keep it in the ledger, to compare it later with what happens:", keep),
     ]
+
+
+def _saved_unit(proof: Proof) -> str:
+    return RESOURCES[proof.resource].saved_unit
 
 
 def _percent(key: str, label: str, found: Estimate) -> Fact:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
-from prophase.sim.rules.retry_ladder import Ladder
+from prophase.sim.rules.retry_ladder import Ladder, LimitLadder
 from prophase.sim.signatures import (
     ASK_CPU,
     ASK_GPUS,
@@ -26,6 +26,7 @@ from prophase.sim.workload import Workload
 from prophase.sizing.replays.task_runs import known_before, task_runs
 from prophase.sizing.resources import RESOURCES
 from prophase.study.proof.candidate import Candidate
+from prophase.trace.identity.job_identity import with_identity
 from prophase.trace.prices import Prices
 
 _HOUR_S, _MIB_PER_GIB = 3600.0, 1024
@@ -95,6 +96,7 @@ def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
     for nothing today keep what they have in both replays.
     """
     what = RESOURCES[resource]
+    jobs = with_identity(jobs)
     usable = task_runs(jobs, track="strict", resource=resource)
     followers = {run.job_id for run in usable.runs}
     jobs = jobs.reset_index(drop=True)
@@ -105,6 +107,8 @@ def subject_of(jobs: pd.DataFrame, resource: str = "memory") -> ProofJobs:
         # as in the back-test of a recommendation: every run counts the same
         jobs = jobs.assign(duration_s=_HOUR_S)
     names = known_before(jobs, "strict", what)[0]
+    if resource == "time":
+        jobs = jobs.assign(time_limit_s=_limits_s(jobs))
     measured = jobs["job_id"].astype(str).isin(followers).to_numpy(bool)
     asked = np.isfinite(what.requested(jobs))
     left_out = dict(usable.left_out)
@@ -133,8 +137,8 @@ def with_candidate(subject: ProofJobs, advice: Candidate, most: float | None = N
     """
     rungs = _rungs(subject, advice, most)
     jobs = subject.today.jobs
-    if subject.resource == "memory":
-        own = RESOURCES["memory"].requested(jobs)
+    if subject.resource in ("memory", "time"):
+        own = RESOURCES[subject.resource].requested(jobs)
         follows = np.isfinite(rungs[:, 0])
         columns = {
             name: np.where(follows, rungs[:, place], own) for place, name in enumerate(RUNGS)
@@ -144,6 +148,8 @@ def with_candidate(subject: ProofJobs, advice: Candidate, most: float | None = N
             # measured above any node: what is left of memory when it ran holds it again
             peak = np.minimum(peak, np.fmax(most, own))
         changed = jobs.assign(**columns, **{PEAK: peak})
+        if subject.resource == "time":
+            changed = _with_limits(changed)
     else:
         column = RESOURCES[subject.resource].request_column
         own = jobs[column].to_numpy(float)
@@ -176,8 +182,11 @@ def reserved(workload: Workload, resource: str, ladder: Ladder | None) -> Reserv
     memory = summed(rung_asks[:, ASK_MEMORY] / _MIB_PER_GIB)
     cores = summed(rung_asks[:, ASK_CPU] / 1000)
     gpus = summed(rung_asks[:, ASK_GPUS] * rung_asks[:, ASK_MILLI] / 1000)
-    amount = {"memory": memory, "cpu": cores, "gpu": gpus}[resource]
     kills = (rungs - 1).astype(np.float64)
+    if resource == "time":
+        limits_h = _limit_hours(workload, ladder)
+        return Reserved(limits_h, memory, cores, gpus, kills)
+    amount = {"memory": memory, "cpu": cores, "gpu": gpus}[resource]
     if resource != "memory":
         # nobody is killed for too few cores or GPUs: such a job is slower than it was
         short = RESOURCES[resource].requested(workload.jobs) < workload.jobs[PEAK].to_numpy(float)
@@ -185,9 +194,44 @@ def reserved(workload: Workload, resource: str, ladder: Ladder | None) -> Reserv
     return Reserved(amount, memory, cores, gpus, kills)
 
 
-def climbing(fails_after: float) -> Ladder:
-    """Return the ladder that both the reckoning and the replay climb."""
-    return Ladder(columns=RUNGS, peak=PEAK, fails_after=fails_after)
+def climbing(resource: str, fails_after: float = 1.0) -> Ladder | None:
+    """Return the ladder that both the sums and the replay climb; None if nobody is killed."""
+    if resource == "time":
+        # a limit kills when it is reached, wherever that is in the run
+        return LimitLadder(columns=RUNGS, peak=PEAK)
+    if resource == "memory":
+        return Ladder(columns=RUNGS, peak=PEAK, fails_after=fails_after)
+    return None
+
+
+def _limits_s(jobs: pd.DataFrame) -> Floats:
+    """Return time limits; a job without one may take as long as the longest limit, or run."""
+    limits: Floats = RESOURCES["time"].requested(jobs) * _HOUR_S
+    if not np.isfinite(limits).any():
+        return limits
+    longest = np.fmax(np.nanmax(limits), RESOURCES["time"].used(jobs) * _HOUR_S)
+    held: Floats = np.where(np.isfinite(limits), limits, longest)
+    return held
+
+
+def _with_limits(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Let backfilling plan each job with the limit of the attempt that holds."""
+    workload = Workload.from_jobs(jobs)
+    rungs, _, limits_s = LimitLadder(columns=RUNGS, peak=PEAK).limits(workload)
+    held = limits_s[np.cumsum(rungs) - 1]
+    return workload.jobs.assign(time_limit_s=np.where(np.isfinite(held), held, np.nan))
+
+
+def _limit_hours(workload: Workload, ladder: Ladder | None) -> Floats:
+    """Return the hours of time limits that each job asks for, over its attempts and instances."""
+    if isinstance(ladder, LimitLadder):
+        _, job, limits_s = ladder.limits(workload)
+    else:
+        job = np.arange(len(workload))
+        limits_s = workload.jobs["time_limit_s"].to_numpy(float)
+    limits_h = np.where(np.isfinite(limits_s), limits_s, 0.0) / _HOUR_S
+    limits_h = limits_h * workload.asks[job, ASK_INSTANCES]
+    return np.bincount(job, limits_h, len(workload)).astype(np.float64)
 
 
 def predicted_saving(subject: ProofJobs, advice: Candidate, today: Reserved) -> Floats:
@@ -217,6 +261,12 @@ def _rungs(subject: ProofJobs, advice: Candidate, most: float | None) -> Floats:
         ladders[name] = steps
     nothing = [np.nan] * len(RUNGS)
     rungs = np.array([ladders.get(task, nothing) for task in subject.tasks], float)
+    if subject.resource == "time":
+        # a job with a shorter limit keeps it, unless too many of its kind were killed at theirs
+        own = RESOURCES["time"].requested(subject.today.jobs)
+        more = {name for name, one in advice.changed.items() if one.asks_for_more}
+        kept = (own <= rungs[:, 0]) & ~np.isin(subject.tasks, list(more))
+        rungs = np.where(kept[:, None], np.nan, rungs)
     if most is not None:
         own = RESOURCES[subject.resource].requested(subject.today.jobs)
         rungs = np.minimum(rungs, np.fmax(most, own)[:, None])

@@ -105,7 +105,9 @@ def judge(
     Kills on the history itself are a fact about it, not a forecast, so that only their share is
     compared with the limit if there is a back-test on later runs.
     """
-    kills = "OOM kills" if resource == "memory" else f"runs short of {resource}"
+    kills = {"memory": "OOM kills", "time": "runs killed at their limit"}.get(
+        resource, f"runs short of {resource}"
+    )
     checks = [
         _saving("saving", saving, limits.min_saving),
         _oom(kills, oom, limits.max_oom, exact=splits is not None),

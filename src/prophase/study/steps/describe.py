@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prophase import units
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
@@ -93,9 +94,10 @@ def profiles_step(work: StepContext) -> StepOutcome:
     alone = 1 - sum(one.n for one in kinds) / learnt_from
     text = [
         f"{counted(len(rows), 'kind')} of job, learnt from {counted(learnt_from, 'job')}: jobs "
-        f"that use resources alike make a profile. {100 * alone:.0f} % of these are like too few "
-        "others to be of a kind."
+        "that use resources alike make a profile."
     ]
+    if alone > 0:
+        text.append(f"{units.percent(alone)} of them are like too few others to be of a kind.")
     table = Table("profiles", rows[:_SHOWN], "Profiles, largest first")
     section = Section.told("profiles", "Which kinds of job there are", text, [table])
     facts = [Fact("profiles", "profiles of use", len(rows))]

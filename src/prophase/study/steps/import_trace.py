@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +19,12 @@ from prophase.study.plan import StudyPlan
 from prophase.study.steps.cache import key_of
 from prophase.study.steps.context import Show
 from prophase.trace.source_files import file_hash, files_below
-from prophase.trace.source_recognition import recognise_source, unsure_columns, usable_mapping
+from prophase.trace.source_recognition import (
+    other_traces,
+    recognise_source,
+    unsure_columns,
+    usable_mapping,
+)
 from prophase.trace.workspace import Workspace
 
 #: below a workspace: results of steps
@@ -105,7 +111,21 @@ def _with_reader(plan: StudyPlan, place: Path) -> StudyPlan:
     if plan.source is not None:
         return plan
     source, mapping = recognise_source(Path(plan.trace), _TABLES)
+    _refuse_several(Path(plan.trace), source)
     return replace(plan, source=source) if mapping is None else _mapped(plan, place, mapping)
+
+
+def _refuse_several(folder: Path, source: str) -> None:
+    """Stop at a folder with traces of several sources: one of them must not speak for all."""
+    others = other_traces(folder, source)
+    if not others:
+        return
+    first = next(iter(others))
+    named = ", ".join(f"{path.name} ({one})" for path, one in list(others.items())[:5])
+    raise ParameterError(
+        f"{folder}: holds several traces: one of {source}, and {named}. Study one at a time, "
+        f"such as: prophase study {shlex.quote(str(first))}; or say which with --source {source}."
+    )
 
 
 def _mapped(plan: StudyPlan, place: Path, text: str) -> StudyPlan:

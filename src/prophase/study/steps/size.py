@@ -10,16 +10,18 @@ from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import Fact, Result, Section, Table
 from prophase.sizing.export_formats import export
-from prophase.sizing.recommender import Gate, as_rows, recommend
+from prophase.sizing.kind_recommendation import Gate, as_rows, recommend
 from prophase.sizing.resources import RESOURCES
 from prophase.stats.month import span_text, why_no_month
 from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
+from prophase.trace.identity.job_identity import with_identity
+from prophase.trace.readers.sacct_rows import DUMP_COMMAND
 
 #: tasks of a recommendation that the report shows; all of them are in a file
 _ADVISED = 200
 #: source -> how its histories come to have requests and use
 _MEASURED = {
-    "sacct": "Export them too: sacct --format=ALL --parsable2, with the job steps (no -X)",
+    "sacct": f"Dump the job steps too (no -X): {DUMP_COMMAND}",
     "nextflow": "Have them traced: trace.fields = 'task_id,hash,process,name,status,submit,start,"
     "complete,realtime,cpus,memory,%cpu,peak_rss'",
 }
@@ -28,18 +30,15 @@ RECOMMENDATION_FILE = "recommendation.json"
 
 def sizing_step(work: StepContext) -> StepOutcome:
     """Recommend what each task should ask for."""
-    from prophase.study.proof.kinds import choose_kinds, with_kinds
-
     plan = work.plan
     resource = _resource(work)
     gate = Gate(plan.min_runs, plan.advise_above)
     work.show("which jobs are runs of the same thing", None)
-    kind = plan.kind or choose_kinds(work.jobs, resource=resource, risk=plan.risk, gate=gate)
     found = recommend(
-        with_kinds(work.jobs, kind, resource), risk=plan.risk, gate=gate,
+        with_identity(work.jobs, by=plan.kind), risk=plan.risk, gate=gate,
         resource=resource, show=lambda percent: work.show("back-testing requests", percent),
     )  # fmt: skip
-    document = {**json.loads(export(found, "json")), "kind": list(kind)}
+    document = json.loads(export(found, "json"))
     rows = finite(as_rows(found))
     kept = sum(one.keep for one in found.tasks)
     known = [one.saved_per_month for one in found.tasks if not one.keep]
@@ -54,7 +53,7 @@ def sizing_step(work: StepContext) -> StepOutcome:
     text = [
         f"{counted(len(found.tasks) - kept, 'task')} of {len(found.tasks):,} should ask for "
         f"something else and {month}; the others keep their request, each for the reason given.",
-        f"There is one recommendation per {' and '.join(kind)}; all are in {RECOMMENDATION_FILE}.",
+        f"Jobs are grouped by {found.rule}; all recommendations are in {RECOMMENDATION_FILE}.",
     ]
     table = Table("change", rows[:_ADVISED], f"In {found.unit}; those that save most first")
     facts = [Fact("resized", "tasks to resize", len(found.tasks) - kept)]
@@ -63,7 +62,8 @@ def sizing_step(work: StepContext) -> StepOutcome:
         {
             "advised": len(found.tasks) - kept,
             "tasks": len(found.tasks),
-            "kind": list(kind),
+            "identity": found.rule.to_dict(),
+            "grouped_by": str(found.rule),
             "resource": resource,
             "unit": found.unit,
             "saved_h_per_month": None if why_no_month(span_s) else saved,
@@ -78,7 +78,7 @@ def _resource(work: StepContext) -> str:
 
     named = work.plan.resource
     lacking = {}
-    for name in ("memory", "gpu", "cpu") if named == "auto" else (named,):
+    for name in ("memory", "gpu", "cpu", "time") if named == "auto" else (named,):
         if name not in PROVABLE:
             raise ParameterError(
                 not_among(f"resource {name!r} cannot be studied.", name, ("auto", *PROVABLE))

@@ -13,56 +13,12 @@ from prophase.json_types import JsonMapping, JsonObject
 from prophase.profile.job_forecast.forecast import JobForecast, TargetForecast, say
 from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.submission.submission import Submission, from_fields
-from prophase.sizing.recommendation_file import SIZED, Recommendations, task_of
-from prophase.sizing.recommender import Recommendation
-from prophase.sizing.resources import RESOURCES
+from prophase.sizing.job_request import RequestRecommendation
+from prophase.sizing.recommender import SIZED, Recommender
 
 if TYPE_CHECKING:
     from prophase.profile.classify.classifier import ProfileClassifier
     from prophase.profile.predict.job_model import JobModel
-
-
-@dataclass(frozen=True)
-class RequestRecommendation:
-    """What a job should ask for of one resource, or why its request stays.
-
-    Amounts are in GiB of memory, CPU cores, and seconds of run time.
-    """
-
-    resource: str
-    #: column of the job table that holds the request
-    column: str
-    asked: float | None
-    #: requests of the 1st, 2nd and 3rd attempt; empty if the request stays
-    ladder: tuple[float, ...]
-    why: str
-    #: task whose past was looked at
-    task: str
-
-    @property
-    def change(self) -> bool:
-        """Say whether the job should ask for something else."""
-        return bool(self.ladder)
-
-    def rung(self, attempt: int) -> float:
-        """Return the request of an attempt, counted from 1; the last rung is for all later ones.
-
-        Examples
-        --------
-        >>> one = RequestRecommendation(
-        ...     "memory", "request_memory_gib", 16.0, (2.0, 3.0, 16.0), "", "t"
-        ... )
-        >>> one.rung(1), one.rung(2), one.rung(9)
-        (2.0, 3.0, 16.0)
-        """
-        return self.ladder[min(max(attempt, 1), len(self.ladder)) - 1]
-
-    def words(self) -> str:
-        """Return the recommendation as a sentence."""
-        asked = "nothing" if self.asked is None else say(self.column, self.asked)
-        if not self.change:
-            return f"{self.resource}: {asked} stays: {self.why}"
-        return f"{self.resource}: {say(self.column, self.ladder[0])} instead of {asked}: {self.why}"
 
 
 @dataclass(frozen=True)
@@ -119,30 +75,13 @@ class JobRecommendation:
             },
             "profile": None if self.profile is None or advice is None or advice.profile is None
             else {"name": self.profile, "probability": advice.profile.probability},
-            "requests": [
-                {
-                    "resource": held.resource, "column": held.column, "asked": held.asked,
-                    "change": held.change, "ladder": list(held.ladder), "why": held.why,
-                    "task": held.task,
-                }
-                for held in self.requests
-            ],
+            "requests": [held.to_dict() for held in self.requests],
             "silent": list(self.silent),
         }  # fmt: skip
 
 
-# The recommender: what was learnt of a workspace, put together for one job at a time.
-#
-# The request of a configuration is proven on the task's past, the prediction knows this very job.
-# The larger of the two counts; where anything looks unlike the past, the job's own request stays.
-
-
 #: resource -> what is predicted of its use
 _PREDICTED = {"memory": "memory_peak_gib", "cpu": "cpu_peak_cores", "time": "duration_s"}
-#: a request this many times the usual one, or that part of it, is of another kind of job
-_ANOTHER_KIND = 2.0
-_GROWTH = (1.0, 1.3, 1.5)
-_TRUSTED = ("high", "medium")
 
 
 @dataclass(frozen=True)
@@ -155,25 +94,25 @@ class JobRecommender:
         Predicts duration and use.
     classifier : ProfileClassifier, optional
         Names the profile.
-    requests : Requests, optional
-        What each task should ask for.
+    requests : Recommender, optional
+        What jobs should ask for.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from prophase.sizing.recommendation_file import learn_recommendations
+    >>> from prophase.sizing.recommender import learn_recommender
     >>> jobs = pd.DataFrame({"task": ["align"] * 40, "memory_peak_gib": 2.0, "duration_s": 600.0})
     >>> jobs = jobs.assign(job_id=range(40), request_memory_gib=16.0)
-    >>> found = JobRecommender(requests=learn_recommendations(jobs)).counsel(
+    >>> found = JobRecommender(requests=learn_recommender(jobs)).counsel(
     ...     {"task": "align", "memory": 16}
     ... )
     >>> found.of("memory").words()
-    'memory: 2.04 GiB instead of 16 GiB: 40 runs used at most 12% of the request'
+    'memory: 2.3 GiB instead of 16 GiB: 40 runs used at most 12% of the request'
     """
 
     model: JobModel | None = None
     classifier: ProfileClassifier | None = None
-    requests: Recommendations | None = None
+    requests: Recommender | None = None
 
     def counsel(
         self, job: Submission | JsonMapping, *, resources: Sequence[str] = SIZED
@@ -186,7 +125,7 @@ class JobRecommender:
         )
         silent: list[str] = []
         advice = self._advice(submission, resources, silent)
-        found = self._requests(submission, advice, resources, silent)
+        found = self._requests(submission, resources, silent)
         return JobRecommendation(submission.name, advice, found, tuple(silent))
 
     def _advice(
@@ -209,30 +148,17 @@ class JobRecommender:
     def _requests(
         self,
         job: Submission,
-        advice: JobForecast | None,
         resources: Sequence[str],
         silent: list[str],
     ) -> tuple[RequestRecommendation, ...]:
         if self.requests is None:
             silent.append("no request is recommended: nothing was learnt yet (prophase learn).")
             return ()
-        task = task_of(job.columns)
-        found = []
         for name in resources:
             if name not in self.requests.by_resource:
                 why = self.requests.silent.get(name, f"{name} was not sized")
                 silent.append(f"no {name} is recommended: {why.partition('. ')[0].rstrip('.')}.")
-                continue
-            resource = RESOURCES[name]
-            asked = job.columns.get(resource.request_column)
-            past = self.requests.of(name, task)
-            # recommended run times are in hours, those of the job table in seconds
-            scale = 1.0 / resource.request_factor
-            ladder, why = _decided(name, past, task, asked, scale, advice)
-            found.append(
-                RequestRecommendation(name, resource.request_column, asked, ladder, why, task)
-            )
-        return tuple(found)
+        return tuple(self.requests.recommend(job.columns, resources))
 
 
 class RecommendsForJob(Protocol):
@@ -280,51 +206,3 @@ class CachedJobRecommender:
             if len(self._held) > self.most:
                 self._held.popitem(last=False)
         return made
-
-
-def _decided(
-    name: str,
-    past: Recommendation | None,
-    task: str,
-    asked: float | None,
-    scale: float,
-    advice: JobForecast | None,
-) -> tuple[tuple[float, ...], str]:
-    """Return the ladder, or none, and why."""
-    column = RESOURCES[name].request_column
-    if past is None:
-        return (), f"no finished job of {task!r} has measured it"
-    if past.keep:
-        return (), past.why.removeprefix("keep: ")
-    usual = past.now * scale
-    if asked is not None and usual > 0 and not 1 / _ANOTHER_KIND <= asked / usual <= _ANOTHER_KIND:
-        return (), (
-            f"it asks for {say(column, asked)} where {task!r} usually asks for "
-            f"{say(column, usual)}, so it may be of another kind"
-        )
-    ladder = [rung * scale for rung in past.ladder]
-    why = past.why
-    expected = _expected(name, advice)
-    if expected is not None and expected > ladder[0]:
-        why += f"; raised to what this job may need ({say(column, expected)})"
-        ladder = [
-            max(rung, expected * growth) for rung, growth in zip(ladder, _GROWTH, strict=True)
-        ]
-    if past.asks_for_more and (asked is None or asked < ladder[0]):
-        return tuple(ladder), why
-    if asked is not None:
-        if ladder[0] >= asked:
-            return (), f"what it may need ({say(column, ladder[0])}) is not below its request"
-        # the last attempt never has less than its user wanted
-        ladder = [min(rung, asked) for rung in ladder[:-1]] + [max(ladder[-1], asked)]
-    return tuple(ladder), why
-
-
-def _expected(name: str, advice: JobForecast | None) -> float | None:
-    """Return the upper end of what is predicted for this very job, if it can be relied on."""
-    if advice is None:
-        return None
-    one = next((held for held in advice.targets if held.target == _PREDICTED[name]), None)
-    if one is None or one.confidence not in _TRUSTED or one.high != one.high:
-        return None
-    return one.high

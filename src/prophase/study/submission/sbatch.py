@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from prophase import units
-from prophase.study.submission.job_recommender import JobRecommendation, RequestRecommendation
+from prophase.sizing.job_request import RequestRecommendation
+from prophase.study.submission.job_recommender import JobRecommendation
 
 #: options that say the same thing: only one of them may stand in a script
 _SAME = {

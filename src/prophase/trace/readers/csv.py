@@ -121,7 +121,20 @@ def _mapped(dump: Dump, rule: TableRule, file: SourceFile, path: Path) -> ibis.T
     carried = _carried(sheet, rule, path)
     if rule.schema.open_metrics:
         carried = _metrics_only(dump, sheet, carried)
-    return _selected(dump, sheet, [*rule.columns, *carried], rule.status)
+    rules = [*rule.columns, *carried]
+    return _selected(dump, sheet, [*rules, *_namespace(rule, rules)], rule.status)
+
+
+def _namespace(rule: TableRule, rules: Sequence[ColumnRule]) -> list[ColumnRule]:
+    """Keep a namespace that stands for the queue as what it is, too: it says whose a job is."""
+    target = rule.schema.get(f"{ATTRIBUTE_PREFIX}namespace")
+    held = {one.target.name for one in rules}
+    return [
+        ColumnRule(target, one.column)
+        for one in rules
+        if one.target.name == "queue" and (one.column or "").lower().endswith("namespace")
+        if target is not None and target.name not in held
+    ]
 
 
 def _metrics_only(dump: Dump, sheet: Sheet, rules: Sequence[ColumnRule]) -> list[ColumnRule]:

@@ -98,7 +98,8 @@ def _jobs(sheet: Sheet) -> ibis.Table:
             gpus / nodes, (submit >= _GPUS_RECORDED_FROM_S).ifelse(0.0, none)
         ),
         time_limit_s=(limit < _NO_LIMIT).ifelse(limit * 60.0, none),
-        priority=sheet.number("priority"),
+        # Slurm keeps the last priority, which grew while the job waited
+        after_priority_final=sheet.number("priority"),
         attr_constraints=sheet.text("constraints"),
         attr_array_task=in_array.ifelse(array_task, none),
         after_eligible_delay_s=sheet.number("time_eligible") - submit,
@@ -147,8 +148,8 @@ READER = Reader(
         "jobs": (
             "job_id parent_id user queue workload submit_s start_s end_s duration_s wait_s status "
             "instances gang_size request_cpu_cores request_memory_gib request_gpus time_limit_s "
-            "priority attr_constraints attr_array_task after_eligible_delay_s after_node "
-            "after_nodes after_exit"
+            "attr_constraints attr_array_task after_priority_final after_eligible_delay_s "
+            "after_node after_nodes after_exit"
         ).split(),
         "usage": (
             "series_id time_s cpu_cores memory_gib virtual_memory_gib cpu_frequency_mhz "

@@ -19,7 +19,7 @@ JOBS = (
     "start_s", "end_s", "status", "instances", "request_cpu_cores", "request_memory_gib",
     "request_gpus", "gpu_type", "cpu_mean_cores", "cpu_peak_cores", "memory_mean_gib",
     "memory_peak_gib", "gpu_util_mean_pct", "gpu_memory_mean_gib", "gpu_memory_peak_gib",
-    "read_bytes", "write_bytes", "attr_priority_class", "after_node",
+    "read_bytes", "write_bytes", "attr_namespace", "attr_priority_class", "after_node",
 )  # fmt: skip
 METRICS = (
     "cpu_cores", "memory_gib", "gpu_util_pct", "gpu_memory_gib", "read_bytes_per_s",
@@ -42,10 +42,14 @@ def _read(dump: Dump) -> Tables:
 
 
 def _table(sheet: Sheet, name: str, columns: tuple[str, ...]) -> ibis.Table:
-    sheet.need(*columns)
+    # folders of before do not say the namespace apart: it begins the name of a pod
+    sheet.need(*(column for column in columns if column != "attr_namespace"))
     schema = SCHEMAS[name]
     made = {}
     for column in columns:
+        if column == "attr_namespace" and not sheet.has(column):
+            made[column] = sheet.text("job_id").re_extract(r"^([^/]+)/", 1).nullif("")
+            continue
         known = schema.get(column)
         number = known is not None and known.kind == "number"
         made[column] = sheet.number(column) if number else sheet.text(column)

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 
 import ibis
 
-from prophase.errors import FormatError, ParameterError
+from prophase.errors import FormatError, ParameterError, storage_errors
 from prophase.plural import counted
 from prophase.trace.dump import Dump, having, header_of, stack
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.readers import slurm_submissions as submissions
-from prophase.trace.readers.sacct_rows import AFTERWARDS, AT_SUBMIT, parsed_rows
+from prophase.trace.readers.sacct_rows import AFTERWARDS, AT_SUBMIT, DUMP_COMMAND, parsed_rows
 from prophase.trace.readers.slurm_conf import (
     SlurmConf,
     describes_nodes,
@@ -47,6 +47,7 @@ _FOLDED = {
     "_write_bytes": "sum",
     "_gpu_util_pct": "max",
     "_gpu_memory_gib": "max",
+    "_oom": "max",
 }
 
 
@@ -106,6 +107,8 @@ def _open(dump: Dump, file: SourceFile) -> Sheet:
             f"{len(fields)} fields. Name each field of the dump once, in order."
         )
     missing = (*MISSING_WORDS, "None assigned")
+    if _FREE_TEXT & {name.lower() for name in columns}:
+        file = _unbroken(dump, file, separator, columns)
     sheet = dump.sheet(
         file,
         columns=columns,
@@ -117,6 +120,37 @@ def _open(dump: Dump, file: SourceFile) -> Sheet:
     if not {"jobid", "jobidraw"} & {name.lower() for name in columns}:
         sheet.need("JobID")
     return sheet
+
+
+#: fields in which users may write line breaks
+_FREE_TEXT = {"submitline", "comment"}
+
+
+def _unbroken(dump: Dump, file: SourceFile, separator: str, columns: Sequence[str]) -> SourceFile:
+    """Return the file with one line per row: what users submit may hold line breaks."""
+    target = dump.scratch / "unbroken" / file.path.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    breaks, wanted = separator.encode(), len(columns) - 1
+    # a line with an id in front is a row of its own, even if the one before was cut off
+    id_first = columns[0].lower() in ("jobid", "jobidraw")
+    begins = re.compile(rb"[0-9]+[^ ]*?" + re.escape(breaks))
+    free_end = columns[-1].lower() in _FREE_TEXT
+    joined, kept = 0, b""
+    with storage_errors(target), file.path.open("rb") as lines, target.open("wb") as out:
+        for line in lines:
+            whole = kept.count(breaks) >= wanted
+            row = id_first and begins.match(line) is not None
+            goes_on = not row and (
+                not whole or (free_end and id_first and line.count(breaks) < wanted)
+            )
+            if kept and goes_on:
+                kept = kept.rstrip(b"\r\n") + b" " + line
+                joined += 1
+                continue
+            out.write(kept)
+            kept = line
+        out.write(kept)
+    return SourceFile(target, file.origin) if joined else file
 
 
 def _separator_of(line: str) -> str:
@@ -131,9 +165,14 @@ def _jobs(dump: Dump, rows: ibis.Table) -> ibis.Table:
             steps=rows._is_step.cast("int64").sum(),
             arrays=(rows.job_id.contains("[") & ~rows._is_step).cast("int64").sum(),
             clusters=rows.attr_cluster.nunique() if several else ibis.literal(1),
+            measured=rows._memory_peak_gib.count(),
         )
     ).fillna(0)
-    steps, arrays, clusters = (int(seen[name].iloc[0]) for name in ("steps", "arrays", "clusters"))
+    steps, arrays, clusters, measured = (
+        int(seen[name].iloc[0]) for name in ("steps", "arrays", "clusters", "measured")
+    )
+    if not measured:
+        _note_no_memory(dump, steps)
     if arrays:
         dump.note(
             f"{counted(arrays, 'row stands', 'rows stand')} for array tasks that had not started, "
@@ -152,7 +191,10 @@ def _jobs(dump: Dump, rows: ibis.Table) -> ibis.Table:
     cpu_s = ibis.coalesce(rows._cpu_s, folded["_cpu_s"])
     spent = (rows._elapsed_s > 0).ifelse(cpu_s / rows._elapsed_s / rows.instances, None)
     reason = rows._is_step.ifelse("step row, folded into its job", ibis.null("string"))
+    # a job that was requeued after a kill is REQUEUED; only its steps still say why
+    killed = (rows.status == "preempted") & (own["_oom"] == 1.0)
     return rows.mutate(
+        status=killed.fill_null(False).ifelse("oom", rows.status),
         cpu_mean_cores=spent,
         memory_peak_gib=own["_memory_peak_gib"],
         read_bytes=own["_read_bytes"] / rows.instances,
@@ -169,6 +211,21 @@ def _folded(rows: ibis.Table) -> ibis.Table:
     return steps.group_by("_key").agg(
         **{f"{name}_steps": getattr(steps[name], how)() for name, how in _FOLDED.items()}
     )
+
+
+def _note_no_memory(dump: Dump, steps: int) -> None:
+    """Say why no job has a memory peak, and what to do."""
+    if not steps:
+        dump.note(
+            "The dump has no step rows (sacct -X leaves them out), and Slurm keeps memory, CPU and "
+            f"I/O on them alone: memory cannot be known. Dump again with: {DUMP_COMMAND}"
+        )
+    else:
+        dump.note(
+            "No step has a MaxRSS: the dump lacks the column, or the site records none "
+            "(JobAcctGatherType=jobacct_gather/cgroup in slurm.conf). Dump again with: "
+            f"{DUMP_COMMAND}"
+        )
 
 
 def _note_lost_steps(dump: Dump, rows: ibis.Table) -> None:
@@ -202,7 +259,8 @@ READER = Reader(
             "attr_features"
         ).split(),
     },
-    cannot="use over time; peaks of several tasks on one node; steps of requeued attempts apart",
+    cannot="use over time; peaks of several tasks on one node; without DBIndex, steps of requeued "
+    "attempts apart",
     read=_read,
     patterns=("*sacct*", "*.psv", "*_acct*", "workload_jobs*.csv", "slurm*.conf", "topology.conf"),
     signature=("JobID", "State"),

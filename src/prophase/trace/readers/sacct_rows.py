@@ -14,10 +14,13 @@ from prophase.trace.row_rules import REPAIRED
 from prophase.trace.text_formats import elapsed_s, instant_s
 from prophase.trace.text_table import Sheet
 
+#: the dump that has everything this reader wants; ``-X`` would leave out the steps
+DUMP_COMMAND = "sacct -aDP -S now-30days -o ALL > sacct.txt"
 _NO_LIMIT = ("UNLIMITED", "Partition_Limit", "INVALID", "NOT_SET")
 #: sacct's name (in lower case) -> ours, for what is known when the job is submitted
 AT_SUBMIT = {
     "cluster": "attr_cluster",
+    "comment": "attr_comment",
     "constraints": "attr_constraint",
     "gid": "attr_gid",
     "group": "attr_unix_group",
@@ -41,7 +44,7 @@ _TAKEN = set(
     "jobid jobidraw jobname user account partition submit eligible start end elapsed elapsedraw "
     "state timelimit timelimitraw reqcpus reqnodes reqmem nnodes allocnodes ncpus alloccpus "
     "maxrss totalcpu usercpu systemcpu cputime cputimeraw maxdiskread maxdiskwrite avediskread "
-    "avediskwrite ntasks tresusageinave tresusageinmax priority".split()
+    "avediskwrite ntasks tresusageinave tresusageinmax priority dbindex".split()
 )
 
 
@@ -89,6 +92,8 @@ def parsed_rows(dump: Dump, sheet: Sheet) -> ibis.Table:
     columns = _Columns(sheet)
     identity = columns.text("jobid", "jobidraw")
     of_job = identity.re_replace(r"[.].*$", "")
+    # attempts of a requeued job share its id; the number of their record is on their steps, too
+    record = ibis.coalesce(columns.text("dbindex"), of_job)
     parent = of_job.re_extract(r"^([0-9]+)[_+]", 1).nullif("")
     state = slurm.status(columns.text("state"))
     ended = ~state.isin(["running", "pending"])
@@ -120,9 +125,10 @@ def parsed_rows(dump: Dump, sheet: Sheet) -> ibis.Table:
         after_eligible_s=columns.parsed("eligible", instant_s, "a time"),
         after_priority=columns.number("priority"),
         **_measured(columns, elapsed),
+        _oom=(state == "oom").cast("float64"),
         **_others(columns),
         attr_features=slurm.features(columns.text("constraints")),
-        _key=columns.text("cluster").fill_null("") + ibis.literal("/") + of_job,
+        _key=columns.text("cluster").fill_null("") + ibis.literal("/") + record,
         _is_step=identity.contains("."),
     )
 
@@ -136,12 +142,12 @@ def _requests(dump: Dump, columns: _Columns) -> dict[str, ibis.Value]:
     asked, given = columns.text("reqtres"), columns.text("alloctres")
     allocated_cpus = ibis.coalesce(columns.number("ncpus"), columns.number("alloccpus"))
     allocated_nodes = ibis.coalesce(columns.number("nnodes"), columns.number("allocnodes"))
-    nodes = ibis.coalesce(
-        columns.number("reqnodes").nullif(0.0),
-        slurm.tres_number(asked, "node"),
-        allocated_nodes,
-        ibis.literal(1.0),
-    ).clip(lower=1.0)
+    wanted_nodes = ibis.coalesce(
+        columns.number("reqnodes").nullif(0.0), slurm.tres_number(asked, "node"), allocated_nodes
+    )
+    # -n 16 without -N asks for at least one node and gets as many as it takes
+    given_nodes = slurm.tres_number(given, "node")
+    nodes = ibis.coalesce(given_nodes, wanted_nodes, ibis.literal(1.0)).clip(lower=1.0)
     cpus = ibis.coalesce(
         columns.number("reqcpus"), slurm.tres_number(asked, "cpu"), allocated_cpus
     ).nullif(0.0)
@@ -155,6 +161,10 @@ def _requests(dump: Dump, columns: _Columns) -> dict[str, ibis.Value]:
     per_node = ibis.coalesce(
         memory.per_node,
         memory.per_cpu * cpus / nodes,
+        # more nodes than asked for hold more memory than asked for in all
+        (given_nodes > wanted_nodes).ifelse(
+            slurm.tres_gib(given).nullif(0.0) / nodes, ibis.null("float64")
+        ),
         memory.of_job / nodes,
         slurm.tres_gib(asked) / nodes,
     )

@@ -13,12 +13,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import ibis
+from typing import TYPE_CHECKING
 
 from prophase.errors import FormatError
-from prophase.trace.dump import Dump
 from prophase.trace.source_files import SourceFile, first_lines
+
+if TYPE_CHECKING:
+    # a replay reads the rules of a site and needs no table engine for it
+    import ibis
+
+    from prophase.trace.dump import Dump
 
 _MIB_PER_GIB = 1024
 _PAIR = re.compile(r"(\w+)\s*=+\s*(\"[^\"]*\"|\S+)")
@@ -29,6 +33,7 @@ _THINGS = ("nodename", "partitionname", "switchname", "frontendname", "downnodes
 _FEATURES = ("features", "feature", "availablefeatures")
 #: only scontrol counts the CPUs of a node in these words
 _PRINTED = re.compile(r"\bCPUTot=\d")
+_INCLUDE = re.compile(r"(?i)\s*include\s+(\S+)")
 _COLUMNS = (
     "node_id cpu_cores memory_gib gpus gpu_type features attr_switch attr_switch_rank "
     "attr_partitions attr_weight"
@@ -46,6 +51,8 @@ class SlurmConf:
     partitions: dict[str, dict[str, str]] = field(default_factory=dict)
     #: leaf switch -> its nodes
     switches: dict[str, list[str]] = field(default_factory=dict)
+    #: name of a set of nodes -> its nodes
+    nodesets: dict[str, list[str]] = field(default_factory=dict)
 
     def memory_gib_per_cpu(self, partition: str) -> float | None:
         """Return what a job gets per CPU if it names no memory, if that is configured."""
@@ -73,7 +80,8 @@ def read_conf(paths: Sequence[Path]) -> SlurmConf:
     """
     conf = SlurmConf()
     defaults: dict[str, dict[str, str]] = {}
-    for path in paths:
+    sets: list[tuple[str, dict[str, str], str]] = []
+    for path in with_included(paths):
         for number, words in _lines(path):
             kind, name = next(iter(words.items()))
             if kind not in _THINGS:
@@ -89,7 +97,63 @@ def read_conf(paths: Sequence[Path]) -> SlurmConf:
                 conf.partitions.setdefault(name, {}).update(own)
             elif kind == "switchname" and "nodes" in words:
                 conf.switches[name] = node_names(words["nodes"], f"{path} line {number}")
+            elif kind == "nodeset":
+                sets.append((name, words, f"{path} line {number}"))
+    for name, words, where in sets:
+        conf.nodesets[name] = _node_set(conf, words, where)
     return conf
+
+
+def _node_set(conf: SlurmConf, words: dict[str, str], where: str) -> list[str]:
+    """Return the nodes of a set: named, or all that have a feature."""
+    wanted = words.get("feature")
+    named = node_names(words["nodes"], where) if "nodes" in words else []
+    featured = [
+        node
+        for node, own in conf.nodes.items()
+        if wanted in next((own[key] for key in _FEATURES if key in own), "").split(",")
+    ]
+    return list(dict.fromkeys(named + featured))
+
+
+def with_included(paths: Sequence[Path], inside: tuple[Path, ...] = ()) -> list[Path]:
+    """Return configuration files and those that they include, in the order they are read in.
+
+    An included file that is not there is looked for beside the one that includes it: a copy of
+    ``/etc/slurm`` keeps the old paths.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path in found:
+            continue
+        found.append(path)
+        for number, line in enumerate(_text(path).splitlines(), 1):
+            match = _INCLUDE.match(line)
+            if match:
+                other = _included(path, number, match[1])
+                if other in (*inside, path):
+                    raise FormatError(
+                        f"{path} line {number}: includes {match[1]}, which includes it in turn."
+                    )
+                found += with_included([other], (*inside, path))
+    return list(dict.fromkeys(found))
+
+
+def _included(path: Path, number: int, name: str) -> Path:
+    if "%c" in name:
+        cluster = re.search(r"(?im)^\s*ClusterName\s*=\s*(\S+)", _text(path))
+        name = name.replace("%c", cluster[1].lower() if cluster else "")
+    beside = path.parent / Path(name).name
+    for tried in (path.parent / name, beside):
+        if tried.is_file():
+            return tried
+    raise FormatError(
+        f"{path} line {number}: includes {name}, which is not there. Put it beside {path.name}."
+    )
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def node_names(text: str, where: str = "node list") -> list[str]:
@@ -175,7 +239,7 @@ def _cpus(words: dict[str, str]) -> int:
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the words of each line, names in lower case; comments and broken lines mended."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = _text(path)
     if _PRINTED.search(text):
         yield from _printed(text)
         return
@@ -187,6 +251,8 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             waiting = bare[:-1] + " "
             continue
         waiting = ""
+        if _INCLUDE.match(bare):
+            continue
         words = {key.lower(): value.strip('"') for key, value in _PAIR.findall(bare)}
         if words:
             # a setting may hold further "=" (SchedulerParameters=bf_window=60): keep it whole

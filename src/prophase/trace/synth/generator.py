@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 
 from prophase.errors import ParameterError, storage_error
 from prophase.json_types import JsonObject
+from prophase.trace.identity.job_identity import with_rule
+from prophase.trace.identity.rule import IdentityRule
 from prophase.trace.source_files import combined_hash
 from prophase.trace.trace_tables import Trace
 from prophase.version import __version__
@@ -34,6 +36,13 @@ TRUTH_PREFIX = "truth_"
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+
+#: generator -> by what its jobs are grouped: a pipeline's group is the scenario of a run
+_RULES = {
+    "pai": IdentityRule(("user",), (("group", "task"), ("group",)), group="job group"),
+    "pipeline": IdentityRule((), (("task",),)),
+}
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,8 @@ def synthetic_trace(
     """Wrap finished tables; the data hash follows from generator, parameters, seed and version."""
     given = [f"{key}={value}" for key, value in sorted(parameters.items())]
     digest = combined_hash(["synth", name, __version__, random_state, *given])
+    if "jobs" in tables and name in _RULES:
+        with_rule(tables["jobs"], _RULES[name])
     return Trace(tables, f"synth-{name}", digest, clock, truth=truth or {})
 
 

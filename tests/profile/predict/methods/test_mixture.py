@@ -29,18 +29,43 @@ def test_the_default_is_no_worse_than_medians_where_medians_are_best() -> None:
     assert found["default"]["r2_log"] > found["backoff-median"]["r2_log"] - 0.02
 
 
-def test_opinions_are_weighted_and_those_without_use_are_left_out(jobs: pd.DataFrame) -> None:
+def test_experts_are_weighed_and_those_without_use_are_left_out(jobs: pd.DataFrame) -> None:
     predictor = predictor_named("mixture").fit(jobs[:400])
     assert isinstance(predictor, Mixture)
-    for weights in predictor.weights_:
-        assert sum(weights.values()) == pytest.approx(1.0)
-        assert "from_limit" not in weights
+    weights, _ = predictor.weights_.at(np.arange(4), np.full(4, np.inf))
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    assert "from_limit" not in predictor.weights_.names
     limits = jobs.assign(time_limit_s=2 * jobs["duration_s"])
     known = predictor_named("mixture").fit(limits[:400])
     assert isinstance(known, Mixture)
-    assert "from_limit" in known.weights_[0]
+    assert "from_limit" in known.weights_.names
     misses = np.log(known.predict(limits[400:600])["value"] / limits["duration_s"][400:600])
     assert np.abs(misses).median() < 0.1
+
+
+def test_on_a_cluster_it_never_saw_it_follows_the_rule_that_holds_there() -> None:
+    """Names and requests mean something else there, and the user's own past is all that counts."""
+    draw = np.random.default_rng(3)
+
+    def cluster(name: str, shift: float, begin: float, rows: int) -> pd.DataFrame:
+        user, cores = draw.integers(0, 8, rows), draw.integers(1, 5, rows)
+        submit = begin + 1000.0 * np.arange(rows)
+        middle = 3.0 + 0.7 * cores if shift == 0 else shift + 0.8 * user
+        run = np.exp(middle + draw.normal(0.0, 0.3, rows))
+        return pd.DataFrame(
+            {
+                "user": [f"u{u}" for u in user], "request_cpu_cores": cores.astype(float),
+                "attr_cluster": name, "submit_s": submit, "end_s": submit + run,
+                "duration_s": run,
+            }
+        )  # fmt: skip
+
+    home, abroad = cluster("home", 0.0, 0.0, 900), cluster("abroad", 4.0, 1e6, 600)
+    found = evaluate(home, abroad, ["default", "backoff-median"], online=True).methods
+    assert found["default"]["within_x2_pct"] > found["backoff-median"]["within_x2_pct"] - 1
+    assert found["default"]["r2_log"] > found["backoff-median"]["r2_log"] - 0.02
+    once = evaluate(home, abroad, ["default", "global-median"]).methods
+    assert once["default"]["within_x2_pct"] >= once["global-median"]["within_x2_pct"] - 1
 
 
 def test_updates_one_by_one_equal_a_batch_within_one_percent(jobs: pd.DataFrame) -> None:

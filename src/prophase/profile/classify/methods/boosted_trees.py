@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import svds
 
 from prophase.array_types import Array, Floats, Ints
 from prophase.errors import ModelFileError
@@ -134,6 +133,8 @@ def _directions(rows: sparse.csr_matrix, random_state: int) -> Floats:
     if least <= _DIMENSIONS:
         return np.linalg.svd(rows.toarray().astype(np.float64), full_matrices=False)[2].T
     start = np.random.default_rng(random_state).standard_normal(least)
+    from scipy.sparse.linalg import svds
+
     found = svds(rows.astype(np.float64), k=_DIMENSIONS, v0=start)[2].T
     return np.ascontiguousarray(found[:, ::-1])
 

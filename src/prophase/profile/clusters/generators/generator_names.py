@@ -16,6 +16,7 @@ from prophase.profile.clusters.generators.density import Hdbscan, Optics
 from prophase.profile.clusters.generators.k_means import KMeans
 from prophase.profile.clusters.generators.rules import ProfileRules, read_rules, rules_of_column
 from prophase.profile.clusters.generators.semi_supervised import SemiSupervised
+from prophase.profile.clusters.generators.usage_tree import UsageTree
 
 #: the paper's choice is 300 of 100,001 jobs
 _LEAST_SHARE, _LEAST_JOBS = 0.003, 15
@@ -24,7 +25,7 @@ _NEIGHBOURS = 10
 _LABEL = "workload"
 
 
-def default_generator(jobs: int) -> Hdbscan:
+def paper_generator(jobs: int) -> Hdbscan:
     """Return HDBSCAN with the paper's share of jobs, 300 of 100,001, as the least size."""
     return Hdbscan(min_cluster_size=least_size(jobs), min_samples=_NEIGHBOURS)
 
@@ -64,6 +65,10 @@ def generator_named(
             said = f"{key.replace('_', '-')} has no meaning for {name}."
             raise ParameterError(f"{said} It takes: {', '.join(known).replace('_', '-')}.")
     return make(jobs, given, random_state)
+
+
+def _tree(jobs: pd.DataFrame, given: JsonMapping, random_state: int) -> Generator:
+    return UsageTree(**given)
 
 
 def _hdbscan(jobs: pd.DataFrame, given: JsonMapping, random_state: int) -> Generator:
@@ -115,6 +120,7 @@ _Make = Callable[[pd.DataFrame, Mapping[str, object], int], Generator]
 _DENSITY = ("min_cluster_size", "min_samples", "metric")
 #: name -> what makes it, and its settings
 GENERATORS: dict[str, tuple[_Make, tuple[str, ...]]] = {
+    "tree": (_tree, ("clusters", "min_cluster_size")),
     "hdbscan": (_hdbscan, _DENSITY),
     "optics": (_optics, ("min_cluster_size", "metric")),
     "k-means": (_k_means, ("clusters",)),

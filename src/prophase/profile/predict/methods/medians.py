@@ -64,12 +64,7 @@ class BackoffMedian(Predictor):
     name = "backoff-median"
 
     def _answer(self, question: Question, recall: list[Recall]) -> PointAndRange:
-        point = np.full(len(question), np.nan)
-        for level in range(len(recall)):
-            open_rows = np.flatnonzero(np.isnan(point) & (recall[level].count > 0))
-            if len(open_rows):
-                point[open_rows], _ = self.history_.medians(level, question.rows(open_rows))
-        return PointAndRange.of_point(point)
+        return PointAndRange.of_point(self.history_.backed_off(question, recall))
 
 
 class RecentMedian(Predictor):

@@ -1,24 +1,34 @@
-"""The default: forests and memories pooled into one distribution, and a decision picks the point.
+"""The default: experts weighed as jobs end, pooled into one distribution; the best point leads.
 
 One forest learns the outcome itself, others how far it lies from what the keys say (shrunk
 medians; the median of the last five) and from the time limit; of a target that is true or
 false, boosted trees learn the probability. Beside them stand plain memories: what the same
-key did, all along and lately, what the user did, and all jobs. Each counts as much as it
-deserved on the later part of the history, so a trace on which plain medians win is answered
-much as they would. The distribution is often two-humped, a job that fails at once or runs to
-its end, and its mean or median may then be a value that hardly ever happens: the point is the
-one that is most often close to the outcome, with a price on large misses.
+key did, all along and lately, what the user did, and all jobs, all along and lately. Each counts
+as much as it has earned on jobs that ended before (:mod:`~prophase.profile.predict.
+expert_weights`), so weights follow when the world changes. Learnt once, the weights
+come from later parts of the history, seen from a moment before them, some jobs of which
+were made strangers: owner, application or cluster unknown.
+
+The number that is told is the one that led on such jobs
+(:mod:`~prophase.profile.predict.leading_point`): the back-off median, or what the distribution
+makes of it. The distribution is often two-humped, a job that fails at once or runs to its end,
+and its mean or median may then be a value that hardly ever happens; its own choice is the
+point that is most often close to the outcome, with a price on large misses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from prophase.array_types import Floats, Ints
+from prophase.array_types import Bools, Floats, Ints
+from prophase.profile.predict.expert_weights import ExpertWeights
 from prophase.profile.predict.history import Question
+from prophase.profile.predict.leading_point import LeadingPoint, gains
 from prophase.profile.predict.leaf_forest import (
     FEWEST,
     YES_NO_FEWEST,
@@ -27,23 +37,29 @@ from prophase.profile.predict.leaf_forest import (
     rows_for_forests,
 )
 from prophase.profile.predict.memory import RECENT, SAMPLED, Recall
-from prophase.profile.predict.point_and_range import PointAndRange
+from prophase.profile.predict.point_and_range import PointAndRange, strata_of
 from prophase.profile.predict.pooled_distribution import (
+    EXACT_TOO,
     FACTOR_TWO,
     NEARLY_EXACT,
     POOLED,
-    Opinion,
     best_points,
     densities,
     evenly,
-    learn_weights,
     pooled,
 )
-from prophase.profile.predict.predictor import Predictor
-from prophase.profile.predict.training_features import features, lessons, recent_backoff, shrunk
-from prophase.profile.predict.yes_no_target import BoostedChance
+from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
+from prophase.profile.predict.range_levels import LevelCalibrator
+from prophase.profile.predict.training_features import (
+    features,
+    lessons,
+    recent_backoff,
+    shrunk,
+    strangers,
+)
+from prophase.profile.predict.yes_no_target import BoostedChance, ShareCalibrator
 
-#: weights of the opinions before any outcome is known
+#: weights of the experts before any outcome is known
 _PRIOR = {
     "outcome": 3.0,
     "from_shrunk": 3.0,
@@ -54,119 +70,301 @@ _PRIOR = {
     "key_lately": 1.0,
     "user": 1.0,
     "all": 1.0,
+    "all_lately": 1.0,
 }
 #: how often the finest key was seen decides whose opinion counts: once or twice, a few times,
 #: often, very often
 _FAMILIAR = (3, 12, 60)
-#: weights of all jobs count as this many jobs of each familiarity
-_COMMON_JOBS = 100.0
-#: how many places of the distribution the decision looks at
-_STEPS = {FACTOR_TWO: 33, NEARLY_EXACT: 60}
-_LOW, _HIGH = int(0.05 * POOLED), int(0.95 * POOLED)
-#: share of the weights above that stays whatever the outcomes say: real traces drift
-_PRIOR_SHARE = 0.4
-#: outcomes per opinion when weights are learned
+#: places of the distribution that are kept
+_STEPS = 64
+_PLACES = ((np.arange(_STEPS) + 0.5) / _STEPS * POOLED).astype(int)
+_LOW, _HIGH = int(0.05 * _STEPS), int(0.95 * _STEPS)
+#: between these the back-off median is left as it is
+_QUARTERS = (_STEPS // 4, 3 * _STEPS // 4)
+#: outcomes per expert when weights are learned
 _COMPARED = 24
 #: jobs answered at once; bounds the memory
 _BATCH = 4_000
+#: parts of the history that are judged from a moment before them: from and to which share
+_FOLDS = ((0.45, 0.7), (0.7, 1.0))
+_MOST_JUDGED = 6_000
+_MOST_STRANGERS = 1_500
+
+#: outcomes of some rows: how many of each
+Expert = Callable[[Ints, int], Floats]
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """A later part of the history, and the forests of what had ended before it."""
+
+    rows: Ints
+    cut: float
+    forests: dict[str, LeafForest]
+    boosted: BoostedChance | None
 
 
 class Mixture(Predictor):
-    """Forests and memories as one distribution, weighted by what they deserved."""
+    """Forests and memories as one distribution, weighted by what they have earned."""
 
     name = "mixture"
+    _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_", "weights_", "leading_")
 
     def _learn(self, question: Question, values: Floats) -> None:
         asked, answers = lessons(question, values, self.random_state)
+        asked = strangers(asked, self.history_.levels, self.random_state)
         recall = self.history_.recall(asked)
         seen = features(asked, recall)
-        self.variance_ = max(float(np.var(values)), 1e-6)
         fewest = YES_NO_FEWEST if self.yes_no_ else FEWEST
         self.forests_ = {
             name: LeafForest(fewest=fewest, random_state=self.random_state + number).fit(
                 seen, answers - base
             )
             for number, (name, base) in enumerate(_bases(asked, recall).items())
-            if self._bears(name, asked)
+            if name in self.weights_.names
         }
         if self.yes_no_:
             self.boosted_ = BoostedChance(random_state=self.random_state).fit(seen, answers)
 
-    def _weigh(self, question: Question, values: Floats) -> None:
+    def _calibrate(self, question: Question, values: Floats, end: Floats) -> None:
+        """Judge later parts of the history from before them, then learn from all of it."""
+        self.variance_ = max(float(np.var(values)), 1e-6)
+        names = tuple(name for name in _PRIOR if self._bears(name, question))
+        prior = np.array([_PRIOR[name] for name in names])
+        self.weights_ = ExpertWeights(names, prior, len(_FAMILIAR) + 1)
+        self.leading_ = LeadingPoint()
+        scale = float(np.sqrt(self.variance_))
+        self.calibrator_ = ShareCalibrator() if self.yes_no_ else LevelCalibrator(scale)
+        self.usual_lag_ = np.inf
+        folds = self._folds(question, values, end)
+        if folds:
+            self._judge_folds(folds, question, values, end)
+        self._learn(question, values)
+
+    def _folds(self, question: Question, values: Floats, end: Floats) -> list[_Fold]:
+        arrival, rows = question.arrival, len(values)
+        draw = np.random.default_rng(self.random_state)
+        found = []
+        for begin, until in _FOLDS:
+            first, last = int(begin * rows), int(until * rows)
+            if last - first < FEWEST_FINISHED:
+                continue
+            cut = float(arrival[first])
+            early = np.flatnonzero((arrival < cut) & (end < cut))
+            late = np.flatnonzero((arrival >= cut) & (np.arange(rows) < last))
+            if len(late) > _MOST_JUDGED:
+                late = np.sort(draw.choice(late, _MOST_JUDGED, replace=False))
+            if len(early) >= FEWEST_FINISHED and len(late):
+                self._learn(question.rows(early), values[early])
+                found.append(_Fold(late, cut, self.forests_, getattr(self, "boosted_", None)))
+        return found
+
+    def _judge_folds(
+        self, folds: list[_Fold], question: Question, values: Floats, end: Floats
+    ) -> None:
+        """Weigh experts and choose points by folds: long after the last outcome, and fresh."""
+        asked: list[tuple[_Fold, Ints, Question]] = []
+        for fold in folds:
+            frozen = question.rows(fold.rows, np.full(len(fold.rows), fold.cut))
+            asked.append((fold, fold.rows, frozen))
+        draw = np.random.default_rng(self.random_state)
+        few = min(len(fold.rows), _MOST_STRANGERS)
+        some = np.sort(draw.choice(len(fold.rows), few, replace=False))
+        unknown = strangers(frozen.rows(some), self.history_.levels, self.random_state + 1, 1.0)
+        asked.append((fold, fold.rows[some], unknown))
+        parts = [self._earned(self._with(one), part, values[rows]) for one, rows, part in asked]
+        density, cell = (np.concatenate(both) for both in zip(*parts, strict=True))
+        self.weights_.start(density, cell, stale=True)
+        judged = []
+        for one, rows, part in asked:
+            answer, stratum = self._with(one)._stale_answer(part)
+            late = np.ones(len(rows), dtype=np.bool_)
+            self.calibrator_.learn(answer, values[rows], stratum, late, end[rows])
+            if answer.points is not None:
+                judged.append((gains(answer.points, values[rows], self.variance_), stratum))
+        self.leading_.settle(judged)
+        fresh = question.rows(fold.rows)
+        self.usual_lag_ = 2 * float(np.quantile(fresh.arrival - self._newest(fresh.as_of), 0.99))
+        density, cell = self._earned(self._with(fold), fresh, values[fold.rows])
+        self.weights_.start(density, cell, stale=False)
+        self._judge(fresh, values[fold.rows], end[fold.rows], stale=False)
+
+    def _with(self, fold: _Fold) -> Mixture:
+        """Use the forests of a fold."""
+        self.forests_ = fold.forests
+        if fold.boosted is not None:
+            self.boosted_ = fold.boosted
+        return self
+
+    def _stale_answer(self, question: Question) -> tuple[PointAndRange, NDArray[np.str_]]:
         recall = self.history_.recall(question)
-        opinions = self._opinions(question, recall)
-        likely = np.column_stack(
-            [densities(opinion(_COMPARED), values, self.variance_) for opinion in opinions.values()]
-        )
-        prior = np.array([_PRIOR[name] for name in opinions])
-        prior /= prior.sum()
-        common = learn_weights(likely, prior)
-        familiar = _familiarity(recall)
-        self.weights_ = []
-        for kind in range(len(_FAMILIAR) + 1):
-            found = learn_weights(likely[familiar == kind], common, _COMMON_JOBS)
-            steady = (1 - _PRIOR_SHARE) * found + _PRIOR_SHARE * prior
-            self.weights_.append(dict(zip(opinions, steady.tolist(), strict=True)))
+        late = np.ones(len(question), dtype=np.bool_)
+        return self._told(question, recall, late), strata_of(self.history_.levels, recall)
+
+    def _earned(self, using: Mixture, question: Question, values: Floats) -> tuple[Floats, Ints]:
+        """Return how likely each expert made the outcomes, and how familiar the jobs were."""
+        recall = self.history_.recall(question)
+        density = np.empty((len(values), len(self.weights_.names)))
+        for first in range(0, len(values), _BATCH):
+            rows = np.arange(first, min(first + _BATCH, len(values)))
+            part = [memory.rows(rows) for memory in recall]
+            every = np.arange(len(rows))
+            for place, expert in enumerate(using._experts(question.rows(rows), part).values()):
+                outcomes = expert(every, _COMPARED)
+                density[rows, place] = densities(outcomes, values[rows], self.variance_)
+        return density, _familiarity(recall)
+
+    def _judge(
+        self, question: Question, values: Floats, end: Floats, stale: bool | None = None
+    ) -> None:
+        """Let outcomes move the weights, the choice of the point and the ranges."""
+        if not hasattr(self, "forests_"):
+            return
+        recall = self.history_.recall(question)
+        late = self._is_stale(question) if stale is None else np.full(len(values), stale)
+        density, cell = self._earned(self, question, values)
+        for regime in (False, True):
+            chosen = late == regime
+            self.weights_.add(density[chosen], cell[chosen], end[chosen], stale=regime)
+        answer = self._told(question, recall, late)
+        stratum = strata_of(self.history_.levels, recall)
+        self.calibrator_.learn(answer, values, stratum, late, end)
+        if answer.points is not None:
+            gain = gains(answer.points, values, self.variance_)
+            self.leading_.add(gain[~late], stratum[~late], end[~late])
 
     def _answer(self, question: Question, recall: list[Recall]) -> PointAndRange:
-        point, low, high = (np.full(len(question), np.nan) for _ in range(3))
         if not hasattr(self, "forests_"):
-            return PointAndRange(point, low, high)
-        useful = FACTOR_TWO if self.target_ == "duration_s" else NEARLY_EXACT
-        steps = ((np.arange(_STEPS[useful]) + 0.5) / _STEPS[useful] * POOLED).astype(int)
-        familiar = _familiarity(recall)
-        for kind in np.unique(familiar).tolist():
-            weights = self.weights_[kind] if hasattr(self, "weights_") else _PRIOR
-            alike = np.flatnonzero(familiar == kind)
-            for first in range(0, len(alike), _BATCH):
-                rows = alike[first : first + _BATCH]
-                part = [memory.rows(rows) for memory in recall]
-                outcomes = pooled(self._opinions(question.rows(rows), part), weights)
-                if self.yes_no_:
-                    point[rows] = outcomes.mean(axis=1)
-                else:
-                    point[rows] = best_points(outcomes[:, steps], self.variance_, useful)
-                low[rows], high[rows] = outcomes[:, _LOW], outcomes[:, _HIGH]
-        return PointAndRange(point, low, high)
+            return PointAndRange.of_point(np.full(len(question), np.nan))
+        return self._told(question, recall, self._is_stale(question), every=False)
+
+    def _told(
+        self, question: Question, recall: list[Recall], late: Bools, *, every: bool = True
+    ) -> PointAndRange:
+        """Return the distribution of each job, the numbers it offers and the one that leads.
+
+        Unless ``every`` number is to be judged, those that do not lead are left out.
+        """
+        steps = np.empty((len(question), _STEPS))
+        cell = _familiarity(recall)
+        for regime in (False, True):
+            rows = np.flatnonzero(late == regime)
+            if len(rows):
+                weights, which = self.weights_.at(cell[rows], question.as_of[rows], stale=regime)
+                for first in range(0, len(rows), _BATCH):
+                    part = slice(first, first + _BATCH)
+                    steps[rows[part]] = self._pooled(
+                        question.rows(rows[part]),
+                        [memory.rows(rows[part]) for memory in recall],
+                        weights, which[part],
+                    )  # fmt: skip
+        low, high = steps[:, _LOW], steps[:, _HIGH]
+        if self.yes_no_:
+            return PointAndRange(steps.mean(axis=1), low, high, steps)
+        longest = self.bounds_.longest(question.limit_s)[:, None]
+        steps = np.minimum(steps, longest)
+        stratum = strata_of(self.history_.levels, recall)
+        lead = np.zeros(len(question), dtype=np.int64)
+        for regime in (False, True):
+            rows = np.flatnonzero(late == regime)
+            lead[rows] = self.leading_.leaders(stratum[rows], question.as_of[rows], stale=regime)
+        points = self._points(question, recall, steps, None if every else lead)
+        points = np.minimum(points, longest)
+        return PointAndRange(
+            points[np.arange(len(lead)), lead], low, high, steps, points if every else None
+        )
+
+    def _points(
+        self, question: Question, recall: list[Recall], steps: Floats, lead: Ints | None
+    ) -> Floats:
+        """Return the numbers that could be told, the one that needs no learning first."""
+        simple = self.history_.backed_off(question, recall)
+        within = np.clip(simple, steps[:, _QUARTERS[0]], steps[:, _QUARTERS[1]])
+        runs = self.target_ == "duration_s"
+        points = np.full((len(simple), 4 if runs else 3), np.nan)
+        points[:, 0], points[:, 1] = simple, within
+        for place, useful in enumerate((FACTOR_TWO, EXACT_TOO) if runs else (NEARLY_EXACT,), 2):
+            rows = np.arange(len(simple)) if lead is None else np.flatnonzero(lead == place)
+            if len(rows):
+                looked = steps[rows][:, ::2] if runs else steps[rows]
+                points[rows, place] = best_points(looked, self.variance_, useful)
+        return points
+
+    def _pooled(
+        self, question: Question, recall: list[Recall], weights: Floats, which: Ints
+    ) -> Floats:
+        """Return the pooled distribution of each job, with the weights that are its own."""
+        experts = self._experts(question, recall)
+        steps = np.empty((len(question), _STEPS))
+        for one in np.unique(which).tolist():
+            rows = np.flatnonzero(which == one)
+            steps[rows] = pooled(
+                {name: _of_rows(expert, rows) for name, expert in experts.items()},
+                dict(zip(experts, weights[one].tolist(), strict=True)),
+            )[:, _PLACES]
+        return steps
 
     def _bears(self, name: str, question: Question) -> bool:
-        """Say whether an opinion bears on the target."""
+        """Say whether an expert has anything to say of the target."""
+        if name == "boosted":
+            return self.yes_no_
         if name == "from_limit":
             return self.target_ == "duration_s" and bool(np.isfinite(question.limit_s).any())
         # which of the last few were true is mostly chance
-        return not (self.yes_no_ and name in ("from_recent", "key_lately"))
+        return not (self.yes_no_ and name in ("from_recent", "key_lately", "all_lately"))
 
-    def _opinions(self, question: Question, recall: list[Recall]) -> dict[str, Opinion]:
+    def _experts(self, question: Question, recall: list[Recall]) -> dict[str, Expert]:
         """Return what each forest and each memory has to say, made when asked for."""
         seen = features(question, recall)
         # boosted trees are asked through XGBoost in any case
         data = matrix(seen) if self.yes_no_ else rows_for_forests(seen)
         bases = _bases(question, recall)
-        found: dict[str, Opinion] = {
-            name: partial(_told_by, forest, data, bases[name])
+        found: dict[str, Expert] = {
+            name: _of_forest(forest.outcomes(data) + bases[name][:, None])
             for name, forest in self.forests_.items()
         }
         if self.yes_no_:
-            found["boosted"] = partial(self.boosted_.outcomes, data)
+            found["boosted"] = _of_forest(self.boosted_.outcomes(data, POOLED))
         owner = next(
             (place for word in ("user", "group")
              if (place := self.history_.level_of(word)) is not None),
             len(recall) - 1,
         )  # fmt: skip
-        everything = recall[-1].sample, np.minimum(recall[-1].count, SAMPLED)
-        key, lately = _of_finest_key(recall)
+        whole = recall[-1]
+        everything = whole.sample, np.minimum(whole.count, SAMPLED)
+        lately = np.sort(whole.values, axis=1), np.minimum(whole.count, RECENT)
+        key, key_lately = _of_finest_key(recall)
         own = recall[owner]
         known = own.count > 0
         user = (
             np.where(known[:, None], own.sample, everything[0]),
             np.where(known, np.minimum(own.count, SAMPLED), everything[1]),
         )
-        for name, (ordered, held) in {
-            "key": key, "key_lately": lately, "user": user, "all": everything,
-        }.items():  # fmt: skip
-            if self._bears(name, question):
-                found[name] = partial(evenly, ordered, held)
-        return found
+        memories = {
+            "key": key, "key_lately": key_lately, "user": user, "all": everything,
+            "all_lately": lately,
+        }  # fmt: skip
+        found |= {name: _of_memory(*memory) for name, memory in memories.items()}
+        return {name: found[name] for name in self.weights_.names}
+
+
+def _of_rows(expert: Expert, rows: Ints) -> Callable[[int], Floats]:
+    return lambda count: expert(rows, count)
+
+
+def _of_forest(outcomes: Floats) -> Expert:
+    """Return some of the outcomes of a forest, from all of its trees."""
+    held = outcomes.shape[1]
+
+    def some(rows: Ints, count: int) -> Floats:
+        chosen = ((np.arange(count) + 0.5) * held / count).astype(int)
+        return np.asarray(outcomes[rows[:, None], chosen])
+
+    return some
+
+
+def _of_memory(ordered: Floats, held: Ints) -> Expert:
+    return lambda rows, count: evenly(ordered[rows], held[rows], count)
 
 
 def _bases(question: Question, recall: list[Recall]) -> Mapping[str, Floats]:
@@ -182,14 +380,6 @@ def _bases(question: Question, recall: list[Recall]) -> Mapping[str, Floats]:
         "from_recent": np.nan_to_num(recent),
         "from_limit": np.nan_to_num(from_limit),
     }
-
-
-def _told_by(forest: LeafForest, data: object, base: Floats, count: int) -> Floats:
-    """Return ``count`` outcomes of a forest, from all of its trees."""
-    outcomes = forest.outcomes(data)
-    held = outcomes.shape[1]
-    chosen = ((np.arange(count) + 0.5) * held / count).astype(int)
-    return np.asarray(outcomes[:, chosen] + base[:, None])
 
 
 def _familiarity(recall: list[Recall]) -> Ints:

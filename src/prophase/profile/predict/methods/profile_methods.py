@@ -10,7 +10,7 @@ in the next answer, without a refit; groups and classifier stay until ``fit``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,8 @@ class ProfilePredictor(Predictor):
     notes_ : tuple of str
         What a reader of the answers has to know, such as that only a sample was clustered.
     """
+
+    _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_", "_values")
 
     def fit(self, history: pd.DataFrame, target: str = "duration_s") -> Self:
         """Group finished jobs by their use and learn to predict the groups from metadata."""

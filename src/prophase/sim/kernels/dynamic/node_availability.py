@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.dynamic.array_layout import OFF, SWITCHES, WAITING
 from prophase.sim.kernels.dynamic.usage_and_quotas import within_quota
 from prophase.sim.kernels.node_resources import copy_nodes, occupy, room, tightest
 from prophase.sim.kernels.score_trees import note_change
-from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, ASK_MILLI, FREE_MEMORY, LOOP, PART
+from prophase.sim.signatures import ASK_GPUS, ASK_INSTANCES, ASK_MILLI, FREE_MEMORY, LOOP
 
 #: what an elastic node is doing
 STOPPED, BOOTING, READY = range(3)
@@ -35,7 +35,7 @@ def _note_power(power, counts, now, node, on):
     counts[SWITCHES] += 1
 
 
-@njit(**PART)
+@njit(**LOOP)
 def next_ready(power):
     """Return when the next booting node is ready."""
     soonest = np.inf
@@ -44,7 +44,7 @@ def next_ready(power):
     return soonest
 
 
-@njit(**PART)
+@njit(**LOOP)
 def next_idle(rules, nodes, power):
     """Return when the next elastic node will have been idle for long enough to stop."""
     soonest = np.inf
@@ -54,7 +54,7 @@ def next_idle(rules, nodes, power):
     return soonest
 
 
-@njit(**PART)
+@njit(**LOOP)
 def ready_and_stop(now, nodes, power, trees, rules, counts):
     """Take booted nodes into use, and stop those that have been idle for long enough."""
     for node in range(rules.elastic_from, nodes.busy.size):
@@ -69,7 +69,7 @@ def ready_and_stop(now, nodes, power, trees, rules, counts):
             _note_power(power, counts, now, node, 0)
 
 
-@njit(**PART)
+@njit(**LOOP)
 def boot_wanted(now, jobs, owners, nodes, queue, plan, power, rules, counts):
     """Boot the nodes that waiting jobs need, and keep those that are counted on."""
     _count_on(jobs, owners, nodes, queue, plan.future, power, rules, counts)
@@ -84,7 +84,7 @@ def boot_wanted(now, jobs, owners, nodes, queue, plan, power, rules, counts):
             nodes.idle_since[node] = now
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _count_on(jobs, owners, nodes, queue, future, power, rules, counts):
     """Mark the nodes that waiting jobs will run on once all that are needed have booted.
 

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit, types
-
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.dynamic.array_layout import RUNNING
 from prophase.sim.kernels.gang_placement import ON_GPUS, ON_NODE
 from prophase.sim.kernels.node_resources import copy_nodes, give_back, occupy, room
-from prophase.sim.signatures import ASK_INSTANCES, FLOAT_LINE, INT, INT_LINE, JOB_STARTED, LOOP
-
-
-# sorting allocates, so references are counted; a signature, or that would be up to the caller
-@njit(types.void(INT_LINE, INT, FLOAT_LINE), cache=True)
-def _last_first(victims, found, keys):
-    """Sort jobs by falling key; among equals the one submitted last goes first."""
-    jobs = np.sort(victims[:found])[::-1]
-    worst = np.empty(found, np.float64)
-    for place in range(found):
-        worst[place] = -keys[jobs[place]]
-    victims[:found] = jobs[np.argsort(worst, kind="mergesort")]
+from prophase.sim.kernels.queue_order import sort_queue
+from prophase.sim.signatures import ASK_INSTANCES, JOB_STARTED, LOOP
 
 
 @njit(**LOOP)
@@ -37,7 +25,10 @@ def choose_victims(key, shape, now, jobs, nodes, queue, running, future, rules, 
             found += 1
     if found == 0:
         return 0
-    _last_first(victims, found, queue.keys)
+    sort_queue(victims, queue.keys, found)
+    for place in range(found // 2):
+        back = found - 1 - place
+        victims[place], victims[back] = victims[back], victims[place]
     wanted = asks[shape, ASK_INSTANCES]
     copy_nodes(nodes.matrix, future)
     free = 0

@@ -9,8 +9,8 @@ plan is a list of events, each taking an instance's resources from a node or giv
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
 
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.dynamic.array_layout import OFF, PLAN_SIZE, RUNNING
 from prophase.sim.kernels.gang_placement import ON_GPUS, ON_NODE
 from prophase.sim.kernels.node_resources import (
@@ -22,24 +22,21 @@ from prophase.sim.kernels.node_resources import (
     take,
 )
 from prophase.sim.kernels.queue_heaps import pop_end, push_end
+from prophase.sim.kernels.queue_order import sort_queue
 from prophase.sim.kernels.score_trees import scan
 from prophase.sim.signatures import (
     ASK_INSTANCES,
     ASK_LEFT,
-    FLOAT_LINE,
     FREE_CPU,
     FREE_GPU,
     FREE_MEMORY,
     FREE_SHARE,
     FREE_WHOLE,
     GPUS,
-    INT,
-    INT_LINE,
     JOB_BELIEVED,
     JOB_ESTIMATE,
     JOB_OVERHEAD,
     LOOP,
-    PART,
 )
 
 #: columns of a plan's event: 1 gives back, -1 takes (2 and -2: the whole node); where, what, and
@@ -90,12 +87,6 @@ def reserve(shape, now, jobs, nodes, running, plan, counts):
     return np.inf
 
 
-# sorting allocates, so references are counted; a signature, or that would be up to the caller
-@njit(types.void(FLOAT_LINE, INT_LINE, INT), cache=True)
-def _sort_ends(ends, order, count):
-    order[:count] = np.argsort(ends[:count])
-
-
 @njit(**LOOP)
 def _set_event(plan, place, time, sign, node, shape, bits):
     plan.times[place] = time
@@ -103,13 +94,14 @@ def _set_event(plan, place, time, sign, node, shape, bits):
     plan.events[place, EVENT_SHAPE], plan.events[place, EVENT_GPUS] = shape, bits
 
 
-@njit(**PART)
+@njit(**LOOP)
 def plan_believed_ends(now, jobs, running, plan, counts):
     """Write the end of every running instance into an empty plan."""
     size, ends = 0, plan.end_s
     for place in range(counts[RUNNING]):
         ends[place] = max(jobs.table[running.jobs[place], JOB_BELIEVED], now)
-    _sort_ends(ends, plan.enders, counts[RUNNING])
+        plan.enders[place] = place
+    sort_queue(plan.enders, ends, counts[RUNNING])
     for turn in range(counts[RUNNING]):
         place = plan.enders[turn]
         job = running.jobs[place]
@@ -140,7 +132,7 @@ def enter(plan, counts, time, sign, node, shape, bits):
     counts[PLAN_SIZE] = size + 1
 
 
-@njit(**PART)
+@njit(**LOOP)
 def enter_reservation(plan, counts, now, begin, end, shape, instances, rules):
     """Put a reserved job into the plan, on the nodes in ``plan.planned``."""
     sign = 2 if rules.whole_nodes else 1
@@ -176,7 +168,7 @@ def _apply(nodes, asks, events, place):
         occupy(nodes, node, asks, shape, bits)
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _keep_lowest(low, seen, node):
     """Lower what a node has free throughout a stretch of time to what it has free now."""
     for column in (FREE_CPU, FREE_MEMORY):
@@ -186,7 +178,7 @@ def _keep_lowest(low, seen, node):
         low[node, FREE_SHARE + gpu] = share
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _count_gpus(low):
     """Add up what is free of GPUs; one promised twice, by rounding, leaves nothing, not less."""
     for node in range(low.shape[0]):
@@ -198,7 +190,7 @@ def _count_gpus(low):
         low[node, FREE_GPU], low[node, FREE_WHOLE] = total, whole
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _place_on(policy, nodes, asks, shape, planned):
     """Choose nodes and GPUs for all instances as the place policy would; tell if it worked."""
     node, rules = -1, policy.rules
@@ -215,7 +207,7 @@ def _place_on(policy, nodes, asks, shape, planned):
     return True
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _lowest_until(end, place, asks, plan, size):
     """Fill ``plan.low`` with what stays free on the nodes of ``plan.sweep`` until an instant."""
     times, events, seen, low = plan.times, plan.events, plan.seen, plan.low

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from prophase.sim.attempts import FINISHED, OUT_OF_MEMORY
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.dynamic.array_layout import (
     ATTEMPT_END,
     ATTEMPT_JOB,
@@ -43,7 +43,6 @@ from prophase.sim.signatures import (
     JOB_REMAINING,
     JOB_STARTED,
     LOOP,
-    PART,
 )
 
 
@@ -105,7 +104,7 @@ def _move_tenant(job, jobs, nodes, placed, comes):
             gpu += 1
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _pace(job, now, jobs, nodes, running, rules, counts):
     """Give a running job its new speed and end."""
     table = jobs.table
@@ -172,7 +171,7 @@ def begin_attempt(job, now, jobs, owners, nodes, running, rules, counts):
         _pace_neighbours(job, now, jobs, nodes, running, rules, counts)
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _keep_work(table, job, outcome, rules):
     """Keep what checkpoints saved of a stopped attempt; return the work that is lost."""
     done = table[job, JOB_DONE]

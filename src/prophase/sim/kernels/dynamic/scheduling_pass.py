@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from prophase.sim.attempts import PREEMPTED
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.dynamic.array_layout import (
     CONSERVATIVE,
     EASY,
@@ -39,10 +39,10 @@ from prophase.sim.kernels.dynamic.waiting_queue import (
     find_keys,
     join_queue,
     leave_queue,
-    sort_queue,
 )
 from prophase.sim.kernels.gang_placement import ON_GPUS, ON_NODE, free_rows, place_gang
 from prophase.sim.kernels.node_resources import give_back, occupy
+from prophase.sim.kernels.queue_order import sort_queue
 from prophase.sim.kernels.score_trees import note_change
 from prophase.sim.signatures import (
     ASK_INSTANCES,
@@ -50,6 +50,7 @@ from prophase.sim.signatures import (
     JOB_LEFT,
     JOB_REMAINING,
     JOB_USER,
+    LOOP,
     PART,
 )
 
@@ -66,7 +67,7 @@ def _is_considered(job, turn, jobs, owners, queue, rules, counts):
     return True
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _preempt(job, now, jobs, owners, nodes, queue, running, plan, trees, rules, counts):
     """Stop jobs that come after this one, if that makes room for it; tell whether it did."""
     shape, victims, key = jobs.shape_of[job], queue.victims, queue.keys[job]
@@ -87,7 +88,7 @@ def _preempt(job, now, jobs, owners, nodes, queue, running, plan, trees, rules, 
     return True
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _leaves_room_for_head(job, now, policy, jobs, nodes, running, plan, trees, counts):
     """EASY: tell whether a job that was just placed does not delay the first one that waits.
 
@@ -114,7 +115,7 @@ def _leaves_room_for_head(job, now, policy, jobs, nodes, running, plan, trees, c
     return not delays
 
 
-@njit(**PART)
+@njit(**LOOP)
 def _fits_the_plan(job, now, policy, jobs, nodes, running, plan, trees, rules, counts):
     """Conservative backfilling: tell whether a job that was just placed delays no reservation.
 
@@ -208,7 +209,7 @@ def _close_gap(waiting, kept, place, count):
     return kept
 
 
-@njit(**PART)
+@njit(**LOOP)
 def scheduling_pass(
     turn, policy, order, rules, jobs, owners, nodes, queue, running, plan, trees, counts
 ):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.dynamic.array_layout import (
     HELD_CPU,
     HELD_GPU,

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
 
+from prophase.sim.compilation import njit
 from prophase.sim.kernels.dynamic.array_layout import KINDS, RUNNING, WAITING, WAITING_ROWS
 from prophase.sim.kernels.dynamic.running_jobs import update_progress
 from prophase.sim.kernels.dynamic.usage_and_quotas import update_usage
-from prophase.sim.signatures import (
-    ASK_INSTANCES,
-    FLOAT_LINE,
-    INT,
-    INT_LINE,
-    JOB_KEY,
-    KEY,
-    LOOP,
-    PART,
-    REFRESH,
-    Floats,
-)
+from prophase.sim.signatures import ASK_INSTANCES, LOOP
 
 
 @njit(**LOOP)
@@ -35,7 +24,7 @@ def join_queue(job, jobs, queue, rules, counts):
     queue.per_shape[shape] += 1
 
 
-@njit(**PART)
+@njit(**LOOP)
 def leave_queue(shape, jobs, queue, counts):
     """Count out a job that starts; its place in the queue is the pass's affair."""
     counts[WAITING_ROWS] -= jobs.asks[shape, ASK_INSTANCES]
@@ -66,28 +55,3 @@ def find_keys(fresh, now, order, jobs, owners, queue, running, rules, counts):
             job = running.jobs[place]
             update_progress(jobs.table, job, now)
             keys[job] = order.key(jobs.table, job, usage, now, order.facts)
-
-
-# sorting allocates, so references are counted; a signature, or that would be up to the caller
-@njit(types.void(INT_LINE, FLOAT_LINE, INT), cache=True)
-def sort_queue(waiting, keys, count):
-    """Order the queue by key, and by submission among equals."""
-    for place in range(1, count):
-        one, other = waiting[place - 1], waiting[place]
-        if keys[one] > keys[other] or (keys[one] == keys[other] and one > other):
-            break
-    else:
-        return
-    jobs = np.sort(waiting[:count])
-    waiting[:count] = jobs[np.argsort(keys[jobs], kind="mergesort")]
-
-
-@njit(KEY, cache=True)
-def by_key(jobs: Floats, job: int, owners: Floats, now: float, facts: Floats) -> float:
-    """Return the key the job came with."""
-    return jobs[job, JOB_KEY]
-
-
-@njit(REFRESH, cache=True)
-def no_refresh(owners: Floats, now: float, facts: Floats) -> None:
-    """Work nothing out beforehand."""

@@ -13,7 +13,7 @@ from prophase.trace.row_rules import CLOCK_STEP_S
 
 _CLOCKS = ("submit_s", "start_s", "end_s")
 #: seconds since 1970 reach this in the year 5138; milliseconds did in 1973
-_SURELY_NOT_SECONDS = 1e11
+SURELY_NOT_SECONDS = 1e11
 _DECADE_S = 10 * 365.25 * 86400
 _DAY_S = 86400.0
 _YEAR_2001 = 1e9
@@ -62,7 +62,7 @@ def clock_unit(subject: LintSubject) -> Iterator[LintFinding]:
     """Times that can only be milliseconds or finer."""
     for column in _CLOCKS:
         times = numbers(subject.jobs, column)
-        far = np.abs(times) > _SURELY_NOT_SECONDS
+        far = np.abs(times) > SURELY_NOT_SECONDS
         known = int(np.sum(~np.isnan(times)))
         yield from subject.marked(
             f"jobs.{column}",
@@ -112,7 +112,7 @@ def future_time(subject: LintSubject) -> Iterator[LintFinding]:
         dated = subject.clock != "relative" or np.median(times[known]) > _YEAR_2001
         if not dated:
             continue
-        ahead = (times > latest) & (times <= _SURELY_NOT_SECONDS)
+        ahead = (times > latest) & (times <= SURELY_NOT_SECONDS)
         yield from subject.marked(
             f"jobs.{column}",
             ahead,

@@ -123,7 +123,7 @@ def hidden_outcome(subject: LintSubject) -> Iterator[LintFinding]:
     for name in rows.columns:
         if not str(name).startswith(ATTRIBUTE_PREFIX) or name in _SPLIT:
             continue
-        found = _follows(rows, str(name))
+        found = gives_away(rows, str(name))
         if found is None:
             continue
         outcome, how = found
@@ -141,7 +141,7 @@ def hidden_outcome(subject: LintSubject) -> Iterator[LintFinding]:
         )
 
 
-def _follows(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
+def gives_away(rows: pd.DataFrame, name: str) -> tuple[str, str] | None:
     """Return the outcome that an attribute gives away, and how."""
     values = numbers(rows, name)
     if np.mean(~np.isnan(values)) < 0.5:

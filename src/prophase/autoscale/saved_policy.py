@@ -1,0 +1,240 @@
+"""A tuned policy as a file, and what it decides for a run that goes on.
+
+A decision is made as the back-test makes it: from the samples of the run so far, by the same
+plan. The same samples give the same allocation, to the digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prophase.autoscale.allocation_measures import is_memory
+from prophase.autoscale.fleet import Fleet, Floats
+from prophase.autoscale.memory_kills import KillRule
+from prophase.autoscale.phase_labels import LevelTrend
+from prophase.autoscale.policies.vpa import Vpa
+from prophase.autoscale.policy import Hysteresis, ScalingPolicy
+from prophase.autoscale.policy_catalogue import POLICIES
+from prophase.autoscale.policy_comparison import PolicyComparison, PolicyScore
+from prophase.errors import ModelFileError, ParameterError
+from prophase.json_types import JsonObject
+from prophase.lazy_imports import optional
+from prophase.modelfile import Parts, load_model, save_model
+
+KIND = "autoscale.policy"
+#: the policy that is asked when the learnt one cannot be trusted
+_FALLBACK = "fallback."
+
+
+@dataclass(frozen=True)
+class SavedPolicy:
+    """A policy that was chosen and tuned on fit series, ready to decide for others."""
+
+    policy: ScalingPolicy
+    dial: float
+    rule: Hysteresis
+    #: what is allocated, every how many samples of how many seconds
+    metric: str
+    every: int
+    step_s: float
+    #: VPA's rule, for runs that are unlike the fit series
+    fallback: ScalingPolicy
+    #: the highest use learnt from
+    highest: float
+    kills: KillRule = field(default_factory=KillRule)
+    #: kills per pod-day expected on new series; None for what kills nobody
+    kills_per_pod_day: float | None = None
+    #: what is expected on new series, and what was asked
+    expected: Mapping[str, Any] = field(default_factory=dict)
+    asked: str = ""
+    data_hash: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.policy.name
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Further metrics that the policy looks at."""
+        return tuple(getattr(self.policy, "others_", ()))
+
+    def allocation(
+        self,
+        use: Sequence[float] | Floats,
+        others: Mapping[str, Sequence[float] | Floats] | None = None,
+        *,
+        fallback: bool = False,
+    ) -> float:
+        """Return what a run is given until its next decision.
+
+        Parameters
+        ----------
+        use : sequence of float
+            Samples of the run from its start; those since the last decision change nothing.
+        others : mapping, optional
+            Metric -> samples of the other metrics that the policy looks at.
+        fallback : bool, default=False
+            Ask VPA's rule instead.
+        """
+        known = len(use) // self.every * self.every
+        fleet = self._run(np.asarray(use, np.float64)[:known], others or {})
+        if fallback:
+            plan, dial, rule = self.fallback.plan(fleet), 1.0, Hysteresis()
+        else:
+            plan, dial, rule = self.policy.plan(fleet), self.dial, self.rule
+        return float(plan.allocate(dial, rule)[-1])
+
+    def is_known(self, use: Sequence[float] | Floats) -> bool:
+        """Return whether a run stays within what the policy has learnt from."""
+        return not len(use) or float(np.max(use)) <= self.highest
+
+    def _run(self, use: Floats, others: Mapping[str, Sequence[float] | Floats]) -> Fleet:
+        # one sample more, whose value nobody looks at: the interval that is decided for
+        held = {}
+        for name in self.others:
+            values = np.asarray(others.get(name, ()), np.float64)[: len(use)]
+            filled = np.full(len(use) + 1, np.nan)
+            filled[: len(values)] = values
+            held[name] = filled
+        whole = np.append(use, use[-1] if len(use) else 0.0)
+        lengths = np.array([len(whole)], np.int64)
+        return Fleet(("run",), whole, lengths, self.every, self.step_s, self.metric, None, held)
+
+    def save(self, path: Path | str) -> str:
+        """Write the policy to a file and return its checksum."""
+        own, other = _parts_of(self.policy), _parts_of(self.fallback)
+        meta: JsonObject = {
+            "policy": self.policy.name,
+            "state": own.meta,
+            "fallback": other.meta,
+            "dial": self.dial,
+            "hysteresis": [self.rule.up, self.rule.down],
+            "metric": self.metric,
+            "every": self.every,
+            "step_s": self.step_s,
+            "highest": self.highest,
+            "kills": vars(self.kills),
+            "kills_per_pod_day": self.kills_per_pod_day,
+            "expected": dict(self.expected),
+            "asked": self.asked,
+        }
+        arrays = {**own.arrays, **{_FALLBACK + name: a for name, a in other.arrays.items()}}
+        return save_model(
+            path,
+            kind=KIND,
+            meta=meta,
+            arrays=arrays,
+            blobs=own.blobs,
+            columns=(self.metric, *self.others),
+            data_hash=self.data_hash,
+        )
+
+    @staticmethod
+    def load(path: Path | str) -> SavedPolicy:
+        """Return the policy in a file."""
+        found = load_model(path, KIND)
+        meta = found.meta
+        if meta["policy"] not in POLICIES:
+            raise ModelFileError(
+                f"{path}: policy {meta['policy']!r} is unknown to this version. Fit it again."
+            )
+        own = {name: a for name, a in found.arrays.items() if not name.startswith(_FALLBACK)}
+        other = {
+            name.removeprefix(_FALLBACK): a
+            for name, a in found.arrays.items()
+            if name.startswith(_FALLBACK)
+        }
+        return SavedPolicy(
+            policy=_restored(POLICIES[meta["policy"]](), Parts(meta["state"], own, found.blobs)),
+            dial=float(meta["dial"]),
+            rule=Hysteresis(*meta["hysteresis"]),
+            metric=str(meta["metric"]),
+            every=int(meta["every"]),
+            step_s=float(meta["step_s"]),
+            fallback=_restored(Vpa(), Parts(meta["fallback"], other)),
+            highest=float(meta["highest"]),
+            kills=KillRule(**meta["kills"]),
+            kills_per_pod_day=meta["kills_per_pod_day"],
+            expected=meta["expected"],
+            asked=str(meta["asked"]),
+            data_hash=found.data_hash,
+        )
+
+
+def saved_policy(
+    found: PolicyComparison, policy: str | None = None, *, data_hash: str = ""
+) -> SavedPolicy:
+    """Return the winner of a comparison, or a named policy of it, ready to be saved."""
+    chosen = found.winner if policy is None else found.named(policy)
+    if chosen is None:
+        raise ParameterError(
+            f"no policy keeps to {found.objective} on these series, so none is chosen. Ask for "
+            "less, allow more resizes, or name a policy with --choose."
+        )
+    if chosen.policy == "oracle":
+        raise ParameterError("the oracle looks ahead: it can be compared with, but not run.")
+    return _of_score(found, chosen, data_hash)
+
+
+def _of_score(found: PolicyComparison, chosen: PolicyScore, data_hash: str) -> SavedPolicy:
+    fit, tuned = found.fit, chosen.tuned
+    expected = tuned.expected
+    return SavedPolicy(
+        policy=tuned.policy,
+        dial=tuned.dial,
+        rule=tuned.rule,
+        metric=fit.metric,
+        every=fit.every,
+        step_s=fit.step_s,
+        fallback=Vpa().fit(fit, found.objective.share),
+        highest=float(fit.use.max()),
+        kills=found.objective.rule,
+        kills_per_pod_day=expected.kills_per_pod_day if is_memory(fit.metric) else None,
+        expected={name: value for name, value in expected.row().items() if value is not None},
+        asked=str(found.objective),
+        data_hash=data_hash,
+    )
+
+
+def _parts_of(policy: ScalingPolicy) -> Parts:
+    meta: JsonObject = {}
+    arrays, blobs = {}, {}
+    for name, value in vars(policy).items():
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif isinstance(value, LevelTrend):
+            meta[name] = {"window": value.window}
+        elif isinstance(value, tuple):
+            meta[name] = list(value)
+        elif value is None or isinstance(value, str | int | float):
+            meta[name] = value
+        elif hasattr(value, "save_raw"):
+            blobs[name] = bytes(value.save_raw("ubj"))
+        else:
+            raise ParameterError(
+                f"the policy {policy.name} cannot be saved. Choose another one with --choose."
+            )
+    return Parts(meta, arrays, blobs)
+
+
+def _restored(policy: ScalingPolicy, parts: Parts) -> ScalingPolicy:
+    for name, value in parts.meta.items():
+        if isinstance(value, dict):
+            setattr(policy, name, LevelTrend(**value))
+        else:
+            setattr(policy, name, tuple(value) if isinstance(value, list) else value)
+    for name, array in parts.arrays.items():
+        setattr(policy, name, array)
+    for name, blob in parts.blobs.items():
+        library = optional("xgboost", f"The policy {policy.name!r}", "learn")
+        trees = library.Booster()
+        trees.load_model(bytearray(blob))
+        # as when it was learnt: threads would mostly wait for one another
+        trees.set_param({"nthread": 1})
+        setattr(policy, name, trees)
+    return policy

@@ -1,0 +1,103 @@
+"""prophase queue eta: when will my job start?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prophase import units
+from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result
+from prophase.cli.queue.queue_options import (
+    DrawsOption,
+    HistoryOption,
+    JobArgument,
+    QueueOption,
+    twin_of,
+)
+from prophase.cli.shared_options import SeedOption
+from prophase.cli.trace_options import SourceOption
+from prophase.errors import InputError
+from prophase.result import Result
+
+if TYPE_CHECKING:
+    from prophase.sim.slurm.twin_check import TwinCheck
+
+
+def command(
+    job: JobArgument,
+    queue: QueueOption = None,
+    history: HistoryOption = None,
+    source: SourceOption = None,
+    draws: DrawsOption = 60,
+    check: Annotated[
+        int, typer.Option(min=0, help="Past instants to check and widen intervals by; 0: none.")
+    ] = 12,
+    seed: SeedOption = 0,
+    format: FormatOption = Format.table,
+) -> None:
+    """Say when a waiting job will start, with an interval that holds 80 % of such starts.
+
+    The queue is run forward by the site's own rules, run times drawn from finished jobs like
+    these. The same is first done for past instants of the history: intervals are fitted to what
+    then happened, and if recent waits of jobs alike were as good a guess, no forecast is given.
+
+    Examples:
+
+    `prophase queue eta 4711 --history ws`
+
+    `prophase queue eta 4711 --saved now --history sacct.psv`
+    """
+    from prophase.cli.provenance import open_trace
+    from prophase.sim.slurm.twin_check import abstained, check_twin
+
+    with progress_bar() as progress:
+        progress("looking at the queue", None)
+        twin = twin_of(queue, history, source, draws, seed)
+        checked, unchecked = None, "no history was given" if history is None else "not asked for"
+        if check and history is not None:
+            progress("checking past forecasts", None)
+            try:
+                checked = check_twin(
+                    open_trace(history, source=source).jobs,
+                    twin.snapshot,
+                    instants=check,
+                    random_state=seed,
+                )
+            except InputError as cause:
+                unchecked = str(cause)
+        progress("simulating futures", None)
+        found = abstained(twin.eta(job, checked.stretch if checked else None), checked)
+    mine = twin.jobs[twin.jobs["job_id"].astype(str) == job].iloc[0]
+    slurm_s = float(mine["slurm_start_s"]) - twin.snapshot.now_s
+    rows = [
+        {
+            "job_id": job,
+            "start_s": found.p50_s,
+            "start_low_s": found.p10_s,
+            "start_high_s": found.p90_s,
+            "slurm_says_s": None if slurm_s != slurm_s else slurm_s,
+            "ahead": found.ahead,
+            "running": found.running,
+        }
+    ]
+    document = {**found.to_dict(), "checked": checked.to_dict() if checked else unchecked}
+    notes = _notes(found.reason, checked, unchecked)
+    show_result(
+        Result.of_rows("queue-eta", finite(rows), values=finite(document), notes=notes), format
+    )
+
+
+def _notes(reason: str, checked: TwinCheck | None, unchecked: str) -> list[str]:
+    notes = ["Seconds from now; the interval holds 80 % of such starts."]
+    if reason:
+        notes = [f"No forecast: {reason}."]
+    if checked is None:
+        return [*notes, f"Past forecasts were not checked: {unchecked}."]
+    missed = units.duration(checked.error_s)
+    alike = units.duration(checked.alike_error_s)
+    return [
+        *notes,
+        f"Checked on {checked.forecasts:,} jobs at {checked.instants} past instants: median error "
+        f"{missed}; recent waits of jobs alike {alike}.",
+    ]

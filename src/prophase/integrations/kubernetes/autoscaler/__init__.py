@@ -1,0 +1,1 @@
+"""A controller that resizes running pods by a saved policy."""

@@ -1,0 +1,210 @@
+"""Slurm's accounting as rows: what ``sacct`` prints, or what slurmrestd sends, in one form.
+
+Rows have sacct's own names and are written as a dump that the reader ``sacct`` knows. Fields are
+separated by a character that no user types; line breaks inside fields become spaces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prophase.errors import FetchError, storage_errors
+from prophase.integrations.slurm.commands import SlurmCommands
+from prophase.json_types import JsonMapping
+
+SEPARATOR = "\x1f"
+#: what is asked for; a release that lacks one is asked for the others
+FIELDS = (
+    "JobID JobIDRaw DBIndex Cluster JobName User Account Partition QOS Submit Eligible Start End "
+    "ElapsedRaw State ExitCode TimelimitRaw ReqCPUS NNodes NCPUS ReqMem ReqTRES AllocTRES Priority "
+    "MaxRSS TotalCPU NTasks AveDiskRead AveDiskWrite TRESUsageInAve TRESUsageInMax Constraints "
+    "Reservation WCKey WorkDir Comment AdminComment SubmitLine Restarts NodeList"
+).split()
+Row = Mapping[str, str]
+
+
+def sacct_rows(commands: SlurmCommands, since_s: float) -> list[Row]:
+    """Return every row, steps and earlier attempts included, that had not ended by a time."""
+    offered = {name.lower() for name in commands.said("sacct", "-e").split()}
+    names = [name for name in FIELDS if name.lower() in offered]
+    printed = commands.said(
+        "sacct", "-a", "-D", "-P", f"--delimiter={SEPARATOR}", "-S", f"uts{max(0, int(since_s))}",
+        "-o", ",".join(names),
+    )  # fmt: skip
+    return list(parsed(printed, names))
+
+
+def parsed(printed: str, names: Sequence[str]) -> Iterator[Row]:
+    """Yield the rows of what sacct printed; output that breaks off is refused as a whole."""
+    lines = printed.split("\n")
+    head = lines[0].split(SEPARATOR)
+    if [word.lower() for word in head] != [name.lower() for name in names] or lines[-1]:
+        raise _broken(printed)
+    held = ""
+    for line in lines[1:-1]:
+        held = f"{held} {line}" if held else line
+        found = held.count(SEPARATOR)
+        if found < len(names) - 1:
+            continue  # a user's line break inside a field
+        if found > len(names) - 1:
+            raise _broken(held)
+        yield dict(zip(names, held.split(SEPARATOR), strict=True))
+        held = ""
+    if held:
+        raise _broken(held)
+
+
+def _broken(text: str) -> FetchError:
+    end = text[-60:].replace(SEPARATOR, "|").replace("\n", " ")
+    return FetchError(
+        f"sacct: its output breaks off or is not what was asked for (...{end!r}). Nothing was "
+        "taken; the next round asks again."
+    )
+
+
+def write_dump(rows: Iterable[Row], path: Path) -> int:
+    """Write rows as a dump and return how many there are."""
+    count = 0
+    with storage_errors(path), path.open("w", encoding="utf-8") as out:
+        out.write(SEPARATOR.join(FIELDS) + "\n")
+        for row in rows:
+            cells = (row.get(name, "") for name in FIELDS)
+            out.write(SEPARATOR.join(re.sub(r"\s+", " ", cell).strip() for cell in cells) + "\n")
+            count += 1
+    return count
+
+
+# What slurmrestd sends. Its releases differ in small things: a number may be a number or an
+# object with "set" and "number", a state a word or a list of words.
+
+
+def rest_rows(document: JsonMapping) -> Iterator[Row]:
+    """Yield a row per job and per step of ``/slurmdb/.../jobs``."""
+    for place, job in enumerate(document.get("jobs") or ()):
+        record = str(plain(job.get("db_index")) or f"rest-{place}")
+        name = _job_id(job)
+        yield _job_row(job, name, record)
+        for step in job.get("steps") or ():
+            yield {**_step_row(step, name, record), "Cluster": _text(job.get("cluster"))}
+
+
+def plain(value: object) -> object:
+    """Return a number that may be wrapped, or None if it is not set."""
+    if isinstance(value, Mapping):
+        return value.get("number") if value.get("set") and not value.get("infinite") else None
+    return value
+
+
+def _job_id(job: JsonMapping) -> str:
+    array, het = job.get("array") or {}, job.get("het") or {}
+    task, offset = plain(array.get("task_id")), plain(het.get("job_offset"))
+    if plain(array.get("job_id")) and task is not None:
+        return f"{plain(array['job_id'])}_{task}"
+    if plain(het.get("job_id")) and offset is not None:
+        return f"{plain(het['job_id'])}+{offset}"
+    return str(job["job_id"])
+
+
+def _job_row(job: JsonMapping, name: str, record: str) -> Row:
+    times, tres = job.get("time") or {}, job.get("tres") or {}
+    asked = _tres(tres.get("requested"))
+    comment = job.get("comment") or {}
+    limit = plain(times.get("limit"))
+    return {
+        "JobID": name, "JobIDRaw": str(job["job_id"]), "DBIndex": record,
+        "Cluster": _text(job.get("cluster")), "JobName": _text(job.get("name")),
+        "User": _text(job.get("user") or (job.get("association") or {}).get("user")),
+        "Account": _text(job.get("account")), "Partition": _text(job.get("partition")),
+        "QOS": _text(job.get("qos")), "Submit": _instant(times.get("submission")),
+        "Eligible": _instant(times.get("eligible")), "Start": _instant(times.get("start")),
+        "End": _instant(times.get("end")), "ElapsedRaw": _text(plain(times.get("elapsed"))),
+        "State": _state(job.get("state")), "ExitCode": _exit(job.get("exit_code")),
+        "TimelimitRaw": "UNLIMITED" if limit is None else str(limit),
+        "ReqCPUS": _text(plain((job.get("required") or {}).get("CPUs"))),
+        "NNodes": _text(plain(job.get("allocation_nodes"))),
+        "NCPUS": _amount(tres.get("allocated"), "cpu"),
+        "ReqMem": f"{_amount(tres.get('requested'), 'mem')}M" if "mem=" in asked else "",
+        "ReqTRES": asked, "AllocTRES": _tres(tres.get("allocated")),
+        "Priority": _text(plain(job.get("priority"))),
+        "Constraints": _text(job.get("constraints")),
+        "Reservation": _text((job.get("reservation") or {}).get("name") or ""),
+        "WCKey": _text((job.get("wckey") or {}).get("wckey")),
+        "WorkDir": _text(job.get("working_directory")), "Comment": _text(comment.get("job")),
+        "AdminComment": _text(comment.get("administrator")),
+        "SubmitLine": _text(job.get("submit_line")), "NodeList": _text(job.get("nodes")),
+        "Restarts": _text(plain(job.get("restart_cnt"))),
+    }  # fmt: skip
+
+
+def _step_row(step: JsonMapping, name: str, record: str) -> Row:
+    tres, times = step.get("tres") or {}, step.get("time") or {}
+    used, written = tres.get("requested") or {}, tres.get("consumed") or {}
+    identity = step.get("step") or {}
+    total = times.get("total") or {}
+    # newer releases write "17.batch", older ones the part behind the dot
+    step_id = str(identity.get("id")).rpartition(".")[2]
+    memory = _amount(used.get("max"), "mem")
+    spent = [float(_numeric(total.get(unit))) for unit in ("seconds", "microseconds")]
+    return {
+        "JobID": f"{name}.{step_id}", "DBIndex": record, "JobName": _text(identity.get("name")),
+        "Start": _instant(times.get("start")), "End": _instant(times.get("end")),
+        "ElapsedRaw": _text(plain(times.get("elapsed"))), "State": _state(step.get("state")),
+        "ExitCode": _exit(step.get("exit_code")), "AllocTRES": _tres(tres.get("allocated")),
+        "NTasks": _text(plain((step.get("tasks") or {}).get("count"))),
+        "MaxRSS": f"{int(memory) / 1024:.0f}K" if memory else "",
+        "TotalCPU": _clock(spent[0] + spent[1] / 1e6),
+        "AveDiskRead": _amount(used.get("average"), "fs", "disk"),
+        "AveDiskWrite": _amount(written.get("average"), "fs", "disk"),
+    }  # fmt: skip
+
+
+def _tres(listed: object) -> str:
+    """Return a list of resources as sacct writes it; memory is in MiB there."""
+    parts = []
+    for one in listed if isinstance(listed, list) else ():
+        kind = f"{one['type']}/{one['name']}" if one.get("name") else one["type"]
+        parts.append(f"{kind}={one.get('count')}{'M' if kind == 'mem' else ''}")
+    return ",".join(parts)
+
+
+def _amount(listed: object, kind: str, name: str | None = None) -> str:
+    for one in listed if isinstance(listed, list) else ():
+        if one.get("type") == kind and (one.get("name") or None) == name:
+            return _text(plain(one.get("count")))
+    return ""
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _numeric(value: object) -> str:
+    return _text(plain(value)) or "0"
+
+
+def _instant(value: object) -> str:
+    seconds = plain(value)
+    if not isinstance(seconds, int | float) or seconds <= 0:
+        return "Unknown"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+def _state(value: object) -> str:
+    held = value.get("current") if isinstance(value, Mapping) else value
+    return str(held[0]) if isinstance(held, list) and held else _text(held)
+
+
+def _exit(value: object) -> str:
+    if not isinstance(value, Mapping):
+        return ""
+    signal = value.get("signal") or {}
+    number = plain(signal.get("signal_id", signal.get("id"))) if signal else 0
+    return f"{_numeric(value.get('return_code'))}:{number or 0}"
+
+
+def _clock(seconds: float) -> str:
+    whole = int(seconds)
+    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{seconds % 60:06.3f}"

@@ -1,0 +1,152 @@
+"""Which number is told: the leader of several, by what they were worth on earlier jobs.
+
+The back-off median is a rule that needs no learning and is seldom far off. Another number is
+told in its place where it has proved better: where the gain over the earlier jobs of the same
+stratum is larger than chance allows, and no single measure (within a factor of two, within
+20 %, squared error) got worse. So the regret against that rule is bounded by what chance can
+hide, and it is kept for all to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase.array_types import Floats, Ints
+from prophase.profile.predict.point_and_range import STRATA
+
+#: the number that leads until another one proves better
+ANCHOR = 0
+#: jobs of a block: neighbours in time are alike, so only means of blocks count as independent
+_BLOCK = 25
+_FEWEST_BLOCKS = 3
+#: after so many jobs a gain counts half
+_HALF_LIFE = 600.0
+#: standard errors by which a gain has to exceed nothing: where the next outcomes will tell, and
+#: where nobody looks any more
+_SURE, _SURE_FOR_LONG = 1.0, 2.0
+#: what within a factor of two, within 20 % and the squared error (in variances) are worth
+_WORTH = np.array([1.0, 0.5, 0.5])
+#: how much worse than the anchor a leader may be in each of them
+_WORST = np.array([-0.005, -0.01, -0.01])
+#: a squared error counts at most as this many variances
+_FARTHEST = 9.0
+
+
+def gains(points: Floats, values: Floats, variance: float) -> Floats:
+    """Return per job, number and measure what the number was worth beyond the anchor."""
+    miss = points - values[:, None]
+    away = np.minimum(miss**2 / variance, _FARTHEST)
+    worth = np.stack(
+        [
+            np.abs(miss) <= np.log(2.0) + 1e-9,
+            np.abs(np.expm1(np.minimum(miss, 50.0))) <= 0.2,
+            -away,
+        ],
+        axis=2,
+    ).astype(np.float64)  # fmt: skip
+    return np.asarray(worth - worth[:, [ANCHOR]])
+
+
+class _Race:
+    """Means over blocks of jobs of one stratum, the recent ones counting more."""
+
+    def __init__(self) -> None:
+        self.waiting = np.empty(0)
+        self.total = self.square = np.zeros(1)
+        self.count = self.count_of_squares = 0.0
+        #: who has led, the anchor first, and since when the others do
+        self.leader = np.array([ANCHOR])
+        self.since = np.empty(0)
+
+    def add(self, gain: Floats, known: float) -> None:
+        self.waiting = np.concatenate([self.waiting.reshape(-1, *gain.shape), gain[None]])
+        if len(self.waiting) < _BLOCK:
+            return
+        mean = self.waiting.mean(axis=0)
+        self.waiting = self.waiting[:0]
+        fade = 0.5 ** (_BLOCK / _HALF_LIFE)
+        self.total = fade * self.total + mean
+        self.square = fade * self.square + (mean @ _WORTH) ** 2
+        self.count = fade * self.count + 1
+        self.count_of_squares = fade**2 * self.count_of_squares + 1
+        self.since = np.append(self.since, known)
+        self.leader = np.append(self.leader, _leader([self.bound(_SURE)]))
+
+    def bound(self, sure: float) -> tuple[Floats, Floats]:
+        """Return what each number is surely worth beyond the anchor, and its mean gains."""
+        mean = self.total / self.count
+        worth = mean @ _WORTH
+        spread = np.maximum(self.square / self.count - worth**2, 1e-6)
+        error = np.sqrt(spread * self.count_of_squares) / self.count
+        enough = self.count >= _FEWEST_BLOCKS * 0.9
+        return np.where(enough, worth - sure * error, -1.0), mean
+
+
+def _leader(bounds: Sequence[tuple[Floats, Floats]]) -> int:
+    """Return the number that is surely best in all of these."""
+    if not bounds:
+        return ANCHOR
+    least = np.min([bound for bound, _ in bounds], axis=0)
+    fair = np.all([(mean >= _WORST).all(axis=1) for _, mean in bounds], axis=0)
+    least = np.where(fair, least, -1.0)
+    least[ANCHOR] = 0.0
+    return int(np.argmax(least))
+
+
+class LeadingPoint:
+    """Which of several numbers leads, per stratum, as of any moment.
+
+    Examples
+    --------
+    >>> held = LeadingPoint()
+    >>> values, seen = np.zeros(200), np.full(200, "seen")
+    >>> points = np.column_stack([values + 2.0, values])
+    >>> held.add(gains(points, values, 4.0), seen, np.arange(200.0))
+    >>> held.leaders(seen[:2], np.array([10.0, np.inf])).tolist()
+    [0, 1]
+    """
+
+    def __init__(self) -> None:
+        self._races = {kind: _Race() for kind in STRATA}
+        self._settled = dict.fromkeys(STRATA, ANCHOR)
+        self._newest = -np.inf
+
+    def settle(self, folds: Sequence[tuple[Floats, NDArray[np.str_]]]) -> None:
+        """Choose whom to follow long after the last outcome: who led in every fold.
+
+        A job that nothing in the history is like may come from another world, where what was
+        learnt here can be far off, and no fold of this history can tell: the anchor leads.
+        """
+        for kind in (kind for kind in STRATA if kind != "new"):
+            bounds = []
+            for gain, stratum in folds:
+                race = _Race()
+                for row in np.flatnonzero(stratum == kind).tolist():
+                    race.add(gain[row], 0.0)
+                if len(race.since) >= _FEWEST_BLOCKS:
+                    bounds.append(race.bound(_SURE_FOR_LONG))
+            self._settled[kind] = _leader(bounds)
+
+    def add(self, gain: Floats, stratum: NDArray[np.str_], end: Floats) -> None:
+        """Let outcomes count, in the order in which they became known."""
+        for row in np.argsort(end, kind="stable").tolist():
+            self._newest = max(self._newest, float(end[row]))
+            self._races[str(stratum[row])].add(gain[row], self._newest)
+
+    def leaders(
+        self, stratum: NDArray[np.str_], as_of: Floats, *, stale: bool = False
+    ) -> Ints:  # fmt: skip
+        """Return the place of the number that leads for each job."""
+        found = np.zeros(len(stratum), dtype=np.int64)
+        for kind in np.unique(stratum).tolist():
+            rows = np.flatnonzero(stratum == kind)
+            race = self._races[kind]
+            if stale:
+                found[rows] = self._settled[kind]
+            elif len(race.since):
+                step = np.searchsorted(race.since, as_of[rows], side="left")
+                found[rows] = race.leader[step]
+        return found

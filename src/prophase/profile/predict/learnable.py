@@ -1,0 +1,76 @@
+"""What of a history may be learnt from; the linter refuses the same, in the same words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.plural import counted
+from prophase.profile.predict.submit_columns import numbers
+from prophase.trace.lint.check_registry import sampled
+from prophase.trace.lint.checks.job_times import SURELY_NOT_SECONDS
+from prophase.trace.lint.checks.leakage import gives_away
+from prophase.trace.lint.checks.repeated_rows import base_ids
+from prophase.trace.schema import ATTRIBUTE_PREFIX
+
+_CLOCKS = ("submit_s", "start_s", "end_s")
+
+
+def learnable(history: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the history without what would teach something wrong, and what was left out.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"job_id": ["1", "1", "2"], "submit_s": [5.0, 5.0, 1e12]})
+    >>> kept, notes = learnable(jobs)
+    >>> len(kept), notes[0]
+    (1, '1 job is there twice and counts once.')
+    """
+    notes: list[str] = []
+    history = _once(history, notes)
+    history = _on_a_clock(history, notes)
+    return _without_outcomes(history, notes), tuple(notes)
+
+
+def _once(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    if "job_id" not in history:
+        return history
+    same = [name for name in (*_CLOCKS, "duration_s") if name in history]
+    rows = history[same].assign(job_id=base_ids(history))
+    # an id alone may be a row number of several files
+    copies = rows.duplicated().to_numpy() & history["job_id"].notna().to_numpy() & bool(same)
+    if copies.any():
+        said = counted(int(copies.sum()), "job is", "jobs are")
+        notes.append(f"{said} there twice and {'counts' if copies.sum() == 1 else 'count'} once.")
+    return history[~copies] if copies.any() else history
+
+
+def _on_a_clock(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    far = np.zeros(len(history), dtype=np.bool_)
+    for name in _CLOCKS:
+        times = numbers(history, name)
+        beyond = np.abs(times) > SURELY_NOT_SECONDS
+        if beyond.sum() > 0.5 * max(int(np.isfinite(times).sum()), 2):
+            raise InputError(
+                f"{name} lies beyond 1e11 s, the year 5138, in most rows: it is in milliseconds "
+                "or finer. Divide it by 1,000 before you learn; prophase lint names the rows."
+            )
+        far |= beyond
+    if far.any():
+        said = counted(int(far.sum()), "job has", "jobs have")
+        notes.append(f"Not learnt from: {said} a time beyond the year 5138.")
+    return history[~far] if far.any() else history
+
+
+def _without_outcomes(history: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    rows, given_away = sampled(history), []
+    for name in (str(name) for name in rows if str(name).startswith(ATTRIBUTE_PREFIX)):
+        found = gives_away(rows, name)
+        if found is not None:
+            given_away.append(name)
+            notes.append(
+                f"{name} is not learnt from: it {found[1]} {found[0]}, so it was probably written "
+                f"afterwards. Name it after_{name.removeprefix(ATTRIBUTE_PREFIX)} if so."
+            )
+    return history.drop(columns=given_away) if given_away else history

@@ -1,0 +1,210 @@
+"""When and where a job could start, beside running jobs, reservations and the plan."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prophase.sim.compilation import njit
+from prophase.sim.kernels.slurm.array_layout import (
+    ASK_NODES,
+    ASK_RESERVATION,
+    BACKFILLS,
+    PLANNED,
+)
+from prophase.sim.kernels.slurm.node_choice import choose_nodes
+from prophase.sim.kernels.slurm.node_readiness import has_room, update_ready
+from prophase.sim.signatures import ASK_INSTANCES, JOB_ESTIMATE, JOB_OVERHEAD, LOOP
+
+#: a job that should have ended is believed to end so many seconds from now
+_SOON_S = 1.0
+
+
+@njit(**LOOP)
+def believed_length(table, job):
+    """Return how long the scheduler believes a job will run."""
+    return table[job, JOB_OVERHEAD] + table[job, JOB_ESTIMATE]
+
+
+@njit(**LOOP)
+def _clear_from(node, instant, length, reservation, nodes, plan, planned):
+    """Return the first instant from which a node is not reserved for others for so long."""
+    moved = True
+    while moved:
+        moved = False
+        for row in range(nodes.reserved_first[node], nodes.reserved_first[node + 1]):
+            if (
+                nodes.reserved_name[row] != reservation
+                and instant < nodes.reserved_end[row]
+                and instant + length > nodes.reserved_begin[row]
+            ):
+                instant, moved = nodes.reserved_end[row], True
+        if planned and plan.number[node] > 0 and instant < plan.closes_s[node]:
+            row = plan.last_on[node]
+            while row >= 0:
+                if instant < plan.end_s[row] and instant + length > plan.begin_s[row]:
+                    instant, moved = plan.end_s[row], plan.number[node] > 1
+                row = plan.before[row]
+    return instant
+
+
+@njit(**LOOP)
+def is_clear(node, now, length, job, jobs, nodes, plan, planned):
+    """Tell whether a node is not reserved for others from now on for so long."""
+    reservation = jobs.asks[jobs.shape_of[job], ASK_RESERVATION]
+    return _clear_from(node, now, length, reservation, nodes, plan, planned) == now
+
+
+@njit(**LOOP)
+def _kth_smallest(values, count, k):
+    """Return the k-th smallest (from 1) of the first values, which are moved about."""
+    low, high, want = 0, count - 1, k - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while values[right] > pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if want <= right:
+            high = right
+        elif want >= left:
+            low = left
+        else:
+            break
+    return values[want]
+
+
+@njit(**LOOP)
+def _fill_free(job, now, instant, length, jobs, nodes, plan):
+    """Fill ``free_s`` with when each node could take the job, from an instant on.
+
+    Returns how many can at that instant, how many can at all, and when the first can.
+    """
+    shape = jobs.shape_of[job]
+    row, reservation = plan.ready_of[shape], jobs.asks[shape, ASK_RESERVATION]
+    at_instant, able, least = 0, 0, np.inf
+    reserves = nodes.reserved_begin.size > 0
+    for node in range(plan.free_s.size):
+        free = plan.ready_s[row, node]
+        if free == np.inf:
+            plan.free_s[node] = np.inf
+            continue
+        if free > -np.inf:
+            free = max(free, now + _SOON_S)
+        free = max(free, instant)
+        if reserves and nodes.reserved_first[node + 1] > nodes.reserved_first[node]:
+            free = _clear_from(node, free, length, reservation, nodes, plan, True)
+        elif (
+            plan.number[node] > 0
+            and free < plan.closes_s[node]
+            and free + length > plan.opens_s[node]
+        ):
+            if plan.number[node] == 1:
+                free = plan.closes_s[node]
+            else:
+                free = _clear_from(node, free, length, reservation, nodes, plan, True)
+        plan.free_s[node] = free
+        plan.sorted_s[able] = free
+        able += 1
+        at_instant += free == instant
+        least = min(least, free)
+    return at_instant, able, least
+
+
+@njit(**LOOP)
+def _fill_now(shape, now, length, jobs, nodes, plan):
+    """Fill ``free_s`` with now for nodes that could take the shape at once; return how many."""
+    allowed, reservation, found = jobs.asks[shape, ASK_NODES], jobs.asks[shape, ASK_RESERVATION], 0
+    for node in range(plan.free_s.size):
+        plan.free_s[node] = np.inf
+        if (
+            plan.closed[node]
+            or not has_room(nodes.free, node, jobs.asks, shape)
+            or nodes.allowed[allowed, node] == 0
+        ):
+            continue
+        if nodes.reserved_first[node + 1] > nodes.reserved_first[node] and (
+            _clear_from(node, now, length, reservation, nodes, plan, False) > now
+        ):
+            continue
+        plan.free_s[node] = now
+        found += 1
+    return found
+
+
+@njit(**LOOP)
+def start_now(job, now, jobs, nodes, plan, rules):
+    """Choose nodes for a job if it can start now, without a plan; tell whether it can."""
+    shape = jobs.shape_of[job]
+    length, wanted = believed_length(jobs.table, job), jobs.asks[shape, ASK_INSTANCES]
+    reservation = jobs.asks[shape, ASK_RESERVATION]
+    if reservation >= 0 and not nodes.opens_s[reservation] <= now < nodes.closes_s[reservation]:
+        return False
+    free = _fill_now(shape, now, length, jobs, nodes, plan)
+    return free >= wanted and choose_nodes(now, wanted, nodes, plan, rules) == wanted
+
+
+@njit(**LOOP)
+def earliest(job, now, jobs, nodes, running, plan, rules, counts):
+    """Find when a job fits beside the plan, and choose its nodes; infinity: not within the window.
+
+    Within a pass the plan only grows: a job that asks for the same, or more, starts no earlier
+    than the one before.
+    """
+    shape = jobs.shape_of[job]
+    update_ready(shape, jobs, nodes, running, plan, counts)
+    length, wanted = believed_length(jobs.table, job), jobs.asks[shape, ASK_INSTANCES]
+    reservation, instant = jobs.asks[shape, ASK_RESERVATION], now
+    if reservation >= 0:
+        instant = max(now, nodes.opens_s[reservation])
+    if plan.bound_pass[shape] == counts[BACKFILLS] and length >= plan.bound_length[shape]:
+        instant = max(instant, plan.bound_s[shape])
+    latest = now + rules.window_s
+    while instant <= latest:
+        free, able, least = _fill_free(job, now, instant, length, jobs, nodes, plan)
+        if free >= wanted:
+            break
+        if able < wanted:
+            instant = np.inf
+            break
+        if wanted == 1:
+            # the first node that is free, is free then
+            instant = least
+            break
+        instant = _kth_smallest(plan.sorted_s, able, wanted)
+    if instant > latest:
+        instant = np.inf
+    if reservation >= 0 and instant >= nodes.closes_s[reservation]:
+        instant = np.inf
+    plan.bound_pass[shape] = counts[BACKFILLS]
+    plan.bound_s[shape], plan.bound_length[shape] = instant, length
+    if instant < np.inf:
+        choose_nodes(instant, wanted, nodes, plan, rules)
+    return instant
+
+
+@njit(**LOOP)
+def plan_start(job, now, instant, jobs, plan, rules, counts):
+    """Keep the chosen nodes for a job, whole, from an instant on."""
+    begin, end = instant, instant + believed_length(jobs.table, job)
+    step = rules.resolution_s
+    if step > 0:
+        begin, end = max(now, np.floor(begin / step) * step), np.floor(end / step) * step
+    if end <= begin:
+        return
+    for place in range(jobs.asks[jobs.shape_of[job], ASK_INSTANCES]):
+        node, row = plan.chosen[place], counts[PLANNED]
+        plan.begin_s[row], plan.end_s[row] = begin, end
+        if plan.number[node] == 0:
+            plan.last_on[node], plan.opens_s[node], plan.closes_s[node] = -1, begin, end
+        plan.before[row] = plan.last_on[node]
+        plan.last_on[node] = row
+        plan.number[node] += 1
+        plan.opens_s[node] = min(plan.opens_s[node], begin)
+        plan.closes_s[node] = max(plan.closes_s[node], end)
+        counts[PLANNED] += 1

@@ -1,0 +1,1 @@
+"""A Slurm site: its rules, and replays by them."""

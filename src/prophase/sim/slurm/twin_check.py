@@ -1,0 +1,202 @@
+"""Would the twin have been right? Forecasts at past instants of the history, against the truth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prophase.errors import InputError
+from prophase.sim.forecast.start_forecast import LEAST_FINISHED, IntervalWidening, StartForecast
+from prophase.sim.signatures import Floats
+from prophase.sim.slurm.snapshot import QueueSnapshot
+from prophase.sim.slurm.twin import QueueTwin
+
+#: forecasts needed to judge by, and how much better than the plain guess they have to be
+_LEAST, _BETTER = 20, 0.7
+#: jobs alike that started last, whose waits are the plain guess
+_ALIKE = 20
+#: starts within this time are as good as forecast
+_SLACK_S = 1.0
+
+
+@dataclass(frozen=True)
+class TwinCheck:
+    """What forecasts at past instants were worth.
+
+    Attributes
+    ----------
+    forecasts, instants : int
+        Forecasts made, and the instants they were made at.
+    covered : float
+        Share of true starts inside the intervals as the twin draws them, before ``stretch``.
+    error_s, alike_error_s : float
+        Median absolute error of the forecast, and of the recent waits of jobs alike.
+    stretch : IntervalWidening
+        How far to move both ends so that 80 % of these starts lie inside.
+    """
+
+    forecasts: int
+    instants: int
+    covered: float
+    error_s: float
+    alike_error_s: float
+    stretch: IntervalWidening
+
+    @property
+    def useful(self) -> bool:
+        """Tell whether forecasts beat the plain guess clearly, as far as one can judge."""
+        return self.forecasts < _LEAST or self.error_s <= _BETTER * self.alike_error_s
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON holds them."""
+        return {**asdict(self), "useful": self.useful}
+
+
+def check_twin(
+    history: pd.DataFrame,
+    snapshot: QueueSnapshot,
+    *,
+    instants: int = 12,
+    per_instant: int = 8,
+    draws: int = 30,
+    random_state: int = 0,
+) -> TwinCheck:
+    """Forecast jobs that waited at past instants and compare with when they started.
+
+    Parameters
+    ----------
+    history : DataFrame
+        Jobs of the accounting: submissions, starts, ends; what ended after the snapshot's time is
+        not looked at.
+    """
+    known = history[history["submit_s"] <= snapshot.now_s]
+    ended = np.sort(known["end_s"].dropna().to_numpy(np.float64))
+    ended = ended[ended <= snapshot.now_s]
+    if len(ended) <= LEAST_FINISHED:
+        raise InputError(
+            f"only {len(ended):,} jobs have ended by then; more than {LEAST_FINISHED} are needed"
+        )
+    times = np.linspace(ended[LEAST_FINISHED], snapshot.now_s, instants + 2)[:-1]
+    rows: list[tuple[float, float, float, float, float]] = []
+    used = 0
+    for now_s in times:
+        before = len(rows)
+        rows += _forecasts(known, snapshot, float(now_s), per_instant, draws, random_state)
+        used += len(rows) > before
+    if len(rows) < _LEAST:
+        raise InputError(
+            f"only {len(rows):,} jobs were waiting at past instants; {_LEAST} are needed"
+        )
+    low, middle, high, truth, alike = np.array(rows).T
+    inside = (truth >= low - _SLACK_S) & (truth <= high + _SLACK_S)
+    return TwinCheck(
+        len(rows),
+        used,
+        float(inside.mean()),
+        float(np.median(np.abs(middle - truth))),
+        float(np.median(np.abs(alike - truth))),
+        fitted_ends(low, high, truth),
+    )
+
+
+def fitted_ends(low: Floats, high: Floats, truth: Floats, outside: float = 0.1) -> IntervalWidening:
+    """Return the moves of both ends, outwards or inwards, that leave this share beyond each.
+
+    Examples
+    --------
+    >>> truth = np.arange(100.0)
+    >>> fitted = fitted_ends(truth - 5, truth + 5, truth)
+    >>> fitted.low < 0 and fitted.high < 0
+    True
+    """
+    offset = max(1.0, 0.1 * float(np.median(truth)))
+    below, above, real = (np.log(np.maximum(one, 0.0) + offset) for one in (low, high, truth))
+    return IntervalWidening(
+        float(np.quantile(below - real, 1.0 - outside)),
+        float(np.quantile(real - above, 1.0 - outside)),
+        offset,
+    )
+
+
+def _forecasts(
+    known: pd.DataFrame,
+    snapshot: QueueSnapshot,
+    now_s: float,
+    per_instant: int,
+    draws: int,
+    random_state: int,
+) -> list[tuple[float, float, float, float, float]]:
+    """Forecast some jobs that waited then: low, median, high, truth and the plain guess."""
+    then = past_snapshot(known, snapshot, now_s)
+    waiting = then.waiting
+    start = known.drop_duplicates("job_id").set_index("job_id")["start_s"]
+    truth = start.reindex(waiting["job_id"]) - now_s
+    # what still waits today has no truth yet
+    asked = waiting[(truth.notna() & (start.reindex(waiting["job_id"]) <= snapshot.now_s)).values]
+    if asked.empty:
+        return []
+    chosen = asked.iloc[np.unique(np.linspace(0, len(asked) - 1, per_instant).astype(int))]
+    finished = known[known["end_s"] <= now_s]
+    twin = QueueTwin(then, finished, draws=draws, random_state=random_state)
+    told = twin.etas([str(name) for name in chosen["job_id"]])
+    rows = []
+    began = dict(zip(start.index.astype(str), start.to_numpy(np.float64), strict=True))
+    for job in chosen.itertuples():
+        found = told[str(job.job_id)]
+        if found.p10_s is None or found.p50_s is None or found.p90_s is None:
+            continue
+        real = began[str(job.job_id)] - now_s
+        guess = wait_of_alike(known, now_s, job)
+        rows.append((found.p10_s, found.p50_s, found.p90_s, real, guess))
+    return rows
+
+
+def wait_of_alike(known: pd.DataFrame, now_s: float, job: Any) -> float:
+    """Return how much longer a job waits if it waits as jobs alike that started last.
+
+    Alike: of the same partition, with a like number of cores; waits shorter than it has waited
+    already do not count.
+    """
+    begun = known[known["start_s"] <= now_s]
+    cores = begun["request_cpu_cores"] * begun["instances"]
+    mine = float(job.request_cpu_cores) * float(job.instances)
+    like = np.abs(np.log2(np.maximum(cores, 1e-3) / max(mine, 1e-3))) <= 0.5
+    recent = begun[like & (begun["queue"] == job.queue)].sort_values("start_s").tail(_ALIKE)
+    if recent.empty:
+        return 0.0
+    waits = (recent["start_s"] - recent["submit_s"]).to_numpy(np.float64)
+    waited = now_s - float(job.submit_s)
+    longer = waits[waits >= waited]
+    return float(np.median(longer) - waited) if len(longer) else 0.0
+
+
+def past_snapshot(known: pd.DataFrame, snapshot: QueueSnapshot, now_s: float) -> QueueSnapshot:
+    """Return the queue as it was at an instant of the history, on the nodes of today."""
+    there = known[(known["submit_s"] <= now_s) & ~(known["end_s"] <= now_s)]
+    runs = (there["start_s"] <= now_s).to_numpy()
+    priority = -there["submit_s"].rank(method="first")
+    if "after_priority" in there and there["after_priority"].nunique() > 1:
+        priority = there["after_priority"].astype(float)
+    held = there["after_nodes"].fillna("") if "after_nodes" in there else ""
+    jobs = there.assign(
+        status=np.where(runs, "running", "pending"),
+        start_s=there["start_s"].where(runs),
+        attr_priority=priority,
+        held_nodes=np.where(runs, held, ""),
+        slurm_start_s=np.nan,
+    )
+    return replace(snapshot, now_s=now_s, jobs=jobs, off=())
+
+
+def abstained(found: StartForecast, check: TwinCheck | None) -> StartForecast:
+    """Take a forecast back if past ones were hardly better than a plain guess."""
+    if check is None or check.useful or not found.known:
+        return found
+    reason = (
+        f"forecasts at past instants missed by {check.error_s:,.0f} s in the median, recent waits "
+        f"of jobs alike by {check.alike_error_s:,.0f} s: no better"
+    )
+    return replace(found, p10_s=None, p50_s=None, p90_s=None, reason=reason)

@@ -1,0 +1,314 @@
+"""A replay step by step, in plain Python: for policies that see the whole state.
+
+A policy is a function of a ``ClusterState``. It is called at every instant at which something has
+happened, after completions and arrivals, and starts jobs (``state.start``), stops them
+(``state.stop``) or asks to be called again later (``state.wake``). It is slow, some thousand jobs
+per second at best, and obvious. Who only ranks jobs or nodes writes an order or a placement, which
+compiled loops follow.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from prophase.errors import InputError, ParameterError
+from prophase.sim.attempts import FINISHED, PREEMPTED, Attempts
+from prophase.sim.cluster import Cluster
+from prophase.sim.compilation import interpreted
+from prophase.sim.feasibility import keep_fitting, never_fit, with_types
+from prophase.sim.kernels import gang_placement, node_resources
+from prophase.sim.kernels.request_shapes import shapes_of
+from prophase.sim.kernels.score_trees import SCAN, TREE_COLUMNS, ScoreTrees
+from prophase.sim.kernels.score_trees import Policy as Placement
+from prophase.sim.policies import named, place_policies
+from prophase.sim.schedule import Schedule
+from prophase.sim.signatures import (
+    ASK_INSTANCES,
+    FREE_CPU,
+    FREE_GPU,
+    FREE_MEMORY,
+    GPUS,
+    Floats,
+    Ints,
+)
+from prophase.sim.static_loop import PlaceSettings
+from prophase.sim.workload import Workload
+
+
+class ClusterState:
+    """What a policy sees, and what it may do.
+
+    Jobs are rows of ``workload``, in order of submission.
+
+    Attributes
+    ----------
+    now : float
+        The clock, in seconds of the trace.
+    queue : list of int
+        Waiting jobs, in order of submission.
+    running : dict
+        Running job -> when it started.
+    """
+
+    def __init__(self, workload: Workload, cluster: Cluster, place: PlaceSettings) -> None:
+        self.workload, self.cluster = workload, cluster
+        self.now = float(workload.submit_s[0])
+        self.queue: list[int] = []
+        self.running: dict[int, float] = {}
+        #: (job, start, end, outcome, nodes, GPU bits) of every attempt that has ended
+        self.ended: list[tuple[int, float, float, int, Ints, Ints]] = []
+        self.wakes: list[float] = []
+        #: how many starts and stops there were
+        self.changes = 0
+        shapes, self._shape_of = shapes_of(workload.asks)
+        self._asks, self._nodes = shapes, np.array(cluster.matrix, np.int64, order="C")
+        log = np.zeros(1 << len(cluster).bit_length(), np.int64)
+        look_at_all = np.full((len(shapes), TREE_COLUMNS), SCAN, np.int64)
+        self._trees = ScoreTrees(np.empty((1, 2)), look_at_all, log, np.zeros(1, np.int64))
+        score, choose_gpu = map(interpreted, (place.score, place.choose_gpu))
+        self._place = Placement(score, choose_gpu, place.rules())
+        self._held: dict[int, Ints] = {}
+
+    @property
+    def free(self) -> Ints:
+        """What nodes have free, one row each: milli-GPUs, milli-cores, MiB."""
+        return self._nodes[:, [FREE_GPU, FREE_CPU, FREE_MEMORY]]
+
+    @property
+    def free_gpus(self) -> Floats:
+        """Free GPUs of each node."""
+        gpus: Floats = self._nodes[:, FREE_GPU] / 1000.0
+        return gpus
+
+    def instances(self, job: int) -> int:
+        """Return how many instances a job has, which start together."""
+        return int(self.workload.asks[job, ASK_INSTANCES])
+
+    def fits(self, job: int, node: int) -> bool:
+        """Tell whether one instance of a job could start on a node now."""
+        shape = self._shape_of[job]
+        fit = interpreted(node_resources.fits)(
+            self._nodes, node, self._asks, shape, self._place.rules.pooled
+        )
+        return bool(fit)
+
+    def could_start(self, job: int) -> bool:
+        """Tell whether all instances of a job would find room now."""
+        rows = self._placed(job)
+        if rows is None:
+            return False
+        self._free(job, rows)
+        return True
+
+    def start(self, job: int, nodes: Sequence[int] | None = None) -> bool:
+        """Start a waiting job; tell whether it had room.
+
+        Parameters
+        ----------
+        nodes : sequence of int, optional
+            Where each of its instances goes; else the place policy chooses.
+        """
+        if job not in self.queue:
+            raise ParameterError(f"job {self._name(job)} is not waiting, so it cannot be started.")
+        rows = self._placed(job) if nodes is None else self._placed_on(job, nodes)
+        if rows is None:
+            return False
+        self.queue.remove(job)
+        self.running[job] = self.now
+        self._held[job] = rows
+        self.changes += 1
+        return True
+
+    def stop(self, job: int) -> None:
+        """Stop a running job: it waits again, and begins from the beginning."""
+        if job not in self.running:
+            raise ParameterError(f"job {self._name(job)} does not run, so it cannot be stopped.")
+        self._end(job, PREEMPTED)
+        self.queue.append(job)
+        self.queue.sort()
+        self.changes += 1
+
+    def wake(self, at_s: float) -> None:
+        """Ask to be called at a later instant even if nothing happens then."""
+        if not self.now < at_s < np.inf:
+            raise ParameterError(f"wake({at_s}): give an instant after now ({self.now}).")
+        heapq.heappush(self.wakes, float(at_s))
+
+    def finish(self, job: int) -> None:
+        """End a job that has run for its whole length; the replay calls this."""
+        self._end(job, FINISHED)
+
+    def _end(self, job: int, outcome: int) -> None:
+        rows = self._held.pop(job)
+        self._free(job, rows)
+        start = self.running.pop(job)
+        self.ended.append((job, start, self.now, outcome, rows[:, 0].copy(), rows[:, 1].copy()))
+
+    def _placed(self, job: int) -> Ints | None:
+        """Place all instances by the place policy; None if there is no room."""
+        shape = int(self._shape_of[job])
+        rows = np.full((self.instances(job), 2), -1, np.int64)
+        place_gang = interpreted(gang_placement.place_gang)
+        worked = place_gang(self._place, self._nodes, self._asks, shape, self._trees, rows, 0)
+        return rows if worked else None
+
+    def _placed_on(self, job: int, nodes: Sequence[int]) -> Ints | None:
+        """Place the instances on given nodes; None if one of them has no room."""
+        shape, wanted = int(self._shape_of[job]), self.instances(job)
+        if len(nodes) != wanted or not all(0 <= node < len(self.cluster) for node in nodes):
+            raise ParameterError(
+                f"job {self._name(job)} has {wanted} instances, the cluster {len(self.cluster)} "
+                f"nodes from 0 on; {list(nodes)} is no place for it."
+            )
+        rows = np.full((wanted, 2), -1, np.int64)
+        take, rules = interpreted(node_resources.take), self._place.rules
+        for row, node in enumerate(nodes):
+            if not self.fits(job, node):
+                self._free(job, rows[:row])
+                return None
+            bits = take(
+                self._place.choose_gpu, self._nodes, node, self._asks, shape, rules.facts,
+                rules.pooled,
+            )  # fmt: skip
+            rows[row] = node, bits
+        return rows
+
+    def _free(self, job: int, rows: Ints) -> None:
+        give_back = interpreted(node_resources.give_back)
+        for node, bits in rows:
+            give_back(self._nodes, node, self._asks, int(self._shape_of[job]), int(bits))
+
+    def _name(self, job: int) -> str:
+        if isinstance(job, int | np.integer) and 0 <= job < len(self.workload):
+            return str(self.workload.jobs["job_id"].iloc[job])
+        return repr(job)
+
+
+def instants(state: ClusterState) -> Iterator[ClusterState]:
+    """Yield the state at every instant at which something has happened, until all jobs ended.
+
+    Whoever loops over it starts and stops jobs in between.
+    """
+    workload, arrived, ends = state.workload, 0, list[tuple[float, int, float]]()
+    known: dict[int, float] = {}
+    while True:
+        for job, started in state.running.items():
+            if known.get(job) != started:
+                known[job] = started
+                heapq.heappush(ends, (started + float(workload.duration_s[job]), job, started))
+        while ends and state.running.get(ends[0][1]) != ends[0][2]:
+            heapq.heappop(ends)
+        upcoming = [ends[0][0]] if ends else []
+        if arrived < len(workload):
+            upcoming.append(float(workload.submit_s[arrived]))
+        if state.wakes and state.queue:
+            upcoming.append(state.wakes[0])
+        if not upcoming:
+            return
+        state.now = min(upcoming)
+        while state.wakes and state.wakes[0] <= state.now:
+            heapq.heappop(state.wakes)
+        while ends and ends[0][0] <= state.now:
+            _, job, started = heapq.heappop(ends)
+            if state.running.get(job) == started:
+                state.finish(job)
+                del known[job]
+        while arrived < len(workload) and workload.submit_s[arrived] <= state.now:
+            state.queue.append(arrived)
+            arrived += 1
+        yield state
+
+
+def simulate_steps(
+    workload: Workload,
+    cluster: Cluster,
+    policy: Callable[[ClusterState], object],
+    *,
+    place: str = "best_fit",
+    leave_out_unfit: bool = False,
+    seed: int = 0,
+) -> Schedule:
+    """Replay a workload under a policy written in plain Python.
+
+    Parameters
+    ----------
+    policy : function
+        Called with the state at every instant; starts and stops jobs.
+    place : str
+        Which node a job goes to that is started without saying where.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> def widest_first(state):
+    ...     for job in sorted(state.queue, key=lambda job: -state.workload.gpus[job]):
+    ...         state.start(job)
+    >>> jobs = pd.DataFrame({"job_id": ["a", "b"], "submit_s": 0.0, "duration_s": 60.0})
+    >>> jobs["request_gpus"] = [1.0, 2.0]
+    >>> workload = Workload.from_jobs(jobs)
+    >>> simulate_steps(workload, Cluster.parse("1x2"), widest_first).wait_s.tolist()
+    [60.0, 0.0]
+    """
+    state = open_state(workload, cluster, place=place, leave_out_unfit=leave_out_unfit, seed=seed)
+    name = getattr(policy, "__name__", type(policy).__name__)
+    for _ in instants(state):
+        try:
+            policy(state)
+        except ParameterError as cause:
+            raise ParameterError(f"policy {name} at {state.now:g} s: {cause}") from cause
+    return schedule_of(state, name, place)
+
+
+def open_state(
+    workload: Workload, cluster: Cluster, *, place: str, leave_out_unfit: bool, seed: int
+) -> ClusterState:
+    """Return the state before the first job came."""
+    policy = named(place, place_policies(), "place")
+    workload, _ = workload.spread_over(int(cluster.matrix[:, GPUS].max()))
+    asks = with_types(workload, cluster)
+    why = "fit on no node of this cluster even when it is empty"
+    workload, asks = keep_fitting(
+        workload, asks, never_fit(asks, cluster), why, cluster, leave_out=leave_out_unfit
+    )
+    workload = replace(workload, asks=asks)
+    return ClusterState(workload, cluster, policy.settings(asks, cluster, seed))
+
+
+def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
+    """Return what was decided, once all jobs have ended."""
+    if state.queue:
+        names = [state._name(job) for job in state.queue[:5]]
+        raise InputError(
+            f"{len(state.queue):,} jobs wait for ever, {', '.join(names)} among them: nothing runs "
+            f"any more, and policy {order} starts none of them. Let it start a job whenever the "
+            "cluster is empty, or call state.wake()."
+        )
+    rows = sorted(state.ended, key=lambda one: (one[1], one[0]))
+    count = np.array([len(one[4]) for one in rows], np.int64)
+    outcome = np.array([one[3] for one in rows], np.int8)
+    start, end = np.array([one[1] for one in rows]), np.array([one[2] for one in rows])
+    attempts = Attempts(
+        job=np.array([one[0] for one in rows], np.int64),
+        start_s=start,
+        end_s=end,
+        outcome=outcome,
+        first_instance=np.cumsum(count) - count,
+        node=_joined([one[4] for one in rows]),
+        gpu_bits=_joined([one[5] for one in rows]),
+        lost_s=np.where(outcome == FINISHED, 0.0, end - start),
+    )
+    left = state.workload.left_out.items()
+    notes = [f"{number:,} jobs left out: {why}" for why, number in left]
+    return Schedule(
+        state.workload, state.cluster, attempts, order, place, "own", tuple(notes), None
+    )
+
+
+def _joined(parts: list[Any]) -> Ints:
+    joined: Ints = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    return joined

@@ -1,0 +1,134 @@
+"""The runs of one kind as arrays, in the order they ended: what its recommendation is made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prophase.sizing.ladder_from_peaks import RUNS
+from prophase.sizing.least_waste.ladder import Floats
+from prophase.sizing.replays.task_runs import TaskRun
+from prophase.sizing.resources import Resource
+from prophase.sizing.sizer import Features, code_of
+
+#: what a run killed at its limit is taken to need: the middle (of logarithms) between the limit
+#: and twice as much
+_MORE_THAN_THE_LIMIT = 2.0**0.5
+#: runs of a kind that a model file keeps, the latest ones
+KEPT = RUNS
+_ROWS = (
+    "measured", "runtime_h", "requests", "when_s", "end_s", "instances", "was_cut_off", "input_gib",
+    "code",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KindRuns:
+    """Runs of one kind, oldest first; a row of ``values`` per quantity."""
+
+    values: Floats
+    tenant: str = ""
+    kind: str = ""
+
+    @staticmethod
+    def of(runs: Sequence[TaskRun]) -> KindRuns:
+        """Return runs of one kind, in the order they ended."""
+        rows = [
+            (
+                run.peak, run.runtime_h, run.request, run.submit_s, run.end_s, run.instances,
+                float(run.cut_off), float(run.features.get("input_gib", np.nan)),
+                code_number(run.features),
+            )
+            for run in sorted(runs, key=lambda run: run.end_s)
+        ]  # fmt: skip
+        return KindRuns(np.array(rows).T, runs[0].tenant, runs[0].kind)
+
+    def and_then(self, later: KindRuns) -> KindRuns:
+        """Return these runs and later ones."""
+        values = np.concatenate([self.values, later.values], axis=1)
+        order = np.argsort(values[_ROWS.index("end_s")], kind="stable")
+        return KindRuns(values[:, order], later.tenant, later.kind)
+
+    def latest(self, count: int = KEPT) -> KindRuns:
+        """Return the latest runs alone."""
+        return KindRuns(self.values[:, -count:], self.tenant, self.kind)
+
+    def of_latest_code(self) -> KindRuns:
+        """Return the runs of the version of the code that ran last, and those that name none."""
+        codes = self._row("code")
+        known = codes == codes
+        if not known.any():
+            return self
+        latest = codes[known][-1]
+        return KindRuns(self.values[:, ~known | (codes == latest)], self.tenant, self.kind)
+
+    @property
+    def code(self) -> float:
+        """The version of the code that ran last, as a number; NaN if none is named."""
+        codes = self._row("code")
+        known = codes[codes == codes]
+        return float(known[-1]) if len(known) else math.nan
+
+    def __len__(self) -> int:
+        return int(self.values.shape[1])
+
+    @property
+    def cut_off(self) -> NDArray[np.bool_]:
+        """Runs that were killed at their limit."""
+        return self._row("was_cut_off") > 0
+
+    @property
+    def peaks(self) -> Floats:
+        """What each run needed; of a killed one only that it was more than its limit is known."""
+        more: Floats = np.where(self.cut_off, _MORE_THAN_THE_LIMIT, 1.0)
+        return self._row("measured") * more
+
+    @property
+    def requests(self) -> Floats:
+        """What each run asked for; NaN if nothing."""
+        return self._row("requests")
+
+    @property
+    def when_s(self) -> Floats:
+        """When each run was submitted."""
+        return self._row("when_s")
+
+    @property
+    def inputs_gib(self) -> Floats:
+        """Sizes of inputs; NaN where they are not known."""
+        return self._row("input_gib")
+
+    @property
+    def ends_s(self) -> Floats:
+        """When each run ended."""
+        return self._row("end_s")
+
+    def hours(self, what: Resource) -> Floats:
+        """Return how long each run held its request, over all its instances.
+
+        Each instance of a gang holds what the row asks for; a time limit is not held.
+        """
+        held = np.maximum(self._row("runtime_h"), 1e-5) if what.held else 1.0
+        hours: Floats = self._row("instances") * held
+        return hours
+
+    def _row(self, name: str) -> Floats:
+        row: Floats = self.values[_ROWS.index(name)]
+        return row
+
+
+def code_number(features: Features) -> float:
+    """Return a number for the version of its code that a job names; NaN if it names none.
+
+    Examples
+    --------
+    >>> code_number({"container": "fit:1"}) == code_number({"container": "fit:2"})
+    False
+    """
+    code = code_of(features)
+    return math.nan if code is None else float(crc32(code.encode()))

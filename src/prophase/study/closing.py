@@ -1,0 +1,129 @@
+"""How a study ends: the one thing to do, its effect, its risk, and where the report is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prophase import units
+from prophase.json_types import JsonMapping
+from prophase.study.study_answers import NOT_ANSWERED, from_to, mean_wait, second_tries, with_range
+
+if TYPE_CHECKING:
+    from prophase.study.pipeline import StudyResult
+
+#: lines that a study ends in at most
+MOST_LINES = 12
+#: recommendations that are named
+_NAMED = 3
+#: step -> what to record so that it can be done
+_RECORD = {
+    "phases": "samples of use over time (prophase log, Prometheus, cgroup files)",
+    "schedules": "the nodes (--cluster nodes.csv, or what scontrol show node prints)",
+    "sizing": "what jobs asked for and their peak use (MaxRSS, peak_rss, memory.peak)",
+    "predictions": "submit and run times, and who ran what",
+    "profiles": "what jobs used",
+}
+
+
+def closing(found: StudyResult, page: Path) -> list[str]:
+    """Return at most twelve lines: what to do, what it does, what it risks, what was missing."""
+    results = found.results
+    lines = [*_doubts(found), *_to_do(found), *_effect(results), *_lacks(found.cannot)]
+    lines = lines[: MOST_LINES - 3]
+    return [*lines, "", f"Report: {page}", *_next(found)][:MOST_LINES]
+
+
+def _doubts(found: StudyResult) -> list[str]:
+    findings = found.results.get("lint", {}).get("findings", ())
+    errors = [one for one in findings if one["severity"] == "error"]
+    if not errors:
+        return []
+    return [f"First: the data look wrong ({errors[0]['what']}); the report lists {len(errors)}."]
+
+
+def _to_do(found: StudyResult) -> list[str]:
+    sized = found.results.get("sizing")
+    if not sized and "sizing" not in found.cannot:
+        return ["Do: read the report; nothing was sized, as the steps were chosen."]
+    if not sized:
+        return [f"Do: nothing is recommended. {_first_reason(found.cannot)}"]
+    if not sized["advised"]:
+        return [f"Do: leave all requests as they are ({sized['tasks']:,} kinds of job looked at)."]
+    resource, unit = sized["resource"], sized["unit"]
+    verdict = (found.results.get("proof") or {}).get("verdict", {})
+    how = {"pass": "", "fail": "do not yet change", "undecided": "wait before you change"}[
+        verdict.get("outcome", "pass")
+    ]
+    what = f"{sized['advised']:,} of {sized['tasks']:,} kinds of job"
+    if how:
+        lines = [f"Do: {how} the {resource} of {what}: {_failed(verdict)}. It would be:"]
+    else:
+        lines = [f"Do: change the {resource} that {what} ask for:"]
+    for one in _changes(found)[:_NAMED]:
+        now = "no request" if one["now"] is None else f"{one['now']:.3g} {unit}"
+        of = f" ({one['tenant']})" if one.get("tenant") else ""
+        lines.append(f"  {one['task']}{of}: {now} -> {one['advice']:.3g} {unit}; {one['why']}")
+    more = sized["advised"] - len(lines) + 1
+    if more > 0:
+        lines.append(f"  and {more:,} more: prophase size {found.workspace}")
+    return lines
+
+
+def _failed(verdict: JsonMapping) -> str:
+    return "; ".join(one["words"] for one in verdict.get("checks", ()) if not one["holds"])
+
+
+def _changes(found: StudyResult) -> list[JsonMapping]:
+    """Return recommendations that change a request, the largest saving first."""
+    from prophase.study.steps.size import RECOMMENDATION_FILE
+
+    path = found.folder / RECOMMENDATION_FILE
+    if not path.is_file():
+        return []
+    tasks = json.loads(path.read_text(encoding="utf-8"))["tasks"]
+    kept = (found.results.get("proof") or {}).get("kept_tasks", {})
+    changed = [one for one in tasks if one["advice"] is not None and one["task"] not in kept]
+    return sorted(changed, key=lambda one: -(one.get("saved_per_month") or 0.0))
+
+
+def _effect(results: Mapping[str, JsonMapping]) -> list[str]:
+    proof = results.get("proof")
+    if not proof:
+        return []
+    total = proof["totals"][0]
+    lines = [
+        f"Effect: {with_range(total['saved'])} of {total['name']} saved "
+        f"({total['advised']:,.0f} instead of {total['today']:,.0f} {total['unit']})."
+    ]
+    wait = mean_wait(proof)
+    if wait is not None:
+        lines[0] += f" Mean wait in the replay: {from_to(wait['today'], wait['advised'])}."
+    short, of = second_tries(proof)
+    allowed = units.percent((proof.get("limits") or {}).get("max_oom"))
+    verdict = proof["verdict"]["outcome"].upper()
+    risk = f"Risk: {with_range(short)} of {of} need a second try (limit {allowed})"
+    lines.append(f"{risk}. Verdict: {verdict}.")
+    return lines
+
+
+def _lacks(cannot: Mapping[str, str]) -> list[str]:
+    """Say once what the trace lacks, with what to record to get it."""
+    known = {name: _RECORD[name] for name in cannot if name in _RECORD}
+    if not known:
+        return []
+    said = "; ".join(f"for {name} record {what}" for name, what in known.items())
+    return [f"Not in this trace: {said}."]
+
+
+def _first_reason(cannot: Mapping[str, str]) -> str:
+    reason = cannot.get("sizing") or cannot.get("proof") or NOT_ANSWERED
+    said = f"That {reason}" if reason.startswith("needs ") else reason
+    return f"{said.partition('. ')[0].rstrip('.')}."
+
+
+def _next(found: StudyResult) -> list[str]:
+    steps = [step.command for step in found.report.next_steps[:1]]
+    return [f"Next: {one}" for one in (*steps, f"prophase serve {found.workspace} --open")]

@@ -1,0 +1,1 @@
+"""Take from a running system what ended since the last time: one protocol, one way to keep it."""

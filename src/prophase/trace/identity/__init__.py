@@ -1,0 +1,1 @@
+"""Which jobs are the same job again, and whose: the columns ``tenant`` and ``kind``."""

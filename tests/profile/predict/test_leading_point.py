@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import numpy as np
+
+from prophase.profile.predict.leading_point import ANCHOR, LeadingPoint, gains
+
+
+def offered(rows: int, miss: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The anchor misses by one unit, the other number by ``miss``."""
+    draw = np.random.default_rng(seed)
+    values = draw.normal(6.0, 2.0, rows)
+    points = values[:, None] + np.column_stack(
+        [draw.normal(0.0, 1.0, rows), draw.normal(0.0, miss, rows)]
+    )
+    return points, values
+
+
+def test_a_better_number_takes_the_lead_and_gives_it_back() -> None:
+    held = LeadingPoint()
+    good, worse = offered(600, 0.3), offered(1_500, 3.0)
+    points, values = (np.concatenate(both) for both in zip(good, worse, strict=True))
+    seen = np.full(len(values), "seen")
+    held.add(gains(points, values, 4.0), seen, np.arange(len(values), dtype=float))
+    leaders = held.leaders(seen[:3], np.array([10.0, 600.0, np.inf]))
+    assert leaders.tolist() == [ANCHOR, 1, ANCHOR]
+
+
+def test_what_chance_can_explain_does_not_lead() -> None:
+    leads = []
+    for seed in range(20):
+        held = LeadingPoint()
+        points, values = offered(500, 1.0, seed)
+        seen = np.full(500, "seen")
+        held.add(gains(points, values, 4.0), seen, np.arange(500.0))
+        leads.append(int(held.leaders(seen[:1], np.array([np.inf]))[0]))
+    assert np.mean(leads) <= 0.1
+
+
+def test_long_after_the_last_outcome_one_has_to_have_led_in_every_fold() -> None:
+    good, bad = offered(400, 0.3), offered(400, 3.0)
+    seen = np.full(400, "seen")
+    folds = [(gains(*part, 4.0), seen) for part in (good, bad)]
+    held = LeadingPoint()
+    held.settle(folds)
+    assert held.leaders(seen[:1], np.zeros(1), stale=True).tolist() == [ANCHOR]
+    held.settle(folds[:1])
+    assert held.leaders(seen[:1], np.zeros(1), stale=True).tolist() == [1]

@@ -1,0 +1,157 @@
+"""Feed readers broken input: whatever comes, an answer or an error in words, never a traceback.
+
+    python -m tests.trace.fuzz_readers [INPUTS] [SEED] [--reader NAME]
+
+Each reader gets INPUTS texts (100,000 unless told): sound ones that were cut, mixed, repeated, and
+sprinkled with what breaks parsers. A seed gives the same texts again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from prophase.errors import ProphaseError
+
+SACCT = (
+    "JobID|JobName|User|Account|Partition|Submit|Start|End|State|ReqMem|MaxRSS|AllocCPUS|Timelimit|"
+    "Elapsed|ReqTRES|NodeList\n"
+    "17|train|ann|nlp|gpu|2024-01-01T00:00:00|2024-01-01T00:01:00|2024-01-01T01:00:00|COMPLETED|16G|"
+    "2000K|4|08:00:00|00:59:00|cpu=4,mem=16G,gres/gpu=1|n1\n"
+    "17.batch|batch||nlp||2024-01-01T00:00:00|2024-01-01T00:01:00|2024-01-01T01:00:00|COMPLETED|16G|"
+    "3000K|4||00:59:00||n1\n"
+    "18_[1-4]|arr|bob|vision|cpu|2024-01-02T00:00:00|Unknown|Unknown|PENDING|4Gc||1|1-00:00:00|"
+    "00:00:00|cpu=1|None assigned\n"
+)
+SWF = (
+    "; Version: 2.2\n; UnixStartTime: 1000000\n; MaxNodes: 64\n"
+    "1 0 10 100 4 90 2048 4 200 4096 1 3 1 -1 1 1 -1 -1\n"
+    "2 60 0 50 1 -1 -1 1 100 -1 0 4 2 5 2 1 1 10\n"
+)
+CSV = (
+    "job_id,user,task,submit_s,start_s,end_s,status,request_memory_gib,memory_peak_gib\n"
+    "a,ann,train,0,10,100,completed,16,2\nb,bob,eval,5,20,90,failed,8,1\n"
+)
+MANIFEST = (
+    "apiVersion: batch/v1\nkind: Job\n"
+    "metadata:\n  name: bert\n  namespace: ml\n  labels: {team: nlp}\n"
+    "spec:\n  completions: 4\n  template:\n    spec:\n      containers:\n      - name: main\n"
+    "        image: x\n        resources:\n          requests: {cpu: 4, memory: 16Gi}\n"
+    "          limits: {nvidia.com/gpu: 1}\n"
+)
+SCRIPT = (
+    "#!/bin/bash\n#SBATCH --job-name=train -A nlp\n#SBATCH --mem=16G --time=8:00:00\n"
+    "#SBATCH --gres=gpu:a100:2\n#SBATCH --cpus-per-task=4 --array=1-10%2\nsrun python train.py\n"
+)
+#: what breaks parsers
+NASTY = [
+    "\x00", "\ufeff", "\r", "\t", '"', "'", "|", ",", ";", "\\", "{", "}", "[", "]", "#", "&a *a",
+    "NaN", "-1", "1e999", "9" * 30, "2024-13-45", "0x", "1:99:99", "99-99:99:99", "16Gi", "Q", "é",
+    "\U0001f600", "\u2028", "Unknown", "None", "null", "!!int x", "!!python/object:os.system",
+    "---", "%", "=", "==", "--mem=", "-", "\n\n", " " * 50, "a" * 500, "cpu=", "gres/gpu:",
+    "1-", "K", "T",
+]  # fmt: skip
+
+
+def broken(text: str, chance: random.Random) -> str:
+    """Return a text that was sound once."""
+    for _ in range(chance.randrange(1, 6)):
+        at = chance.randrange(len(text) + 1)
+        to = min(len(text), at + chance.randrange(1, 30))
+        head, middle, tail = text[:at], text[at:to], text[to:]
+        lines = text.split("\n")
+        text = (
+            head + chance.choice(NASTY) + middle + tail,
+            head + tail,
+            head + middle * chance.randrange(2, 4) + tail,
+            head + chance.choice(NASTY) + tail,
+            head,
+            "\n".join(chance.sample(lines, len(lines))),
+        )[chance.randrange(6)]
+    return text
+
+
+def _submission(name: str) -> Callable[[Path, str], object]:
+    from prophase.profile.submission.job_file import read_submissions
+    from prophase.profile.submission.submission import as_jobs
+
+    def read(folder: Path, text: str) -> object:
+        path = folder / name
+        path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        return as_jobs(read_submissions(path))
+
+    return read
+
+
+def _trace(source: str, name: str) -> Callable[[Path, str], object]:
+    from prophase import read
+
+    def read_it(folder: Path, text: str) -> object:
+        path = folder / name
+        path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        return read(path, source=source).jobs
+
+    return read_it
+
+
+READERS: dict[str, tuple[str, Callable[[], Callable[[Path, str], object]]]] = {
+    "manifests": (MANIFEST, lambda: _submission("job.yaml")),
+    "scripts": (SCRIPT, lambda: _submission("job.sbatch")),
+    "job-csv": (CSV, lambda: _submission("jobs.csv")),
+    "sacct": (SACCT, lambda: _trace("sacct", "sacct.txt")),
+    "swf": (SWF, lambda: _trace("swf", "log.swf")),
+    "csv": (CSV, lambda: _trace("csv", "jobs.csv")),
+}
+
+
+def fuzz(name: str, inputs: int, seed: int) -> dict[str, object]:
+    """Feed one reader; return what came of it, with the inputs that it broke at."""
+    sound, make = READERS[name]
+    read = make()
+    answered = refused = 0
+    tracebacks: list[str] = []
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(inputs):
+            chance = random.Random(f"{name} {seed} {number}")
+            text = broken(sound, chance)
+            try:
+                read(Path(scratch), text)
+                answered += 1
+            except ProphaseError:
+                refused += 1
+            except Exception as error:
+                if len(tracebacks) < 20:
+                    tracebacks.append(f"{number}: {type(error).__name__}: {error} for {text!r}")
+                else:
+                    tracebacks.append(str(number))
+    return {
+        "reader": name, "inputs": inputs, "answered": answered, "refused": refused,
+        "tracebacks": len(tracebacks), "seconds": round(time.monotonic() - began, 1),
+        "examples": tracebacks[:20],
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Feed all readers, or one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("inputs", type=int, nargs="?", default=100_000)
+    parser.add_argument("seed", type=int, nargs="?", default=0)
+    parser.add_argument("--reader", choices=READERS, action="append")
+    asked = parser.parse_args()
+    failed = False
+    for name in asked.reader or READERS:
+        found = fuzz(name, asked.inputs, asked.seed)
+        failed |= bool(found["tracebacks"])
+        print(json.dumps(found), flush=True)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

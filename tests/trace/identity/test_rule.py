@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prophase.errors import MissingColumnError, ParameterError
+from prophase.trace.identity.rule import IdentityRule, rule_by
+
+_text = st.one_of(st.none(), st.text("ab/-%1_ ", min_size=1, max_size=6))
+
+
+@given(
+    st.lists(st.tuples(_text, _text, _text, _text), min_size=1, max_size=6),
+    st.sampled_from(["names", "words", "all"]),
+)
+def test_a_table_and_a_submission_get_the_same_answer(
+    rows: list[tuple[str | None, ...]], folding: str
+) -> None:
+    columns = ("group", "user", "name", "attr_submit_line")
+    jobs = pd.DataFrame([dict(zip(columns, row, strict=True)) for row in rows], dtype=object)
+    kinds = (("name", "script"), ("name",), ("group",))
+    rule = IdentityRule(("group", "user"), kinds, folding)  # type: ignore[arg-type]
+    table = rule.apply(jobs)
+    for place, row in enumerate(rows):
+        given = {k: v for k, v in zip(columns, row, strict=True) if v is not None}
+        assert (table["tenant"].iloc[place] or "", table["kind"].iloc[place]) == rule.key(given)
+
+
+@given(_text, _text, _text, _text)
+def test_two_tenants_are_one_only_if_all_their_columns_agree(
+    a: str | None, b: str | None, c: str | None, d: str | None
+) -> None:
+    rule = IdentityRule(("group", "user"), (("name",),))
+
+    def tidy(value: str | None) -> str | None:
+        return (value or "").strip() or None
+
+    one, other = rule.key({"group": a, "user": b}), rule.key({"group": c, "user": d})
+    assert (one == other) == ((tidy(a), tidy(b)) == (tidy(c), tidy(d)))
+
+
+def test_levels_go_from_narrow_to_wide_inside_the_tenant() -> None:
+    rule = IdentityRule(("user",), (("name", "attr_workdir"), ("name",)))
+    job = {"user": "ann", "name": "fit_3", "attr_workdir": "/home/ann/run_17"}
+    assert rule.levels(job) == [("ann", "fit_#//home/ann/run_#"), ("ann", "fit_#")]
+
+
+def test_a_rule_comes_back_from_json() -> None:
+    rule = IdentityRule(
+        ("group", "user"), (("name", "queue"), ("name",)), "all", "job group", False
+    )
+    assert IdentityRule.from_dict(rule.to_dict()) == rule
+
+
+def test_a_rule_says_by_what_jobs_are_grouped() -> None:
+    assert str(IdentityRule(("user",), (("name",),))) == "user + job name, numbers folded"
+    assert str(IdentityRule((), (("task",),))) == "task"
+    assert str(IdentityRule()) == "nothing: all jobs are one kind"
+
+
+def test_by_takes_columns_that_the_jobs_have_and_that_are_known_at_submission() -> None:
+    jobs = pd.DataFrame({"user": ["a"], "task": ["t"]})
+    assert rule_by("user, task", jobs, "account").kinds == (("task",),)
+    with pytest.raises(MissingColumnError, match="no column 'group'"):
+        rule_by("group", jobs, "account")
+    with pytest.raises(ParameterError, match="names no column"):
+        rule_by(" , ", jobs, "account")
+    with pytest.raises(ParameterError, match="only after"):
+        rule_by("memory_peak_gib", jobs, "account")

@@ -1,0 +1,15 @@
+"""Broken input gets an answer or an error in words; see ``fuzz_readers.py`` for many more."""
+
+from __future__ import annotations
+
+import pytest
+from tests.trace.fuzz_readers import fuzz
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [("manifests", 150), ("scripts", 150), ("job-csv", 300), ("sacct", 3), ("swf", 3), ("csv", 3)],
+)
+def test_no_input_gives_a_traceback(name: str, inputs: int) -> None:
+    found = fuzz(name, inputs, seed=1)
+    assert found["examples"] == []
