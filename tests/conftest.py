@@ -83,10 +83,17 @@ def kube_of() -> Iterator[Callable[[KubernetesSite], KubernetesReferee]]:
         yield start
 
 
-@pytest.fixture(scope="session")
-def real_kube(kube_of: Callable[[KubernetesSite], KubernetesReferee]) -> KubernetesReferee:
-    """A real control plane: four nodes with 32 cores, 128 GiB and eight GPUs; users ann and bob."""
-    return kube_of(KubernetesSite())
+@pytest.fixture(scope="module")
+def real_kube(
+    kube_of: Callable[[KubernetesSite], KubernetesReferee],
+) -> Iterator[KubernetesReferee]:
+    """A real control plane: four nodes with 32 cores, 128 GiB and eight GPUs; users ann and bob.
+
+    Namespaces go with the module that made them, so that no pod holds what the next one needs.
+    """
+    kube = kube_of(KubernetesSite())
+    yield kube
+    kube.delete_namespaces()
 
 
 @pytest.hookimpl(hookwrapper=True)

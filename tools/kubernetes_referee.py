@@ -297,6 +297,13 @@ class KubernetesReferee:
         self.wait_until(lambda: self._has_account(name), "the namespace's service account")
         return name
 
+    def delete_namespaces(self) -> None:
+        """Delete every namespace that is not Kubernetes' own, with what is in it."""
+        names = [one["metadata"]["name"] for one in self.get("namespaces")["items"]]
+        made = [one for one in names if one != "default" and not one.startswith("kube-")]
+        if made:
+            self.kubectl("delete", "namespace", *made, "--wait=false")
+
     def kubeconfig_of(self, user: str) -> Path:
         """Return the kubeconfig of a user."""
         return self.folder / f"{user}.json"

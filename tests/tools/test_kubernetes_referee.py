@@ -54,7 +54,6 @@ def test_pods_are_bound_by_the_real_scheduler_and_run(real_kube: KubernetesRefer
         if one["status"]["phase"] == "Pending"
     )
     assert "Insufficient nvidia.com/gpu" in waiting["status"]["conditions"][0]["message"]
-    real_kube.kubectl("delete", "namespace", space, "--wait=false")
 
 
 def test_a_running_pod_is_resized_in_place(real_kube: KubernetesReferee) -> None:
@@ -77,7 +76,6 @@ def test_a_running_pod_is_resized_in_place(real_kube: KubernetesReferee) -> None
         "the resize",
     )
     assert status()["restartCount"] == 0
-    real_kube.kubectl("delete", "namespace", space, "--wait=false")
 
 
 def test_users_may_do_what_rbac_allows_and_no_more(real_kube: KubernetesReferee) -> None:
@@ -88,7 +86,6 @@ def test_users_may_do_what_rbac_allows_and_no_more(real_kube: KubernetesReferee)
         "create", "-n", space, "rolebinding", "ann", "--clusterrole=edit", "--user=ann"
     )
     real_kube.create(_pod("one"), namespace=space, user="ann")
-    real_kube.kubectl("delete", "namespace", space, "--wait=false")
 
 
 def test_nothing_is_left_behind_when_the_process_is_killed(tmp_path: Path) -> None:
