@@ -231,7 +231,12 @@ async def load(
 
 
 async def upgraded(
-    replicas: list[Replica], tally: Tally, secret: str, rate: float, rounds: int, settle_s: float
+    replicas: list[Replica],
+    tally: Tally,
+    secret: str,
+    rate: float,
+    replacements: int,
+    settle_s: float,
 ) -> None:
     for one in replicas:
         await asyncio.to_thread(one.start)
@@ -241,7 +246,7 @@ async def upgraded(
     stop = asyncio.Event()
     asking = asyncio.create_task(load(Balancer(replicas), tally, secret, rate, stop))
     await asyncio.sleep(settle_s)
-    for place in range(rounds * len(replicas)):
+    for place in range(replacements):
         one = replicas[place % len(replicas)]
         code = await one.stop()
         if code:
@@ -266,10 +271,10 @@ def fresh(folder: Path) -> Path:
 
 
 def campaign(
-    workspace: Path, server: str, home: Path, *, replicas: int, rate: float, rounds: int,
+    workspace: Path, server: str, home: Path, *, replicas: int, rate: float, replacements: int,
     settle_s: float,
 ) -> Tally:  # fmt: skip
-    """Serve a workspace from several replicas and replace each of them ``rounds`` times."""
+    """Serve a workspace from several replicas and replace them in turn."""
     from prophase.serve.model_versions import ModelVersions
     from prophase.serve.tokens import TokenStore
     from prophase.study.feedback.store import FeedbackStore
@@ -288,7 +293,7 @@ def campaign(
         tokens.close()
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         made = [Replica(fresh(home / f"replica-{n}"), environment) for n in range(replicas)]
-        asyncio.run(upgraded(made, tally, secret, rate, rounds, settle_s))
+        asyncio.run(upgraded(made, tally, secret, rate, replacements, settle_s))
         store = FeedbackStore(workspace)
         tally.kept = [str(job["job_id"]) for _, job in store.since(0)]
         store.close()
@@ -318,7 +323,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, running_postgres(programs) as server:
         tally = campaign(
             made_workspace(Path(scratch) / "ws"), server, Path(scratch), replicas=asked.replicas,
-            rate=asked.rate, rounds=asked.rounds, settle_s=asked.settle,
+            rate=asked.rate, replacements=asked.rounds * asked.replicas, settle_s=asked.settle,
         )  # fmt: skip
     print("\n".join(tally.lines()))
     sys.exit(bool(tally.failed.total() or tally.lost))
