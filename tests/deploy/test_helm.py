@@ -59,9 +59,17 @@ def test_the_chart_passes_helms_own_lint() -> None:
     assert said.returncode == 0, said.stdout + said.stderr
 
 
+REPLICAS = (
+    "--set", "replicas=3,database.existingSecret=prophase-db,networkPolicy.enabled=true",
+    "--set-json", 'networkPolicy.to=[{"ports": [{"protocol": "TCP", "port": 5432}]}]',
+    "--set", "learn.enabled=true",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "options", [(), EVERYTHING, ("--set", "certManager.enabled=true,webhook.enabled=false")],
-    ids=["defaults", "everything", "cert-manager"],
+    "options",
+    [(), EVERYTHING, ("--set", "certManager.enabled=true,webhook.enabled=false"), REPLICAS],
+    ids=["defaults", "everything", "cert-manager", "replicas"],
 )  # fmt: skip
 def test_every_rendered_object_fits_the_official_schemas(options: tuple[str, ...]) -> None:
     documents = _rendered(*options)
@@ -70,6 +78,30 @@ def test_every_rendered_object_fits_the_official_schemas(options: tuple[str, ...
         if one["apiVersion"] not in FOREIGN:
             for version in VERSIONS:
                 kubernetes_validate.validate(one, version, strict=True)
+
+
+def test_replicas_share_a_database_and_are_replaced_one_after_the_other() -> None:
+    documents = _rendered(*REPLICAS)
+    deployment = _one(documents, "Deployment")["spec"]
+    assert deployment["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    pod = deployment["template"]["spec"]
+    (service,) = pod["containers"]
+    secrets = {one["name"]: one.get("valueFrom") for one in service["env"]}
+    assert secrets["PROPHASE_DATABASE"] == {"secretKeyRef": {"name": "prophase-db", "key": "url"}}
+    assert "emptyDir" in next(one for one in pod["volumes"] if one["name"] == "workspace")
+    assert "preStop" in service["lifecycle"]
+    assert _one(documents, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
+    assert _one(documents, "NetworkPolicy")["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert not [one for one in documents if one["kind"] == "PersistentVolumeClaim"]
+    (learn,) = _one(documents, "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert "models fetch" in learn["args"][0]
+    assert learn["args"][0].rstrip().endswith("models publish --workspace /workspace")
+    refused = _helm("template", "prophase", CHART, "--set", "replicas=3")
+    assert refused.returncode != 0
+    assert "set database.existingSecret" in refused.stderr
+    assert not [one for one in _rendered() if one["kind"] == "PodDisruptionBudget"]
 
 
 def test_no_pod_ever_waits_for_prophase() -> None:

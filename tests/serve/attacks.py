@@ -148,7 +148,8 @@ def the_last_token_revoked(at: Target) -> str:
     for one in store.all():
         store.revoke(one.name)
     codes = [at.ask("GET", "v1/workspace", token).status_code for token in ("", secret)]
-    store.path.unlink()
+    for path in (at.folder / "service").glob("feedback.sqlite*"):
+        path.unlink()
     codes += [at.ask("GET", "v1/workspace", token).status_code for token in ("", secret)]
     codes.append(at.ask("POST", "v1/reload").status_code)
     assert set(codes) == {401}, codes
@@ -542,7 +543,8 @@ def main() -> None:
         with serving(folder, connections=asked.connections) as at:
             for attack in ATTACKS:
                 tried(attack.__name__, lambda one=attack: one(at))  # type: ignore[misc]
-        (folder / "service" / "tokens.json").unlink(missing_ok=True)
+        for path in (folder / "service").glob("feedback.sqlite*"):
+            path.unlink()
         tried("a_damaged_model", lambda: a_damaged_model(folder))
         tried("a_new_certificate", lambda: a_new_certificate(folder))
     print(f"{len(ATTACKS) + 2 - failed} of {len(ATTACKS) + 2} attacks held.")

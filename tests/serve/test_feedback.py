@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -145,9 +144,12 @@ def test_a_full_disk_is_told_and_the_report_can_be_sent_again(
 
     real = store._written
 
-    def full(base: sqlite3.Connection, orders: Any) -> Any:
-        base.execute("PRAGMA max_page_count=1")
-        return real(base, orders)
+    def full(base: Any, connection: Any, orders: Any) -> Any:
+        connection.exec_driver_sql("PRAGMA max_page_count=1")
+        try:
+            return real(base, connection, orders)
+        finally:
+            connection.exec_driver_sql("PRAGMA max_page_count=1000000")
 
     monkeypatch.setattr(store, "_written", full)
     job = {**JOB, **{f"attr_note_{number}": "x" * 9_000 for number in range(8)}}

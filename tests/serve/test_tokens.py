@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import json
+import sqlite3
 import stat
 from pathlib import Path
 
@@ -22,9 +22,11 @@ def test_only_hashes_are_kept_and_nobody_else_may_read_them(tmp_path: Path) -> N
     store = TokenStore(tmp_path)
     secret = store.add("ci", "feedback")
     assert secret.startswith(PREFIX)
-    assert secret not in store.path.read_text("utf-8")
-    assert secret.removeprefix(PREFIX) not in store.path.read_text("utf-8")
-    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+    store.close()
+    kept = tmp_path / "service" / "feedback.sqlite"
+    assert b"feedback" in kept.read_bytes()
+    assert secret.removeprefix(PREFIX).encode() not in kept.read_bytes()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,7 @@ def test_a_name_is_given_once(tmp_path: Path) -> None:
 
 def test_a_damaged_list_of_tokens_lets_nobody_in(workspace: Path, client: TestClient) -> None:
     (workspace / "service").mkdir(exist_ok=True)
+    # a list of before there was a database, which moves into it
     (workspace / "service" / "tokens.json").write_text("{", encoding="utf-8")
     with pytest.raises(FormatError, match="damaged"):
         TokenStore(workspace).all()
@@ -85,9 +88,10 @@ def test_a_wrong_token_is_told_so(workspace: Path, client: TestClient) -> None:
 def test_an_expired_token_is_told_when_it_expired(workspace: Path, client: TestClient) -> None:
     store = TokenStore(workspace)
     secret = store.add("ann", "read", days=1)
-    held = json.loads(store.path.read_text("utf-8"))
-    held["tokens"][0]["expires_at"] = "2020-01-01T00:00:00+00:00"
-    store.path.write_text(json.dumps(held), encoding="utf-8")
+    with sqlite3.connect(workspace / "service" / "feedback.sqlite") as kept:
+        kept.execute("UPDATE tokens SET expires_at = '2020-01-01T00:00:00+00:00'")
+        kept.execute("UPDATE numbers SET number = number + 1 WHERE name = 'tokens'")
+    kept.close()
     refused = client.post("/v1/ask", json=QUESTION, headers=bearer(secret))
     assert refused.status_code == 401
     assert "'ann' expired at 2020-01-01" in refused.json()["detail"]

@@ -19,11 +19,12 @@ from prophase.runs.executor import Assignment, Executor, make_executor
 from prophase.runs.pipeline import Pipeline, pipeline_of, read_pipeline
 from prophase.runs.recommended_ladders import of_pipeline, read_recommended_ladders
 from prophase.runs.scenarios import read_scenarios
-from prophase.runs.store.database import PATIENCE_S, Database
+from prophase.runs.store.database import Database
 from prophase.runs.store.leases import WorkerList
 from prophase.runs.store.records import NewRun, Run
 from prophase.runs.store.run_store import RunStore
 from prophase.runs.store.settings import LiveSettings, check_assignment
+from prophase.sql_database import PATIENCE_S
 
 _FILE = "campaign.toml"
 _OWN_FILE = "sqlite:///runs.db"

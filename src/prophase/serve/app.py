@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -24,13 +25,16 @@ from prophase.serve.audit import AuditLog
 from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.dependencies import require
 from prophase.serve.guard.browser_rules import is_loopback
-from prophase.serve.guard.middleware import Guard
+from prophase.serve.guard.middleware import Guard, limits_of
+from prophase.serve.guard.rate_limits import BucketExchange
 from prophase.serve.loaded_workspace import WorkspaceCache
 from prophase.serve.metrics import Metrics
+from prophase.serve.model_versions import ModelVersions
 from prophase.serve.prediction_batches import Batcher
 from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
 from prophase.serve.workspace_reloader import WorkspaceReloader
+from prophase.trace.service_database import ServiceDatabase, shared_address
 from prophase.trace.workspace_paths import UPLOADS
 from prophase.version import __version__
 
@@ -81,6 +85,7 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
             f"an open service lets in whoever reaches it, and {chosen.host} is reached from "
             "elsewhere. Leave --open out and make tokens, or listen on 127.0.0.1."
         )
+    versions = _versions(Path(workspace))
     library = WorkspaceCache(Path(workspace))
 
     @asynccontextmanager
@@ -89,14 +94,21 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
         current_default_thread_limiter().total_tokens = _THREADS
         sys.setswitchinterval(_SWITCH_S)
         keeper.start()
+        if exchange is not None:
+            exchange.start()
         try:
             yield
         finally:
             keeper.stop()
             app.state.tasks.close()
             app.state.batcher.close()
+            if exchange is not None:
+                exchange.stop()
             library.close()
             app.state.audit.close()
+            app.state.tokens.close()
+            if versions is not None:
+                versions.close()
 
     app = FastAPI(
         title="Prophase",
@@ -112,13 +124,25 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
     app.state.library = library
     # whoever was to read them has ended with the service before
     shutil.rmtree(library.workspace.folder / UPLOADS, ignore_errors=True)
-    app.state.tasks = BackgroundTasks(library.workspace.folder, at_once=chosen.tasks_at_once)
+    app.state.versions = versions
+    app.state.tasks = BackgroundTasks(
+        library.workspace.folder,
+        at_once=chosen.tasks_at_once,
+        before=versions and (lambda: versions.synchronise(socket.gethostname())),
+        after=versions and (lambda: versions.publish(socket.gethostname())),
+    )
     app.state.tokens = TokenStore(library.workspace.folder, open=chosen.open)
     app.state.audit = AuditLog(library.workspace.folder)
     app.state.metrics = Metrics()
     app.state.batcher = Batcher()
-    app.state.metrics.watch_service(library, app.state.tasks)
-    keeper = WorkspaceReloader(library, app.state.metrics, every_s=chosen.reload_every_s)
+    app.state.metrics.watch_service(library, app.state.tasks, versions)
+    keeper = WorkspaceReloader(
+        library, app.state.metrics, every_s=chosen.reload_every_s, versions=versions
+    )
+    buckets = limits_of(chosen)
+    exchange = (
+        BucketExchange(ServiceDatabase.of(library.workspace.folder), buckets) if versions else None
+    )
     problems.install(app, login.problem_page)
     contract.install(app)
     refusals: JsonObject = {"responses": contract.REFUSALS}
@@ -145,9 +169,19 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
         tokens=app.state.tokens,
         seen=app.state.metrics.seen,
         audit=app.state.audit,
+        buckets=buckets,
     )
     _build_routes(app)
     return app
+
+
+def _versions(folder: Path) -> ModelVersions | None:
+    """Fetch the tables and models that replicas share; None for a service on its own."""
+    if shared_address(folder) is None:
+        return None
+    versions = ModelVersions(folder)
+    versions.synchronise(socket.gethostname())
+    return versions
 
 
 def _build_routes(app: FastAPI) -> None:

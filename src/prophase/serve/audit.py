@@ -11,8 +11,6 @@ import hashlib
 import json
 import logging
 import os
-import queue
-import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +20,7 @@ from pathlib import Path
 from prophase.errors import FormatError, storage_error
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.trace.workspace_paths import SERVICE
+from prophase.write_queue import WriteQueue
 
 log = logging.getLogger("prophase.serve")
 #: what the first line holds in place of the line before it
@@ -90,9 +89,7 @@ class AuditLog:
 
     def __init__(self, folder: Path | str) -> None:
         self.path = Path(folder) / SERVICE / "audit.jsonl"
-        self._waiting: queue.SimpleQueue[AuditEntry | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._waiting = WriteQueue[AuditEntry](self._write, name="audit")
 
     def add(
         self,
@@ -105,21 +102,11 @@ class AuditLog:
         details: JsonMapping | None = None,
     ) -> None:
         """Note a change; it is written in the background, in the order of the calls."""
-        entry = AuditEntry(_now(), who, role, address, what, status, dict(details or {}))
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._write, name="audit", daemon=True)
-                self._thread.start()
-            self._waiting.put(entry)
+        self._waiting.put(AuditEntry(_now(), who, role, address, what, status, dict(details or {})))
 
     def close(self) -> None:
         """Write what waits, then stop."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-            if thread is not None:
-                self._waiting.put(None)
-        if thread is not None:
-            thread.join()
+        self._waiting.close()
 
     def entries(self) -> Iterator[AuditEntry]:
         """Return every entry, the oldest first."""
@@ -155,22 +142,11 @@ class AuditLog:
         except OSError as cause:
             raise storage_error(cause, self.path) from cause
 
-    def _write(self) -> None:
-        entry = self._waiting.get()
-        stop = entry is None
-        while not stop:
-            together = [entry] if entry is not None else []
-            while not self._waiting.empty() and not stop:
-                entry = self._waiting.get()
-                together += [entry] if entry is not None else []
-                stop = entry is None
-            try:
-                append(self.path, together)
-            except OSError as cause:
-                log.error("%s", storage_error(cause, self.path))
-            if not stop:
-                entry = self._waiting.get()
-                stop = entry is None
+    def _write(self, entries: list[AuditEntry]) -> None:
+        try:
+            append(self.path, entries)
+        except OSError as cause:
+            log.error("%s", storage_error(cause, self.path))
 
 
 def note_command(folder: Path, what: str, details: JsonMapping) -> None:

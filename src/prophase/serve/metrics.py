@@ -16,9 +16,11 @@ from prometheus_client import (
     generate_latest,
 )
 
-from prophase.serve.background.tasks import STATES, BackgroundTasks
+from prophase.serve.background.task_rows import STATES
+from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.dependencies import require
 from prophase.serve.loaded_workspace import WorkspaceCache
+from prophase.serve.model_versions import ModelVersions
 from prophase.version import __version__
 
 router = APIRouter(tags=["health"])
@@ -65,7 +67,12 @@ class Metrics:
         self.requests.labels(known, route, str(status)).inc()
         self.seconds.labels(known, route).observe(seconds)
 
-    def watch_service(self, library: WorkspaceCache, tasks: BackgroundTasks) -> None:
+    def watch_service(
+        self,
+        library: WorkspaceCache,
+        tasks: BackgroundTasks,
+        versions: ModelVersions | None = None,
+    ) -> None:
         """Add numbers of the service that are looked up when they are asked for."""
         numbers: dict[str, tuple[str, Callable[[], float]]] = {
             "prophase_ready": (
@@ -85,6 +92,9 @@ class Metrics:
                 lambda: library.feedback.count,
             ),
         }
+        if versions is not None:
+            about = "Version of tables and models that this replica answers from."
+            numbers["prophase_model_version"] = (about, lambda: float(versions.number or 0))
         for name, (about, value) in numbers.items():
             Gauge(name, about, registry=self.registry).set_function(value)
         by_state = Gauge("prophase_tasks", "Background tasks.", ["state"], registry=self.registry)

@@ -101,14 +101,15 @@ def further_limits(settings: JsonMapping) -> dict[str, Any]:
             found["max_connections"] = _whole(name, value, 1, 1_000_000)
         elif name == "max_json_mib":
             found["max_json_bytes"] = _whole(name, value, 1, 1_024) << 20
-        else:
+        elif name != "database":
             raise ParameterError(
                 not_among(f"prophase.toml: [serve] has no limit {name!r}.", name, _FURTHER)
             )
     return found
 
 
-_FURTHER = ("header_timeout", "max_connections", "max_json_mib")
+#: the address of the database is read where the database is opened
+_FURTHER = ("database", "header_timeout", "max_connections", "max_json_mib")
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:

@@ -1,21 +1,35 @@
-"""API tokens: who may do what. Only their hashes are kept, so the file gives none away."""
+"""API tokens: who may do what. Only their hashes are kept, so what is stored gives none away."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
+import logging
 import secrets
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
-from fcntl import LOCK_EX, flock
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from prophase.errors import FormatError, ParameterError, not_among, storage_error
-from prophase.trace.workspace_paths import SERVICE
+from prophase.errors import (
+    DatabaseError,
+    FormatError,
+    ParameterError,
+    ProphaseError,
+    not_among,
+    storage_error,
+    storage_errors,
+)
+from prophase.trace.service_database import ServiceDatabase, shared_address
+from prophase.trace.workspace_paths import REPORTED, SERVICE
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+log = logging.getLogger("prophase.serve")
 
 Role = Literal["read", "feedback", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -28,6 +42,9 @@ _ALLOWS: dict[str, set[str]] = {
 #: how a token begins, so that scanners for leaked secrets can find it
 PREFIX = "prophase_"
 _MOST_NAME, _MOST_TENANT = 60, 200
+#: how often replicas look for tokens that others made or revoked
+_ASK_EVERY_S = 1.0
+_CHANGE_LOCK = 7_041_116
 
 
 def allows(role: str, wanted: str) -> bool:
@@ -61,7 +78,10 @@ class Token:
 
 
 class TokenStore:
-    """The tokens of a workspace, in ``service/tokens.json``.
+    """The tokens of a workspace, in the database of its service.
+
+    A token that is made or revoked counts from the next request on; on other replicas that share a
+    database on a server, within a second. While that server is away, tokens known before count.
 
     Parameters
     ----------
@@ -81,12 +101,18 @@ class TokenStore:
     """
 
     def __init__(self, folder: Path | str, *, open: bool = False) -> None:
-        self.path = Path(folder) / SERVICE / "tokens.json"
+        self.folder = Path(folder)
+        #: the list as it was kept before there was a database
+        self.path = self.folder / SERVICE / "tokens.json"
         self._lock = threading.Lock()
-        self._stamp: tuple[int, int] | None = None
+        self._base: ServiceDatabase | None = None
+        self._stamp: Hashable = None
+        self._version = -1
+        self._asked_s = 0.0
+        self._asking = threading.Lock()
         self._by_hash: dict[str, Token] = {}
-        self._open_while = self._file_stamp()
         self._open = open and not self.all()
+        self._open_while = self._version
 
     @property
     def is_open(self) -> bool:
@@ -94,12 +120,16 @@ class TokenStore:
 
         Once closed it stays closed: neither revoking the last token nor deleting the list opens it.
         """
-        if self._open and (self._file_stamp() != self._open_while or self.all()):
-            self._open = False
+        if self._open:
+            try:
+                self._open = not self.all() and self._version == self._open_while
+            except ProphaseError:
+                # a list that cannot be read lets nobody in
+                self._open = False
         return self._open
 
     def all(self) -> list[Token]:
-        """Return every token, as its file says now."""
+        """Return every token there is now."""
         self._refresh()
         return list(self._by_hash.values())
 
@@ -158,44 +188,147 @@ class TokenStore:
         self._change(lambda held: [one for one in held if one.name != name])
         return True
 
-    def _file_stamp(self) -> tuple[int, int] | None:
-        try:
-            stat = self.path.stat()
-        except OSError:
-            return None
-        return stat.st_mtime_ns, stat.st_ino
+    def close(self) -> None:
+        """Give back connections."""
+        with self._lock:
+            base, self._base, self._stamp = self._base, None, None
+        if base is not None:
+            base.close()
 
     def _refresh(self) -> None:
-        stamp = self._file_stamp()
-        if stamp == self._stamp:
+        """Read the list again if it may have changed."""
+        if self._base is not None and self._base.is_postgres and self._version >= 0:
+            if time.monotonic() - self._asked_s > _ASK_EVERY_S and self._asking.acquire(False):
+                # requests do not wait for the server
+                self._asked_s = time.monotonic()
+                threading.Thread(target=self._ask, name="tokens", daemon=True).start()
+            return
+        stamp = self._file_stamps()
+        if self._base is None and stamp == _NO_FILES and shared_address(self.folder) is None:
+            self._by_hash, self._stamp, self._version = {}, stamp, 0
+            return
+        if self._base is not None and stamp == self._stamp:
             return
         with self._lock:
-            self._by_hash = {one.sha256: one for one in _read(self.path)}
-            self._stamp = stamp
+            self._read(self._opened())
+            self._stamp = self._file_stamps()
+
+    def _ask(self) -> None:
+        try:
+            with self._lock:
+                if self._base is not None:
+                    self._read(self._base)
+        except ProphaseError as error:
+            log.warning("the tokens cannot be read again, those before still count: %s", error)
+        finally:
+            self._asking.release()
+
+    def _read(self, base: ServiceDatabase) -> None:
+        from sqlalchemy import select
+
+        from prophase.trace.service_tables import NUMBERS
+
+        def read(connection: Connection) -> None:
+            asked = select(NUMBERS.c.number).where(NUMBERS.c.name == "tokens")
+            version = connection.execute(asked).scalar() or 0
+            if version != self._version:
+                self._by_hash = {one.sha256: one for one in _all_of(connection)}
+                self._version = version
+
+        try:
+            base.read(read)
+        except DatabaseError as cause:
+            if base.is_postgres:
+                raise
+            raise _damaged(base.file or self.folder) from cause
+
+    def _opened(self) -> ServiceDatabase:
+        """Return the database; tokens of the list from before there was one move into it."""
+        file = self.folder / REPORTED
+        if self._base is not None and not self._base.is_postgres and not file.exists():
+            # somebody deleted it under us: nobody is let in by what it held
+            self._base.close()
+            self._base, self._version = None, -1
+        if self._base is None:
+            try:
+                self._base = ServiceDatabase.of(self.folder)
+            except DatabaseError as cause:
+                if shared_address(self.folder) is not None:
+                    raise
+                raise _damaged(file) from cause
+        if self.path.exists():
+            before = _listed(self.path)
+            _changed(
+                self._base,
+                lambda held: [
+                    *held, *(one for one in before if one.name not in {t.name for t in held})
+                ],
+            )  # fmt: skip
+            with storage_errors(self.path):
+                self.path.replace(self.path.with_suffix(".json.moved"))
+        return self._base
 
     def _change(self, change: Callable[[list[Token]], list[Token]]) -> None:
-        """Read, change and write the file while no other process does."""
-        part = self.path.with_name(f".tokens.{os.getpid()}.part")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with (self.path.parent / ".tokens.lock").open("w") as lock:
-                flock(lock, LOCK_EX)
-                kept = change(_read(self.path))
-                with os.fdopen(
-                    os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w"
-                ) as out:
-                    json.dump({"tokens": [asdict(one) for one in kept]}, out, indent=1)
-                    out.flush()
-                    os.fsync(out.fileno())
-                part.replace(self.path)
-        except OSError as cause:
-            raise storage_error(cause, self.path) from cause
-        finally:
-            part.unlink(missing_ok=True)
-        self._refresh()
+        with self._lock:
+            _changed(self._opened(), change)
+            self._stamp = None
+            self._read(self._opened())
+
+    def _file_stamps(self) -> Hashable:
+        """Return what changes when anything is written to the files."""
+        base = self.folder / REPORTED
+        return tuple(map(_stamp, (self.path, base, base.with_name(f"{base.name}-wal"))))
 
 
-def _read(path: Path) -> list[Token]:
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_ino, stat.st_size
+
+
+_NO_FILES = (None, None, None)
+
+
+def _changed(base: ServiceDatabase, change: Callable[[list[Token]], list[Token]]) -> None:
+    """Change the list while nobody else does."""
+    from sqlalchemy import delete, insert, update
+
+    from prophase.trace.service_tables import NUMBERS, TOKENS, put_if_new
+
+    def write(connection: Connection) -> None:
+        base.lock(connection, _CHANGE_LOCK)
+        held = _all_of(connection)
+        kept = change(held)
+        gone = {one.name for one in held} - {one.name for one in kept}
+        fresh = [one for one in kept if one.name not in {old.name for old in held}]
+        if gone:
+            connection.execute(delete(TOKENS).where(TOKENS.c.name.in_(gone)))
+        for one in fresh:
+            row = {**asdict(one), "tenants": json.dumps(one.tenants)}
+            connection.execute(insert(TOKENS).values(**row))
+        put_if_new(connection, NUMBERS, {"name": "tokens", "number": 0})
+        connection.execute(
+            update(NUMBERS).where(NUMBERS.c.name == "tokens").values(number=NUMBERS.c.number + 1)
+        )
+
+    base.write(write)
+
+
+def _all_of(connection: Connection) -> list[Token]:
+    """Return every token, the oldest first."""
+    from sqlalchemy import select
+
+    from prophase.trace.service_tables import TOKENS
+
+    names = [one.name for one in fields(Token)]
+    asked = select(*(TOKENS.c[name] for name in names)).order_by(TOKENS.c.number)
+    rows = connection.execute(asked).mappings()
+    return [Token(**{**row, "tenants": tuple(json.loads(row["tenants"]))}) for row in rows]
+
+
+def _listed(path: Path) -> list[Token]:
     try:
         found = json.loads(path.read_text("utf-8"))["tokens"]
         return [Token(**{**one, "tenants": tuple(one.get("tenants", ()))}) for one in found]
@@ -204,11 +337,15 @@ def _read(path: Path) -> list[Token]:
     except OSError as cause:
         raise storage_error(cause, path) from cause
     except (ValueError, KeyError, TypeError, AttributeError) as cause:
-        # never open to everybody because the list of tokens cannot be read
-        raise FormatError(
-            f"{path}: the list of tokens is damaged. Delete it and make new tokens with: "
-            "prophase serve token add"
-        ) from cause
+        raise _damaged(path) from cause
+
+
+def _damaged(path: Path) -> FormatError:
+    # never open to everybody because the list of tokens cannot be read
+    return FormatError(
+        f"{path}: the list of tokens is damaged. Restore it from a backup; or move it away and "
+        "make new tokens with: prophase serve token add"
+    )
 
 
 def _digest(secret: str) -> str:

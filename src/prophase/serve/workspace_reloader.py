@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 
 from prophase.serve.loaded_workspace import WorkspaceCache
 from prophase.serve.metrics import Metrics
+from prophase.serve.model_versions import ModelVersions
 
 log = logging.getLogger("prophase.serve")
 
@@ -18,10 +20,20 @@ class WorkspaceReloader:
     ----------
     every_s : float
         How often; 0 never.
+    versions : ModelVersions, optional
+        Tables and models that replicas share.
     """
 
-    def __init__(self, library: WorkspaceCache, metrics: Metrics, *, every_s: float) -> None:
+    def __init__(
+        self,
+        library: WorkspaceCache,
+        metrics: Metrics,
+        *,
+        every_s: float,
+        versions: ModelVersions | None = None,
+    ) -> None:
         self.library, self.metrics, self.every_s = library, metrics, every_s
+        self.versions = versions
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, daemon=True)
 
@@ -38,6 +50,11 @@ class WorkspaceReloader:
 
     def _keep(self) -> None:
         while not self._stop.wait(self.every_s):
+            try:
+                if self.versions is not None:
+                    self.versions.synchronise(socket.gethostname())
+            except Exception:
+                log.exception("the version of tables and models in use cannot be fetched")
             try:
                 if self.library.reload():
                     self.metrics.reloads.inc()

@@ -19,8 +19,9 @@ from prophase.errors import (
 )
 from prophase.json_types import JsonMapping, JsonObject
 from prophase.plural import counted
+from prophase.trace.service_database import has_service_database
 from prophase.trace.workspace import Workspace
-from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES, REPORTED, REQUESTS
+from prophase.trace.workspace_paths import CLASSIFIER, PREDICTIONS, PROFILES, REQUESTS
 
 if TYPE_CHECKING:
     from prophase.profile.classify.classifier import ProfileClassifier
@@ -177,12 +178,14 @@ def kept_classifier(workspace: Path | str) -> ProfileClassifier | None:
 
 def _with_reported(folder: Path, model: JobModel) -> JobModel:
     """Return the model as the service has it: with the jobs that were reported since."""
-    if not (folder / REPORTED).is_file():
+    if not has_service_database(folder):
         return model
     from prophase.study.feedback.store import FeedbackStore
     from prophase.study.feedback.updated_models import known_jobs, learnt_from_each
 
-    rows = FeedbackStore(folder).since(0)
+    store = FeedbackStore(folder)
+    rows = store.since(0)
+    store.close()
     if not rows:
         return model
     held = Workspace(folder).tables.get("jobs")
@@ -283,12 +286,14 @@ def _kept_requests(folder: Path, tell: Callable[[str], None]) -> Recommender | N
     except ModelFileError as error:
         tell(str(error))
         return None
-    if not (folder / REPORTED).is_file():
+    if not has_service_database(folder):
         return found
     from prophase.study.feedback.store import FeedbackStore
     from prophase.study.feedback.updated_models import observed_by
 
-    rows = FeedbackStore(folder).since(0)
+    store = FeedbackStore(folder)
+    rows = store.since(0)
+    store.close()
     held = Workspace(folder).tables.get("jobs")
     known: frozenset[str] = frozenset()
     if rows and held is not None and found.data_hash == held.source_hash:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from prophase.errors import FormatError
+from prophase.errors import DatabaseError, FormatError
 from prophase.trace.identity.job_identity import rule_of, with_identity
+from prophase.trace.service_database import ServiceDatabase, has_service_database
 from prophase.trace.workspace_paths import REPORTED, WATCH
 
 
@@ -24,7 +24,7 @@ def reported_jobs(folder: Path | str) -> pd.DataFrame:
     """
     workspace = Path(folder)
     parts = [pd.read_parquet(path) for path in sorted((workspace / WATCH).glob("jobs-*.parquet"))]
-    reported = _reported(workspace / REPORTED)
+    reported = _reported(workspace)
     if reported:
         parts.append(pd.DataFrame(reported))
     if not parts:
@@ -49,18 +49,26 @@ def one_row_per_job(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return joined if rule is None else with_identity(joined, rule)
 
 
-def _reported(path: Path) -> list[dict[str, object]]:
-    if not path.is_file():
+def _reported(folder: Path) -> list[dict[str, object]]:
+    if not has_service_database(folder):
         return []
+    from sqlalchemy import Connection, select
+
+    from prophase.trace.service_tables import FEEDBACK
+
+    def read(connection: Connection) -> list[str]:
+        return list(
+            connection.execute(select(FEEDBACK.c.job).order_by(FEEDBACK.c.number)).scalars()
+        )
+
     try:
-        base = sqlite3.connect(path, timeout=30.0)
+        base = ServiceDatabase.of(folder)
         try:
-            rows = base.execute("SELECT job FROM feedback ORDER BY number").fetchall()
+            return [json.loads(job) for job in base.read(read)]
         finally:
             base.close()
-        return [json.loads(job) for (job,) in rows]
-    except (sqlite3.Error, ValueError) as cause:
+    except (DatabaseError, ValueError) as cause:
         raise FormatError(
-            f"{path}: the jobs reported to the service cannot be read ({cause}). Restore the file "
-            "from a backup, or move it away to go on without them."
+            f"{folder / REPORTED}: the jobs reported to the service cannot be read ({cause}). "
+            "Restore the file from a backup, or move it away to go on without them."
         ) from cause

@@ -59,7 +59,8 @@ def test_a_service_that_was_closed_never_opens_again(
     if how == "revoke":
         prophase_here("serve", "token", "revoke", "ann", "-w", ws)
     else:
-        (ws / "service" / "tokens.json").unlink()
+        for path in (ws / "service").glob("feedback.sqlite*"):
+            path.unlink()
     assert httpx.get(asked).status_code == 401
     assert httpx.get(asked, headers={"authorization": "Bearer x"}).status_code == 401
 

@@ -70,6 +70,11 @@ volumeMounts:
 - {name: HOME, value: /tmp}
 - {name: MPLCONFIGDIR, value: /tmp}
 - {name: NUMBA_CACHE_DIR, value: /tmp}
+{{- with .Values.database.existingSecret }}
+- name: PROPHASE_DATABASE
+  valueFrom:
+    secretKeyRef: {name: {{ . }}, key: {{ $.Values.database.key }}}
+{{- end }}
 {{- end }}
 
 {{- define "prophase.podSecurity" -}}
@@ -83,8 +88,14 @@ seccompProfile:
 
 {{- define "prophase.volumes" -}}
 - name: workspace
+  {{- if .Values.database.existingSecret }}
+  # a copy of the version in use, fetched from the database
+  emptyDir:
+    sizeLimit: {{ .Values.workspace.size }}
+  {{- else }}
   persistentVolumeClaim:
     claimName: {{ include "prophase.claim" . }}
+  {{- end }}
 - name: settings
   configMap:
     name: {{ include "prophase.name" . }}

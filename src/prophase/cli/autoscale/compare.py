@@ -10,14 +10,9 @@ import typer
 
 from prophase.cli.autoscale.options import (
     FleetSettings,
-    KillsOption,
-    MaxResizesOption,
-    PoliciesOption,
-    SatisfyOption,
-    both_sides,
-    check_target,
-    named_policies,
-    objective,
+    GoalSettings,
+    SeriesArgument,
+    compared,
 )
 from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, show_result
 from prophase.cli.shared_options import FiguresOption, SeedOption
@@ -29,14 +24,8 @@ if TYPE_CHECKING:
 
 def command(
     series: FleetSettings,
-    path: Annotated[
-        Path | None,
-        typer.Argument(metavar="SERIES", help="A workspace, or a file or folder with series."),
-    ] = None,
-    satisfy: SatisfyOption = None,
-    kills: KillsOption = None,
-    policies: PoliciesOption = "all",
-    max_resizes: MaxResizesOption = 40.0,
+    goal: GoalSettings,
+    path: SeriesArgument = None,
     violation_penalty: Annotated[
         float, typer.Option(min=0, help="Cost of a sample above, in samples of mean use.")
     ] = 10.0,
@@ -66,22 +55,16 @@ def command(
     """
     from prophase.autoscale.allocation_measures import Penalties
     from prophase.autoscale.comparison_result import comparison_result
-    from prophase.autoscale.policy_comparison import compare
 
-    check_target(satisfy, kills)
-    names = named_policies(policies)
     with progress_bar() as show:
-        show("reading the series", None)
-        learnt, judged, notes = both_sides(path, series, seed, source)
-        found = compare(
-            learnt,
-            judged,
-            target=objective(learnt, satisfy, kills),
-            policies=names,
-            max_resizes=max_resizes,
+        found, notes = compared(
+            path,
+            series,
+            goal,
+            seed=seed,
+            source=source,
+            show=show,
             penalties=Penalties(violation_penalty, resize_penalty),
-            random_state=seed,
-            progress=lambda name: show(name, None),
         )
         drawn = _draw(found, figures) if figures is not None else []
     # the folder of figures is named among the notes

@@ -9,14 +9,9 @@ import typer
 
 from prophase.cli.autoscale.options import (
     FleetSettings,
-    KillsOption,
-    MaxResizesOption,
-    PoliciesOption,
-    SatisfyOption,
-    both_sides,
-    check_target,
-    named_policies,
-    objective,
+    GoalSettings,
+    SeriesArgument,
+    compared,
 )
 from prophase.cli.output import Format, FormatOption, as_typed, progress_bar, say, show_result
 from prophase.cli.shared_options import SeedOption
@@ -25,10 +20,8 @@ from prophase.cli.trace_options import SourceOption
 
 def command(
     series: FleetSettings,
-    path: Annotated[
-        Path | None,
-        typer.Argument(metavar="SERIES", help="A workspace, or a file or folder with series."),
-    ] = None,
+    goal: GoalSettings,
+    path: SeriesArgument = None,
     out: Annotated[Path, typer.Option(help="File for the policy.")] = Path("autoscale.policy"),
     choose: Annotated[
         str | None,
@@ -36,10 +29,6 @@ def command(
             help="Name of the policy to keep. [default: the least allocation on training series]"
         ),
     ] = None,
-    satisfy: SatisfyOption = None,
-    kills: KillsOption = None,
-    policies: PoliciesOption = "all",
-    max_resizes: MaxResizesOption = 40.0,
     seed: SeedOption = 0,
     source: SourceOption = None,
     format: FormatOption = Format.table,
@@ -53,24 +42,11 @@ def command(
     `prophase autoscale fit ws --allocate cpu_cores --satisfy 95% --out cpu.policy`
     """
     from prophase.autoscale.comparison_result import comparison_result
-    from prophase.autoscale.policy_comparison import compare
     from prophase.autoscale.saved_policy import saved_policy
 
-    check_target(satisfy, kills)
-    names = named_policies(policies)
-    if choose is not None and choose not in names:
-        names.append(choose)
     with progress_bar() as show:
-        show("reading the series", None)
-        learnt, judged, notes = both_sides(path, series, seed, source)
-        found = compare(
-            learnt,
-            judged,
-            target=objective(learnt, satisfy, kills),
-            policies=names,
-            max_resizes=max_resizes,
-            random_state=seed,
-            progress=lambda name: show(name, None),
+        found, notes = compared(
+            path, series, goal, seed=seed, source=source, show=show, also=choose
         )
     made = saved_policy(found, choose)
     out.parent.mkdir(parents=True, exist_ok=True)

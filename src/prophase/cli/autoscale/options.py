@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,26 +16,14 @@ from prophase.cli.split_options import TestOption, TestShareOption, TrainOption
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
+    from prophase.autoscale.allocation_measures import Penalties
     from prophase.autoscale.fleet import Fleet
     from prophase.autoscale.objective import Objective
+    from prophase.autoscale.policy_comparison import PolicyComparison
 
-SatisfyOption = Annotated[
-    str | None,
-    typer.Option(help="Share of samples to satisfy. [default: 99%; memory: --kills vpa]"),
-    Formerly("--target"),
-]
-KillsOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Memory kills allowed per pod-day, e.g. 0.5, or vpa: as many as VPA's rule has."
-    ),
-]
-PoliciesOption = Annotated[
-    str,
-    typer.Option(help="Names joined by commas, e.g. all,phase-hmm; baselines are always there."),
-]
-MaxResizesOption = Annotated[
-    float, typer.Option(min=0, help="Resizes per 1,000 samples that are allowed.")
+SeriesArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="SERIES", help="A workspace, or a file or folder with series."),
 ]
 
 
@@ -55,36 +44,100 @@ class FleetSettings:
     test_share: TestShareOption = "50%"
 
 
-def check_target(satisfy: str | None, kills: str | None) -> None:
-    """Refuse a target that makes no sense, before anything is read."""
-    if satisfy is not None and kills is not None:
-        raise ParameterError("give --satisfy or --kills, and not both.")
-    if satisfy is not None and not 0.5 <= units.parse_share(satisfy, where="--satisfy") < 1:
-        raise ParameterError(f"--satisfy is {satisfy}. Pass a share from 50% to below 100%.")
-    if kills is not None and kills != "vpa":
-        try:
-            allowed = float(kills)
-        except ValueError:
-            allowed = -1.0
-        if not 0 <= allowed < 1e6:
-            raise ParameterError(
-                f"--kills is {kills}. Pass kills per pod-day such as 0.5, or vpa for the rate of "
-                "VPA's rule."
-            )
+@dataclass(frozen=True)
+class GoalSettings:
+    """What is asked of policies, and which are tried."""
+
+    satisfy: Annotated[
+        str | None,
+        typer.Option(help="Share of samples to satisfy. [default: 99%; memory: --kills vpa]"),
+        Formerly("--target"),
+    ] = None
+    kills: Annotated[
+        str | None,
+        typer.Option(
+            help="Memory kills allowed per pod-day, e.g. 0.5, or vpa: as many as VPA's rule has."
+        ),
+    ] = None
+    policies: Annotated[
+        str,
+        typer.Option(
+            help="Names joined by commas, e.g. all,phase-hmm; baselines are always there."
+        ),
+    ] = "all"
+    max_resizes: Annotated[
+        float, typer.Option(min=0, help="Resizes per 1,000 samples that are allowed.")
+    ] = 40.0
+
+    def check(self) -> None:
+        """Refuse a target that makes no sense, before anything is read."""
+        satisfy, kills = self.satisfy, self.kills
+        if satisfy is not None and kills is not None:
+            raise ParameterError("give --satisfy or --kills, and not both.")
+        if satisfy is not None and not 0.5 <= units.parse_share(satisfy, where="--satisfy") < 1:
+            raise ParameterError(f"--satisfy is {satisfy}. Pass a share from 50% to below 100%.")
+        if kills is not None and kills != "vpa":
+            try:
+                allowed = float(kills)
+            except ValueError:
+                allowed = -1.0
+            if not 0 <= allowed < 1e6:
+                raise ParameterError(
+                    f"--kills is {kills}. Pass kills per pod-day such as 0.5, or vpa for the rate "
+                    "of VPA's rule."
+                )
+
+    def objective(self, fleet: Fleet) -> Objective:
+        """Return what is asked; of memory, as few kills as VPA's rule has by default."""
+        from prophase.autoscale.objective import Objective, kill_objective, usual_objective
+
+        if self.kills is not None:
+            return kill_objective(fleet, None if self.kills == "vpa" else float(self.kills))
+        if self.satisfy is None:
+            return usual_objective(fleet)
+        return Objective(units.parse_share(self.satisfy, where="--satisfy"))
 
 
-def objective(fleet: Fleet, satisfy: str | None, kills: str | None) -> Objective:
-    """Return what is asked of policies; of memory, as few kills as VPA's rule has by default."""
-    from prophase.autoscale.objective import Objective, kill_objective, usual_objective
+def compared(
+    path: Path | None,
+    series: FleetSettings,
+    goal: GoalSettings,
+    *,
+    seed: int,
+    source: str | None,
+    show: Callable[[str, float | None], None],
+    also: str | None = None,
+    penalties: Penalties | None = None,
+) -> tuple[PolicyComparison, list[str]]:
+    """Compare policies on series as asked; returns what was found and what was noted.
 
-    if kills is not None:
-        return kill_objective(fleet, None if kills == "vpa" else float(kills))
-    if satisfy is None:
-        return usual_objective(fleet)
-    return Objective(units.parse_share(satisfy, where="--satisfy"))
+    Parameters
+    ----------
+    also : str, optional
+        A policy that is tried beside those that the goal names.
+    """
+    from prophase.autoscale.policy_comparison import compare
+
+    goal.check()
+    names = _named_policies(goal.policies)
+    if also is not None and also not in names:
+        names.append(also)
+    show("reading the series", None)
+    learnt, judged, notes = _both_sides(path, series, seed, source)
+    found = compare(
+        learnt,
+        judged,
+        target=goal.objective(learnt),
+        policies=names,
+        max_resizes=goal.max_resizes,
+        penalties=penalties,
+        random_state=seed,
+        progress=lambda name: show(name, None),
+    )
+    return found, notes
 
 
-def named_policies(text: str) -> list[str]:
+def _named_policies(text: str) -> list[str]:
     """Return the policies of an option; "all" stands for those that run by themselves."""
     from prophase.autoscale.policy_catalogue import available
 
@@ -92,7 +145,7 @@ def named_policies(text: str) -> list[str]:
     return [name for word in words for name in (available() if word == "all" else [word])]
 
 
-def both_sides(
+def _both_sides(
     path: Path | None, asked: FleetSettings, seed: int, source: str | None
 ) -> tuple[Fleet, Fleet, list[str]]:
     """Return the series to learn from and to be judged on, and what was noted on the way."""

@@ -38,7 +38,7 @@ StateOption = Annotated[
 def opened(folder: Path, *, patience_s: float | None = None) -> Iterator[Campaign]:
     """Open a campaign for one command."""
     from prophase.runs.campaign import Campaign
-    from prophase.runs.store.database import PATIENCE_S
+    from prophase.sql_database import PATIENCE_S
 
     campaign = Campaign.open(folder, patience_s=PATIENCE_S if patience_s is None else patience_s)
     try:

@@ -6,6 +6,7 @@ from prophase.cli.command_group import command_group
 SUBCOMMANDS = {
     "start": "start",
     "token": "token",
+    "models": "models",
     "audit": "audit",
     "backup": "backup:backup_command",
     "restore": "backup:restore_command",

@@ -41,6 +41,9 @@ async def ready(held: LoadedWorkspaceNow, request: Request) -> JSONResponse:
         "models": sorted(held.models),
         "problems": problems,
     }
+    versions = request.app.state.versions
+    if versions is not None:
+        told["version"] = versions.number
     return JSONResponse(told, 200 if told["ready"] else 503)
 
 

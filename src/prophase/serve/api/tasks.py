@@ -10,7 +10,8 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from prophase.json_types import JsonObject
-from prophase.serve.background.tasks import BackgroundTask, BackgroundTasks
+from prophase.serve.background.task_rows import BackgroundTask
+from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, WhoAsks, require
 from prophase.serve.guard.authentication import AuthenticatedCaller
 from prophase.serve.json_bodies import JsonRoute
@@ -157,7 +158,7 @@ async def learn(
 
 
 @router.get("/tasks", dependencies=_READ)
-async def all_tasks(tasks: TasksNow) -> list[JsonObject]:
+def all_tasks(tasks: TasksNow) -> list[JsonObject]:
     """List tasks without their results, the latest first."""
     return [task.to_dict(whole=False) for task in tasks.all()]
 
@@ -196,14 +197,15 @@ async def begin(
     wait: float,
 ) -> JsonObject:
     """Start a task and answer 202, or 200 with its result if that comes soon enough."""
-    going = [task.started_by for task in tasks.all() if not task.ended]
+    listed = await asyncio.to_thread(tasks.all)
+    going = [task.started_by for task in listed if not task.ended]
     if len(going) >= _MOST_WAITING:
         words = f"{len(going)} tasks are waiting or running. Cancel one, or try again later."
         raise Problem(503, words, {"retry-after": "30"})
     if going.count(who) >= _MOST_OF_ONE:
         words = f"{going.count(who)} tasks of yours are waiting or running. Cancel one, or wait."
         raise Problem(429, words, {"retry-after": "30"})
-    started = tasks.start(kind, arguments, who)
+    started = await asyncio.to_thread(tasks.start, kind, arguments, who)
     response.headers["location"] = f"/v1/tasks/{started.id}"
     task = await ended(tasks, started.id, wait)
     response.status_code = 200 if task.ended else 202
@@ -213,6 +215,8 @@ async def begin(
 async def ended(tasks: BackgroundTasks, task: str, wait: float) -> BackgroundTask:
     """Return a task when it has ended, or after ``wait`` seconds."""
     until = time.monotonic() + wait
-    while not (found := tasks.get(task)).ended and time.monotonic() < until:
-        await asyncio.sleep(0.05)
+    found = await asyncio.to_thread(tasks.get, task)
+    while not found.ended and time.monotonic() < until:
+        await asyncio.sleep(0.1)
+        found = await asyncio.to_thread(tasks.get, task)
     return found

@@ -109,7 +109,9 @@ def watch_reported(folder: Path, arguments: JsonMapping, progress: Progress) -> 
         else:
             progress("learning what is usual", None)
             watcher, remarks = begin_watching(workspace, watched)
-        reported = [job for _, job in FeedbackStore(folder).since(0)]
+        store = FeedbackStore(folder)
+        reported = [job for _, job in store.since(0)]
+        store.close()
         if reported:
             table = pd.DataFrame(reported).reindex(columns=_columns(reported, watcher))
             taken = watched.take(table)

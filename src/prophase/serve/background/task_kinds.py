@@ -28,6 +28,8 @@ KINDS = {
     "watch": "prophase.serve.background.task_functions:watch_reported",
     "page": "prophase.serve.pages.page_results:page_data",
 }
+#: kinds that change tables or models of the workspace
+WRITING = ("import", "learn", "watch")
 
 
 def result_of(kind: str, folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:

@@ -1,84 +1,81 @@
-"""Background tasks: each a process, watched by a thread, its result kept in the workspace."""
+"""Background tasks: each a process of whichever replica is free, its result in the database."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
 
-from prophase.errors import storage_error
-from prophase.json_types import JsonMapping, JsonObject
-from prophase.serve.background.task_kinds import KINDS
+from prophase.errors import ProphaseError
+from prophase.json_types import JsonMapping
+from prophase.serve.background.task_kinds import KINDS, WRITING
+from prophase.serve.background.task_rows import BackgroundTask, TaskRows
 from prophase.serve.problems import Problem
 from prophase.trace.workspace_paths import SERVICE
 
-State = Literal["waiting", "running", "done", "failed", "cancelled"]
-STATES: tuple[State, ...] = get_args(State)
-#: states that nothing follows
-ENDED = ("done", "failed", "cancelled")
-#: finished tasks that are kept
-_KEPT = 200
-
-
-@dataclass(frozen=True)
-class BackgroundTask:
-    """Where a piece of long work is."""
-
-    id: str
-    kind: str
-    arguments: JsonMapping
-    started_by: str
-    state: State
-    asked_at: str
-    step: str = ""
-    percent: float | None = None
-    ended_at: str | None = None
-    error: str | None = None
-    result: Any = None
-
-    @property
-    def ended(self) -> bool:
-        """Say whether nothing more will happen."""
-        return self.state in ENDED
-
-    def to_dict(self, *, whole: bool = True) -> JsonObject:
-        """Return the task for JSON; without its result if not ``whole``."""
-        told = asdict(self)
-        if not whole:
-            del told["result"]
-        return told
+log = logging.getLogger("prophase.serve")
+#: how often a process looks for work that others have left, and says that it goes on
+LOOK_EVERY_S, RENEW_EVERY_S = 2.0, 3.0
+#: how often progress is written down
+_SHOW_EVERY_S = 0.3
+#: kinds that read a file of the replica that took them
+_HERE = ("import",)
 
 
 class BackgroundTasks:
     """Starts, follows and ends background tasks.
+
+    They are rows of the service's database, so every replica sees all of them, and whichever is
+    free takes the next. A task whose replica dies is taken over by another; what the service stops
+    in the middle waits for it to come back.
 
     Parameters
     ----------
     workspace : path
         What the work is about.
     at_once : int
-        How many compute at the same time.
+        How many this process computes at the same time; 0 only asks about them.
     name : str
-        Folder below the workspace's ``service`` for what has ended.
+        Which queue: those of people, or those of pages.
+    before, after : callable, optional
+        Called before and after the work of one task, such as to fetch and to publish models.
     """
 
-    def __init__(self, workspace: Path, *, at_once: int = 1, name: str = "tasks") -> None:
-        self.workspace = workspace
+    def __init__(
+        self,
+        workspace: Path,
+        *,
+        at_once: int = 1,
+        name: str = "tasks",
+        before: Callable[[], object] | None = None,
+        after: Callable[[], object] | None = None,
+    ) -> None:
+        self.workspace, self.name = workspace, name
+        #: where tasks were kept before there was a database
         self.folder = workspace / SERVICE / name
-        self._slots = threading.Semaphore(at_once)
+        self.worker = f"{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._before, self._after = before, after
+        self._rows = TaskRows(workspace, name)
         self._lock = threading.Lock()
+        self._at_once, self._threads = at_once, 0
         self._processes: dict[str, subprocess.Popen[str]] = {}
-        self._tasks = {task.id: task for task in self._kept()}
-        self._closed = False
+        self._wake = threading.Event()
+        self._closed = threading.Event()
+        self._take_files()
+        if self._rows.exist:
+            threading.Thread(target=self._look, name=name, daemon=True).start()
 
     def start(self, kind: str, arguments: JsonMapping, who: str) -> BackgroundTask:
         """Begin a piece of work and return at once."""
@@ -92,127 +89,161 @@ class BackgroundTasks:
             state="waiting",
             asked_at=_now(),
         )
-        with self._lock:
-            self._tasks[task.id] = task
-        self._keep(task)
-        threading.Thread(target=self._follow, args=(task,), daemon=True).start()
+        before = self._rows.exist
+        self._rows.add(task, self.worker if kind in _HERE else None)
+        if not before:
+            threading.Thread(target=self._look, name=self.name, daemon=True).start()
+        self._begin()
         return task
 
     def get(self, id: str) -> BackgroundTask:
         """Return a task as it is now."""
-        task = self._tasks.get(id)
+        task = self._rows.one(id)
         if task is None:
             raise Problem(404, f"there is no task {id!r}. See /v1/tasks for those that are.")
         return task
 
     def all(self) -> list[BackgroundTask]:
-        """Return every task, the latest first."""
-        return sorted(self._tasks.values(), key=lambda task: task.asked_at, reverse=True)
+        """Return every task without its result, the latest first."""
+        return self._rows.all()
 
     def count(self, state: str) -> int:
         """Return how many tasks are in a state."""
-        return sum(task.state == state for task in list(self._tasks.values()))
+        return self._rows.count(state)
 
     def cancel(self, id: str) -> BackgroundTask:
         """End a task; one that has ended stays as it is."""
+        self.get(id)
+        self._rows.end(id, None, "cancelled")
         with self._lock:
-            task = self.get(id)
-            if task.ended:
-                return task
-            task = self._tasks[id] = replace(task, state="cancelled", ended_at=_now())
             process = self._processes.get(id)
         if process is not None:
             _end(process)
-        self._keep(task)
-        return task
+        return self.get(id)
 
     def close(self) -> None:
-        """End everything that computes; called when the service stops."""
-        self._closed = True
-        for one in list(self._processes):
-            self.cancel(one)
-
-    def _follow(self, task: BackgroundTask) -> None:
-        with self._slots:
-            with self._lock:
-                if self._closed or self._tasks[task.id].ended:
-                    return
-                try:
-                    process = _worker()
-                except OSError as cause:
-                    words = f"no process can be started: {cause.strerror}."
-                    failed = replace(task, state="failed", error=words, ended_at=_now())
-                    self._tasks[task.id] = failed
-                    return
-                self._processes[task.id] = process
-                self._tasks[task.id] = replace(task, state="running", step="starting")
-            self._read(task.id, process)
+        """Hand back everything that computes; called when the service stops."""
+        self._closed.set()
+        self._wake.set()
         with self._lock:
-            self._processes.pop(task.id, None)
-            ended = self._tasks[task.id]
-        self._keep(ended)
+            going = dict(self._processes)
+        for task, process in going.items():
+            with suppress(ProphaseError):
+                self._rows.hand_back(task, self.worker)
+            _end(process)
+        with suppress(ProphaseError):
+            self._rows.end_those_of(self.worker)
+        for _ in range(50):
+            if not self._threads:
+                break
+            time.sleep(0.02)
+        self._rows.close()
 
-    def _read(self, id: str, process: subprocess.Popen[str]) -> None:
+    def _look(self) -> None:
+        """Look for work that others have left, for as long as the service runs."""
+        while not self._closed.is_set():
+            try:
+                if self._rows.take_over():
+                    self._begin()
+            except ProphaseError as error:
+                log.warning("background tasks wait: %s", error)
+            self._wake.wait(LOOK_EVERY_S)
+            self._wake.clear()
+
+    def _begin(self) -> None:
+        """Let one more thread work, if there may be one."""
+        with self._lock:
+            if self._threads >= self._at_once or self._closed.is_set():
+                return
+            self._threads += 1
+        threading.Thread(target=self._work, name=self.name, daemon=True).start()
+
+    def _work(self) -> None:
+        """Do what waits until nothing does."""
+        try:
+            while not self._closed.is_set():
+                task = self._rows.claim(self.worker)
+                if task is None:
+                    return
+                self._do(task)
+        except ProphaseError as error:
+            log.warning("background tasks wait: %s", error)
+        finally:
+            with self._lock:
+                self._threads -= 1
+
+    def _do(self, task: BackgroundTask) -> None:
+        try:
+            if self._before is not None:
+                self._before()
+            process = _worker()
+        except (OSError, ProphaseError) as cause:
+            words = f"no process can be started: {getattr(cause, 'strerror', None) or cause}"
+            self._rows.end(task.id, self.worker, "failed", error=f"{words.rstrip('.')}.")
+            return
+        with self._lock:
+            self._processes[task.id] = process
+        if self._closed.is_set():
+            _end(process)
+        ended = threading.Event()
+        watch = threading.Thread(target=self._renew, args=(task.id, process, ended), daemon=True)
+        watch.start()
+        try:
+            self._read(task, process)
+        finally:
+            ended.set()
+            watch.join()
+            with self._lock:
+                self._processes.pop(task.id, None)
+
+    def _renew(self, id: str, process: subprocess.Popen[str], ended: threading.Event) -> None:
+        """Say that the task is being computed, until it is; end it if somebody cancelled it."""
+        while not ended.wait(RENEW_EVERY_S):
+            try:
+                if not self._rows.renew(id, self.worker):
+                    _end(process)
+                    return
+            except ProphaseError as error:
+                log.warning("background tasks wait: %s", error)
+
+    def _read(self, task: BackgroundTask, process: subprocess.Popen[str]) -> None:
         """Take over what the process says until it ends."""
         assert process.stdin is not None
         assert process.stdout is not None
-        task = self._tasks[id]
         order = {"kind": task.kind, "arguments": task.arguments, "workspace": str(self.workspace)}
-        try:
+        with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(order))
             process.stdin.close()
-        except BrokenPipeError:
-            pass
+        shown_s, told = 0.0, False
         for line in process.stdout:
-            self._heard(id, json.loads(line))
+            said = json.loads(line)
+            if "result" in said or "error" in said:
+                told = True
+                self._end(task, said)
+            elif time.monotonic() - shown_s > _SHOW_EVERY_S:
+                shown_s = time.monotonic()
+                self._rows.show(task.id, self.worker, str(said["step"]), said["percent"])
         process.wait()
         process.stdout.close()
-        with self._lock:
-            task = self._tasks[id]
-            if not task.ended:
-                words = f"the process ended with code {process.returncode} without a result."
-                self._tasks[id] = replace(task, state="failed", error=words, ended_at=_now())
+        if not told and not self._closed.is_set():
+            words = f"the process ended with code {process.returncode} without a result."
+            self._rows.end(task.id, self.worker, "failed", error=words)
 
-    def _heard(self, id: str, said: JsonMapping) -> None:
-        task = self._tasks[id]
-        if "result" in said:
-            task = replace(task, state="done", result=said["result"], percent=100.0)
-        elif "error" in said:
-            task = replace(task, state="failed", error=said["error"])
-        else:
-            task = replace(task, step=said["step"], percent=said["percent"])
-        if task.ended:
-            # on the disk before anybody is told that it is done
-            task = self._written(replace(task, ended_at=_now()))
-        with self._lock:
-            if not self._tasks[id].ended:
-                self._tasks[id] = task
-
-    def _keep(self, task: BackgroundTask) -> None:
-        """Write a task down when it begins and when it ends; the oldest are forgotten."""
-        kept = self._written(task)
-        with self._lock:
-            self._tasks[task.id] = kept
-            ended = sorted((t for t in self._tasks.values() if t.ended), key=lambda t: t.asked_at)
-            for old in ended[:-_KEPT]:
-                del self._tasks[old.id]
-                (self.folder / f"{old.id}.json").unlink(missing_ok=True)
-
-    def _written(self, task: BackgroundTask) -> BackgroundTask:
-        """Write a task down; returns it, with a word about a disk that refused its result."""
+    def _end(self, task: BackgroundTask, said: JsonMapping) -> None:
+        """Keep the result before anybody is told that it is done."""
+        if "error" in said:
+            self._rows.end(task.id, self.worker, "failed", error=said["error"])
+            return
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            part = self.folder / f".{task.id}.part"
-            part.write_text(json.dumps(task.to_dict()), encoding="utf-8")
-            part.replace(self.folder / f"{task.id}.json")
-        except OSError as cause:
-            if task.ended:
-                kept = f"The result is not kept: {storage_error(cause, 'tasks')}"
-                return replace(task, error=f"{task.error or ''} {kept}".strip())
-        return task
+            if self._after is not None and task.kind in WRITING:
+                self._after()
+            self._rows.end(task.id, self.worker, "done", result=json.dumps(said["result"]))
+        except ProphaseError as cause:
+            words = f"The result is not kept: {cause}"
+            self._rows.end(task.id, self.worker, "failed", error=words)
 
-    def _kept(self) -> list[BackgroundTask]:
-        found = []
+    def _take_files(self) -> None:
+        """Take over tasks that an earlier version kept in files."""
         for path in self.folder.glob("*.json"):
             try:
                 task = BackgroundTask(**json.loads(path.read_text(encoding="utf-8")))
@@ -221,8 +252,8 @@ class BackgroundTasks:
             if not task.ended:
                 words = "the service was stopped before this was done. Ask again."
                 task = replace(task, state="failed", error=words, ended_at=_now())
-            found.append(task)
-        return found
+            self._rows.add(task, None)
+            path.unlink(missing_ok=True)
 
 
 def _worker() -> subprocess.Popen[str]:

@@ -7,7 +7,7 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,6 +40,15 @@ _MOST_OF_STRANGERS = 2 << 20
 _WRONG_TOKENS, _WRONG_PER_S = 20, 1 / 3
 
 
+def limits_of(settings: ServiceSettings) -> dict[str, Buckets]:
+    """Return how often callers may ask, and addresses may send wrong tokens."""
+    rate = settings.requests_per_s
+    return {
+        "requests": Buckets(per_s=rate, burst=2 * rate),
+        "wrong": Buckets(per_s=_WRONG_PER_S, burst=_WRONG_TOKENS),
+    }
+
+
 class Guard:
     """Limits, checks and counts requests.
 
@@ -55,6 +64,8 @@ class Guard:
         Told about every answer.
     audit : AuditLog
         Where changes are noted.
+    buckets : mapping, optional
+        How often callers may ask, as :func:`limits_of` returns it.
     """
 
     def __init__(
@@ -64,13 +75,13 @@ class Guard:
         tokens: TokenStore,
         seen: Seen,
         audit: AuditLog,
+        buckets: Mapping[str, Buckets] | None = None,
     ) -> None:
         self.app, self.settings, self.tokens, self.seen = app, settings, tokens, seen
         self.audit = audit
         self._shares = FairShares(large=_LARGE_AT_ONCE, small=_AT_ONCE)
-        rate = settings.requests_per_s
-        self._requests = Buckets(per_s=rate, burst=2 * rate)
-        self._wrong = Buckets(per_s=_WRONG_PER_S, burst=_WRONG_TOKENS)
+        limits = buckets or limits_of(settings)
+        self._requests, self._wrong = limits["requests"], limits["wrong"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -17,14 +17,18 @@ from typing import Any, Literal
 from fastapi import Request
 
 from prophase.json_types import JsonMapping
-from prophase.serve.background.tasks import BackgroundTask, BackgroundTasks
+from prophase.serve.background.task_rows import BackgroundTask
+from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.loaded_workspace import LoadedWorkspace
+from prophase.serve.problems import Problem
 from prophase.trace.workspace import Workspace
 from prophase.version import __version__
 
 _MAKING = threading.Lock()
 #: raised when pages expect their data in another form than kept data has
 _LAYOUT = 2
+#: results that stay in memory
+_IN_MEMORY = 60
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class PageCache:
         self._known: dict[str, str] = {}
         #: view and arguments -> the latest task that has data
         self._latest: dict[str, str] = {}
+        self._ended: dict[str, BackgroundTask] = {}
         for task in reversed(self.tasks.all()):
             if task.state == "done":
                 self._known[str(task.arguments.get("key"))] = task.id
@@ -123,7 +128,20 @@ class PageCache:
         self.tasks.close()
 
     def _task(self, id: str | None) -> BackgroundTask | None:
-        return next((task for task in self.tasks.all() if task.id == id), None) if id else None
+        """Return a task; one that has ended stays in memory."""
+        if id is None:
+            return None
+        if id in self._ended:
+            return self._ended[id]
+        try:
+            task = self.tasks.get(id)
+        except Problem:
+            return None
+        if task.ended:
+            self._ended[id] = task
+            if len(self._ended) > _IN_MEMORY:
+                self._ended.pop(next(iter(self._ended)))
+        return task
 
 
 def page_cache_of(request: Request) -> PageCache:

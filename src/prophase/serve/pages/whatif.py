@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from prophase.json_types import JsonObject
 from prophase.serve.api.tasks import Learning, TaskId, WhatIf, begin, cancelled
-from prophase.serve.background.tasks import BackgroundTask
+from prophase.serve.background.task_rows import BackgroundTask
 from prophase.serve.dependencies import (
     Caller,
     LoadedWorkspaceNow,

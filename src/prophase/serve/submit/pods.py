@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from prophase.errors import InputError
+from prophase.errors import InputError, ProphaseError
 from prophase.json_types import JsonMapping
 from prophase.profile.submission.kubernetes_manifest import from_manifest
 from prophase.profile.submission.submission import Submission
 from prophase.serve.submit.annotations import ATTEMPT, PODS
+from prophase.trace.service_database import ServiceDatabase
+
+log = logging.getLogger("prophase.serve")
 
 Path = tuple[str | int, ...]
 #: owners whose pods are services, not jobs
@@ -188,14 +194,21 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 _INDEX_FAILURES = "batch.kubernetes.io/job-index-failure-count"
 #: owners that are remembered; the one not seen for longest is forgotten first
 _MOST = 50_000
+#: seconds after which an owner is forgotten
+_KEPT_S = 30 * 86_400.0
 
 
 class PodAttempts:
     """Counts the pods of every owner.
 
     A pod that says its attempt itself is believed. Otherwise every pod beyond those a Job needs
-    replaces one that ended badly. What was counted is forgotten with the process: a retry may
-    then start at the first rung again.
+    replaces one that ended badly.
+
+    Parameters
+    ----------
+    base : ServiceDatabase, optional
+        Where owners are kept, so that a retry is known as one after a restart and by every replica.
+        Without it, and while it does not answer, this process remembers them alone.
 
     Examples
     --------
@@ -205,7 +218,8 @@ class PodAttempts:
     [1, 2, 2, 3]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, base: ServiceDatabase | None = None) -> None:
+        self._base = base
         self._seen: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -222,18 +236,67 @@ class PodAttempts:
             return 1
         index = str(notes.get(_INDEX, ""))
         needed = 1 if index else _number(notes.get(PODS)) or 1
-        with self._lock:
-            key = (str(owner.get("uid")), index)
-            seen = self._seen.get(key, [])
-            if request not in seen:
-                seen = [*seen, request][-(8 * needed + 8) :]
-                if count:
-                    self._seen[key] = seen
-                    self._seen.move_to_end(key)
-                    if len(self._seen) > _MOST:
-                        self._seen.popitem(last=False)
-            place = seen.index(request) + 1
+        key = (str(owner.get("uid"))[:200], index[:40])
+        seen = self._requests_of(key, request, 8 * needed + 8, count=count)
+        place = seen.index(request) + 1
         return 1 + max(0, -(-(place - needed) // needed))
+
+    def forget_old(self) -> None:
+        """Forget owners that nothing was seen of for long."""
+        from sqlalchemy import delete
+
+        from prophase.trace.service_tables import ATTEMPTS
+
+        if self._base is not None:
+            old = delete(ATTEMPTS).where(ATTEMPTS.c.seen_at_s < time.time() - _KEPT_S)
+            self._base.write(lambda connection: connection.execute(old), patience_s=0)
+
+    def _requests_of(
+        self, key: tuple[str, str], request: str, most: int, *, count: bool
+    ) -> list[str]:
+        """Return the requests of an owner, this one among them."""
+        with self._lock:
+            before = self._seen.get(key, [])
+        seen = before if request in before else [*before, request][-most:]
+        if self._base is not None and (count or not before):
+            try:
+                seen = _kept(self._base, key, request, most, count=count)
+            except ProphaseError as error:
+                log.warning("attempts of pods are counted by this process alone: %s", error)
+        if count:
+            with self._lock:
+                self._seen[key] = seen
+                self._seen.move_to_end(key)
+                if len(self._seen) > _MOST:
+                    self._seen.popitem(last=False)
+        return seen
+
+
+def _kept(
+    base: ServiceDatabase, key: tuple[str, str], request: str, most: int, *, count: bool
+) -> list[str]:
+    """Return the requests of an owner as the database has them; add this one if it counts."""
+    from sqlalchemy import Connection, select, update
+
+    from prophase.trace.service_tables import ATTEMPTS, put_if_new
+
+    mine = (ATTEMPTS.c.owner == key[0], ATTEMPTS.c.place == key[1])
+
+    def write(connection: Connection) -> list[str]:
+        row = {"owner": key[0], "place": key[1], "seen": "[]", "seen_at_s": time.time()}
+        if count:
+            put_if_new(connection, ATTEMPTS, row)
+        asked = select(ATTEMPTS.c.seen).where(*mine)
+        held = connection.execute(asked.with_for_update() if count else asked).scalar()
+        seen: list[str] = json.loads(held or "[]")
+        if request not in seen:
+            seen = [*seen, request][-most:]
+            if count:
+                values = {"seen": json.dumps(seen), "seen_at_s": time.time()}
+                connection.execute(update(ATTEMPTS).where(*mine).values(**values))
+        return seen
+
+    return (base.write if count else base.read)(write, patience_s=0)
 
 
 def _number(value: Any) -> int | None:

@@ -29,6 +29,7 @@ from prophase.study.submission.job_recommender import (
     JobRecommendation,
     JobRecommender,
 )
+from prophase.trace.service_database import ServiceDatabase
 from prophase.trace.workspace import SETTINGS
 
 T = TypeVar("T")
@@ -93,7 +94,8 @@ class SubmissionService:
         self.library, self.events = library, events
         account = ClusterAccount.of_cluster()
         self._limit_ranges = None if account is None else LimitRanges(account)
-        self.attempts = PodAttempts()
+        self._base = ServiceDatabase.of(library.workspace.folder)
+        self.attempts = PodAttempts(self._base)
         self.workers = ThreadPoolExecutor(_THREADS, thread_name_prefix="submit")
         self.decisions: deque[JsonObject] = deque(maxlen=_REMEMBERED)
         self._outcomes = Counter(
@@ -165,6 +167,7 @@ class SubmissionService:
         """Make a first recommendation for nobody, so that the first real one is quick."""
         self.slurm_answers.start()
         try:
+            self.attempts.forget_old()
             self.counsellor.counsel({"user": "nobody", "memory": 1})
         except Exception:
             # whatever is wrong is reported with the first submission
@@ -198,6 +201,7 @@ class SubmissionService:
             self._limit_ranges.close()
         if self.events is not None:
             self.events.close()
+        self._base.close()
 
 
 def open_submission_service(

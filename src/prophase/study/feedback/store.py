@@ -1,35 +1,33 @@
-"""Reported jobs in a database of their own: each once, on the disk before it is confirmed."""
+"""Reported jobs in the service's database: each once, on the disk before it is confirmed."""
 
 from __future__ import annotations
 
 import json
-import queue
-import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from prophase.errors import StorageError, storage_error
+from prophase.errors import DatabaseError, StorageError
 from prophase.json_types import JsonMapping, JsonObject
+from prophase.trace.service_database import ServiceDatabase, has_service_database
 from prophase.trace.workspace_paths import REPORTED
+from prophase.write_queue import WriteQueue
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+T = TypeVar("T")
 #: taken: new. known: reported before, just so. differs: reported before with other values,
 #: and the first report counts
 Outcome = Literal["taken", "known", "differs"]
-#: reports that are written together at most
-_MOST_TOGETHER = 2_000
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS feedback (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    job_id TEXT NOT NULL UNIQUE,
-    job TEXT NOT NULL,
-    reported_by TEXT NOT NULL,
-    reported_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
-)
-"""
+#: requests whose reports are written together at most
+_MOST_TOGETHER = 500
+#: numbers become visible in their order, so that nobody who learns passes over a report
+_ORDER_LOCK = 7_041_115
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class _Order:
 
 
 class FeedbackStore:
-    """Keeps reported jobs in ``service/feedback.sqlite``.
+    """Keeps reported jobs in ``service/feedback.sqlite``, or where replicas share them.
 
     One thread writes; reports that come in meanwhile are written together, so that many small
     requests share one wait for the disk. A report is confirmed after that wait and not before.
@@ -64,15 +62,17 @@ class FeedbackStore:
     """
 
     def __init__(self, folder: Path | str) -> None:
-        self.path = Path(folder) / REPORTED
-        self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-        self._count = self._counted()
+        self.folder = Path(folder)
+        self._orders = WriteQueue[_Order](self._write, name="feedback", most=_MOST_TOGETHER)
+        self._opening = threading.Lock()
+        self._base: ServiceDatabase | None = None
+        self._count = 0
+        if has_service_database(folder):
+            self._count = self._kept(lambda base: base.read(_counted))
 
     @property
     def count(self) -> int:
-        """How many jobs were reported."""
+        """How many jobs were reported, here and to other replicas as far as it is known."""
         return self._count
 
     def add(self, jobs: Sequence[JsonMapping], who: str) -> list[Outcome]:
@@ -82,126 +82,95 @@ class FeedbackStore:
     def order(self, jobs: Sequence[JsonMapping], who: str) -> Future[list[Outcome]]:
         """Have reported jobs kept; the future ends when they are on the disk."""
         order = _Order(jobs, who)
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._write, daemon=True)
-                self._thread.start()
-            self._orders.put(order)
+        self._orders.put(order)
         return order.done
 
     def since(self, number: int) -> list[tuple[int, JsonObject]]:
         """Return reported jobs after a number, with their numbers."""
-        if not self.path.is_file():
+        if self._base is None and not has_service_database(self.folder):
             return []
-        asked = "SELECT number, job FROM feedback WHERE number > ? ORDER BY number"
-        return [(row, json.loads(job)) for row, job in self._found(asked, number)]
+
+        def read(base: ServiceDatabase, connection: Connection) -> list[tuple[int, str]]:
+            from sqlalchemy import select
+
+            from prophase.trace.service_tables import FEEDBACK
+
+            asked = select(FEEDBACK.c.number, FEEDBACK.c.job).where(FEEDBACK.c.number > number)
+            found = connection.execute(asked.order_by(FEEDBACK.c.number)).all()
+            if found and base.is_postgres:
+                self._count = _counted(connection)
+            return [(row, job) for row, job in found]
+
+        rows = self._kept(lambda base: base.read(lambda connection: read(base, connection)))
+        return [(row, json.loads(job)) for row, job in rows]
 
     def close(self) -> None:
         """Write what is waiting, then stop."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-            if thread is not None:
-                self._orders.put(None)
-        if thread is not None:
-            thread.join()
-
-    def _counted(self) -> int:
-        if not self.path.is_file():
-            return 0
-        ((found,),) = self._found("SELECT count(*) FROM feedback")
-        return int(found)
-
-    def _found(self, asked: str, *values: object) -> list[tuple[Any, ...]]:
-        try:
-            base = self._open()
-            try:
-                return base.execute(asked, values).fetchall()
-            finally:
-                base.close()
-        except (sqlite3.Error, OSError) as cause:
-            raise self._refused(cause) from cause
-
-    def _write(self) -> None:
-        """Take orders until told to stop; a disk that refuses spoils only the orders at hand."""
-        base: sqlite3.Connection | None = None
-        last = False
-        while not last:
-            orders, last = self._waiting()
-            if not orders:
-                continue
-            try:
-                base = base or self._open()
-                told = _written(base, orders)
-            except (sqlite3.Error, OSError) as cause:
-                if base is not None:
-                    base.close()
-                    base = None
-                for order in orders:
-                    order.done.set_exception(self._refused(cause))
-                continue
-            self._count += sum(one == "taken" for outcomes in told for one in outcomes)
-            for order, outcomes in zip(orders, told, strict=True):
-                order.done.set_result(outcomes)
+        self._orders.close()
+        with self._opening:
+            base, self._base = self._base, None
         if base is not None:
             base.close()
 
-    def _waiting(self) -> tuple[list[_Order], bool]:
-        """Return all orders that wait, at least one, and whether to stop after them."""
-        orders: list[_Order] = []
-        wanted = self._orders.get()
-        jobs = 0
-        while wanted is not None:
-            # who has given up waiting was not told that its jobs are kept, and reports them again
-            if wanted.done.set_running_or_notify_cancel():
-                orders.append(wanted)
-                jobs += len(wanted.jobs)
-            if jobs >= _MOST_TOGETHER or self._orders.empty():
-                return orders, False
-            wanted = self._orders.get()
-        return orders, True
+    def _write(self, waiting: list[_Order]) -> None:
+        """Write what waits; a disk that refuses spoils only the orders at hand."""
+        # who has given up waiting was not told that its jobs are kept, and reports them again
+        orders = [one for one in waiting if one.done.set_running_or_notify_cancel()]
+        if not orders:
+            return
+        try:
+            told = self._kept(
+                lambda base: base.write(lambda connection: _written(base, connection, orders))
+            )
+        except Exception as cause:
+            for order in orders:
+                order.done.set_exception(cause)
+            return
+        # replicas count anew when they learn, as others are reported to as well
+        if self._base is not None and not self._base.is_postgres:
+            self._count += sum(one == "taken" for outcomes in told for one in outcomes)
+        for order, outcomes in zip(orders, told, strict=True):
+            order.done.set_result(outcomes)
 
-    def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        base = sqlite3.connect(self.path, timeout=30.0, isolation_level=None)
-        base.execute("PRAGMA journal_mode=WAL")
-        # FULL: a commit has reached the disk when it returns, even if the power fails then
-        base.execute("PRAGMA synchronous=FULL")
-        base.execute(_SCHEMA)
-        return base
-
-    def _refused(self, cause: Exception) -> StorageError:
-        if isinstance(cause, OSError):
-            return storage_error(cause, self.path)
-        if "full" in str(cause):
-            words = "no space left on the device. Free some space, then report the job again"
-        else:
-            words = f"the reported jobs cannot be kept: {cause}"
-        return StorageError(f"{self.path}: {words}.")
+    def _kept(self, work: Callable[[ServiceDatabase], T]) -> T:
+        """Do something with the database, opened at its first use."""
+        try:
+            with self._opening:
+                if self._base is None:
+                    self._base = ServiceDatabase.of(self.folder, durable=True)
+                base = self._base
+            return work(base)
+        except DatabaseError as cause:
+            raise StorageError(
+                f"{self.folder / REPORTED}: the reported jobs cannot be kept: {cause}"
+            ) from cause
 
 
-def _written(base: sqlite3.Connection, orders: Sequence[_Order]) -> list[list[Outcome]]:
+def _counted(connection: Connection) -> int:
+    from sqlalchemy import func, select
+
+    from prophase.trace.service_tables import FEEDBACK
+
+    return int(connection.execute(select(func.count()).select_from(FEEDBACK)).scalar_one())
+
+
+def _written(
+    base: ServiceDatabase, connection: Connection, orders: Sequence[_Order]
+) -> list[list[Outcome]]:
     """Write the jobs of several orders in one transaction."""
-    told: list[list[Outcome]] = []
-    base.execute("BEGIN IMMEDIATE")
-    try:
-        for order in orders:
-            told.append([_put(base, job, order.who) for job in order.jobs])
-        base.execute("COMMIT")
-    except BaseException:
-        if base.in_transaction:
-            base.execute("ROLLBACK")
-        raise
-    return told
+    base.lock(connection, _ORDER_LOCK)
+    return [[_put(connection, job, order.who) for job in order.jobs] for order in orders]
 
 
-def _put(base: sqlite3.Connection, job: JsonMapping, who: str) -> Outcome:
+def _put(connection: Connection, job: JsonMapping, who: str) -> Outcome:
+    from sqlalchemy import select
+
+    from prophase.trace.service_tables import FEEDBACK, put_if_new
+
     text = json.dumps(job, sort_keys=True, allow_nan=False)
-    put = base.execute(
-        "INSERT INTO feedback (job_id, job, reported_by) VALUES (?, ?, ?) "
-        "ON CONFLICT (job_id) DO NOTHING",
-        (job["job_id"], text, who),
-    )
-    if put.rowcount:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    row = {"job_id": str(job["job_id"]), "job": text, "reported_by": who, "reported_at": now}
+    if put_if_new(connection, FEEDBACK, row):
         return "taken"
-    (held,) = base.execute("SELECT job FROM feedback WHERE job_id = ?", (job["job_id"],)).fetchone()
-    return "known" if held == text else "differs"
+    asked = select(FEEDBACK.c.job).where(FEEDBACK.c.job_id == row["job_id"])
+    return "known" if connection.execute(asked).scalar_one() == text else "differs"
