@@ -29,12 +29,14 @@ pytest.importorskip("kubernetes", reason='needs pip install "prophase[kubernetes
 from prophase import units
 from prophase.autoscale.fleet import Fleet
 from prophase.autoscale.live_decision import LiveRules, rounded
+from prophase.autoscale.phase_labels import labelled
 from prophase.autoscale.policy_comparison import compare
 from prophase.autoscale.saved_policy import SavedPolicy, saved_policy
 from prophase.integrations.kubernetes.autoscaler.controller import PodScaler
 from prophase.integrations.kubernetes.autoscaler.leader_lease import LeaderLease
 from prophase.integrations.kubernetes.autoscaler.pod_view import STATE, WOULD
 from prophase.integrations.kubernetes.autoscaler.usage_samples import PrometheusSamples
+from prophase.study.phase_scaling import learnt_phases
 
 STEP, EVERY, SAMPLES, PODS = 60.0, 5, 60, 3
 BEGINS_GIB = 16.0
@@ -43,8 +45,11 @@ BEGINS_GIB = 16.0
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> tuple[SavedPolicy, Path]:
     fit, test = plateaus(series=8, seed=1), plateaus(series=2, seed=2)
-    found = compare(fit, test, target=0.95, policies=["phase-relative"], max_resizes=300)
-    made = saved_policy(found, "phase-relative")
+    labeller = learnt_phases(fit, "crbm", n_phases=3)
+    found = compare(
+        fit, test, target=0.95, policies=["phase-ahead"], max_resizes=300, labeller=labeller
+    )
+    made = saved_policy(found, "phase-ahead")
     path = tmp_path_factory.mktemp("policy") / "memory.policy"
     made.save(path)
     return made, path
@@ -428,7 +433,7 @@ def test_ten_kills_of_the_controller_lose_and_double_nothing(
         assert all(3.0 <= one <= 9.0 for one in given[name])
         # what was given is what the back-test gives, within a point
         fleet = Fleet.of_runs([use[:SAMPLES].tolist()], every=EVERY, metric="memory_gib")
-        tested = held.policy.plan(fleet).allocate(held.dial, held.rule)[1:]
+        tested = held.policy.plan(labelled(fleet, held.labeller)).allocate(held.dial, held.rule)[1:]
         expected = np.clip(fleet.per_sample(np.append(0.0, tested))[EVERY:], 3.0, 9.0)
         saved = 1 - np.mean(given[name]) / BEGINS_GIB
         assert saved == pytest.approx(1 - np.mean(expected) / BEGINS_GIB, abs=0.01)

@@ -67,12 +67,15 @@ def command(
     from prophase.autoscale.allocation_measures import Penalties
     from prophase.autoscale.comparison_result import comparison_result
     from prophase.autoscale.policy_comparison import compare
+    from prophase.study.phase_scaling import phases_for
 
     check_target(satisfy, kills)
     names = named_policies(policies)
     with progress_bar() as show:
         show("reading the series", None)
         learnt, judged, notes = both_sides(path, series, seed, source)
+        show("finding phases", None)
+        labeller = phases_for(learnt, series.phases, random_state=seed)
         found = compare(
             learnt,
             judged,
@@ -80,6 +83,7 @@ def command(
             policies=names,
             max_resizes=max_resizes,
             penalties=Penalties(violation_penalty, resize_penalty),
+            labeller=labeller,
             random_state=seed,
             progress=lambda name: show(name, None),
         )

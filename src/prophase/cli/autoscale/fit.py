@@ -51,10 +51,13 @@ def command(
     `prophase autoscale fit series.csv --out memory.policy`
 
     `prophase autoscale fit ws --allocate cpu_cores --satisfy 95% --out cpu.policy`
+
+    `prophase autoscale fit series.csv --phases phases.model --choose phase-ahead`
     """
     from prophase.autoscale.comparison_result import comparison_result
     from prophase.autoscale.policy_comparison import compare
     from prophase.autoscale.saved_policy import saved_policy
+    from prophase.study.phase_scaling import phases_for
 
     check_target(satisfy, kills)
     names = named_policies(policies)
@@ -63,12 +66,15 @@ def command(
     with progress_bar() as show:
         show("reading the series", None)
         learnt, judged, notes = both_sides(path, series, seed, source)
+        show("finding phases", None)
+        labeller = phases_for(learnt, series.phases, random_state=seed)
         found = compare(
             learnt,
             judged,
             target=objective(learnt, satisfy, kills),
             policies=names,
             max_resizes=max_resizes,
+            labeller=labeller,
             random_state=seed,
             progress=lambda name: show(name, None),
         )

@@ -31,7 +31,9 @@ KillsOption = Annotated[
 ]
 PoliciesOption = Annotated[
     str,
-    typer.Option(help="Names joined by commas, e.g. all,phase-hmm; baselines are always there."),
+    typer.Option(
+        help="Names joined by commas, e.g. all or priced,phase-ahead; baselines are always there."
+    ),
 ]
 MaxResizesOption = Annotated[
     float, typer.Option(min=0, help="Resizes per 1,000 samples that are allowed.")
@@ -40,7 +42,7 @@ MaxResizesOption = Annotated[
 
 @dataclass(frozen=True)
 class FleetSettings:
-    """Which series are learnt from and tested on, and what of them is allocated how often."""
+    """Which series are learnt from, with which phases, and what is allocated how often."""
 
     train: TrainOption = None
     test: TestOption = None
@@ -53,6 +55,13 @@ class FleetSettings:
         int, typer.Option(min=1, help="Samples between two decisions."), Formerly("--every")
     ] = 5
     test_share: TestShareOption = "50%"
+    phases: Annotated[
+        str,
+        typer.Option(
+            help="Where phases come from: crbm, hmm, windows, samples or change-points, learnt "
+            "from training series (hmm:5 for five phases); a file of phase fit; or none (by hand)."
+        ),
+    ] = "crbm:5"
 
 
 def check_target(satisfy: str | None, kills: str | None) -> None:

@@ -91,16 +91,16 @@ def command(
     from kubernetes.client import CoordinationV1Api, CoreV1Api
 
     from prophase.autoscale.live_decision import LiveRules
-    from prophase.autoscale.saved_policy import SavedPolicy
     from prophase.integrations.kubernetes.api_server import cluster_client
     from prophase.integrations.kubernetes.autoscaler.controller import PodScaler
     from prophase.integrations.kubernetes.autoscaler.leader_lease import LeaderLease
     from prophase.integrations.kubernetes.autoscaler.usage_samples import PrometheusSamples
+    from prophase.study.phase_scaling import load_policy
 
     if mode not in ("dry-run", "set"):
         raise ParameterError(f"--mode is {mode}. Pass dry-run or set.")
     dry_run = mode == "dry-run"
-    held = SavedPolicy.load(policy)
+    held = load_policy(policy)
     least, most = _bounds(bounds, held.metric)
     client = cluster_client()
     samples = PrometheusSamples(prometheus, namespace, held, _queries(query))
