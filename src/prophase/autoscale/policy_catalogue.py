@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from prophase.autoscale.policies.autopilot import Autopilot
 from prophase.autoscale.policies.baselines import (
     Oracle,
     PeakHold,
@@ -26,6 +27,7 @@ POLICIES: dict[str, type[ScalingPolicy]] = {
         Static,
         Vpa,
         TunedVpa,
+        Autopilot,
         RecentMax,
         PeakHold,
         PeriodAware,
