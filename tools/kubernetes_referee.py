@@ -266,6 +266,8 @@ class KubernetesReferee:
 
     def apply(self, *documents: Mapping[str, Any], user: str = "admin") -> None:
         """Create objects, or bring them to what is given."""
+        if not documents:
+            return
         everything = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
         self.kubectl("apply", "-f", "-", input=json.dumps(everything), user=user)
 

@@ -7,7 +7,7 @@ allocated per used at 98 % satisfied and 1.25 at 99 %, container memory 1.045 an
 At the kill rate of VPA's rule, memory is to take at most 0.8 of its allocation, with kills that
 restart a pod and repeat its work; there the baseline is VPA.
 
-    python benchmarks/quality/scaling.py [--splits 5] [--traces genai2026,surf-lisa]
+    python benchmarks/quality/scaling.py [--splits 5] [--traces genai2026] [--phases hmm:5]
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from prophase.autoscale.fleet import Fleet, fleet_of
 from prophase.autoscale.objective import kill_objective
 from prophase.autoscale.policy_comparison import PolicyComparison, compare, divided, frontier
+from prophase.study.phase_scaling import phases_for
 from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
 
@@ -75,7 +76,9 @@ SHOWN = (
 )
 
 
-def judge(case: Case, splits: int, policies: list[str] | None, figures: Path | None) -> None:
+def judge(
+    case: Case, splits: int, policies: list[str] | None, figures: Path | None, phases: str
+) -> None:
     """Compare policies on several divisions of a trace, and record each."""
     fleet, _ = fleet_of(open_trace(DATA / case.trace, tables=["usage"]).usage, case.metric)
     fleet = _at_most(fleet, MOST_SAMPLES)
@@ -85,9 +88,11 @@ def judge(case: Case, splits: int, policies: list[str] | None, figures: Path | N
     for seed in range(1 if alone else splits):
         sides = divided(fleet, test_share=0.3 if alone else 0.5, random_state=seed)
         asked = kill_objective(sides[0]) if case.target is None else case.target
-        found = compare(*sides, target=asked, policies=policies)
+        labeller = phases_for(sides[0], phases, random_state=seed)
+        found = compare(*sides, target=asked, policies=policies, labeller=labeller)
         rows += [{"split": seed, **one.row()} for one in found.judged]
         print(f"{case.trace}, {case.metric}, split {seed}: {found.verdict()}", flush=True)
+        print(pd.DataFrame([one.row() for one in found.gains]).round(2).to_string(), flush=True)
         if figures is not None and seed == 0:
             _draw(found, figures / f"{case.trace}-{case.metric}-{case.asked}")
     _recorded(pd.DataFrame(rows), case, policies)
@@ -140,6 +145,7 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=5)
     options.add_argument("--traces", default="", help="Some of them, joined by commas.")
     options.add_argument("--policies", default="", help="Record some, joined by commas.")
+    options.add_argument("--phases", default="crbm:5", help="As prophase autoscale --phases.")
     options.add_argument("--figures", type=Path)
     chosen = options.parse_args()
     if not DATA.is_dir():
@@ -148,7 +154,7 @@ def main() -> None:
     for case in CASES:
         if not chosen.traces or case.trace in chosen.traces.split(","):
             policies = chosen.policies.split(",") if chosen.policies else None
-            judge(case, chosen.splits, policies, chosen.figures)
+            judge(case, chosen.splits, policies, chosen.figures, chosen.phases)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from prophase.autoscale.saved_policy import SavedPolicy, saved_policy
 from prophase.errors import MissingColumnError, ModelFileError, ParameterError
 from prophase.modelfile import save_model
 
-SAVED = [name for name in POLICIES if name not in ("oracle", "phase-hmm")]
+SAVED = [name for name in POLICIES if name != "oracle"]
 
 
 @pytest.fixture(scope="module")

@@ -112,7 +112,7 @@ def test_a_policy_is_kept_asked_and_refused_where_it_cannot_act(
     for wrong, words in (
         (("--bounds", "1Gi"), "Write least..most"),
         (("--bounds", "2Gi..1Gi"), "the least comes first"),
-        (("--mode", "on"), "Pass dry-run or set"),
+        (("--mode", "on"), "Pass dry-run, set or vpa"),
         ((), "No cluster is configured"),
     ):
         done = prophase_here("autoscale", "run", kept, *wrong)

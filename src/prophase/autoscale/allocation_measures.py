@@ -84,6 +84,13 @@ def _lived(fleet: Fleet, allocation: Floats, rule: KillRule | None) -> _Lived:
     return _Lived(found.given, (fleet.use > found.given) | found.down, found)
 
 
+def allocated_by_run(fleet: Fleet, allocation: Floats, rule: KillRule | None = None) -> Floats:
+    """Return the sum of the allocation of each run, with what kills added to it."""
+    given = _lived(fleet, allocation, rule).given
+    found: Floats = np.add.reduceat(given, fleet.run_start)
+    return found
+
+
 def measure(
     fleet: Fleet,
     allocation: Floats,

@@ -38,14 +38,15 @@ def comparison_result(found: PolicyComparison, notes: Sequence[str] = ()) -> Res
         "The oracle looks ahead: no policy can do better than it at 100 %.",
     ]
     narrow = [{name: row[name] for name in _SHOWN if row[name] is not None} for row in rows]
+    gains = [finite(one.row()) for one in found.gains]
     return Result(
         "autoscale",
-        tables=[Table("policies", narrow)],
+        tables=[Table("policies", narrow), *([Table("what phases add", gains)] if gains else [])],
         records=rows,
         notes=said,
         values={
             "target": found.target,
             "kills_per_pod_day": found.objective.kills_per_pod_day,
-            "winner": won, "metric": test.metric, "policies": rows, "notes": said,
+            "winner": won, "metric": test.metric, "policies": rows, "phases": gains, "notes": said,
         },
     )  # fmt: skip

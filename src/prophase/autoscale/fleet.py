@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from prophase.trace.series.usage_series import SeriesSet, series_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_Number = TypeVar("_Number", np.float64, np.int64)
 
 #: what is allocated if no metric is named: the first of these that a table has
 _USUAL = (
@@ -65,6 +67,9 @@ class Fleet:
     time_s: Floats | None = None
     #: metric -> (samples,): what else is known of each sample; NaN where it is not
     others: Mapping[str, Floats] = field(default_factory=dict)
+    #: (samples,) the phase that a detector gave each sample, 0 .. phases - 1; None: not labelled
+    phase: Ints | None = None
+    phases: int = 0
 
     @classmethod
     def of_runs(
@@ -187,7 +192,7 @@ class Fleet:
     def parts(self, runs: Sequence[slice], names: Sequence[str]) -> Fleet:
         """Return stretches of samples as runs of their own, with a name each."""
 
-        def taken(values: Floats) -> Floats:
+        def taken(values: NDArray[_Number]) -> NDArray[_Number]:
             return np.concatenate([values[run] for run in runs]) if runs else values[:0]
 
         return Fleet(
@@ -199,6 +204,8 @@ class Fleet:
             self.metric,
             None if self.time_s is None else taken(self.time_s),
             {name: taken(values) for name, values in self.others.items()},
+            None if self.phase is None else taken(self.phase),
+            self.phases,
         )
 
 

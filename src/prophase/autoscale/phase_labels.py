@@ -2,106 +2,102 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Protocol, Self
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
 from prophase.autoscale.fleet import Fleet, Floats, Ints
 from prophase.autoscale.past_use import windowed
-from prophase.trace.series.hidden_markov_model import best_hmm
-
-#: samples that phases are learned from, and of one run at most
-_LEARNT_SAMPLES, _LEARNT_PER_RUN = 20_000, 1_500
+from prophase.errors import MissingColumnError
 
 
-class FleetLabeller(Protocol):
-    """Whatever tells phases apart without looking ahead."""
+class RunLabeller(Protocol):
+    """A fitted phase detector of any kind, as a policy needs it."""
 
-    #: labels are 0 .. phases - 1
-    phases: int
+    #: how users call it, such as crbm or hmm
+    name: str
+    #: what it looks at
+    metrics: tuple[str, ...]
+    n_phases: int
 
-    def fit(self, fleet: Fleet) -> Self:
-        """Learn the phases from fit series."""
+    def label(self, values: Floats) -> Ints:
+        """Return the phase of each sample of one run from it and those before it; -1: unknown.
+
+        ``values`` has a column per metric, in its unit, NaN where nothing is known.
+        """
         ...
 
-    def labels(self, fleet: Fleet) -> Ints:
-        """Return the phase of each sample."""
+    def packed(self) -> bytes:
+        """Return the detector as the content of a file."""
         ...
 
 
-class LevelTrend:
-    """Tell phases apart by how restless use is, where in its range it lies, and if it rises.
+def labelled(fleet: Fleet, labeller: RunLabeller | None) -> Fleet:
+    """Return a fleet with the phases that a detector finds; samples without one share the last.
 
-    Nothing is learned, so a series of a kind never seen before gets labels as good as any other.
+    A metric that the fleet lacks counts as unknown, as long as it has one of them.
+    """
+    if labeller is None:
+        return fleet
+    columns = {**fleet.others, fleet.metric: fleet.use}
+    known = [name for name in labeller.metrics if name in columns]
+    if not known:
+        raise MissingColumnError(
+            f"the phases were learned with {', '.join(labeller.metrics)}, and the series have none "
+            "of them. Give series of the same source, or learn phases again."
+        )
+    unknown = np.full(fleet.samples, np.nan)
+    values = np.column_stack([columns.get(name, unknown) for name in labeller.metrics])
+    parts = [labeller.label(values[run]) for run in fleet.runs()]
+    found = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    last = labeller.n_phases
+    return replace(fleet, phase=np.where(found < 0, last, found), phases=last + 1)
+
+
+def phases_of(fleet: Fleet) -> tuple[Ints, int]:
+    """Return the phase of each sample, and how many there are.
+
+    Without a detector they are told apart by hand: how restless use is, where in the range of
+    the last samples it lies, and whether it rises.
 
     Examples
     --------
-    >>> steady = Fleet.of_runs([[4.0] * 9])
-    >>> sorted(set(LevelTrend().labels(steady).tolist()))
-    [4]
+    >>> labels, phases = phases_of(Fleet.of_runs([[4.0] * 9]))
+    >>> sorted(set(labels.tolist())), phases
+    ([4], 18)
     """
-
-    phases = 18
-
-    def __init__(self, *, window: int = 80) -> None:
-        self.window = window
-
-    def fit(self, fleet: Fleet) -> Self:
-        return self
-
-    def labels(self, fleet: Fleet) -> Ints:
-        high = windowed(fleet, self.window)
-        low = windowed(fleet, self.window, np.minimum)
-        before = windowed(fleet, 3, np.minimum)
-        scale = np.maximum(high, 1e-12)
-        spread = (high - low) / scale
-        restless = np.digitize(spread, (0.02, 0.2))
-        place = np.where(spread > 0.002, (fleet.use - low) / np.maximum(high - low, 1e-12), 1.0)
-        level = np.digitize(place, (0.25, 0.75))
-        rising = (fleet.use - before) / scale > 0.01
-        # calm series get labels 0 to 5, moving ones 6 to 11, restless ones 12 to 17
-        found: Ints = ((restless * 3 + level) * 2 + rising).astype(np.int64)
-        return found
+    if fleet.phase is not None:
+        return fleet.phase, fleet.phases
+    high = windowed(fleet, _WINDOW)
+    low = windowed(fleet, _WINDOW, np.minimum)
+    before = windowed(fleet, 3, np.minimum)
+    scale = np.maximum(high, 1e-12)
+    spread = (high - low) / scale
+    restless = np.digitize(spread, (0.02, 0.2))
+    place = np.where(spread > 0.002, (fleet.use - low) / np.maximum(high - low, 1e-12), 1.0)
+    level = np.digitize(place, (0.25, 0.75))
+    rising = (fleet.use - before) / scale > 0.01
+    # calm series get labels 0 to 5, moving ones 6 to 11, restless ones 12 to 17
+    found: Ints = ((restless * 3 + level) * 2 + rising).astype(np.int64)
+    return found, 18
 
 
-@dataclass(eq=False)
-class HiddenPhases:
-    """Phases of a hidden Markov model, by the likeliest state given the samples so far."""
+#: samples looked back on where phases are told apart by hand
+_WINDOW = 80
 
-    _: KW_ONLY
-    phases: int = 8
-    #: learn from use relative to the highest of the last ``window`` samples, so that runs of
-    #: different size share phases; otherwise from use itself
-    relative: bool = True
-    window: int = 80
-    random_state: int = 0
 
-    def fit(self, fleet: Fleet) -> Self:
-        values = self._values(fleet)
-        self.mean_, self.scale_ = float(values.mean()), float(values.std()) or 1.0
-        order = np.random.default_rng(self.random_state).permutation(len(fleet.lengths))
-        parts, runs, total = [], list(fleet.runs()), 0
-        for place in order:
-            if total >= _LEARNT_SAMPLES:
-                break
-            part = values[runs[place]][:_LEARNT_PER_RUN]
-            if len(part) > 2:
-                parts.append(((part - self.mean_) / self.scale_)[:, None])
-                total += len(part)
-        self.model_ = best_hmm(parts, self.phases, order=1, random_state=self.random_state)
-        return self
+def elapsed_in_phase(fleet: Fleet, phase: Ints) -> Ints:
+    """Return how many samples of the same phase came right before each sample of its run.
 
-    def labels(self, fleet: Fleet) -> Ints:
-        values = (self._values(fleet) - self.mean_) / self.scale_
-        # before there is a history a run counts to the first phase, as it has to be in one
-        found = np.zeros(len(values), np.int64)
-        for run in fleet.runs():
-            known = self.model_.filtered(values[run][:, None]).argmax(axis=1)
-            found[run][len(found[run]) - len(known) :] = known
-        return found
-
-    def _values(self, fleet: Fleet) -> Floats:
-        if not self.relative:
-            return fleet.use
-        return fleet.use / np.maximum(windowed(fleet, self.window), 1e-12)
+    Examples
+    --------
+    >>> fleet = Fleet.of_runs([[1.0] * 5, [1.0] * 2])
+    >>> elapsed_in_phase(fleet, np.array([0, 0, 1, 1, 1, 1, 1])).tolist()
+    [0, 1, 0, 1, 2, 0, 1]
+    """
+    enters = np.ones(fleet.samples, np.bool_)
+    enters[1:] = phase[1:] != phase[:-1]
+    enters[fleet.run_start] = True
+    place = np.arange(fleet.samples)
+    return place - np.maximum.accumulate(np.where(enters, place, 0))

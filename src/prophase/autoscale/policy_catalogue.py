@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from prophase.autoscale.policies.autopilot import Autopilot
 from prophase.autoscale.policies.baselines import (
     Oracle,
     PeakHold,
@@ -12,7 +13,8 @@ from prophase.autoscale.policies.baselines import (
     RecentMax,
     Static,
 )
-from prophase.autoscale.policies.per_phase import NoPhase, PhaseAbsolute, PhaseHmm, PhaseRelative
+from prophase.autoscale.policies.next_phase import PhaseAhead
+from prophase.autoscale.policies.per_phase import NoPhase, PhaseAbsolute, PhaseRelative
 from prophase.autoscale.policies.priced import Priced
 from prophase.autoscale.policies.quantile_boosting import QuantileBoosting
 from prophase.autoscale.policies.vpa import TunedVpa, Vpa
@@ -25,13 +27,14 @@ POLICIES: dict[str, type[ScalingPolicy]] = {
         Static,
         Vpa,
         TunedVpa,
+        Autopilot,
         RecentMax,
         PeakHold,
         PeriodAware,
         NoPhase,
         PhaseAbsolute,
         PhaseRelative,
-        PhaseHmm,
+        PhaseAhead,
         QuantileBoosting,
         Priced,
         Oracle,
@@ -40,9 +43,12 @@ POLICIES: dict[str, type[ScalingPolicy]] = {
 #: in every report, so that nothing is praised without its baselines
 ALWAYS = ("static", "vpa", "recent-max", "no-phase", "oracle")
 #: those whose decisions depend on phases
-WITH_PHASES = ("phase-absolute", "phase-relative", "phase-hmm")
-#: those that run when named only: they take long
-ON_REQUEST = ("phase-hmm",)
+#: and the same policy without them: what phases add is the difference
+WITH_PHASES = {
+    "phase-absolute": "static",
+    "phase-relative": "no-phase",
+    "phase-ahead": "no-phase",
+}
 #: those that need the extra "learn"
 TREES = ("boosting", "priced")
 
@@ -63,5 +69,5 @@ def chosen(names: Sequence[str]) -> list[ScalingPolicy]:
 
 def available() -> list[str]:
     """Return the names of the policies that run if none is named: some need an extra."""
-    left_out = ON_REQUEST if find_spec("xgboost") is not None else (*ON_REQUEST, *TREES)
+    left_out = () if find_spec("xgboost") is not None else TREES
     return [name for name in POLICIES if name not in left_out]

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from prophase.autoscale.allocation_measures import Measures, Penalties, measure
+from prophase.autoscale.allocation_measures import (
+    Measures,
+    Penalties,
+    allocated_by_run,
+    measure,
+)
 from prophase.autoscale.fleet import Fleet, Floats
+from prophase.autoscale.memory_kills import KillRule
 from prophase.autoscale.objective import Objective, objective_of
+from prophase.autoscale.phase_labels import RunLabeller, labelled
 from prophase.autoscale.policy_catalogue import WITH_PHASES, available, chosen
 from prophase.autoscale.tuned_policy import TunedPolicy, tune
 from prophase.errors import InputError
 from prophase.json_types import JsonObject
 from prophase.plural import counted
+from prophase.stats import Blocks, Estimate, ratio
 
 #: points that the realised satisfaction may lie below the asked one
 TOLERANCE_PTS = 0.3
@@ -51,6 +60,47 @@ class PolicyScore:
 
 
 @dataclass(frozen=True)
+class PhaseGain:
+    """What phases add to a policy: its allocation over that of the same policy without them."""
+
+    policy: str
+    control: str
+    #: on the fit series, each held out, where both do as asked: below 1, phases save
+    fitted: Estimate
+    #: on the test series
+    tested: Estimate
+    #: what else differs on the test series: points satisfied, kills per pod-day
+    satisfied_pts: float
+    kills_per_pod_day: float | None
+
+    @property
+    def pays(self) -> bool:
+        """Whether they save beyond doubt where policies are chosen: on the fit series."""
+        return self.fitted.known and self.fitted.high < 1
+
+    def row(self) -> JsonObject:
+        """Return one row of the report; gains in percent, negative where phases save."""
+        fitted, tested = (one.mapped(_change_pct) for one in (self.fitted, self.tested))
+        return {
+            "policy": self.policy,
+            "without_phases": self.control,
+            "fit_change_pct": fitted.value,
+            "fit_change_pct_low": fitted.low,
+            "fit_change_pct_high": fitted.high,
+            "test_change_pct": tested.value,
+            "test_change_pct_low": tested.low,
+            "test_change_pct_high": tested.high,
+            "test_satisfied_pts": self.satisfied_pts,
+            "test_kills_per_pod_day": self.kills_per_pod_day,
+            "pays": self.pays,
+        }
+
+
+def _change_pct(share: float) -> float:
+    return 100 * (share - 1)
+
+
+@dataclass(frozen=True)
 class PolicyComparison:
     """All policies on the test series."""
 
@@ -59,6 +109,8 @@ class PolicyComparison:
     test: Fleet
     objective: Objective
     max_resizes: float
+    #: what told phases apart; None: by hand
+    labeller: RunLabeller | None = None
 
     @property
     def target(self) -> float:
@@ -79,14 +131,42 @@ class PolicyComparison:
             and one.tuned.expected.resizes_per_1000 <= self.max_resizes
         ]
 
-    @property
+    @cached_property
     def winner(self) -> PolicyScore | None:
-        """The least allocation on the fit series; the test series have no say in it."""
-        return min(
-            self.eligible,
-            key=lambda one: one.tuned.expected.allocation_over_usage,
-            default=None,
-        )
+        """The least allocation on the fit series; the test series have no say in it.
+
+        A policy with phases has to save, beyond doubt, against the best one without.
+        """
+        best = min(self.eligible, key=_expected, default=None)
+        plain = [one for one in self.eligible if one.policy not in WITH_PHASES]
+        if best is None or best.policy not in WITH_PHASES or not plain:
+            return best
+        second = min(plain, key=_expected)
+        return best if self._fitted(best, second).high < 1 else second
+
+    def gain(self, policy: str, control: str) -> PhaseGain:
+        """Return what a policy allocates over another one, with intervals over series."""
+        one, other = self.named(policy), self.named(control)
+        rule, test = self.objective.rule, self.test
+        tested = _over(test, one.allocation, other.allocation, rule)
+        mine, theirs = one.measures, other.measures
+        kills = None
+        if mine.kills_per_pod_day is not None and theirs.kills_per_pod_day is not None:
+            kills = mine.kills_per_pod_day - theirs.kills_per_pod_day
+        points = mine.satisfied_pct - theirs.satisfied_pct
+        return PhaseGain(policy, control, self._fitted(one, other), tested, points, kills)
+
+    @cached_property
+    def gains(self) -> list[PhaseGain]:
+        """What phases add to each policy that uses them."""
+        names = {one.policy for one in self.judged}
+        pairs = WITH_PHASES.items()
+        return [self.gain(one, other) for one, other in pairs if {one, other} <= names]
+
+    def _fitted(self, one: PolicyScore, other: PolicyScore) -> Estimate:
+        fleet = one.tuned.fleet
+        given = [each.held_out.allocate(each.dial, each.rule) for each in (one.tuned, other.tuned)]
+        return _over(fleet, given[0], given[1], self.objective.rule)
 
     def does_as_asked(self, one: PolicyScore) -> bool:
         """Return whether a policy keeps on the test series what was asked."""
@@ -137,17 +217,33 @@ class PolicyComparison:
         )
 
     def _phases(self) -> str:
-        control = self.named("no-phase").measures.allocation_over_usage
-        tried = [one for one in self.judged if one.policy in WITH_PHASES]
-        if not tried:
+        if not self.gains:
             return "No policy with phases was tried."
-        helpful = [one for one in tried if one in self.eligible]
-        if not helpful:
-            return "No policy with phases does as asked."
-        best = min(helpful, key=lambda one: one.measures.allocation_over_usage)
-        change = 100 * (best.measures.allocation_over_usage / control - 1)
-        word = "help" if change < -0.5 else "do not help" if change > 0.5 else "change nothing"
-        return f"Phases {word}: {best.policy} allocates {change:+.1f} % against no-phase."
+        best = min(self.gains, key=lambda one: _expected(self.named(one.policy)))
+        found, by = best.fitted.mapped(_change_pct), "told apart by hand"
+        if self.labeller is not None:
+            by = f"found by {self.labeller.name}"
+        said = f"{best.policy} allocates {found.value:+.1f} %"
+        if found.known:
+            said += f" ({found.low:+.1f} to {found.high:+.1f})"
+        else:
+            said += f" (no interval: {found.reason})"
+        word = "pay" if best.pays else "cost" if found.low > 0 else "add nothing that is sure"
+        used = self.winner is not None and self.winner.policy in WITH_PHASES
+        return (
+            f"Phases {by} {word}: on the fit series, each held out, {said} against "
+            f"{best.control}; the winner {'uses' if used else 'does not use'} them."
+        )
+
+
+def _expected(one: PolicyScore) -> float:
+    return one.tuned.expected.allocation_over_usage
+
+
+def _over(fleet: Fleet, one: Floats, other: Floats, rule: KillRule) -> Estimate:
+    """Return the ratio of two allocations of the same series, with an interval over series."""
+    sums = [allocated_by_run(fleet, given, rule) for given in (one, other)]
+    return ratio(sums[0], sums[1], Blocks.of(fleet.series_id, unit="series"))
 
 
 def compare(
@@ -158,6 +254,7 @@ def compare(
     policies: Sequence[str] | None = None,
     max_resizes: float = 40.0,
     penalties: Penalties | None = None,
+    labeller: RunLabeller | None = None,
     random_state: int = 0,
     progress: Callable[[str], None] = lambda name: None,
 ) -> PolicyComparison:
@@ -176,6 +273,9 @@ def compare(
         Resizes per 1,000 samples that are allowed.
     penalties : Penalties, optional
         What violations and resizes count in the cost of a policy.
+    labeller : RunLabeller, optional
+        A fitted phase detector, see `prophase.study.phase_scaling`. Without one, policies with
+        phases tell them apart by hand: by level, movement and restlessness.
 
     Examples
     --------
@@ -196,6 +296,7 @@ def compare(
             f"{shared[0]}. A policy may not be judged on what it has learned; give other series."
         )
     asked = objective_of(target)
+    fit, test = labelled(fit, labeller), labelled(test, labeller)
     judged = []
     for policy in chosen(available() if policies is None else policies):
         progress(policy.name)
@@ -206,7 +307,7 @@ def compare(
                 policy.name, measure(test, allocation, penalties, asked.rule), allocation, tuned
             )
         )
-    return PolicyComparison(tuple(judged), fit, test, asked, max_resizes)
+    return PolicyComparison(tuple(judged), fit, test, asked, max_resizes, labeller)
 
 
 def divided(fleet: Fleet, *, test_share: float = 0.5, random_state: int = 0) -> tuple[Fleet, Fleet]:

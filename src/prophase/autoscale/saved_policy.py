@@ -6,7 +6,7 @@ plan. The same samples give the same allocation, to the digit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ import numpy as np
 from prophase.autoscale.allocation_measures import is_memory
 from prophase.autoscale.fleet import Fleet, Floats
 from prophase.autoscale.memory_kills import KillRule
-from prophase.autoscale.phase_labels import LevelTrend
+from prophase.autoscale.phase_labels import RunLabeller, labelled
 from prophase.autoscale.policies.vpa import Vpa
 from prophase.autoscale.policy import Hysteresis, ScalingPolicy
-from prophase.autoscale.policy_catalogue import POLICIES
+from prophase.autoscale.policy_catalogue import POLICIES, WITH_PHASES
 from prophase.autoscale.policy_comparison import PolicyComparison, PolicyScore
 from prophase.errors import ModelFileError, ParameterError
 from prophase.json_types import JsonObject
@@ -29,6 +29,8 @@ from prophase.modelfile import Parts, load_model, save_model
 KIND = "autoscale.policy"
 #: the policy that is asked when the learnt one cannot be trusted
 _FALLBACK = "fallback."
+#: the phase detector that gives the policy its phases
+_PHASES = "phases"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class SavedPolicy:
     expected: Mapping[str, Any] = field(default_factory=dict)
     asked: str = ""
     data_hash: str = ""
+    #: what tells the phases apart that the policy was learnt with; None if it needs none
+    labeller: RunLabeller | None = None
 
     @property
     def name(self) -> str:
@@ -60,8 +64,10 @@ class SavedPolicy:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Further metrics that the policy looks at."""
-        return tuple(getattr(self.policy, "others_", ()))
+        """Further metrics that the policy, or what tells its phases apart, looks at."""
+        own = tuple(getattr(self.policy, "others_", ()))
+        seen = self.labeller.metrics if self.labeller else ()
+        return tuple(dict.fromkeys([*own, *(name for name in seen if name != self.metric)]))
 
     def allocation(
         self,
@@ -86,6 +92,7 @@ class SavedPolicy:
         if fallback:
             plan, dial, rule = self.fallback.plan(fleet), 1.0, Hysteresis()
         else:
+            fleet = labelled(fleet, self.labeller)
             plan, dial, rule = self.policy.plan(fleet), self.dial, self.rule
         return float(plan.allocate(dial, rule)[-1])
 
@@ -129,15 +136,35 @@ class SavedPolicy:
             kind=KIND,
             meta=meta,
             arrays=arrays,
-            blobs=own.blobs,
+            blobs=own.blobs if self.labeller is None else {**own.blobs, _PHASES: self._packed},
             columns=(self.metric, *self.others),
             data_hash=self.data_hash,
         )
 
+    @property
+    def _packed(self) -> bytes:
+        assert self.labeller is not None
+        return self.labeller.packed()
+
     @staticmethod
-    def load(path: Path | str) -> SavedPolicy:
-        """Return the policy in a file."""
+    def load(
+        path: Path | str, labeller: Callable[[bytes], RunLabeller] | None = None
+    ) -> SavedPolicy:
+        """Return the policy in a file.
+
+        Parameters
+        ----------
+        labeller : callable, optional
+            Makes a phase detector of what `RunLabeller.packed` gave, for a policy with phases:
+            see `prophase.study.phase_scaling.load_policy`.
+        """
         found = load_model(path, KIND)
+        blobs = dict(found.blobs)
+        packed = blobs.pop(_PHASES, None)
+        if packed is not None and labeller is None:
+            raise ParameterError(
+                f"{path} holds a phase detector. Load it with study.phase_scaling.load_policy."
+            )
         meta = found.meta
         if meta["policy"] not in POLICIES:
             raise ModelFileError(
@@ -150,7 +177,7 @@ class SavedPolicy:
             if name.startswith(_FALLBACK)
         }
         return SavedPolicy(
-            policy=_restored(POLICIES[meta["policy"]](), Parts(meta["state"], own, found.blobs)),
+            policy=_restored(POLICIES[meta["policy"]](), Parts(meta["state"], own, blobs)),
             dial=float(meta["dial"]),
             rule=Hysteresis(*meta["hysteresis"]),
             metric=str(meta["metric"]),
@@ -163,6 +190,7 @@ class SavedPolicy:
             expected=meta["expected"],
             asked=str(meta["asked"]),
             data_hash=found.data_hash,
+            labeller=labeller(packed) if packed is not None and labeller else None,
         )
 
 
@@ -198,6 +226,7 @@ def _of_score(found: PolicyComparison, chosen: PolicyScore, data_hash: str) -> S
         expected={name: value for name, value in expected.row().items() if value is not None},
         asked=str(found.objective),
         data_hash=data_hash,
+        labeller=found.labeller if chosen.policy in WITH_PHASES else None,
     )
 
 
@@ -207,8 +236,6 @@ def _parts_of(policy: ScalingPolicy) -> Parts:
     for name, value in vars(policy).items():
         if isinstance(value, np.ndarray):
             arrays[name] = value
-        elif isinstance(value, LevelTrend):
-            meta[name] = {"window": value.window}
         elif isinstance(value, tuple):
             meta[name] = list(value)
         elif value is None or isinstance(value, str | int | float):
@@ -224,10 +251,7 @@ def _parts_of(policy: ScalingPolicy) -> Parts:
 
 def _restored(policy: ScalingPolicy, parts: Parts) -> ScalingPolicy:
     for name, value in parts.meta.items():
-        if isinstance(value, dict):
-            setattr(policy, name, LevelTrend(**value))
-        else:
-            setattr(policy, name, tuple(value) if isinstance(value, list) else value)
+        setattr(policy, name, tuple(value) if isinstance(value, list) else value)
     for name, array in parts.arrays.items():
         setattr(policy, name, array)
     for name, blob in parts.blobs.items():

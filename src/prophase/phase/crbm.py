@@ -68,6 +68,8 @@ class CRBM:
     #: passes without a better reconstruction of the windows kept aside, after which learning
     #: stops; the best weights are kept. 0 learns to the end, from all windows
     patience: int = 10
+    #: spread of the first weights, over the values of a history
+    sigma: float = 0.2
     #: the same seed gives the same weights, bit by bit
     random_state: int = 0
 
@@ -212,7 +214,7 @@ class CRBM:
 
     def _begin(self, metrics: int, rng: np.random.Generator) -> None:
         wide = metrics * self.history
-        scale = 0.2 / max(wide, 1)
+        scale = self.sigma / max(wide, 1)
         self._joined = (scale * rng.normal(size=(wide + 1, metrics + self.hidden))).astype(
             np.float32
         )
@@ -268,6 +270,8 @@ class CRBM:
                 raise ParameterError(
                     f"CRBM: {name} is {getattr(self, name)}. Pass {least} or more."
                 )
+        if not self.sigma > 0:
+            raise ParameterError(f"CRBM: sigma is {self.sigma}. Pass a number above 0.")
         if not self.learning_rate > 0 or not 0 <= self.momentum < 1 or self.patience < 0:
             raise ParameterError(
                 "CRBM: learning_rate is above 0, momentum from 0 to below 1, patience 0 or more."

@@ -48,6 +48,7 @@ def plot_series(
     names: Sequence[str] | None = None,
     palette: Mapping[int, str] | None = None,
     words: tuple[str, ...] = ("true", "other"),
+    shaded: bool = True,
     file: Path | str | None = None,
 ) -> Figure:
     """Draw a series, one row per metric, or two over each other, with strips of phases above.
@@ -60,6 +61,8 @@ def plot_series(
         None, or those of each series.
     words : tuple of str
         What to call each of two series.
+    shaded : bool, default=True
+        Colour the background of a single series by phase.
     """
     words = words if len(series) > 1 else ()
     arrays, columns = _checked(series, phases, names)
@@ -82,7 +85,7 @@ def plot_series(
             for number, values in enumerate(arrays):
                 told = words[number] if words else None
                 axes.plot(values[:, place], lw=1.3, ls=("-", (0, (4, 2)))[number], label=told)
-            if len(phases) == 1:
+            if shaded and len(phases) == 1:
                 shade(axes, np.asarray(phases[0]), palette, 0.12)
             axes.set_title(short(columns[place], 60))
             if words and place == 0:

@@ -97,6 +97,12 @@ class ClusterState:
         )
         return bool(fit)
 
+    def score(self, job: int, node: int) -> float:
+        """Return how the place policy rates a node for a job; the highest takes it."""
+        shape = int(self._shape_of[job])
+        rules = self._place.rules
+        return float(self._place.score(self._nodes, node, self._asks, shape, rules.facts))
+
     def could_start(self, job: int) -> bool:
         """Tell whether all instances of a job would find room now."""
         rows = self._placed(job)

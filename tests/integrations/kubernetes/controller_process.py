@@ -11,15 +11,15 @@ from kubernetes import config
 from kubernetes.client import CoordinationV1Api, CoreV1Api
 
 from prophase.autoscale.live_decision import LiveRules
-from prophase.autoscale.saved_policy import SavedPolicy
 from prophase.integrations.kubernetes.autoscaler.controller import PodScaler
 from prophase.integrations.kubernetes.autoscaler.leader_lease import LeaderLease
 from prophase.integrations.kubernetes.autoscaler.usage_samples import PrometheusSamples
+from prophase.study.phase_scaling import load_policy
 
 
 def main() -> None:
     asked = json.loads(sys.argv[1])
-    policy = SavedPolicy.load(asked["policy"])
+    policy = load_policy(asked["policy"])
     client = config.new_client_from_config(asked["kubeconfig"])
     lease = LeaderLease(
         CoordinationV1Api(client), asked["namespace"], "scaler", asked["holder"], duration_s=2

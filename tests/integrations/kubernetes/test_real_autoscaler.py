@@ -29,12 +29,15 @@ pytest.importorskip("kubernetes", reason='needs pip install "prophase[kubernetes
 from prophase import units
 from prophase.autoscale.fleet import Fleet
 from prophase.autoscale.live_decision import LiveRules, rounded
+from prophase.autoscale.phase_labels import labelled
 from prophase.autoscale.policy_comparison import compare
 from prophase.autoscale.saved_policy import SavedPolicy, saved_policy
 from prophase.integrations.kubernetes.autoscaler.controller import PodScaler
 from prophase.integrations.kubernetes.autoscaler.leader_lease import LeaderLease
-from prophase.integrations.kubernetes.autoscaler.pod_view import STATE, WOULD
+from prophase.integrations.kubernetes.autoscaler.pod_view import STATE, WOULD, quantity
 from prophase.integrations.kubernetes.autoscaler.usage_samples import PrometheusSamples
+from prophase.integrations.kubernetes.autoscaler.vpa_recommender import VpaRecommender
+from prophase.study.phase_scaling import learnt_phases
 
 STEP, EVERY, SAMPLES, PODS = 60.0, 5, 60, 3
 BEGINS_GIB = 16.0
@@ -43,8 +46,11 @@ BEGINS_GIB = 16.0
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> tuple[SavedPolicy, Path]:
     fit, test = plateaus(series=8, seed=1), plateaus(series=2, seed=2)
-    found = compare(fit, test, target=0.95, policies=["phase-relative"], max_resizes=300)
-    made = saved_policy(found, "phase-relative")
+    labeller = learnt_phases(fit, "crbm", n_phases=3)
+    found = compare(
+        fit, test, target=0.95, policies=["phase-ahead"], max_resizes=300, labeller=labeller
+    )
+    made = saved_policy(found, "phase-ahead")
     path = tmp_path_factory.mktemp("policy") / "memory.policy"
     made.save(path)
     return made, path
@@ -428,7 +434,109 @@ def test_ten_kills_of_the_controller_lose_and_double_nothing(
         assert all(3.0 <= one <= 9.0 for one in given[name])
         # what was given is what the back-test gives, within a point
         fleet = Fleet.of_runs([use[:SAMPLES].tolist()], every=EVERY, metric="memory_gib")
-        tested = held.policy.plan(fleet).allocate(held.dial, held.rule)[1:]
+        tested = held.policy.plan(labelled(fleet, held.labeller)).allocate(held.dial, held.rule)[1:]
         expected = np.clip(fleet.per_sample(np.append(0.0, tested))[EVERY:], 3.0, 9.0)
         saved = 1 - np.mean(given[name]) / BEGINS_GIB
         assert saved == pytest.approx(1 - np.mean(expected) / BEGINS_GIB, abs=0.01)
+
+
+VPA_KIND = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": "verticalpodautoscalers.autoscaling.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/autoscaler"},
+    },
+    "spec": {
+        "group": "autoscaling.k8s.io", "scope": "Namespaced",
+        "names": {
+            "plural": "verticalpodautoscalers", "singular": "verticalpodautoscaler",
+            "kind": "VerticalPodAutoscaler", "shortNames": ["vpa"],
+        },
+        "versions": [{
+            "name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": True,
+            }},
+        }],
+    },
+}  # fmt: skip
+
+
+def _vpa(name: str, target: str, **spec: Any) -> dict[str, Any]:
+    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}
+    asked = {"targetRef": ref, "recommenders": [{"name": "prophase"}], **spec}
+    about = {"name": name}
+    kind = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler"}
+    return {**kind, "metadata": about, "spec": asked}
+
+
+def test_a_vpa_is_told_what_its_neediest_pod_is_given(
+    site_of: Callable[..., Site], policy: tuple[SavedPolicy, Path]
+) -> None:
+    from kubernetes.client import CustomObjectsApi
+
+    site, (held, _) = site_of(_pod("p0"), _pod("p1")), policy
+    site.kube.apply(VPA_KIND)
+    site.kube.wait_until(
+        lambda: site.kube.kubectl("get", "vpa", "-n", site.namespace, check=False).returncode == 0,
+        "the kind",
+    )
+    labels = {"prophase.dev/autoscale": "enabled"}
+    template = {"metadata": {"labels": labels}, "spec": _pod("x")["spec"]}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "train"},
+             "spec": {"replicas": 0, "selector": {"matchLabels": labels},
+                      "template": template}}  # fmt: skip
+    site.kube.create(owner, namespace=site.namespace)
+    least = {"containerPolicies": [{"containerName": "*", "minAllowed": {"memory": "60Gi"}}]}
+    off = {"containerPolicies": [{"containerName": "main", "mode": "Off"}]}
+    for document in (
+        _vpa("plain", "train"),
+        _vpa("bounded", "train", resourcePolicy=least),
+        _vpa("off", "train", resourcePolicy=off),
+        _vpa("lost", "elsewhere"),
+        _vpa("foreign", "train", recommenders=[{"name": "other"}]),
+    ):
+        site.kube.create(document, namespace=site.namespace)
+    samples = PrometheusSamples(site.prometheus, site.namespace, held)
+    objects = CustomObjectsApi(site.api.api_client)
+    told: list[Any] = []
+    writer = VpaRecommender(site.api, objects, site.namespace, held, samples, tell=told.append)
+
+    def status(name: str) -> dict[str, Any]:
+        return dict(site.kube.get("vpa", name, namespace=site.namespace).get("status") or {})
+
+    VpaRecommender(site.api, objects, site.namespace, held, samples, dry_run=True).round(
+        site.now(20)
+    )
+    assert status("plain") == {}
+    writer.round(site.now(20))
+    expected = max(site.expected(held, name, 20) for name in site.use)
+    (one,) = status("plain")["recommendation"]["containerRecommendations"]
+    assert one["containerName"] == "main"
+    assert one["target"] == one["lowerBound"] == {"memory": quantity(expected, "memory_gib")}
+    assert units.parse_quantity(one["upperBound"]["memory"]) > expected * 2**30
+    (bounded,) = status("bounded")["recommendation"]["containerRecommendations"]
+    assert bounded["target"] == {"memory": "61440Mi"}
+    assert bounded["uncappedTarget"] == one["target"]
+    for name, why in (("off", "mode Off"), ("lost", "no Deployment elsewhere")):
+        (condition,) = status(name)["conditions"]
+        assert condition["status"] == "False"
+        assert why in condition["message"]
+    assert status("foreign") == {}
+    # nothing new is not written again, and pods are left alone
+    before, count = status("plain"), len(told)
+    writer.round(site.now(20))
+    assert status("plain") == before
+    assert len(told) == count
+    assert [site.memory(name) for name in site.use] == [BEGINS_GIB] * 2
+    # what another recommender wrote stays
+    extra = {"containerName": "main", "target": {**one["target"], "cpu": "2"}}
+    patch = {"status": {"recommendation": {"containerRecommendations": [extra]}}}
+    site.kube.kubectl(
+        "patch", "vpa", "plain", "-n", site.namespace, "--subresource=status", "--type=merge",
+        "-p", json.dumps(patch),
+    )  # fmt: skip
+    writer.round(site.now(41))
+    (one,) = status("plain")["recommendation"]["containerRecommendations"]
+    later = max(site.expected(held, name, 41) for name in site.use)
+    assert one["target"] == {"cpu": "2", "memory": quantity(later, "memory_gib")}

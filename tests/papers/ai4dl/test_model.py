@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from prophase.errors import (
     MissingFileError,
     ParameterError,
 )
+from prophase.papers.ai4dl.__main__ import offer_as_ai4dl
 from prophase.papers.ai4dl.model import AI4DL
 
 FEATURES = ["cpu", "mem"]
@@ -156,6 +158,90 @@ def test_a_script_written_for_the_original_runs_unchanged(tmp_path: Path) -> Non
     assert done.stdout.strip() == "The End"
     assert (tmp_path / "trace.png").stat().st_size > 5_000
     assert (tmp_path / "variance.png").stat().st_size > 5_000
+
+
+#: what the second notebook does, step by step, with its names
+NOTEBOOK = """
+import copy
+import numpy as np
+import AI4DL
+from AI4DL import AI4DL
+
+model = AI4DL.AI4DL()
+model.LoadModel("crbm1", "kmeans1.joblib", "scaler1.joblib")
+model.exec_id = "pod.id"
+model.features = ["cpu", "mem"]
+model.n_features = len(model.features)
+series = model.TransformData("train.csv")
+phases = model.Predict(series)
+target = 1
+activations = np.vstack([model.pipeline.getStep(0).predict(x) for x in series])
+selected = activations[np.concatenate(phases) == target]
+kmeans = AI4DL.KMeans(selected)
+count = 0
+new = copy.deepcopy(phases)
+for x in range(0, len(phases)):
+    for y in range(0, len(phases[x])):
+        if phases[x][y] == target:
+            new[x][y] = 3 + kmeans.predict([selected[count]])[0]
+            count = count + 1
+palette = {0: "grey", 1: "green", 2: "blue", 3: "red", 4: "orange"}
+model.PrintTrace(series, new, 0, 0, 1, palette, col_names = ["CPU", "MEM"], f_name = "post.png")
+names = ["CPU", "MEM"]
+model.PrintVarAnalysis(series, new, 0, 1, palette, col_names = names, f_name = "variance.png")
+print(sorted(set(np.concatenate(new).tolist()) - {-1}))
+"""
+
+
+def test_the_second_notebook_runs_with_its_own_names(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    from sklearn.cluster import KMeans
+
+    files = ("crbm1", "kmeans1.joblib", "scaler1.joblib")
+    kinds = ("crbm_save", "kmeans_save", "scaler_save")
+    trained(samples, **{kind: tmp_path / name for kind, name in zip(kinds, files, strict=True)})
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.csv").write_bytes(samples.read_bytes())
+    monkeypatch.setattr(
+        AI4DL, "KMeans", lambda rows: KMeans(2, n_init=1, random_state=0).fit(rows), raising=False
+    )
+    for name in ("AI4DL", "AI4DL.crbm_tools", "AI4DL.timeseries"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    offer_as_ai4dl()
+    exec(compile(NOTEBOOK, "notebook", "exec"), {})
+    shown = capsys.readouterr().out
+    assert "3, 4]" in shown
+    assert (tmp_path / "post.png").stat().st_size > 5_000
+
+
+def test_a_pipeline_says_what_predict_says(samples: Path) -> None:
+    for mode in ("corrected", "parity"):
+        model = trained(samples, mode)
+        assert model.pipeline is not None
+        for one, other in zip(
+            model.pipeline.predict(model.list_of_timeseries or []), model.Evaluate(), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+    assert AI4DL().pipeline is None
+    with pytest.raises(ParameterError, match="n_features is 3"):
+        model.n_features = 3
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("epochs", "original"), [(20, 0.9021), (100, 0.5592)])
+def test_training_lasts_as_told_and_reconstructs_at_least_as_well_as_the_original(
+    shared_data: Path, epochs: int, original: float
+) -> None:
+    # of the original after as many passes, by the same measure, on its own sample
+    model = AI4DL()
+    names = ["cpu.usage", "cpu.usage.cores", "cpu.usage.pct", "cpu.usage.pct.container.requested"]
+    names += ["mem.current", "mem.limit", "mem.usage.pct", "mem.working.set"]
+    model.LoadTrainingDataset(shared_data / "ai4dl" / "sample.csv", names, "pod.id")
+    model.TrainModel(5, 10, 3, 0.001, epochs)
+    assert model.crbm is not None
+    assert len(model.crbm.rec_error_per_epoch) == epochs
+    assert model.crbm.reconstruction_error(model.list_of_timeseries or []) <= original
 
 
 def test_a_phase_is_split_and_the_variance_inside_falls(samples: Path) -> None:

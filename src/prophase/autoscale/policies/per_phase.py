@@ -10,13 +10,13 @@ import numpy as np
 
 from prophase.autoscale.fleet import Fleet, Floats, Ints
 from prophase.autoscale.past_use import before, recent_peak, startup_level
-from prophase.autoscale.phase_labels import FleetLabeller, HiddenPhases, LevelTrend
+from prophase.autoscale.phase_labels import phases_of
 from prophase.autoscale.policy import Plan, Scaled, ScalingPolicy, Wish
 
 #: in decisions
-_WINDOWS = (1, 2, 4, 8, 16)
+WINDOWS = (1, 2, 4, 8, 16)
 #: shares whose quantiles are kept, dense towards 1; the dial is the odds of being enough
-_ODDS = np.geomspace(1.0, 1e5, 120)
+ODDS = np.geomspace(1.0, 1e5, 120)
 #: a phase seen less often takes the rises of all phases
 _ENOUGH = 200
 
@@ -29,34 +29,25 @@ class PhaseRelative(ScalingPolicy):
     dials = (1.0, 1e5)
     precision = 0.02
 
-    def __init__(self, *, window: int = 4, labeller: FleetLabeller | None = None) -> None:
+    def __init__(self, *, window: int = 4) -> None:
         self.window = window
-        self.labeller = labeller or LevelTrend()
 
     def fit(self, fleet: Fleet, target: float) -> Self:
         self.startup_ = startup_level(fleet, target)
-        self.labeller.fit(fleet)
         self.floor_ = 1e-3 * float(fleet.use.mean())
         known = np.repeat(fleet.age > 0, fleet.block_length)
         rise = fleet.use / fleet.per_sample(self._recent(fleet))
-        phase = np.repeat(self._phase(fleet), fleet.block_length)
-        shares = _ODDS / (1 + _ODDS)
-        overall = np.quantile(rise[known], shares) if known.any() else np.ones(len(shares))
-        self.rises_ = np.array(
-            [
-                np.quantile(rise[inside], shares)
-                if (inside := known & (phase == label)).sum() >= _ENOUGH
-                else overall
-                for label in range(self._phases())
-            ]
-        )
+        labels, phases = self._phase(fleet)
+        phase = np.repeat(labels, fleet.block_length)
+        self.rises_ = rises_by(rise[known], phase[known], phases, enough=_ENOUGH)
         return self
 
     def plan(self, fleet: Fleet) -> Plan:
-        return _Rises(fleet, self._recent(fleet), self._phase(fleet), self.rises_, self.startup_)
+        phase, _ = self._phase(fleet)
+        return _Rises(fleet, self._recent(fleet), phase, self.rises_, self.startup_)
 
     def variants(self) -> Sequence[PhaseRelative]:
-        return [type(self)(window=window, labeller=self.labeller) for window in _WINDOWS]
+        return [type(self)(window=window) for window in WINDOWS]
 
     def settings(self) -> dict[str, float | int | str]:
         return {"window_decisions": self.window}
@@ -64,23 +55,33 @@ class PhaseRelative(ScalingPolicy):
     def _recent(self, fleet: Fleet) -> Floats:
         return np.maximum(recent_peak(fleet, self.window * fleet.every), self.floor_)
 
-    def _phase(self, fleet: Fleet) -> Ints:
-        return np.asarray(before(fleet, self.labeller.labels(fleet)), np.int64)
+    def _phase(self, fleet: Fleet) -> tuple[Ints, int]:
+        """Return the phase before each decision, and how many there are."""
+        labels, phases = phases_of(fleet)
+        return np.asarray(before(fleet, labels), np.int64), phases
 
-    def _phases(self) -> int:
-        return self.labeller.phases
+
+def rises_by(rise: Floats, label: Ints, labels: int, *, enough: int) -> Floats:
+    """Return quantiles of rises at the shares of `ODDS`, a row per label.
+
+    A label seen less often than ``enough`` takes those of all.
+    """
+    shares = ODDS / (1 + ODDS)
+    overall = np.quantile(rise, shares) if len(rise) else np.ones(len(shares))
+    return np.array(
+        [
+            np.quantile(rise[inside], shares)
+            if (inside := label == one).sum() >= enough
+            else overall
+            for one in range(labels)
+        ]
+    )
 
 
-class PhaseHmm(PhaseRelative):
-    """The same with the phases of a hidden Markov model, which take a while to learn."""
-
-    name = "phase-hmm"
-
-    def __init__(self, *, window: int = 16, labeller: FleetLabeller | None = None) -> None:
-        super().__init__(window=window, labeller=labeller or HiddenPhases())
-
-    def variants(self) -> Sequence[PhaseRelative]:
-        return [self]
+def rise_at(odds: Floats | float, curve: Floats) -> Floats:
+    """Return the rise that is enough at these odds."""
+    found: Floats = np.interp(np.log(odds), np.log(ODDS), curve)
+    return found
 
 
 class NoPhase(PhaseRelative):
@@ -88,11 +89,8 @@ class NoPhase(PhaseRelative):
 
     name = "no-phase"
 
-    def _phase(self, fleet: Fleet) -> Ints:
-        return np.zeros(fleet.decisions, np.int64)
-
-    def _phases(self) -> int:
-        return 1
+    def _phase(self, fleet: Fleet) -> tuple[Ints, int]:
+        return np.zeros(fleet.decisions, np.int64), 1
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class _Rises(Wish):
     startup: float
 
     def wanted(self, dial: float) -> Floats:
-        rise = np.array([np.interp(np.log(dial), np.log(_ODDS), curve) for curve in self.rises])
+        rise = np.array([rise_at(dial, curve) for curve in self.rises])
         return np.where(self.fleet.age > 0, self.recent * rise[self.phase], self.startup)
 
 
@@ -115,23 +113,20 @@ class PhaseAbsolute(ScalingPolicy):
     name = "phase-absolute"
     learns = True
 
-    def __init__(self, *, labeller: FleetLabeller | None = None) -> None:
-        self.labeller = labeller or LevelTrend()
-
     def fit(self, fleet: Fleet, target: float) -> Self:
         self.startup_ = startup_level(fleet, target)
-        labels = self.labeller.fit(fleet).labels(fleet)
+        labels, phases = phases_of(fleet)
         overall = float(np.quantile(fleet.use, target))
         self.level_ = np.array(
             [
                 float(np.quantile(fleet.use[labels == phase], target))
                 if (labels == phase).sum() >= 20
                 else overall
-                for phase in range(self.labeller.phases)
+                for phase in range(phases)
             ]
         )
         return self
 
     def plan(self, fleet: Fleet) -> Plan:
-        phase: Ints = np.asarray(before(fleet, self.labeller.labels(fleet)), np.int64)
+        phase: Ints = np.asarray(before(fleet, phases_of(fleet)[0]), np.int64)
         return Scaled(fleet, self.level_[phase], self.startup_)

@@ -29,7 +29,7 @@ SeriesArgument = Annotated[
 
 @dataclass(frozen=True)
 class FleetSettings:
-    """Which series are learnt from and tested on, and what of them is allocated how often."""
+    """Which series are learnt from, with which phases, and what is allocated how often."""
 
     train: TrainOption = None
     test: TestOption = None
@@ -42,6 +42,13 @@ class FleetSettings:
         int, typer.Option(min=1, help="Samples between two decisions."), Formerly("--every")
     ] = 5
     test_share: TestShareOption = "50%"
+    phases: Annotated[
+        str,
+        typer.Option(
+            help="Where phases come from: crbm, hmm, windows, samples or change-points, learnt "
+            "from training series (hmm:5 for five phases); a file of phase fit; or none (by hand)."
+        ),
+    ] = "crbm:5"
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,8 @@ class GoalSettings:
     policies: Annotated[
         str,
         typer.Option(
-            help="Names joined by commas, e.g. all,phase-hmm; baselines are always there."
+            help="Names joined by commas, e.g. all or priced,phase-ahead; baselines are always "
+            "there."
         ),
     ] = "all"
     max_resizes: Annotated[
@@ -117,6 +125,7 @@ def compared(
         A policy that is tried beside those that the goal names.
     """
     from prophase.autoscale.policy_comparison import compare
+    from prophase.study.phase_scaling import phases_for
 
     goal.check()
     names = _named_policies(goal.policies)
@@ -124,6 +133,8 @@ def compared(
         names.append(also)
     show("reading the series", None)
     learnt, judged, notes = _both_sides(path, series, seed, source)
+    show("finding phases", None)
+    labeller = phases_for(learnt, series.phases, random_state=seed)
     found = compare(
         learnt,
         judged,
@@ -131,6 +142,7 @@ def compared(
         policies=names,
         max_resizes=goal.max_resizes,
         penalties=penalties,
+        labeller=labeller,
         random_state=seed,
         progress=lambda name: show(name, None),
     )

@@ -31,7 +31,7 @@ def command(
     `prophase autoscale recommend memory.policy series.csv`
     """
     from prophase.autoscale.recommendation_result import recommendation_result
-    from prophase.autoscale.saved_policy import SavedPolicy
+    from prophase.study.phase_scaling import load_policy
 
-    held = SavedPolicy.load(policy)
+    held = load_policy(policy)
     show_result(recommendation_result(held, read_usage(path, source, None)), format)

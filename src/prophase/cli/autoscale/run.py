@@ -19,11 +19,11 @@ import typer
 from prophase import units
 from prophase.cli.output import say
 from prophase.errors import ParameterError
+from prophase.json_types import JsonObject
 from prophase.lazy_imports import optional
 
 if TYPE_CHECKING:
     from prophase.integrations.kubernetes.autoscaler.controller import PodScaler
-    from prophase.json_types import JsonObject
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,10 @@ def command(
     ] = None,
     mode: Annotated[
         str,
-        typer.Option(help="dry-run (annotate pods with what would be done) or set (resize them)."),
+        typer.Option(
+            help="dry-run (annotate pods with what would be done), set (resize them), or vpa "
+            "(write what VerticalPodAutoscalers with the recommender prophase recommend)."
+        ),
     ] = "dry-run",
     metrics_port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Serve metrics at this port.")
@@ -86,21 +89,24 @@ def command(
     `prophase autoscale run memory.policy --prometheus http://prometheus:9090`
 
     `prophase autoscale run memory.policy --namespace ml --bounds 256Mi..64Gi --mode set`
+
+    `prophase autoscale run memory.policy --namespace ml --mode vpa`
     """
     optional("kubernetes", "the controller", "kubernetes")
-    from kubernetes.client import CoordinationV1Api, CoreV1Api
+    from kubernetes.client import CoordinationV1Api, CoreV1Api, CustomObjectsApi
 
     from prophase.autoscale.live_decision import LiveRules
-    from prophase.autoscale.saved_policy import SavedPolicy
     from prophase.integrations.kubernetes.api_server import cluster_client
     from prophase.integrations.kubernetes.autoscaler.controller import PodScaler
     from prophase.integrations.kubernetes.autoscaler.leader_lease import LeaderLease
     from prophase.integrations.kubernetes.autoscaler.usage_samples import PrometheusSamples
+    from prophase.integrations.kubernetes.autoscaler.vpa_recommender import VpaRecommender
+    from prophase.study.phase_scaling import load_policy
 
-    if mode not in ("dry-run", "set"):
-        raise ParameterError(f"--mode is {mode}. Pass dry-run or set.")
+    if mode not in ("dry-run", "set", "vpa"):
+        raise ParameterError(f"--mode is {mode}. Pass dry-run, set or vpa.")
     dry_run = mode == "dry-run"
-    held = SavedPolicy.load(policy)
+    held = load_policy(policy)
     least, most = _bounds(bounds, held.metric)
     client = cluster_client()
     samples = PrometheusSamples(prometheus, namespace, held, _queries(query))
@@ -114,17 +120,25 @@ def command(
             who,
             duration_s=election.lease_seconds,
         )
-    scaler = PodScaler(
-        CoreV1Api(client), namespace, held, samples,
-        rules=LiveRules(least=least, most=most, changes_per_hour=changes_per_hour),
-        selector=selector, dry_run=dry_run, lease=taken, tell=_print,
-    )  # fmt: skip
+    settings: JsonObject = {
+        "rules": LiveRules(least=least, most=most, changes_per_hour=changes_per_hour),
+        "selector": selector, "dry_run": dry_run, "lease": taken, "tell": _print,
+    }  # fmt: skip
+    core = CoreV1Api(client)
+    if mode == "vpa":
+        objects = CustomObjectsApi(client)
+        scaler: PodScaler = VpaRecommender(core, objects, namespace, held, samples, **settings)
+    else:
+        scaler = PodScaler(core, namespace, held, samples, **settings)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
     over = threading.Event()
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda *_: over.set())
     word = "would resize (dry run)" if dry_run else "resizes"
-    say(f"{held.name} {word} {held.metric} of pods {selector} in {namespace} (Ctrl-C stops)")
+    said = f"{word} {held.metric} of pods {selector}"
+    if mode == "vpa":
+        said = f"recommends {held.metric} to VerticalPodAutoscalers"
+    say(f"{held.name} {said} in {namespace} (Ctrl-C stops)")
     if metrics_port is not None:
         say(f"Metrics at port {_serve_metrics(scaler, metrics_port)}")
     every_s = (

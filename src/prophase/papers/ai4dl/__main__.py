@@ -24,7 +24,11 @@ def offer_as_ai4dl() -> None:
     """
     offered = ModuleType("AI4DL", "AI4DL as Prophase offers it.")
     offered.AI4DL = AI4DL  # type: ignore[attr-defined]
+    offered.__path__ = []
     sys.modules["AI4DL"] = offered
+    for name in ("crbm_tools", "timeseries"):
+        sys.modules[f"AI4DL.{name}"] = getattr(AI4DL, name)
+        setattr(offered, name, getattr(AI4DL, name))
 
 
 def main() -> int:

@@ -10,23 +10,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from prophase.errors import InputError, MissingColumnError, ParameterError
+from prophase.papers.ai4dl import crbm_tools, timeseries
+from prophase.papers.ai4dl.crbm_tools import CRBM
 from prophase.papers.ai4dl.csv_samples import read_samples
 from prophase.papers.ai4dl.weights import NetworkParts, PhaseCentres, Scaler, read_parts, save_part
-from prophase.phase.crbm import CRBM, logistic
-from prophase.phase.labellers.labeller import NO_PHASE
 from prophase.plots.phase_series import plot_phase_boxes, plot_series
-from prophase.trace.series.block_products import in_blocks
 from prophase.trace.series.kmeans_centres import kmeans, nearest
 from prophase.trace.series.usage_series import Floats, Ints
 
 MODES = ("corrected", "parity")
-#: windows per learning step, and the share of a step that the next one keeps
-_BATCH, _MOMENTUM = 64, 0.9
+
+
+class TimeseriesPipeline:
+    """Steps that series go through one after the other: the network, then the phases."""
+
+    def __init__(self, steps: Sequence[Any]) -> None:
+        self.steps = tuple(steps)
+
+    def predict(self, list_of_timeseries: Sequence[Floats]) -> list[Ints]:
+        """Return what the last step says of each series."""
+        found = []
+        for one in list_of_timeseries:
+            for step in self.steps:
+                one = step.predict(one)
+            found.append(one)
+        return found
+
+    def getStep(self, idx: int) -> Any:
+        """Return a step: 0 is the network, 1 gives features their phase."""
+        return self.steps[idx]
 
 
 class AI4DL:
@@ -51,6 +69,9 @@ class AI4DL:
 
     #: the original has a module of this name around the class; ``AI4DL.AI4DL()`` works with both
     AI4DL: ClassVar[type[AI4DL]]
+    TimeseriesPipeline: ClassVar[type[TimeseriesPipeline]] = TimeseriesPipeline
+    crbm_tools: ClassVar[ModuleType] = crbm_tools
+    timeseries: ClassVar[ModuleType] = timeseries
 
     def __init__(self, mode: str = "corrected") -> None:
         if mode not in MODES:
@@ -68,6 +89,23 @@ class AI4DL:
         self.expansion: dict[int, Floats] = {}
         #: what was noticed in the files that were read
         self.notes: list[str] = []
+
+    @property
+    def n_features(self) -> int:
+        """Number of features; scripts of the original set it beside `features`."""
+        return len(self.features or ())
+
+    @n_features.setter
+    def n_features(self, count: int) -> None:
+        if self.features is not None and count != len(self.features):
+            raise ParameterError(f"n_features is {count}, and features has {len(self.features)}.")
+
+    @property
+    def pipeline(self) -> TimeseriesPipeline | None:
+        """The network and the phases, as the original keeps them; None without a model."""
+        if self.crbm is None or self.kmeans is None:
+            return None
+        return TimeseriesPipeline((self.crbm, self.kmeans))
 
     # data
 
@@ -116,15 +154,18 @@ class AI4DL:
         scaler_save: Path | str | None = None,
         seed: int = 123,
     ) -> None:
-        """Learn network and phases from the training set, and save what has a file name."""
+        """Learn network and phases from the training set, and save what has a file name.
+
+        The network makes all passes it is told to; see `crbm_tools.CRBM` for stopping earlier.
+        """
         if self.list_of_timeseries is None:
             raise ParameterError("AI4DL has no training set yet. Call LoadTrainingDataset first.")
-        # one window at a time moves as far in a pass as batches with momentum at this rate
-        rate = learning_rate * _BATCH * (1 - _MOMENTUM)
-        self.crbm = CRBM(
-            hidden=n_hidden, history=n_history, learning_rate=rate, momentum=_MOMENTUM,
-            epochs=n_epochs, batch=_BATCH, random_state=seed,
-        ).fit(self.list_of_timeseries)  # fmt: skip
+        network = CRBM(
+            self.n_features, n_hidden, n_history,
+            n_epochs=n_epochs, learning_rate=learning_rate, random_state=seed,
+        )  # fmt: skip
+        network.mode = self.mode
+        self.crbm = network.fit(self.list_of_timeseries)
         rows = np.concatenate([self._activations(one) for one in self.list_of_timeseries])
         if self.mode == "corrected":
             rows = rows[np.isfinite(rows).all(axis=1)]
@@ -154,14 +195,17 @@ class AI4DL:
         Files may be ours, the original's (a folder with ``model_dict.pickle``, ``.joblib``
         files), or a plain ``.npz``. Nothing in them is executed.
         """
-        self.crbm = crbm_sub if crbm_save is None else self._part(crbm_save, "crbm")
-        self.kmeans = kmeans_sub if kmeans_save is None else self._part(kmeans_save, "kmeans")
+        network = crbm_sub if crbm_save is None else self._part(crbm_save, "crbm")
+        centres = kmeans_sub if kmeans_save is None else self._part(kmeans_save, "kmeans")
         if scaler_save is not None:
             self.scaler = self._part(scaler_save, "scaler")
         elif scaler_sub is not None:
             self.scaler = scaler_sub
-        if self.crbm is None or self.kmeans is None:
+        if network is None or centres is None:
             raise ParameterError("LoadModel: give a CRBM and a k-means, as files or objects.")
+        self.crbm = CRBM.of(network)
+        self.crbm.mode = self.mode
+        self.kmeans = PhaseCentres(np.asarray(centres.cluster_centers_, np.float64))
         hidden = self.kmeans.cluster_centers_.shape[1]
         if hidden != self.crbm.hidden:
             raise InputError(
@@ -259,13 +303,10 @@ class AI4DL:
                 f"the model reads {metrics} features per sample, and the series has {width}."
             )
         rows = self._activations(values)
-        known = np.isfinite(rows).all(axis=1)
-        centres = self.kmeans.cluster_centers_
-        found = np.full(len(values), NO_PHASE, dtype=np.int64)
-        found[known] = in_blocks(rows[known], lambda block: nearest(block, centres))
+        found = self.kmeans.predict(rows)
         if expanded:
             before = found.copy()
-            first = len(centres)
+            first = len(self.kmeans.cluster_centers_)
             for phase, parts in self.expansion.items():
                 inside = before == phase
                 found[inside] = first + nearest(rows[inside], parts)
@@ -275,19 +316,7 @@ class AI4DL:
     def _activations(self, values: Floats) -> Floats:
         """Return hidden features of every sample: NaN, or in parity zeros, where there are none."""
         assert self.crbm is not None
-        history = self.crbm.history
-        if self.mode == "corrected":
-            found = np.full((len(values), self.crbm.hidden), np.nan)
-            found[history:] = self.crbm.activations(values)
-            return found
-        found = np.zeros((len(values), self.crbm.hidden))
-        if len(values) <= history + 1:
-            return found
-        views = np.lib.stride_tricks.sliding_window_view(values, history + 1, axis=0)[:-1]
-        past = views[:, :, :-1].reshape(len(views), -1)
-        drive = views[:, :, -1] @ self.crbm.W.T + past @ self.crbm.B.T + self.crbm.h_bias
-        found[history + 1 :] = logistic(drive)
-        return found
+        return self.crbm.predict(values)
 
     # figures
 

@@ -12,7 +12,10 @@ from prophase.json_types import JsonMapping, JsonObject
 from prophase.modelfile import load_model, save_model
 from prophase.papers.ai4dl.pickles import Noted, read_without_running
 from prophase.phase.crbm import CRBM
-from prophase.trace.series.usage_series import Floats
+from prophase.phase.labellers.labeller import NO_PHASE
+from prophase.trace.series.block_products import in_blocks
+from prophase.trace.series.kmeans_centres import nearest
+from prophase.trace.series.usage_series import Floats, Ints
 
 _NETWORK = ("W", "A", "B", "v_bias", "h_bias")
 
@@ -48,9 +51,23 @@ class Scaler:
 
 @dataclass
 class PhaseCentres:
-    """Centres of the phases, in the space of hidden features."""
+    """Centres of the phases, in the space of hidden features.
+
+    Examples
+    --------
+    >>> PhaseCentres(np.array([[0.0], [1.0]])).predict(np.array([[0.1], [0.9], [np.nan]]))
+    array([ 0,  1, -1])
+    """
 
     cluster_centers_: Floats
+
+    def predict(self, features: Floats) -> Ints:
+        """Return the nearest centre of each row; -1 where features are not known."""
+        rows = np.asarray(features, np.float64)
+        known = np.isfinite(rows).all(axis=1)
+        found = np.full(len(rows), NO_PHASE, dtype=np.int64)
+        found[known] = in_blocks(rows[known], lambda part: nearest(part, self.cluster_centers_))
+        return found
 
 
 @dataclass

@@ -172,10 +172,10 @@ class PodScaler:
             self.namespace, label_selector=self.selector, _preload_content=False
         )
         with listed as answer:
-            pods = [pod for pod in _documents(answer) if _is_running(pod)]
+            pods = [pod for pod in _documents(answer) if is_running(pod)]
         self.counters.pods = len(pods)
         views = {pod["metadata"]["name"]: pod_now(pod, self.policy.metric) for pod in pods}
-        runs = self._samples.runs({p["metadata"]["name"]: _start_s(p) for p in pods}, now_s)
+        runs = self._samples.runs({p["metadata"]["name"]: started_s(p) for p in pods}, now_s)
         self.counters.trusted = self._is_trusted(views, pods, now_s)
         left = self.rules.changes_per_hour - _recent_changes(views, now_s)
         done = []
@@ -280,12 +280,10 @@ class PodScaler:
 
     def _patched(self, name: str, patch: JsonObject) -> JsonObject:
         answer = self._api.patch_namespaced_pod(name, self.namespace, patch, _preload_content=False)
-        return _document(answer)
+        return json_of(answer)
 
     def _read(self, name: str) -> JsonObject:
-        return _document(
-            self._api.read_namespaced_pod(name, self.namespace, _preload_content=False)
-        )
+        return json_of(self._api.read_namespaced_pod(name, self.namespace, _preload_content=False))
 
     # -- telling
 
@@ -346,7 +344,7 @@ class PodScaler:
         kills = sum(one.memory.kills for one in views.values())
         if expected is None or kills < _FEW_KILLS:
             return True
-        pod_days = sum(max(now_s - _start_s(pod), 0.0) for pod in pods) / _DAY_S
+        pod_days = sum(max(now_s - started_s(pod), 0.0) for pod in pods) / _DAY_S
         return kills <= _TOO_MANY * max(expected * pod_days, 1.0)
 
 
@@ -354,17 +352,20 @@ def _recent_changes(views: Mapping[str, PodNow], now_s: float) -> int:
     return sum(at > now_s - 3600.0 for one in views.values() for at in one.memory.changes_s)
 
 
-def _is_running(pod: JsonMapping) -> bool:
+def is_running(pod: JsonMapping) -> bool:
+    """Return whether a pod runs and is not about to end."""
     ending = pod["metadata"].get("deletionTimestamp")
     return not ending and (pod.get("status") or {}).get("phase") == "Running"
 
 
-def _start_s(pod: JsonMapping) -> float:
+def started_s(pod: JsonMapping) -> float:
+    """Return when a pod began."""
     at = (pod.get("status") or {}).get("startTime") or pod["metadata"]["creationTimestamp"]
     return datetime.fromisoformat(str(at)).timestamp()
 
 
-def _document(answer: Any) -> JsonObject:
+def json_of(answer: Any) -> JsonObject:
+    """Return an answer of the API server that was not read yet."""
     try:
         found: JsonObject = json.loads(answer.data)
     finally:
@@ -373,7 +374,7 @@ def _document(answer: Any) -> JsonObject:
 
 
 def _documents(answer: Any) -> list[JsonObject]:
-    return list(_document(answer)["items"])
+    return list(json_of(answer)["items"])
 
 
 def _in_words(error: Exception) -> str:

@@ -43,10 +43,13 @@ class PrometheusSamples:
         self.url, self.policy, self.history_s = url, policy, history_s
         usual = {name: text % namespace for name, text in _QUERIES.items()}
         known = {**usual, **(queries or {})}
-        if policy.metric not in known:
-            raise ParameterError(
-                f"no query is known for {policy.metric}. Give one: --query {policy.metric}=PROMQL."
-            )
+        needed = (policy.metric, *(policy.labeller.metrics if policy.labeller else ()))
+        for name in needed:
+            if name not in known:
+                raise ParameterError(
+                    f"no query is known for {name}, which the policy looks at. Give one: "
+                    f"--query {name}=PROMQL."
+                )
         self.queries = {name: known[name] for name in (policy.metric, *policy.others)
                         if name in known}  # fmt: skip
 
