@@ -3,9 +3,10 @@
 One row per protocol, track and sizer: the geometric mean over the traces of waste relative to
 the users' requests (a kill comes at the end of the run), with each trace and the failures in the
 remark. Then the warm protocol of the literature, a frontier of waste against kills by risk, the
-first runs of a task, a change of its code, and what a job is told at submission.
+first runs of a task, a change of its code, what a job is told at submission, and the share that
+is really killed at three risks.
 
-    python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,door,others]
+    python benchmarks/quality/sizing.py [--part table,warm,risk,cold,change,door,others,realised]
         [--sizers default,...] [--figures F]
 """
 
@@ -28,6 +29,7 @@ from prophase.sizing.replays.learning_curve import cold_start_curve
 from prophase.sizing.replays.replay import Replayed
 from prophase.sizing.replays.task_runs import TaskRun
 from prophase.sizing.sizer import Outcome
+from prophase.stats import calendar_blocks, share, wilson_ends
 from prophase.trace.schema import known_at_submit
 from prophase.trace.trace_tables import open_trace
 from record import ROOT, Measurement, record
@@ -45,6 +47,7 @@ SIZERS = (
 )  # fmt: skip
 SETTINGS = [(p, t) for p in ("online", "timeline") for t in ("input", "strict")]
 RISKS = (0.002, 0.003, 0.004, 0.01, 0.02, 0.05)
+ASKED_RISKS = (0.002, 0.01, 0.05)
 #: Sizey itself on its own splits of the same traces, GB h and failures
 SIZEY_GBH = {"chipseq": 66.4, "eager": 479.0, "rnaseq": 32.1, "mag": 264.0}
 SIZEY_FAILURES = {"chipseq": 237, "eager": 153, "rnaseq": 71, "mag": 885}
@@ -293,6 +296,45 @@ def door(jobs: dict[str, Any], _: Path | None = None) -> None:
         )  # fmt: skip
 
 
+def realised(jobs: dict[str, Any]) -> None:
+    """The share of runs that is killed at their first request, beside the risk that was asked for.
+
+    Workflows online and by the clock; wfinstances has no clock, gpumemnet no order: each run ends
+    before the next there. Days are the blocks of an interval where a trace has enough of them.
+    """
+    loaded = {name: ("memory", held) for name, held in jobs.items()}
+    for name, resource in (("wfinstances", "memory"), ("gpumemnet", "gpu-memory")):
+        loaded[name] = resource, open_trace(DATA / name, tables=["jobs"]).jobs
+    for name, (resource, held) in loaded.items():
+        runs = task_runs(held, resource=resource)
+        for protocol in ("online", "timeline") if name in jobs else ("online",):
+            for risk in ASKED_RISKS:
+                sizer, rest = make_online_sizer(None, risk), runs.runs
+                if resource == "gpu-memory":
+                    history, rest = warm_split(runs.runs, seed=1)
+                    sizer.learn(Outcome(r.task, r.features, r.peak, r.runtime_h) for r in history)
+                done = replay(rest, sizer, protocol=protocol, node=runs.largest_request)
+                holds = [one for one in done.decisions if not one.run.peak > one.run.request]
+                killed = np.array([len(one.asked) > 1 for one in holds])
+                found = share(killed, calendar_blocks([one.run.submit_s for one in holds]))
+                low, high = (found.low, found.high)
+                if not found.known:
+                    low, high = (
+                        float(end[0])
+                        for end in wilson_ends(np.array([found.value]), len(killed), 1.96)
+                    )
+                fits = "below" if low > risk else "above" if high < risk else "within"
+                record(
+                    Measurement(
+                        f"realised risk, {protocol}, {name}, asked {100 * risk:g} %",
+                        "% killed", [100 * found.value], "asked", [100 * risk], name,
+                        f"95 % CI {100 * low:.2f} to {100 * high:.2f}: the risk asked for is "
+                        f"{fits} it; {len(killed):,} runs, "
+                        f"{done.summary()['waste_h']:.4g} {runs.resource.unit} h wasted",
+                    )
+                )  # fmt: skip
+
+
 def _wasted(run: TaskRun, rungs: tuple[float, ...]) -> float:
     """Return what a job wastes that climbs these rungs, then its own request, then twice that."""
     plenty = max(run.request, rungs[-1])
@@ -306,7 +348,7 @@ def _wasted(run: TaskRun, rungs: tuple[float, ...]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--part", default="table,warm,risk,cold,change,door,others")
+    parser.add_argument("--part", default="table,warm,risk,cold,change,door,others,realised")
     parser.add_argument("--sizers", default=",".join(SIZERS))
     parser.add_argument("--figures", type=Path)
     options = parser.parse_args()
@@ -326,6 +368,8 @@ def main() -> None:
         door(jobs)
     if "others" in parts:
         others(jobs)
+    if "realised" in parts:
+        realised(jobs)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pandas as pd
 
@@ -227,6 +227,7 @@ def size(
     min_saving: float = 0.0,
     max_oom: float | None = None,
     by: str | None = None,
+    prior: Literal["none", "kind", "tenant"] = "none",
 ) -> ResourceRecommendations:
     """Recommend what each task should ask for, tried out on the task's own past.
 
@@ -245,6 +246,10 @@ def size(
     by : str, optional
         Columns that tell tasks apart, joined by commas, such as ``"user,name"``, instead of the
         identity that the history has.
+    prior : {"none", "kind", "tenant"}, default="none"
+        Whose runs may stand beside those of a task that has at least three but fewer than
+        ``min_runs``: the same kind of other tenants, or other kinds of the same tenant. They
+        never lower a request by themselves.
 
     Returns
     -------
@@ -263,19 +268,15 @@ def size(
     1 task of 1 should change the memory they ask for (risk 5 %)
     align: 16 GiB to 2.4 GiB, saves ...
     """
-    from prophase.sizing.gpu_grants import granted
+    from prophase.sizing.gpu_grants import parts_given
     from prophase.sizing.kind_recommendation import Gate, recommend
     from prophase.trace.identity.job_identity import with_identity
 
     trace = _trace(history, "jobs", "nodes")
-    gate = Gate(fewest_runs=min_runs, least_saving=min_saving, most_oom=max_oom)
+    parts = parts_given(trace.jobs, trace.tables.get("nodes"))
+    gate = Gate(min_runs, min_saving, max_oom, prior, parts)
     jobs = with_identity(trace.jobs, by=by)
-    found = recommend(jobs, risk=risk, gate=gate, resource=resource, data_hash=trace.data_hash)
-    return (
-        granted(found, trace.nodes)
-        if found.resource == "gpu" and "nodes" in trace.tables
-        else found
-    )
+    return recommend(jobs, risk=risk, gate=gate, resource=resource, data_hash=trace.data_hash)
 
 
 def prove(
@@ -286,6 +287,7 @@ def prove(
     max_oom: float = 0.01,
     min_saving: float = 0.0,
     max_longer_wait: float | None = None,
+    prior: Literal["none", "kind", "tenant"] = "none",
     seed: int = 0,
     **settings: Any,
 ) -> Proof:
@@ -306,6 +308,8 @@ def prove(
     max_oom, min_saving, max_longer_wait : float
         Shares that the verdict is about: of runs killed, of what is reserved today, and by
         which the mean wait may grow (not judged if None).
+    prior : {"none", "kind", "tenant"}, default="none"
+        As for :func:`size`, of recommendations that are made here and at the cut-off dates.
     settings
         Further ones of :func:`prophase.study.prove`, such as ``risk``, ``resource``, ``prices``,
         ``splits``, ``seeds``, ``workers``.
@@ -326,7 +330,8 @@ def prove(
     >>> ph.prove(jobs, cluster="1x0 8c 64g", seeds=0).verdict.outcome
     'pass'
     """
-    from prophase.sizing.kind_recommendation import ResourceRecommendations
+    from prophase.sizing.gpu_grants import parts_given
+    from prophase.sizing.kind_recommendation import Gate, ResourceRecommendations
     from prophase.study.proof.candidate import Candidate, read_candidate
     from prophase.study.proof.prover import prove as proven
     from prophase.study.proof.verdict import Limits
@@ -337,6 +342,8 @@ def prove(
         candidate = Candidate.made(recommendations)
     elif recommendations is not None:
         candidate = read_candidate(recommendations)
+    parts = parts_given(trace.jobs, trace.tables.get("nodes"))
+    settings.setdefault("gate", Gate(prior=prior, gpu_parts=parts))
     return proven(
         trace.jobs,
         candidate,

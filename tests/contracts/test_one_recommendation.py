@@ -16,9 +16,11 @@ from prophase.cli.main import app
 from prophase.runs.recommended_ladders import read_recommended_ladders
 from prophase.serve.background.task_functions import recommend_sizes
 from prophase.serve.pages import page_results
-from prophase.sizing.recommender import learn_recommender
+from prophase.sizing.recommender import Recommender, learn_recommender
 from prophase.study.proof.candidate import Candidate, read_candidate
 from prophase.study.submission.job_recommender import JobRecommender
+from prophase.study.workspace_models import learn_models
+from prophase.trace.identity.job_identity import with_identity
 from prophase.trace.workspace import Workspace
 from prophase.trace.workspace_paths import REQUESTS
 
@@ -61,7 +63,14 @@ def by_python(workspace: Path) -> Answers:
 
 
 def by_service(workspace: Path) -> Answers:
-    asked = {"risk": 0.01, "min_runs": 10, "min_saving": 0.0, "max_oom": None, "resource": "memory"}
+    asked = {
+        "risk": 0.01,
+        "min_runs": 10,
+        "min_saving": 0.0,
+        "max_oom": None,
+        "resource": "memory",
+        "prior": "none",
+    }
     found = recommend_sizes(workspace, asked, lambda step, percent: None)
     return of_rows(found["tasks"])
 
@@ -126,6 +135,80 @@ def test_the_command_lowers_raises_and_keeps(workspace: Path) -> None:
     assert found["align"] < 4.0
     assert found["killed"] > 5.0
     assert found["right"] == 8.0
+
+
+@pytest.fixture(scope="module")
+def shared_gpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A task that needs a quarter of a GPU, on nodes that give sevenths."""
+    at = np.arange(60)
+    jobs = pd.DataFrame({"job_id": at.astype(str), "task": "serve", "submit_s": 7200.0 * at})
+    jobs["duration_s"], jobs["request_gpus"] = 900.0, 1.0
+    jobs["gpu_util_mean_pct"] = 20.0 + at % 5
+    nodes = pd.DataFrame({"node_id": ["a"], "gpus": [8.0], "gpu_type": ["A100"]})
+    nodes["features"] = "1g.5gb|2g.10gb"
+    folder = tmp_path_factory.mktemp("gpus") / "ws"
+    frames = {"jobs": jobs, "nodes": nodes}
+    Workspace.create(folder).store_frames(frames, source="test", source_hash="2")
+    return folder
+
+
+def test_every_door_gives_the_part_of_a_gpu_that_nodes_have(shared_gpus: Path) -> None:
+    rows = json.loads(command(shared_gpus, "--resource", "gpu", "--format", "json"))["tasks"]
+    expected = of_rows(rows)["serve"]
+    assert expected == pytest.approx(2 / 7)
+    asked = {"risk": 0.01, "min_runs": 10, "min_saving": 0.0, "max_oom": None, "prior": "none"}
+    served = recommend_sizes(shared_gpus, {**asked, "resource": "gpu"}, lambda step, percent: None)
+    paged = page_results.size(
+        shared_gpus, {"risk": "1", "least": "0", "resource": "gpu"}, lambda step, percent: None
+    )
+    learn_models(shared_gpus, ["duration_s"], method="global-median")
+    teller = JobRecommender(requests=Recommender.load(shared_gpus / REQUESTS))
+    told = teller.counsel({"task": "serve", "gpus": 1}).of("gpu")
+    proof = ph.prove(shared_gpus, resource="gpu", splits=0, seeds=0)
+    found = {
+        "python": of_rows(ph.size(shared_gpus, resource="gpu").to_dict()["tasks"])["serve"],
+        "service": of_rows(served["tasks"])["serve"],
+        "page": of_rows(paged["values"]["tasks"])["serve"],
+        "submission": told.ladder[0] if told else None,
+        "proof": 1 - proof.totals[0].saved.value,
+    }
+    # a replay counts thousandths of a GPU
+    assert found == pytest.approx(dict.fromkeys(found, expected), rel=2e-3)
+
+
+def test_every_door_takes_a_prior(tmp_path: Path) -> None:
+    """A team with five runs of a task that another team ran often."""
+    at = np.arange(65)
+    jobs = pd.DataFrame({"job_id": at.astype(str), "task": "align", "submit_s": 7200.0 * at})
+    jobs["user"] = np.where(at < 60, "ann", "bob")
+    jobs["duration_s"], jobs["request_memory_gib"] = 900.0, 16.0
+    jobs["memory_peak_gib"] = 4.0 + 0.1 * (at % 3)
+    jobs = with_identity(jobs, by="user,task")
+    folder = tmp_path / "ws"
+    workspace = Workspace.create(folder)
+    workspace.store_frames({"jobs": jobs}, source="test", source_hash="3")
+    by = ("--by", "user,task", "--format", "json")
+
+    def bob(rows: list[dict[str, object]]) -> float:
+        return next(float(str(row["advice"])) for row in rows if row["tenant"] == "bob")
+
+    assert bob(json.loads(command(folder, *by))["tasks"]) == 16.0
+    expected = bob(json.loads(command(folder, *by, "--prior", "kind"))["tasks"])
+    assert expected < 6.0
+    python = ph.size(folder, by="user,task", prior="kind")
+    assert bob(python.to_dict()["tasks"]) == expected
+    (folder / "prophase.toml").write_text(
+        f'{(folder / "prophase.toml").read_text()}\n[requests]\nprior = "kind"\n'
+    )
+    learn_models(folder, ["duration_s"], method="global-median")
+    held = Recommender.load(folder / REQUESTS)
+    job = {"user": "bob", "task": "align", "request_memory_gib": 16.0}
+    assert held.recommend(job, ["memory"])[0].ladder[0] == pytest.approx(expected)
+    proofs = [
+        ph.prove(jobs, prior=prior, kind=["user", "task"], splits=0, seeds=0)
+        for prior in ("none", "kind")
+    ]
+    assert [proof.advised_jobs for proof in proofs] == [60, 65]
 
 
 #: what computes a request; everybody else asks the recommender

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from prophase.sizing import recommend
-from prophase.sizing.gpu_grants import gpu_grants, granted
+from prophase.sizing.gpu_grants import gpu_grants, parts_given
+from prophase.sizing.kind_recommendation import Gate, Recommendation
+from prophase.sizing.recommender import Recommender, learn_recommender
 
 
 def jobs() -> pd.DataFrame:
@@ -17,6 +21,12 @@ def jobs() -> pd.DataFrame:
             "status": "completed",
         }
     )  # fmt: skip
+
+
+def recommended(nodes: pd.DataFrame) -> Recommendation:
+    gate = Gate(gpu_parts=parts_given(jobs(), nodes))
+    (one,) = recommend(jobs(), gate=gate, resource="gpu").tasks
+    return one
 
 
 @pytest.mark.parametrize(
@@ -31,7 +41,7 @@ def test_a_part_of_a_gpu_is_rounded_up_to_what_nodes_give(
     features: str, share: float, words: str
 ) -> None:
     nodes = pd.DataFrame({"node_id": ["a"], "gpus": [8], "features": [features]})
-    (one,) = granted(recommend(jobs(), resource="gpu"), nodes).tasks
+    one = recommended(nodes)
     assert one.request == pytest.approx(share)
     assert words in one.why
     assert one.saving == pytest.approx(1 - share, abs=0.02)
@@ -39,7 +49,30 @@ def test_a_part_of_a_gpu_is_rounded_up_to_what_nodes_give(
 
 def test_nodes_that_give_whole_gpus_keep_the_request() -> None:
     nodes = pd.DataFrame({"node_id": ["a"], "gpus": [8], "features": ["v100"]})
-    (one,) = granted(recommend(jobs(), resource="gpu"), nodes).tasks
+    one = recommended(nodes)
     assert one.keep
     assert "whole GPUs only" in one.why
     assert len(gpu_grants(nodes.drop(columns="features"))) == 1
+
+
+def test_nodes_that_name_no_parts_give_any_share_where_jobs_had_shares() -> None:
+    nodes = pd.DataFrame({"node_id": ["a"], "gpus": [8]})
+    shared = jobs().assign(request_gpus=0.5)
+    assert parts_given(shared, nodes) == ()
+    assert parts_given(jobs(), None) == ()
+    assert len(parts_given(jobs(), nodes)) == 1
+
+
+def test_a_submitted_job_is_told_the_same_part_also_from_a_file(tmp_path: Path) -> None:
+    nodes = pd.DataFrame({"node_id": ["a"], "gpus": [8], "features": ["a100,2g.10gb"]})
+    gate = Gate(gpu_parts=parts_given(jobs(), nodes))
+    made = learn_recommender(jobs(), gate=gate)
+    made.save(tmp_path / "requests.model")
+    for recommender in (made, Recommender.load(tmp_path / "requests.model")):
+        asked = {"task": "serve", "request_gpus": 1.0}
+        (told,) = [one for one in recommender.recommend(asked) if one.resource == "gpu"]
+        assert told.ladder[0] == pytest.approx(recommended(nodes).request)
+        assert "nvidia.com/mig-2g.10gb" in told.words()
+        # a job without GPUs is not told to ask for a part of one
+        none = recommender.recommend({"task": "serve", "request_gpus": 0.0})
+        assert not [one for one in none if one.resource == "gpu"]

@@ -120,17 +120,19 @@ def command(
     `prophase prove ws --risk 0.5% --cluster '20x0 64c 512g' --prices prices.toml --report proof`
     """
     from prophase.result import DataUsed
+    from prophase.sizing.gpu_grants import parts_given
     from prophase.study.cluster import machines
     from prophase.study.proof.prover import prove
     from prophase.study.proof.report import proof_result
     from prophase.workers import parse_workers
 
-    limits, gate, seed = wanted.limits(), kept.gate(), runs.seed
+    limits, seed = wanted.limits(), runs.seed
     fails_after = units.parse_share(runs.kills_after, where="--kills-after")
     with progress_bar() as show:
         show("reading", None)
         given, trace, where = _subject(advice, workspace, source)
         nodes = machines(trace, cluster)
+        gate = kept.gate(parts_given(trace.jobs, trace.tables.get("nodes")))
         proof = prove(
             trace.jobs,
             given,

@@ -12,6 +12,7 @@ from prophase.cli.settings import Formerly
 from prophase.cli.trace_options import BY
 
 if TYPE_CHECKING:
+    from prophase.sizing.gpu_grants import GpuGrant
     from prophase.sizing.kind_recommendation import Gate
 
 RISK = typer.Option(help="Share of runs that may be killed at their first request.")
@@ -27,6 +28,10 @@ ResourceOption = Annotated[
         "first that the trace measures, time limits if it measures no use."
     ),
 ]
+PRIOR = typer.Option(
+    help="Whose runs may stand beside too few of a task's own: kind (the same kind of other "
+    "tenants), tenant (other kinds of the same tenant). They never lower a request by themselves."
+)
 GroupOption = Annotated[str | None, BY, Formerly("--kind", "--keys")]
 
 
@@ -51,10 +56,12 @@ class GateSettings:
     min_runs: Annotated[int, typer.Option(help="Tasks with fewer runs keep their request.")] = 10
     task_min_saving: TaskMinSaving = "0%"
     task_max_oom: TaskMaxOom = None
+    prior: Annotated[str, PRIOR] = "none"
 
-    def gate(self) -> Gate:
-        """Return them as the recommender has them."""
+    def gate(self, gpu_parts: tuple[GpuGrant, ...] = ()) -> Gate:
+        """Return them as the recommender has them, for nodes that give these parts of a GPU."""
         from prophase.sizing.kind_recommendation import Gate
+        from prophase.sizing.wider_level import known_prior
 
         most = self.task_max_oom
         return Gate(
@@ -63,4 +70,6 @@ class GateSettings:
             None
             if most is None
             else units.parse_share(most, where="--task-max-oom", below_one=True),
+            known_prior(self.prior, where="--prior"),
+            gpu_parts,
         )

@@ -24,6 +24,7 @@ from prophase.cli.output import (
 from prophase.cli.replay_options import ClusterOption
 from prophase.cli.shared_options import MOST_JOBS, SEED, SEEDS, WORKERS, PricesOption
 from prophase.cli.sizing_options import (
+    PRIOR,
     GroupOption,
     MaxOomOption,
     MinSavingOption,
@@ -63,9 +64,12 @@ class PlanSettings:
     max_bad: Annotated[str | None, MAX_BAD] = None
     source: SourceOption = None
     by: GroupOption = None
+    prior: Annotated[str | None, PRIOR] = None
 
     def changed(self, plan: StudyPlan) -> StudyPlan:
         """Return the plan with what is given here."""
+
+        from prophase.sizing.wider_level import known_prior
 
         def share(text: str | None, option: str) -> float | None:
             return None if text is None else units.parse_share(text, where=option)
@@ -86,6 +90,7 @@ class PlanSettings:
             most_jobs=self.most_jobs,
             workers=self.workers,
             seed=self.seed,
+            prior=None if self.prior is None else known_prior(self.prior, where="--prior"),
             kind=None if self.by is None else tuple(one.strip() for one in self.by.split(",")),
         )
 

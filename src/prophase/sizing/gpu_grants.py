@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from prophase.plural import counted
-from prophase.sizing.kind_recommendation import Recommendation, ResourceRecommendations
 
 #: a MIG profile: slices of seven, and GiB of memory
 _MIG = re.compile(r"\b([1-7])g\.([0-9]+)gb\b")
@@ -78,28 +75,29 @@ def _shares(kind: str, parts: int) -> list[GpuGrant]:
     return [GpuGrant(1.0 / parts, words)]
 
 
-def granted(found: ResourceRecommendations, nodes: pd.DataFrame) -> ResourceRecommendations:
-    """Round recommended GPUs up to what the nodes can give, and say which system can."""
-    grants = gpu_grants(nodes)
-    tasks = [one if one.keep else _granted(one, grants) for one in found.tasks]
-    return replace(found, tasks=tasks)
+def parts_given(jobs: pd.DataFrame, nodes: pd.DataFrame | None) -> tuple[GpuGrant, ...]:
+    """Return the parts of a GPU that can be given; none listed: any share.
+
+    Any share can be given where nobody describes the nodes, and where jobs have asked for shares
+    on nodes that name no parts.
+
+    Examples
+    --------
+    >>> shares = pd.DataFrame({"request_gpus": [0.5, 1.0]})
+    >>> nodes = pd.DataFrame({"gpus": [8]})
+    >>> parts_given(shares, nodes), len(parts_given(shares.round(), nodes))
+    ((), 1)
+    """
+    if nodes is None:
+        return ()
+    found = tuple(gpu_grants(nodes))
+    if found == (WHOLE,) and "request_gpus" in jobs:
+        asked = pd.to_numeric(jobs["request_gpus"], errors="coerce")
+        if ((asked > 0) & (asked < 1)).any():
+            return ()
+    return found
 
 
-def _granted(one: Recommendation, grants: Sequence[GpuGrant]) -> Recommendation:
-    first = one.ladder[0]
-    if first > 1.0:
-        return one
-    grant = next(held for held in grants if held.share >= first - 1e-9)
-    if one.now > 0 and grant.share >= one.now:
-        shares = counted(len(grants) - 1, "smaller part")
-        smaller = "whole GPUs only" if len(grants) == 1 else f"whole GPUs and {shares}"
-        why = f"keep: {first:.2g} of a GPU would do, but the nodes give {smaller}"
-        return replace(one, keep=True, why=why, saved_per_month=0.0)
-    rise = grant.share / first
-    ladder = (grant.share, *(max(rung, grant.share) for rung in one.ladder[1:]))
-    left = 1.0 - (1.0 - one.saving) * rise
-    per_month = one.saved_per_month * left / one.saving if one.saving > 0 else one.saved_per_month
-    return replace(
-        one, ladder=ladder, saving=left, saved_per_month=per_month,
-        why=f"{one.why}; given as {grant.words}",
-    )  # fmt: skip
+def smallest_part(share: float, parts: Sequence[GpuGrant]) -> GpuGrant:
+    """Return the smallest part that is not below a share of one GPU."""
+    return next(one for one in parts if one.share >= share - 1e-9)

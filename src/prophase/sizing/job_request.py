@@ -14,11 +14,19 @@ from dataclasses import dataclass
 from prophase import units
 from prophase.json_types import JsonObject
 from prophase.plural import counted
-from prophase.sizing.kind_recommendation import CLOSE, Gate, Recommendation
-from prophase.sizing.kind_runs import code_number
+from prophase.sizing.kind_recommendation import (
+    ASK_FOR_MORE,
+    CLOSE,
+    COST_OF_A_KILL,
+    Gate,
+    Recommendation,
+)
+from prophase.sizing.kind_runs import KindRuns, code_number
+from prophase.sizing.ladder_from_peaks import ladder_of
 from prophase.sizing.live_sizing import JobLadder, KindRecord, LiveSizing
 from prophase.sizing.resources import RESOURCES, Resource
 from prophase.sizing.sizer import Features
+from prophase.sizing.wider_level import spoken
 
 #: a request this many times the usual one, or that part of it, is of another kind of job
 _ANOTHER_KIND = 2.0
@@ -92,6 +100,8 @@ class KindEvidence:
     live: LiveSizing | None
     risk: float
     gate: Gate
+    #: of a kind without runs: those of others that may serve as a prior
+    others: KindRuns | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +165,10 @@ def requested(
         return RequestRecommendation(what.name, what.request_column, asked, (), why, task)
 
     if past is None:
-        return stays(f"no finished job of {task!r} has measured it")
+        more = None if asked is None else _asked_by_others(what, evidence, asked)
+        if more is None:
+            return stays(f"no finished job of {task!r} has measured it")
+        return RequestRecommendation(what.name, what.request_column, asked, *more, task)
     usual = past.now * scale
     if asked is not None and usual > 0 and not 1 / _ANOTHER_KIND <= asked / usual <= _ANOTHER_KIND:
         return stays(
@@ -182,6 +195,27 @@ def requested(
         None if own is None else own.chance,
         None if own is None else own.expected_waste * scale,
     )  # fmt: skip
+
+
+def _asked_by_others(
+    what: Resource, evidence: KindEvidence, asked: float
+) -> tuple[tuple[float, ...], str] | None:
+    """Return more than a job of an unknown kind asks for, if the runs of others needed more.
+
+    Others never lower a request; they raise it where that costs less than the kills.
+    """
+    if evidence.others is None or not what.kills or not asked > 0:
+        return None
+    now, peaks = asked * what.request_factor, evidence.others.peaks
+    above = float((peaks > now).mean())
+    ladder = ladder_of(peaks, evidence.risk, now, what)
+    if not above > evidence.risk or COST_OF_A_KILL * above < ladder[0] / now - 1:
+        return None
+    why = (
+        f"{ASK_FOR_MORE}: {units.percent(above)} of {counted(len(peaks), 'run')} of "
+        f"{spoken(evidence.gate.prior)} needed more than this job asks for"
+    )
+    return tuple(rung / what.request_factor for rung in ladder), why
 
 
 def _is_another(code: float, known: float) -> bool:

@@ -22,12 +22,14 @@ from prophase.plain import finite
 from prophase.plural import counted
 from prophase.short_form import ShortForm
 from prophase.sizing.backtest import RecommendationBacktest
+from prophase.sizing.gpu_grants import GpuGrant, smallest_part
 from prophase.sizing.kind_runs import KindRuns
 from prophase.sizing.ladder_from_peaks import ladder_of, outlook_of, rise_to_come
 from prophase.sizing.least_waste.history import REMEMBERED
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
 from prophase.sizing.resources import Resource, sized_resource
+from prophase.sizing.wider_level import OWN_RUNS, Prior, WiderLevels, known_prior, spoken
 from prophase.stats import Estimate, months_in, wilson_ends
 from prophase.trace.identity.job_identity import Key, KeyNames, shown_keys
 from prophase.trace.identity.rule import NO_RULE, IdentityRule
@@ -54,11 +56,18 @@ class Gate:
     most_oom : float, optional
         Highest share of kills in the back-test; without it three times the chosen risk, or the
         share that is killed today if that is higher, and no more than the risk for sure.
+    prior : {"none", "kind", "tenant"}
+        Whose runs may make up for those that a task lacks: the same kind of other tenants, or
+        other kinds of the same tenant. They never lower a request by themselves.
+    gpu_parts : tuple of GpuGrant
+        Parts of a GPU that the nodes give; empty: any share.
     """
 
     fewest_runs: int = 10
     least_saving: float = 0.0
     most_oom: float | None = None
+    prior: Prior = "none"
+    gpu_parts: tuple[GpuGrant, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -241,8 +250,11 @@ def recommend_runs(
         by_task[run.task].append(run)
     span_h = _span_h(runs)
     tasks = []
-    for place, (task, members) in enumerate(by_task.items()):
-        tasks.append(recommended(task, KindRuns.of(members), risk, gate, runs.resource))
+    by_key = {(held[0].tenant, held[0].kind): KindRuns.of(held) for held in by_task.values()}
+    levels = WiderLevels(known_prior(gate.prior), by_key)
+    for place, (task, (key, held)) in enumerate(zip(by_task, by_key.items(), strict=True)):
+        wider = levels.beside(key)
+        tasks.append(recommended(task, held, risk, gate, runs.resource, wider))
         show(100 * (place + 1) / len(by_task))
     tasks.sort(key=lambda one: -_order(one))
     months = months_in(3600 * span_h)
@@ -260,31 +272,77 @@ def _order(one: Recommendation) -> float:
 
 
 def recommended(
-    task: str, runs: KindRuns, risk: float, gate: Gate, what: Resource
+    task: str,
+    runs: KindRuns,
+    risk: float,
+    gate: Gate,
+    what: Resource,
+    wider: KindRuns | None = None,
 ) -> Recommendation:
     """Return what one kind should ask for; ``saved_per_month`` is of the whole history.
 
     Runs of earlier versions of its code do not count: a new version may need something else.
+
+    Parameters
+    ----------
+    wider : KindRuns, optional
+        Runs of others that stand beside too few of its own.
     """
     runs, earlier = runs.of_latest_code(), len(runs)
     peaks, requests, hours = runs.peaks, runs.requests, runs.hours(what)
     known = requests[np.isfinite(requests)]
     now = float(np.median(known)) if len(known) else math.nan
     ladder = ladder_of(peaks, risk, now, what)
-    past = _Past(runs, peaks, now, what, earlier - len(runs))
+    needs_prior = OWN_RUNS <= len(runs) < gate.fewest_runs and wider is not None
+    beside = wider if needs_prior and len(runs) + len(wider or ()) >= gate.fewest_runs else None
+    past = _Past(runs, peaks, now, what, earlier - len(runs), beside)
     trial = RecommendationBacktest(gate.fewest_runs, risk, what)
-    if len(runs) >= gate.fewest_runs:
+    if beside is not None:
+        ladder = _higher(ladder, ladder_of(beside.peaks, risk, now, what))
+        trial.run(
+            beside.peaks, beside.hours(what), beside.requests, beside.when_s, now, ladder,
+            capped=not what.held,
+        )  # fmt: skip
+        asking = np.isfinite(requests)
+        if asking.any():
+            held = float((requests * hours)[asking].sum())
+            trial.saving = 1.0 - ladder[0] * float(hours[asking].sum()) / held
+    elif len(runs) >= gate.fewest_runs:
         # jobs of one kind may have limits of minutes and of days: a short one stays
         capped = not what.held and not past.raises(ladder, risk)
         trial.run(peaks, hours, requests, runs.when_s, now, ladder, capped=capped)
     reserved = float(np.nansum(requests * hours))
     keep, why = _gated(trial, past, ladder, gate)
-    return Recommendation(
+    found = Recommendation(
         task, len(runs), now, ladder, trial.oom,
         trial.count, trial.saving,
         0.0 if keep else trial.saving * reserved, why, keep,
         outlook_of(peaks), tuple(peaks.tolist()), runs.tenant, runs.kind, runs.code,
     )  # fmt: skip
+    return _given(found, gate.gpu_parts) if what.name == "gpu" and gate.gpu_parts else found
+
+
+def _higher(own: Sequence[float], others: Sequence[float]) -> tuple[float, ...]:
+    """Return a ladder that holds what either needs: a wider level lowers nothing by itself."""
+    return tuple(max(pair) for pair in zip(own, others, strict=True))
+
+
+def _given(one: Recommendation, parts: Sequence[GpuGrant]) -> Recommendation:
+    """Round recommended GPUs up to what the nodes can give, and say which system can."""
+    first = one.ladder[0]
+    if one.keep or first > 1.0:
+        return one
+    part = smallest_part(first, parts)
+    if one.now > 0 and part.share >= one.now:
+        smaller = counted(len(parts) - 1, "smaller part")
+        held = "whole GPUs only" if len(parts) == 1 else f"whole GPUs and {smaller}"
+        why = f"keep: {first:.2g} of a GPU would do, but the nodes give {held}"
+        return replace(one, keep=True, why=why, saved_per_month=0.0)
+    ladder = (part.share, *(max(rung, part.share) for rung in one.ladder[1:]))
+    left = 1.0 - (1.0 - one.saving) * part.share / first
+    saved = one.saved_per_month * left / one.saving if one.saving > 0 else one.saved_per_month
+    why = f"{one.why}; given as {part.words}"
+    return replace(one, ladder=ladder, saving=left, saved_per_month=saved, why=why)
 
 
 @dataclass(frozen=True)
@@ -298,6 +356,8 @@ class _Past:
     what: Resource
     #: runs of earlier versions of the code
     earlier: int = 0
+    #: runs of others that stand beside too few of its own
+    wider: KindRuns | None = None
 
     @property
     def killed(self) -> float:
@@ -321,7 +381,7 @@ def _gated(
     peaks, now, runs = past.peaks, past.now, len(past.peaks)
     growth = rise_to_come(peaks)
     rising = f"; peaks are rising, {growth - 1:.0%} are added" if growth > _A_RISE else ""
-    if runs < gate.fewest_runs:
+    if runs < gate.fewest_runs and past.wider is None:
         version = " of this version of its code" if past.earlier else ""
         return True, f"keep: too few runs{version} ({runs}, {gate.fewest_runs} are needed)"
     if not now > 0:
@@ -333,6 +393,11 @@ def _gated(
     if refused:
         return True, f"keep: {refused}{rising}"
     used = f"used at most {peaks.max() / now:.0%} of the request"
+    if past.wider is not None:
+        used += (
+            f"; {counted(len(past.wider), 'run')} of {spoken(gate.prior)}, up to "
+            f"{past.wider.peaks.max():.3g} {past.unit}, stand beside them"
+        )
     if not past.what.held and ladder[0] >= now:
         longer = int((past.runs.requests > ladder[0]).sum())
         used = (
@@ -347,7 +412,7 @@ def _after_kills(past: _Past, ladder: Sequence[float], rising: str) -> tuple[boo
     share, killed = units.percent(past.killed), int(past.runs.cut_off.sum())
     said = f"{killed:,} of {counted(len(past.peaks), 'run')} ({share}) were killed at the request"
     # a longer time limit holds nothing
-    if not past.what.held or _COST_OF_A_KILL * past.killed >= ladder[0] / past.now - 1:
+    if not past.what.held or COST_OF_A_KILL * past.killed >= ladder[0] / past.now - 1:
         return False, f"{ASK_FOR_MORE}: {said}{rising}"
     again = f"after a kill {ladder[0]:.3g} {past.unit} are likely to do"
     return True, f"keep: {said}, but more for all would cost more than that; {again}"
@@ -424,7 +489,7 @@ CLOSE = 3.0
 #: kills at shorter time limits are shown to be rare up to this many times the risk
 _RARE = 15.0
 #: what a kill costs, in requests: the one that is lost and, at least, another
-_COST_OF_A_KILL = 2.0
+COST_OF_A_KILL = 2.0
 #: peaks follow the request if they rise with it about as fast, and little else moves them
 _LEAST_SLOPE, _MOST_SLOPE, _LEAST_FIT = 0.7, 1.3, 0.8
 #: two requests must differ by this factor, and so many runs must have made each of them

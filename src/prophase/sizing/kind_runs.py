@@ -51,8 +51,12 @@ class KindRuns:
     def and_then(self, later: KindRuns) -> KindRuns:
         """Return these runs and later ones."""
         values = np.concatenate([self.values, later.values], axis=1)
-        order = np.argsort(values[_ROWS.index("end_s")], kind="stable")
-        return KindRuns(values[:, order], later.tenant, later.kind)
+        return KindRuns(values, later.tenant, later.kind).sorted()
+
+    def sorted(self) -> KindRuns:
+        """Return them in the order they ended."""
+        order = np.argsort(self.ends_s, kind="stable")
+        return KindRuns(self.values[:, order], self.tenant, self.kind)
 
     def latest(self, count: int = KEPT) -> KindRuns:
         """Return the latest runs alone."""

@@ -83,12 +83,10 @@ class LiveSizing:
     ----------
     risk : float, optional
         Share of runs that may be killed at their first request.
-    prior : bool
-        Whether kinds without history may follow the other tasks of their workflow.
     """
 
-    def __init__(self, risk: float | None = None, *, prior: bool = False) -> None:
-        self.engine = LeastWaste(risk, prior=prior)
+    def __init__(self, risk: float | None = None) -> None:
+        self.engine = LeastWaste(risk, prior=False)
         self.records: dict[str, KindRecord] = {}
         #: the end of the latest run that was learnt from
         self.known_until_s = -math.inf

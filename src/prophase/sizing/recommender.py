@@ -22,6 +22,7 @@ from prophase.errors import InputError, ModelFileError
 from prophase.json_types import JsonMapping
 from prophase.modelfile import load_model, save_model
 from prophase.plain import finite
+from prophase.sizing.gpu_grants import GpuGrant
 from prophase.sizing.job_request import (
     KindEvidence,
     KindRequest,
@@ -40,6 +41,7 @@ from prophase.sizing.kind_runs import KEPT, KindRuns
 from prophase.sizing.live_sizing import LiveSizing
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, known_of, task_runs
 from prophase.sizing.resources import RESOURCES
+from prophase.sizing.wider_level import WiderLevels, known_prior
 from prophase.stats import Estimate
 from prophase.trace.identity.job_identity import (
     Key,
@@ -52,9 +54,10 @@ from prophase.trace.identity.job_identity import (
 from prophase.trace.identity.rule import NO_RULE, IdentityRule
 
 KIND = "sizing.requests"
-LAYOUT = 4
-#: what is sized at submission
+LAYOUT = 5
+#: what is sized at submission, and told of jobs that ask for GPUs
 SIZED = ("memory", "cpu", "time")
+TOLD = "gpu"
 _NUMBERS = ("runs", "now", "tried", "saving", "saved_per_month", "code")
 _OOM = {"oom": "value", "oom_low": "low", "oom_high": "high"}
 
@@ -67,10 +70,8 @@ class Recommender:
     risk : float, default=0.01
         Share of runs that may be killed at their first request.
     gate : Gate, optional
-        When another request is recommended at all.
-    prior : bool, default=False
-        Whether the live sizer may lower the request of a kind that never ran because others of
-        its workflow use far less than they ask for.
+        When another request is recommended at all, and whether others' runs may serve as a
+        prior.
 
     Examples
     --------
@@ -83,10 +84,8 @@ class Recommender:
     2.3
     """
 
-    def __init__(
-        self, *, risk: float = 0.01, gate: Gate | None = None, prior: bool = False
-    ) -> None:
-        self.risk, self.gate, self.prior = risk, gate or Gate(), prior
+    def __init__(self, *, risk: float = 0.01, gate: Gate | None = None) -> None:
+        self.risk, self.gate = risk, gate or Gate()
         self.by_resource: dict[str, ResourceRecommendations] = {}
         self.data_hash = ""
         #: resource -> why there is no recommendation
@@ -98,12 +97,14 @@ class Recommender:
         self._by_key: dict[str, dict[Key, Recommendation]] = {}
         self._stale: dict[str, set[Key]] = defaultdict(set)
         self._tenants: set[str] = set()
+        #: resource -> whose runs may stand beside too few of a kind's own
+        self._levels: dict[str, WiderLevels] = {}
 
     def learn(
         self,
         jobs: pd.DataFrame,
         *,
-        resources: Sequence[str] = SIZED,
+        resources: Sequence[str] = (*SIZED, TOLD),
         data_hash: str = "",
         progress: Callable[[str], None] = lambda step: None,
     ) -> None:
@@ -150,7 +151,7 @@ class Recommender:
         made._runs = {name: dict(held) for name, held in self._runs.items()}
         made._by_key = {name: dict(held) for name, held in self._by_key.items()}
         made._stale = defaultdict(set, {name: set(held) for name, held in self._stale.items()})
-        made._tenants = set(self._tenants)
+        made._tenants, made._levels = set(self._tenants), {}
         jobs = with_identity(jobs, None if self.rule == NO_RULE else self.rule)
         kinds = {full_name(key) for key in identity_keys(jobs)}
         made._live = {name: live.apart(kinds) for name, live in self._live.items()}
@@ -165,10 +166,12 @@ class Recommender:
         for key, members in by_key.items():
             new = KindRuns.of(members)
             held[key] = (held[key].and_then(new) if key in held else new).latest(KEPT)
-            self._stale[resource].add(key)
+            levels = self._wider(resource)
+            levels.add(key)
+            self._stale[resource] |= {key, *levels.sharing(key)}
             self._tenants.add(key[0])
         if RESOURCES[resource].kills:
-            live = self._live.setdefault(resource, LiveSizing(self.risk, prior=self.prior))
+            live = self._live.setdefault(resource, LiveSizing(self.risk))
             live.learn([run for run in runs.runs if run.request > 0 or not run.cut_off])
 
     def of(self, resource: str, task: str | Key) -> Recommendation | None:
@@ -181,9 +184,15 @@ class Recommender:
         if key in self._stale[resource]:
             self._stale[resource].discard(key)
             held[key] = recommended(
-                full_name(key), runs[key], self.risk, self.gate, RESOURCES[resource]
-            )
+                full_name(key), runs[key], self.risk, self.gate, RESOURCES[resource],
+                self._wider(resource).beside(key),
+            )  # fmt: skip
         return held.get(key)
+
+    def _wider(self, resource: str) -> WiderLevels:
+        if resource not in self._levels:
+            self._levels[resource] = WiderLevels(self.gate.prior, self._runs.get(resource, {}))
+        return self._levels[resource]
 
     def keys(self, resource: str) -> list[Key]:
         """Return whose and which kinds have measured a resource."""
@@ -194,7 +203,11 @@ class Recommender:
         return kind_request(RESOURCES[resource], self._evidence(resource, key), full_name(key))
 
     def _evidence(self, resource: str, key: Key) -> KindEvidence:
-        return KindEvidence(self.of(resource, key), self._live.get(resource), self.risk, self.gate)
+        past = self.of(resource, key)
+        return KindEvidence(
+            past, self._live.get(resource), self.risk, self.gate,
+            self._wider(resource).beside(key) if past is None else None,
+        )  # fmt: skip
 
     def key_of(self, job: JsonMapping) -> Key:
         """Return whose and which a job is, as the history has it."""
@@ -220,6 +233,8 @@ class Recommender:
                 continue
             what = RESOURCES[name]
             asked = job.get(what.request_column)
+            if name == TOLD and not asked:
+                continue
             evidence = self._evidence(name, key)
             one = requested(what, evidence, task, asked, partial(known_of, job, what, self.rule))
             if evidence.past is None and not key[0] and self.rule.tenant:
@@ -254,7 +269,8 @@ class Recommender:
                 "layout": LAYOUT,
                 "risk": self.risk,
                 "gate": [self.gate.fewest_runs, self.gate.least_saving, self.gate.most_oom],
-                "prior": self.prior,
+                "prior": self.gate.prior,
+                "gpu_parts": [[one.share, one.words] for one in self.gate.gpu_parts],
                 "resources": parts,
                 "live": live,
                 "silent": dict(self.silent),
@@ -287,7 +303,7 @@ def learn_recommender(
     *,
     risk: float = 0.01,
     gate: Gate | None = None,
-    resources: Sequence[str] = SIZED,
+    resources: Sequence[str] = (*SIZED, TOLD),
     data_hash: str = "",
     progress: Callable[[str], None] = lambda step: None,
 ) -> Recommender:
@@ -299,9 +315,9 @@ def learn_recommender(
 
 def _restored(meta: JsonMapping, arrays: Mapping[str, Any], data_hash: str) -> Recommender:
     runs, saving, most = meta["gate"]
-    made = Recommender(
-        risk=float(meta["risk"]), gate=Gate(runs, saving, most), prior=bool(meta["prior"])
-    )
+    parts = tuple(GpuGrant(float(share), str(words)) for share, words in meta["gpu_parts"])
+    gate = Gate(runs, saving, most, known_prior(str(meta["prior"])), parts)
+    made = Recommender(risk=float(meta["risk"]), gate=gate)
     made.data_hash, made.silent = data_hash, dict(meta["silent"])
     made.rule = IdentityRule.from_dict(meta["identity"])
     for name, one in meta["resources"].items():

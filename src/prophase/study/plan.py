@@ -12,6 +12,7 @@ from typing import Any, Self
 from prophase import units
 from prophase.errors import FormatError, MissingFileError, ParameterError, not_among
 from prophase.json_types import JsonMapping, JsonObject
+from prophase.sizing.wider_level import PRIORS, Prior
 from prophase.study.proof.candidate import PROVABLE
 from prophase.study.proof.verdict import Limits
 from prophase.trace.row_rules import keep_rules
@@ -82,6 +83,7 @@ class StudyPlan:
     risk: float = 0.01
     min_runs: int = 10
     advise_above: float = 0.0
+    prior: Prior = "none"
     # replays
     order: str = "fifo"
     place: str = "best_fit"
@@ -129,7 +131,7 @@ _PLACES = {
     **dict.fromkeys(("source", "options", "keep", "max_bad", "engine"), "import"),
     **dict.fromkeys(("max_oom", "min_saving", "max_longer_wait"), "limits"),
     **dict.fromkeys(("methods", "targets", "test_share"), "predict"),
-    **dict.fromkeys(("resource", "kind", "risk", "min_runs", "advise_above"), "size"),
+    **dict.fromkeys(("resource", "kind", "risk", "min_runs", "advise_above", "prior"), "size"),
     **dict.fromkeys(("order", "place", "queue", "by", "seeds", "splits", "kills_after"), "replay"),
     "measure": "next",
 }
@@ -249,7 +251,7 @@ def check_plan(plan: StudyPlan) -> None:
     prophase.errors.ParameterError: plan: there is no queue 'skipp'. Did you mean 'skip'? ...
     """
     usual = StudyPlan(plan.trace)
-    for setting in ("order", "place", "queue", "methods", "targets", "resource"):
+    for setting in ("order", "place", "queue", "methods", "targets", "resource", "prior"):
         value = getattr(plan, setting)
         if value == getattr(usual, setting):
             continue
@@ -303,4 +305,4 @@ def _known(setting: str) -> Iterable[str]:
         return ("default", *METHODS)
     if setting == "targets":
         return (column.name for column in JOBS if column.kind == "number")
-    return ("auto", *PROVABLE)
+    return PRIORS if setting == "prior" else ("auto", *PROVABLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,7 +104,7 @@ def learn_models(
 
     folder = Path(workspace)
     show("reading the history", None)
-    trace = open_trace(folder, tables=["jobs"])
+    trace = open_trace(folder, tables=["jobs", "nodes"])
     kept = learn_predictions(
         trace, folder / PREDICTIONS, targets, method=method, seed=seed, show=show
     )
@@ -270,7 +270,7 @@ def answering_recommender(
     if found is None:
         from prophase.trace.trace_tables import open_trace
 
-        trace = open_trace(folder, tables=["jobs"])
+        trace = open_trace(folder, tables=["jobs", "nodes"])
         found = _learn_requests(folder, trace, show)
     return JobRecommender(model, kept_classifier(folder), found)
 
@@ -327,9 +327,11 @@ def learn_predictions(
 
 def _learn_requests(folder: Path, trace: Trace, show: Show) -> Recommender:
     """Learn what each task should ask for, as far as peaks and requests are known."""
+    from prophase.sizing.gpu_grants import parts_given
     from prophase.sizing.recommender import learn_recommender
 
     risk, gate = request_settings(Workspace(folder).settings)
+    gate = replace(gate, gpu_parts=parts_given(trace.jobs, trace.tables.get("nodes")))
     found = learn_recommender(
         trace.jobs,
         risk=risk,
@@ -356,7 +358,7 @@ def _learn_to_tell_profiles(folder: Path, trace: Trace, seed: int, show: Show) -
     return True
 
 
-_KNOWN = ("risk", "min_saving", "min_runs", "max_oom")
+_KNOWN = ("risk", "min_saving", "min_runs", "max_oom", "prior")
 
 
 def request_settings(settings: JsonMapping) -> tuple[float, Gate]:
@@ -365,9 +367,10 @@ def request_settings(settings: JsonMapping) -> tuple[float, Gate]:
     Examples
     --------
     >>> request_settings({"requests": {"risk": "2%", "min_saving": "20%"}})
-    (0.02, Gate(fewest_runs=10, least_saving=0.2, most_oom=None))
+    (0.02, Gate(fewest_runs=10, least_saving=0.2, most_oom=None, prior='none', gpu_parts=()))
     """
     from prophase.sizing.kind_recommendation import Gate
+    from prophase.sizing.wider_level import known_prior
 
     held = settings.get("requests", {})
     if not isinstance(held, Mapping):
@@ -388,6 +391,7 @@ def request_settings(settings: JsonMapping) -> tuple[float, Gate]:
         fewest_runs=runs,
         least_saving=_share(held, "min_saving", usual.least_saving),
         most_oom=None if most is None else _share(held, "max_oom", 0.0),
+        prior=known_prior(str(held.get("prior", usual.prior)), where="prophase.toml: prior"),
     )
 
 

@@ -85,16 +85,16 @@ def command(
     `prophase size ws --prices prices.toml`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.sizing.gpu_grants import granted
+    from prophase.sizing.gpu_grants import parts_given
     from prophase.sizing.kind_recommendation import recommend
     from prophase.sizing.recommendation_result import explained_result, recommendation_result
     from prophase.sizing.resources import sized_resource
 
-    gate = keep.gate()
     chosen = units.parse_share(risk, where="--risk", below_one=True)
     with progress_bar() as show:
         show("reading", None)
         trace = open_trace(path, source=source, tables=["jobs", "nodes"], by=by)
+        gate = keep.gate(parts_given(trace.jobs, trace.tables.get("nodes")))
         named = sized_resource(trace.jobs, resource)
         several = _resources(named, trace.jobs) if export is not None else [named]
         all_found = [
@@ -104,10 +104,6 @@ def command(
             )
             for one in several
         ]  # fmt: skip
-        if "nodes" in trace.tables:
-            all_found = [
-                granted(one, trace.nodes) if one.resource == "gpu" else one for one in all_found
-            ]
     found = all_found[0]
     if explain is not None:
         result = explained_result(found, explain)

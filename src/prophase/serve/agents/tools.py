@@ -122,13 +122,25 @@ class AgentTools:
         ``resource`` is memory, cpu, gpu, gpu-memory or time. ``oom_low_pct`` and ``oom_high_pct``
         are the interval of the share of runs that the first request would be too small for.
         """
-        from prophase.sizing.kind_recommendation import recommend
+        from prophase.sizing.gpu_grants import parts_given
+        from prophase.sizing.kind_recommendation import (
+            Gate,
+            ResourceRecommendations,
+            recommend,
+        )
         from prophase.trace.identity.job_identity import with_identity
 
         held = self.library.now
+
+        def sized() -> ResourceRecommendations:
+            jobs = held.table("jobs")
+            nodes = held.table("nodes") if "nodes" in held.tables else None
+            gate = Gate(gpu_parts=parts_given(jobs, nodes))
+            return recommend(with_identity(jobs), gate=gate, resource=resource)
+
         found = held.answer(
             ("agent-sizes", resource),
-            lambda: recommend(with_identity(held.table("jobs")), resource=resource).to_dict(),
+            lambda: sized().to_dict(),
         )
         tasks = found["tasks"]
         changed = [

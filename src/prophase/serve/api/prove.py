@@ -48,6 +48,7 @@ class Wanted(BaseModel):
     kind: Annotated[list[Word], Field(max_length=5)] | None = None
     advise_above: Share = 0.0
     min_runs: Annotated[int, Field(ge=1, le=1_000_000)] = 10
+    prior: Literal["none", "kind", "tenant"] = "none"
     splits: Annotated[int, Field(ge=0, le=100)] = 10
     seeds: Annotated[int, Field(ge=0, le=200)] = 10
     kills_after: Annotated[float, Field(gt=0, le=1)] = 1.0

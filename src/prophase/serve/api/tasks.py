@@ -79,6 +79,7 @@ class SizeRequest(BaseModel):
     min_runs: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     min_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     max_oom: Annotated[float | None, Field(ge=0, lt=1)] = None
+    prior: Literal["none", "kind", "tenant"] = "none"
 
 
 class Learning(BaseModel):

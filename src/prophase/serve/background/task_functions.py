@@ -67,11 +67,12 @@ def compare_changes(folder: Path, arguments: JsonMapping, progress: Progress) ->
 
 def recommend_sizes(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Say what tasks should ask for, as ``prophase size recommend``."""
+    from prophase.sizing.gpu_grants import parts_given
     from prophase.sizing.kind_recommendation import Gate, recommend
     from prophase.trace.trace_tables import open_trace
 
     progress("reading", None)
-    trace = open_trace(folder, tables=["jobs"])
+    trace = open_trace(folder, tables=["jobs", "nodes"])
     found = recommend(
         trace.jobs,
         risk=arguments["risk"],
@@ -79,6 +80,8 @@ def recommend_sizes(folder: Path, arguments: JsonMapping, progress: Progress) ->
             fewest_runs=arguments["min_runs"],
             least_saving=arguments["min_saving"],
             most_oom=arguments["max_oom"],
+            prior=arguments["prior"],
+            gpu_parts=parts_given(trace.jobs, trace.tables.get("nodes")),
         ),
         resource=arguments["resource"],
         data_hash=trace.data_hash,
@@ -193,6 +196,7 @@ def retrain_models(folder: Path, arguments: JsonMapping, progress: Progress) -> 
 def prove_recommendation(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Replay the workspace's jobs with and without a recommendation, as ``prophase prove``."""
     from prophase.sim import Cluster
+    from prophase.sizing.gpu_grants import parts_given
     from prophase.sizing.kind_recommendation import Gate
     from prophase.study.proof.candidate import candidate_of
     from prophase.study.proof.prover import prove
@@ -210,7 +214,12 @@ def prove_recommendation(folder: Path, arguments: JsonMapping, progress: Progres
         nodes if text is None else Cluster.parse(text),
         limits=Limits(*(arguments[n] for n in ("max_oom", "min_saving", "max_longer_wait"))),
         risk=arguments["risk"],
-        gate=Gate(arguments["min_runs"], arguments["advise_above"]),
+        gate=Gate(
+            arguments["min_runs"],
+            arguments["advise_above"],
+            prior=arguments["prior"],
+            gpu_parts=parts_given(trace.jobs, trace.tables.get("nodes")),
+        ),
         resource=arguments["resource"],
         kind=arguments["kind"],
         splits=arguments["splits"],

@@ -66,15 +66,17 @@ def describe(folder: Path, asked: Mapping[str, str], progress: Progress) -> Json
 
 def size(folder: Path, asked: Mapping[str, str], progress: Progress) -> JsonObject:
     """``prophase size WORKSPACE``, and ``--explain TASK`` for the tasks that save most."""
+    from prophase.sizing.gpu_grants import parts_given
     from prophase.sizing.kind_recommendation import Gate, recommend, shown_names
     from prophase.sizing.recommendation_result import explained_values, recommendation_result
 
     progress("reading the jobs", 2)
-    trace = open_trace(folder, tables=["jobs"])
+    trace = open_trace(folder, tables=["jobs", "nodes"])
+    parts = parts_given(trace.jobs, trace.tables.get("nodes"))
     found = recommend(
         trace.jobs,
         risk=float(asked["risk"]) / 100,
-        gate=Gate(least_saving=float(asked["least"]) / 100),
+        gate=Gate(least_saving=float(asked["least"]) / 100, gpu_parts=parts),
         resource=asked["resource"],
         data_hash=trace.data_hash,
         show=lambda percent: progress("back-testing recommendations", percent),

@@ -10,6 +10,7 @@ from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import Fact, Result, Section, Table
 from prophase.sizing.export_formats import export
+from prophase.sizing.gpu_grants import parts_given
 from prophase.sizing.kind_recommendation import Gate, as_rows, recommend
 from prophase.sizing.resources import RESOURCES
 from prophase.stats.month import span_text, why_no_month
@@ -28,11 +29,17 @@ _MEASURED = {
 RECOMMENDATION_FILE = "recommendation.json"
 
 
+def _gate(work: StepContext) -> Gate:
+    plan, nodes = work.plan, work.trace.tables.get("nodes")
+    parts = parts_given(work.jobs, nodes)
+    return Gate(plan.min_runs, plan.advise_above, prior=plan.prior, gpu_parts=parts)
+
+
 def sizing_step(work: StepContext) -> StepOutcome:
     """Recommend what each task should ask for."""
     plan = work.plan
     resource = _resource(work)
-    gate = Gate(plan.min_runs, plan.advise_above)
+    gate = _gate(work)
     work.show("which jobs are runs of the same thing", None)
     found = recommend(
         with_identity(work.jobs, by=plan.kind), risk=plan.risk, gate=gate,
@@ -122,7 +129,7 @@ def proof_step(work: StepContext) -> StepOutcome:
         limits=plan.limits,
         prices=plan.prices,
         risk=plan.risk,
-        gate=Gate(plan.min_runs, plan.advise_above),
+        gate=_gate(work),
         splits=plan.splits,
         seeds=plan.seeds,
         fails_after=plan.kills_after,

@@ -14,7 +14,7 @@ from prophase.profile.job_forecast.forecast import JobForecast, TargetForecast, 
 from prophase.profile.job_forecast.forecast_builder import ask
 from prophase.profile.submission.submission import Submission, from_fields
 from prophase.sizing.job_request import RequestRecommendation
-from prophase.sizing.recommender import SIZED, Recommender
+from prophase.sizing.recommender import SIZED, TOLD, Recommender
 
 if TYPE_CHECKING:
     from prophase.profile.classify.classifier import ProfileClassifier
@@ -134,7 +134,7 @@ class JobRecommender:
         if self.model is None:
             silent.append("no prediction: nothing was learnt yet (prophase learn).")
             return None
-        wanted = ["duration_s", *(_PREDICTED[name] for name in resources)]
+        wanted = ["duration_s", *(_PREDICTED[name] for name in resources if name in _PREDICTED)]
         targets = [name for name in dict.fromkeys(wanted) if name in self.model.targets]
         if not targets:
             silent.append("no prediction: neither duration nor use was learnt.")
@@ -158,7 +158,9 @@ class JobRecommender:
             if name not in self.requests.by_resource:
                 why = self.requests.silent.get(name, f"{name} was not sized")
                 silent.append(f"no {name} is recommended: {why.partition('. ')[0].rstrip('.')}.")
-        return tuple(self.requests.recommend(job.columns, resources))
+        # the part of a GPU is told where all is asked for, and set by nobody
+        told = (TOLD,) if tuple(resources) == SIZED else ()
+        return tuple(self.requests.recommend(job.columns, (*resources, *told)))
 
 
 class RecommendsForJob(Protocol):
