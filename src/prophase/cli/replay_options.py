@@ -200,6 +200,13 @@ class ReplayRules:
             help="What users and queues may hold: a table of user or queue, gpus, jobs ...",
         ),
     ] = None
+    hours: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Hours in which only short jobs start: a table of from_s, to_s, longest_s.",
+        ),
+    ] = None
     shares: Annotated[
         str | None,
         typer.Option(

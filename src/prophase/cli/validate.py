@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -24,9 +24,6 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import InputError, ParameterError, storage_error
 from prophase.json_types import JsonObject
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
 class ScoreSettings:
@@ -41,6 +38,17 @@ class ScoreSettings:
     warm_up: Annotated[
         str, typer.Option(help=f"Jobs submitted this early are not scored, {units.DURATION_HELP}.")
     ] = "0s"
+    learn_rules: Annotated[
+        bool,
+        typer.Option(
+            "--learn-rules",
+            help="Learn hours, outages and limits per user from the first half of the log, score "
+            "the second half, and say whether they beat naive guesses.",
+        ),
+    ] = False
+    time_zone: Annotated[
+        str, typer.Option(help="Whose days and nights --learn-rules goes by, e.g. Europe/Paris.")
+    ] = "UTC"
     limit: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Change a limit, e.g. mean_error=0.2."),
@@ -92,12 +100,15 @@ def command(
     `prophase validate log.swf --source swf --cluster '128x0 1c' --by queue --warm-up 1d`
 
     `prophase validate run/ --nodes slurm.conf --slurm slurm.conf --clocks 10 --page report.html`
+
+    `prophase validate log.swf --source swf --queue easy --learn-rules --time-zone Europe/Paris`
     """
     from prophase.cli.provenance import open_trace
     from prophase.plots.illustrations import with_validation_figures
     from prophase.sim import Workload
     from prophase.sim.measures.job_classes import groups_of
     from prophase.sim.validation.result import validation_result
+    from prophase.sim.validation.rules_trial import try_rules
     from prophase.sim.validation.scheduler_clocks import replay_clocks
     from prophase.sim.validation.verdict import Thresholds
     from prophase.sim.validation.wait_validation import validate, without_outcomes
@@ -112,8 +123,17 @@ def command(
         machines = cluster.of(trace, path, source)
         workload = Workload.from_jobs(without_outcomes(trace.jobs))
         groups_of(workload, by)  # a wrong name is told before the work begins
-        progress("replaying it", None)
-        schedule, *others = replay_clocks(workload, machines, policy, clocks)
+        trial = None
+        if scored.learn_rules:
+            _refuse_beside_rules(slurm, scored)
+            trial = try_rules(
+                trace.jobs, machines, policy, warm_up_s=warm_up_s, time_zone=scored.time_zone,
+                progress=progress,
+            )  # fmt: skip
+            schedule, others, wanted = trial.schedule, [], trial.second
+        else:
+            progress("replaying it", None)
+            schedule, *others = replay_clocks(workload, machines, policy, clocks)
         progress("comparing waits", None)
         found = validate(
             trace.jobs,
@@ -127,7 +147,7 @@ def command(
             random_state=seed,
         )
         origin = {"nodes": len(machines), "gpus": machines.gpus, "policy": policy}
-        result = validation_result(found, **origin, data_hash=trace.data_hash)
+        result = validation_result(found, trial, **origin, data_hash=trace.data_hash)
         result = with_validation_figures(result, found)
     show_result(result, format)
     if outputs.jobs_out is not None:
@@ -140,6 +160,19 @@ def command(
         write_page(result, outputs.page)
     if outputs.figures is not None:
         write_figures(result, outputs.figures)
+
+
+def _refuse_beside_rules(slurm: Path | None, scored: ScoreSettings) -> None:
+    """Refuse what does not go with learning rules."""
+    if slurm is not None:
+        raise ParameterError(
+            "--learn-rules is for sites whose rules are not known; --slurm states them. Give one."
+        )
+    if scored.score_ids is not None or scored.score_first is not None:
+        raise ParameterError(
+            "--learn-rules scores the second half of the log: leave out --score-ids and "
+            "--score-first."
+        )
 
 
 def _pairs(texts: list[str] | None) -> dict[str, str]:

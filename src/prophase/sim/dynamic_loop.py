@@ -84,6 +84,8 @@ class DynamicSetting:
     #: nodes lost, drained and returned: times, and (node, what) for each
     outage_times: Floats | None = None
     outages: Ints | None = None
+    #: hours with a rule of their own: from, to, and the longest job that starts in them
+    hours: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,7 @@ def _empty_replay(
             switches=np.zeros((2 * len(nodes), 2), np.int64),
             outage_s=_array(setting.outage_times, np.zeros(0)),
             outages=_array(setting.outages, np.zeros((0, 2), np.int64)),
+            hours=_array(setting.hours, np.zeros((0, 3))),
         ),
         # policies that draw lots rate every node here
         score_trees(jobs.rung_shape, jobs.asks, len(nodes), replace(place, lots=False)),

@@ -19,6 +19,7 @@ from prophase.sim.kernels.dynamic import array_layout as r
 from prophase.sim.kernels.queue_order import no_refresh
 from prophase.sim.owners import Owners, owners_of
 from prophase.sim.policies import OrderPolicy
+from prophase.sim.rules.hours import hours_matrix
 from prophase.sim.rules.node_availability import (
     Absences,
     Autoscaler,
@@ -88,6 +89,8 @@ def simulate_dynamic(
         setting = _with_ladder(setting, workload, cluster, rules.ladder)
     if rules.quotas is not None:
         setting = _with_quotas(setting, workload, rules.quotas)
+    if rules.hours is not None:
+        setting = replace(setting, hours=hours_matrix(rules.hours))
     if rules.share is not None or rules.speeds is not None:
         setting = _with_speeds(setting, workload, cluster, rules.share, rules.speeds)
     if rules.failures is not None:

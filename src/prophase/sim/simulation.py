@@ -13,6 +13,7 @@ from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.cluster import PLENTY, Cluster
 from prophase.sim.feasibility import ignores_types, keep_fitting, never_fit, with_types
 from prophase.sim.policies import OrderPolicy, named, order_policies, place_policies
+from prophase.sim.rules.hours import longest_admitted
 from prophase.sim.rules.quotas import over_quota, quota_matrix
 from prophase.sim.rules.rule_set import RuleKeywords, SchedulingRules
 from prophase.sim.schedule import Schedule
@@ -106,6 +107,8 @@ def simulate(
         Attempts that ask for less memory than they need are killed and climb.
     quotas : DataFrame, optional
         What users and queues may hold at a time.
+    hours : DataFrame, optional
+        Hours in which only short jobs start, as ``rules.hours.hours_matrix`` reads them.
     shares : DataFrame, optional
         What users and accounts own, for orders that share fairly.
     half_life_s : float, default=0
@@ -164,6 +167,10 @@ def simulate(
         over = over_quota(*quota_matrix(rules.quotas, workload), asks)
         why = "ask for more than their own quota and could never start"
         workload, asks = keep_fitting(workload, asks, over, why, cluster, leave_out=leave_out_unfit)
+    if rules.hours is not None:
+        long = _estimates(workload, estimate, noise, seed) > longest_admitted(rules.hours)
+        why = "are longer than any hours admit and could never start"
+        workload, asks = keep_fitting(workload, asks, long, why, cluster, leave_out=leave_out_unfit)
     workload = replace(workload, asks=asks)
     moving, key = _order(order, workload, dict(order_options or {}))
     settings = policy.settings(asks, cluster, seed)
@@ -181,7 +188,9 @@ def simulate(
             moving=moving,
             order_options=dict(order_options or {}),
             queue=queue,
-            estimate_s=_estimates(workload, estimate, noise, seed) if plans else None,
+            estimate_s=_estimates(workload, estimate, noise, seed)
+            if plans or rules.hours is not None
+            else None,
             seed=seed,
         )
     else:

@@ -22,6 +22,10 @@ from prophase.sim.kernels.dynamic.array_layout import (
     ENDS,
     EVICTED,
     FRUITLESS,
+    HOURS,
+    HOURS_FROM,
+    HOURS_LONGEST,
+    HOURS_TO,
     LOSE,
     NEED_ATTEMPTS,
     NEED_EVENTS,
@@ -108,6 +112,25 @@ class Settings(NamedTuple):
 
 
 @njit(**PART)
+def _next_hours(now, hours, counts):
+    """Return when the next hours with a rule of their own begin, or the present ones end."""
+    if counts[HOURS] == hours.shape[0]:
+        return np.inf
+    begin = hours[counts[HOURS], HOURS_FROM]
+    return begin if begin > now else hours[counts[HOURS], HOURS_TO]
+
+
+@njit(**PART)
+def _longest_now(now, hours, counts):
+    """Return the longest job that may start now: it ends before the present hours do."""
+    while counts[HOURS] < hours.shape[0] and hours[counts[HOURS], HOURS_TO] <= now:
+        counts[HOURS] += 1
+    if counts[HOURS] == hours.shape[0] or hours[counts[HOURS], HOURS_FROM] > now:
+        return np.inf
+    return min(hours[counts[HOURS], HOURS_LONGEST], hours[counts[HOURS], HOURS_TO] - now)
+
+
+@njit(**PART)
 def _advance(jobs, nodes, running, power, rules, counts, clock):
     """Move the clock to the next event; return False if there is none."""
     count = jobs.shape_of.size
@@ -123,7 +146,7 @@ def _advance(jobs, nodes, running, power, rules, counts, clock):
     if scales:
         upcoming = min(upcoming, next_ready(power))
     if counts[WAITING] > 0:
-        upcoming = min(upcoming, outage_s)
+        upcoming = min(upcoming, outage_s, _next_hours(clock[NOW], power.hours, counts))
     if upcoming == np.inf and (counts[STALLED] or rules.tick_s == 0):
         # only jobs that never end or can never start are left
         return False
@@ -247,9 +270,10 @@ def dynamic_loop(score, choose_gpu, key, refresh, settings, replay):
                 origin = jobs.table[0, JOB_SUBMIT] - rules.clock_s
                 evaluations = np.floor((now - origin) / rules.rekey_s)
                 fresh, clock[REKEYED] = evaluations > clock[REKEYED], evaluations
+            longest_s = _longest_now(now, power.hours, counts)
             started, turns, evicted = 0, 0, 1
             while turns < 2 and evicted > 0:
-                turn = Turn(now, queue_rule, rules.preempt and turns == 0, fresh)
+                turn = Turn(now, queue_rule, rules.preempt and turns == 0, fresh, longest_s)
                 started += scheduling_pass(
                     turn, policy, order, rules, jobs, owners, nodes, queue, running, plan, trees,
                     counts,

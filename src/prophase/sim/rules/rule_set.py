@@ -28,6 +28,7 @@ class RuleKeywords(TypedDict, total=False):
     failures: Failures | str | None
     ladder: Ladder | str | None
     quotas: pd.DataFrame | str | None
+    hours: pd.DataFrame | str | None
     shares: pd.DataFrame | str | None
     half_life_s: float | str
 
@@ -45,6 +46,8 @@ class SchedulingRules:
     failures: Failures | None = None
     ladder: Ladder | None = None
     quotas: pd.DataFrame | None = None
+    #: hours in which only short jobs start
+    hours: pd.DataFrame | None = None
     #: for orders that share fairly: what users own, and when usage counts half
     shares: pd.DataFrame | None = None
     half_life_s: float = 0.0
@@ -65,6 +68,7 @@ class SchedulingRules:
             as_rule(Failures, given.get("failures"), "failures"),
             as_rule(Ladder, given.get("ladder"), "ladder"),
             as_table(given.get("quotas"), "quotas"),
+            as_table(given.get("hours"), "hours"),
             as_table(given.get("shares"), "shares"),
             span(given.get("half_life_s", 0.0), "half_life_s"),
         )

@@ -40,7 +40,7 @@ from prophase.sim.workload import Workload
 _PLACES = {SWITCHES: "slurm_tree", LEAST_LOADED: "worst_fit", NEIGHBOURS: "best_fit"}
 _QUEUES = ("conservative", "strict")
 #: rules that the loop of Slurm does not know
-_OTHERS = ("preempt", "share", "speeds", "scaling", "failures", "ladder", "quotas")
+_OTHERS = ("preempt", "share", "speeds", "scaling", "failures", "ladder", "quotas", "hours")
 
 
 def follows_site(

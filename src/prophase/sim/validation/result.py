@@ -8,6 +8,7 @@ from typing import Any
 from prophase import units
 from prophase.plain import finite
 from prophase.result import Bullets, Result, Section, Table, Tone
+from prophase.sim.validation.rules_trial import RulesTrial
 from prophase.sim.validation.wait_validation import Validation
 
 _VERDICTS: dict[bool | None, tuple[Tone, str]] = {
@@ -22,9 +23,20 @@ _COLUMNS = (
 ).split()
 
 
-def validation_result(found: Validation, **values: Any) -> Result:
-    """Return how well a replay meets the trace; ``values`` stand before its numbers in JSON."""
+def validation_result(found: Validation, trial: RulesTrial | None = None, **values: Any) -> Result:
+    """Return how well a replay meets the trace; ``values`` stand before its numbers in JSON.
+
+    With a trial, its replay is the one that was scored.
+    """
     tone, word = _VERDICTS[found.verdict.valid]
+    sections, tables, notes = _sections(found), list(_tables(found)), list(_notes(found))
+    if trial is not None:
+        learnt = [Bullets(trial.rules.words() or ["none"]), *trial.tables()]
+        sections.insert(0, Section("learnt_rules", "Rules learnt from the first half", learnt))
+        tables += trial.tables()
+        notes += [f"Learnt rule: {rule}." for rule in trial.rules.words()]
+        notes.append(f"{trial.words()}.")
+        values = {**values, "learnt": trial.to_dict()}
     return Result(
         "validate",
         title="Validation of a simulation",
@@ -32,9 +44,9 @@ def validation_result(found: Validation, **values: Any) -> Result:
         answer=f"{found.verdict.words}.",
         tone=tone,
         verdict=word,
-        sections=_sections(found),
-        tables=list(_tables(found)),
-        notes=list(_notes(found)),
+        sections=sections,
+        tables=tables,
+        notes=notes,
         records=found.rows(),
         values=finite({**values, **found.to_dict()}),
     )

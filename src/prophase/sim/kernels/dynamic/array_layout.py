@@ -163,6 +163,8 @@ class PowerArrays(NamedTuple):
     #: nodes lost, drained and returned: times, and (node, what)
     outage_s: FloatLine
     outages: IntGrid
+    #: hours with a rule of their own, one after the other: columns HOURS_FROM ...
+    hours: FloatGrid
 
 
 class Order(NamedTuple):
@@ -174,12 +176,16 @@ class Order(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One scheduling pass: when, by which discipline, with preemption, and with new keys?"""
+    """One scheduling pass: when, by which discipline, with preemption, and with new keys?
+
+    Jobs that are believed to run for longer than ``longest_s`` do not start in it.
+    """
 
     now: float
     queue: int
     preempts: bool
     fresh_keys: bool
+    longest_s: float
 
 
 #: what an event does to a node: stops what runs there, lets it run out, brings the node back
@@ -225,8 +231,12 @@ NEEDS_ROOM, ENDED, CIRCLING = range(3)
     PLAN_READY,
     RESERVED,
     TO_RESERVE,
-) = range(27)
-COUNTS = 27
+    #: the first hours that are not over
+    HOURS,
+) = range(28)
+COUNTS = 28
+#: columns of the hours: when they begin and end, and the longest job that starts in them
+HOURS_FROM, HOURS_TO, HOURS_LONGEST = range(3)
 #: the clock: now, and the number of the last evaluation of keys
 NOW, REKEYED = range(2)
 

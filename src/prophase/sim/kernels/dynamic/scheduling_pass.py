@@ -57,7 +57,9 @@ from prophase.sim.signatures import (
 
 @njit(**PART)
 def _is_considered(job, turn, jobs, owners, queue, rules, counts):
-    """Tell whether a job is within its quotas, and among its user's jobs that a pass looks at."""
+    """Tell whether a job may start at this hour, is within its quotas, and is looked at at all."""
+    if believed_length(jobs.table, job) > turn.longest_s:
+        return False
     if not within_quota(owners, job, jobs.asks, jobs.shape_of[job]):
         return False
     if rules.per_user > 0 and turn.queue >= EASY and counts[HEAD] >= 0:
