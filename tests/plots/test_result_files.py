@@ -5,7 +5,7 @@ import pytest
 
 from prophase.errors import StorageError
 from prophase.plots.charts import draw_chart
-from prophase.plots.result_files import write_report
+from prophase.plots.result_files import page_html, write_report
 from prophase.result import Chart, Result, Section, Table
 from prophase.result.json_form import read_result
 
@@ -56,3 +56,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_a_chart_without_any_value_is_drawn_empty() -> None:
     rows = [{"what": "a", "x": None}]
     assert draw_chart(Chart("e", "Empty", "bars", rows, x="what", y=["x"])).axes
+
+
+def test_numbers_of_a_chart_are_told_by_the_pointer_and_drawn_for_a_phone() -> None:
+    rows = [{"order": "fifo <1>", "wait": 60.0, "wait_low": 50.0, "wait_high": 70.0}]
+    chart = Chart("waits", "Waits", "bars", rows, x="order", y=["wait"], unit="s")
+    page = page_html(Result("r", "R", sections=[Section("a", "A", [chart], "prophase why ws")]))
+    assert page.count("<title>fifo &lt;1&gt;: 60 (50 to 70) s</title>") == 2
+    assert '<div class="wide"><svg' in page
+    assert '<div class="narrow"><svg' in page
+    assert "<code>prophase why ws</code>" in page

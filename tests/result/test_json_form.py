@@ -120,3 +120,14 @@ def test_reports_of_a_workspace_are_found_and_damaged_ones_passed_over(tmp_path:
         (tmp_path / "reports" / name / "report.json").write_text(text)
     (found,) = stored_reports(tmp_path)
     assert (found.name, found.tone) == ("good", "good")
+
+
+def test_what_stands_in_front_and_the_commands_survive_the_file() -> None:
+    told = Result(
+        "study",
+        front=[Fact("history", "history", "May to June")],
+        answers=[Answer("How much?", "3 %", command="prophase size ws")],
+        sections=[Section("a", "A", [], "prophase why ws")],
+    )
+    read = from_dict(to_dict(told))
+    assert (read.front, read.answers, read.sections) == (told.front, told.answers, told.sections)

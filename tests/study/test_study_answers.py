@@ -90,3 +90,22 @@ def test_where_nobody_waits_no_order_helps() -> None:
     row = {"policy": "fifo", "kind": "order", "of": "all jobs", "mean_wait_s": 0.0}
     told = by_question({"schedules": {"jobs": 900, "policies": [row]}}, {})
     assert told["Would another queue order help?"][0] == "no"
+
+
+def test_what_to_do_on_monday_stands_first_and_follows_the_verdict() -> None:
+    sized = {"advised": 3, "tasks": 10}
+    for outcome, value in (("pass", "apply 3 recommendations"), ("fail", "change nothing")):
+        found = answers({"sizing": sized, "proof": proof(verdict={"outcome": outcome})}, {})
+        assert (found[0].question, found[0].value) == ("What to do on Monday", value)
+    unsure = proof(verdict={"outcome": "undecided"}, tasks=[{"task": "align"}])
+    assert "(align)" in answers({"sizing": sized, "proof": unsure}, {})[0].text
+    none = answers({"sizing": {"advised": 0, "tasks": 10}}, {})
+    assert none[0].text == "None of 10 tasks gains by a change."
+
+
+def test_the_recorded_wait_stands_beside_the_replayed_one() -> None:
+    wait = {"measure": "mean_wait_s", "of": "all jobs", "today": 1800.0, "advised": 600.0}
+    told = proof(replays={"changes": [wait], "recorded_wait_s": 1200.0})
+    assert by_question({"proof": told}, {})["What does it do to waiting times?"][1].endswith(
+        "The trace recorded 20 min."
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,10 @@ from prophase.plural import counted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from prophase.trace.trace_tables import Trace
+
+#: when the history of the demo begins; it is the same history whenever it is made
+FIRST_MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 #: what the demo's tables say they come from; a folder with others is not touched
 SOURCE = "demo"
 
@@ -37,7 +42,7 @@ _METHODS = ("default", "backoff-median", "global-median")
 FULL = DemoSize(
     15_000,
     8.0,
-    1.0,
+    0.85,
     12,
     400,
     {"seeds": 10, "splits": 6, "methods": _METHODS, "steps": (*_STEPS, "next")},
@@ -45,7 +50,7 @@ FULL = DemoSize(
 QUICK = DemoSize(
     5_000,
     8.0,
-    1.0,
+    0.7,
     6,
     240,
     {
@@ -72,6 +77,48 @@ def refuse_other_tables(folder: Path) -> None:
             )
 
 
+def scheduled(trace: Trace, days: float) -> Trace:
+    """Return the trace as its own nodes would have run it, on a calendar.
+
+    The generator draws waits from published figures, whatever nodes there are. Here a replay,
+    first come first served, says when each job starts, so that what runs at a time fits.
+    """
+    import numpy as np
+
+    from prophase.sim import Cluster, Workload, simulate
+    from prophase.trace.source_files import combined_hash
+    from prophase.trace.synth.pai import START_S
+    from prophase.trace.synth.pai_load import DAY_S
+
+    jobs, nodes = trace.jobs, trace.nodes
+    lasts = jobs["duration_s"].fillna(trace.truth["truth_profiles"]["full_duration_s"])
+    history = Workload.from_jobs(jobs.assign(duration_s=lasts))
+    ran = simulate(history, Cluster.from_nodes(nodes), leave_out_unfit=True).table
+    ran = ran.set_index("job_id")
+    # what fits on no node was never accepted
+    jobs = jobs[jobs["job_id"].isin(ran.index)].reset_index(drop=True)
+    start, lasts = (
+        ran[name].reindex(jobs["job_id"]).to_numpy() for name in ("start_s", "duration_s")
+    )
+    until = START_S + days * DAY_S
+    started, ended = start < until, start + lasts <= until
+    status = np.select([~started, ~ended], ["pending", "running"], jobs["status"].astype(str))
+    # the draw had it running at the end, the replay has it ended
+    status = np.where(ended & np.isin(status, ["running", "pending"]), "completed", status)
+    shift = FIRST_MONDAY.timestamp() - START_S
+    told = jobs.assign(
+        submit_s=jobs["submit_s"] + shift,
+        start_s=np.where(started, start + shift, np.nan),
+        end_s=np.where(ended, start + lasts + shift, np.nan),
+        duration_s=np.where(ended, lasts, np.nan),
+        wait_s=np.where(started, start - jobs["submit_s"], np.nan),
+        status=status,
+    )
+    told.attrs = dict(trace.jobs.attrs)
+    digest = combined_hash([trace.data_hash, "scheduled"])
+    return replace(trace, tables={**trace.tables, "jobs": told}, data_hash=digest)
+
+
 def make_tables(folder: Path, size: DemoSize, seed: int, command: str) -> pd.DataFrame:
     """Fill the workspace and return the usage table."""
     from prophase.trace.synth.containers import make_containers
@@ -79,7 +126,10 @@ def make_tables(folder: Path, size: DemoSize, seed: int, command: str) -> pd.Dat
     from prophase.trace.synth.pai import make_pai
     from prophase.trace.workspace import Workspace
 
-    trace = make_pai(size.jobs, days=size.days, utilisation=size.utilisation, random_state=seed)
+    trace = scheduled(
+        make_pai(size.jobs, days=size.days, utilisation=size.utilisation, random_state=seed),
+        size.days,
+    )
     containers = make_containers(
         size.containers,
         samples=size.samples,

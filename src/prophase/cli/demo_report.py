@@ -42,6 +42,9 @@ def demo_result(found: StudyResult, phases: Section | None, folder: Path, comman
         limits=[
             "The jobs are synthetic: their shape follows published figures of Alibaba's PAI, but "
             "no number here is about a real cluster.",
+            "When jobs started is itself simulated: first come, first served on these nodes, so "
+            "that jobs and nodes fit each other. The replay follows the same rule; on a real "
+            "cluster recorded and replayed waits differ more.",
             "Intervals are about this history. Another seed (--seed) makes another history, whose "
             "saving and waits may lie outside of them.",
             "GPU shares are sized by mean use: a job whose use comes in bursts may be slowed "

@@ -29,7 +29,12 @@ def page_html(result: Result, drawn: Mapping[str, Figure] | None = None) -> str:
 
     def draw(block: Chart | Picture, name: str) -> str:
         figure = known.get(block.key) or figure_of(block)
-        if not isinstance(block, Picture) or not block.as_bitmap:
+        if isinstance(block, Chart):
+            # drawn for a phone, too: letters of a figure that is only made smaller cannot be read
+            wide = to_svg(figure, name=name, inline=True)
+            narrow = to_svg(draw_chart(block, narrow=True), name=f"{name}n", inline=True)
+            return f'<div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
+        if not block.as_bitmap:
             return to_svg(figure, name=name, inline=True)
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=160, metadata={"Software": None})

@@ -6,12 +6,15 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import matplotlib as mpl
 import pandas as pd
 from cycler import cycler
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -31,6 +34,9 @@ from prophase.result.colours import css_name
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 2, 1.5, 2)), (0, (1, 1)))
 
 WIDTH_IN, HEIGHT_IN = 6.0, 3.5
+#: how the id of an artist begins that has something to say, and how SVG then writes its group
+_TIP = "tip:"
+_TIPS = re.compile(rf'<g id="{_TIP}([^"]*)">')
 #: typed loosely: matplotlib's own type lists every setting by name
 _RC: Any = {
     "font.family": ["DejaVu Sans"],
@@ -181,6 +187,11 @@ def note(
     axes.annotate(text, at, xytext=offset, textcoords="offset points", fontsize=size, **look)
 
 
+def tooltip(artist: Artist, text: str) -> None:
+    """Let an artist say a text where a pointer rests on it, in SVG."""
+    artist.set_gid(f"{_TIP}{quote(text, safe='')}")
+
+
 def save_table(table: pd.DataFrame, target: Path, **options: Any) -> None:
     """Write a table as CSV, or say why it cannot be."""
     try:
@@ -199,8 +210,12 @@ def to_svg(figure: Figure, *, name: str, inline: bool = False) -> str:
     out = io.StringIO()
     with mpl.rc_context({**_RC, **settings}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
+    text = _TIPS.sub(_titled, out.getvalue())
     return _for_a_page(text, name) if inline else text
+
+
+def _titled(found: re.Match[str]) -> str:
+    return f"<g><title>{escape(unquote(found[1]))}</title>"
 
 
 def _for_a_page(text: str, name: str) -> str:

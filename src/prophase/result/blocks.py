@@ -127,12 +127,15 @@ class Answer:
         What the number is of, or why there is none.
     section : str
         Key of the section that tells more.
+    command : str
+        What to type to get the number.
     """
 
     question: str
     value: str
     text: str = ""
     section: str = ""
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -225,11 +228,14 @@ class Section:
     ----------
     key : str
         Unique within a result: sections are found, ordered and linked by it.
+    command : str
+        What to type to get the numbers of the section.
     """
 
     key: str
     title: str
     blocks: Sequence[Block] = ()
+    command: str = ""
 
     @classmethod
     def told(

@@ -95,6 +95,8 @@ class Result:
         The answer in a word or two, such as ``Valid.``; the tone has words of its own.
     facts : sequence of Fact
         The few numbers that stand at the top.
+    front : sequence of Fact
+        What a result with answers is about: when, how large, how much money.
     answers : sequence of Answer
         The questions of a longer result, answered at a glance; on pages they take the place of
         the facts.
@@ -138,6 +140,7 @@ class Result:
     tone: Tone = "note"
     verdict: str = ""
     facts: Sequence[Fact] = ()
+    front: Sequence[Fact] = ()
     answers: Sequence[Answer] = ()
     sections: Sequence[Section] | Callable[[], Sequence[Section]] = ()
     tables: Sequence[Table] = ()

@@ -69,7 +69,7 @@ def render(result: Result, draw: Draw | None = None) -> str:
     opening = page.blocks([*lead(result), *first])
     body = "\n".join(
         f'<section id="{_anchor(section.key)}"><h2>{_safe(section.title)}</h2>\n'
-        f"{page.blocks(section.blocks)}</section>"
+        f"{page.blocks(section.blocks)}{_made_by(section.command)}</section>"
         for section in titled
     )
     subtitle = f'<p class="subtitle">{_safe(result.question)}</p>' if result.question else ""
@@ -182,7 +182,8 @@ class _Page:
         if card.section in self.keys:
             asked = f'<a href="#{_anchor(card.section)}">{asked}</a>'
         text = f"<p>{_prose(card.text)}</p>" if card.text else ""
-        return f"<div><h2>{asked}</h2><p><strong>{_sized(card.value)}</strong></p>{text}</div>"
+        value = f"<p><strong>{_sized(card.value)}</strong></p>"
+        return f"<div><h2>{asked}</h2>{value}{text}{_made_by(card.command)}</div>"
 
     def _figure(self, block: Block) -> str:
         assert isinstance(block, Chart | Picture)
@@ -196,6 +197,16 @@ class _Page:
 
 def _kind(block: Block) -> type:
     return Picture if isinstance(block, Chart) else type(block)
+
+
+def _made_by(command: str) -> str:
+    """Return the command behind a number; a click on it selects the whole of it."""
+    if not command:
+        return ""
+    return (
+        '<details class="made"><summary>The command that makes this</summary>'
+        f"<pre><code>{_safe(command)}</code></pre></details>"
+    )
 
 
 def _facts(items: Sequence[Fact]) -> str:

@@ -108,7 +108,8 @@ def read_result(path: str | Path) -> Result:
 def _section(section: Section) -> _Json:
     kept = [block for block in section.blocks if not isinstance(block, Picture)]
     blocks = [{"block": type(block).__name__.lower(), **_plain(block)} for block in kept]
-    return {"key": section.key, "title": section.title, "blocks": blocks}
+    told = {"key": section.key, "title": section.title, "blocks": blocks}
+    return {**told, "command": section.command} if section.command else told
 
 
 def _plain(value: Any, without: Sequence[str] = ()) -> Any:
@@ -138,9 +139,15 @@ def _result(values: _Json) -> Result:
     again = values.get("provenance")
     read = {
         "facts": [_fact(one) for one in values["facts"]],
+        "front": [_fact(one) for one in values.get("front", ())],
         "answers": [Answer(**one) for one in values["answers"]],
         "sections": [
-            Section(one["key"], one["title"], [_block(block) for block in one["blocks"]])
+            Section(
+                one["key"],
+                one["title"],
+                [_block(block) for block in one["blocks"]],
+                one.get("command", ""),
+            )
             for one in values["sections"]
         ],
         "data": [DataUsed(**one) for one in values["data"]],

@@ -57,6 +57,8 @@ def render(result: Result, figures: Mapping[str, str] | None = None) -> str:
         if section.title:
             parts.append(f"## {_safe(section.title)}")
         parts += _blocks(section.blocks, files)
+        if section.command:
+            parts.append(f"`{section.command}`")
     if told := about(result):
         parts.append("## About this page")
         parts.append("\n".join(f"- {_safe(key)}: `{text}`" for key, text in told.items()))

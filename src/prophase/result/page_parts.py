@@ -26,6 +26,8 @@ def lead(result: Result) -> list[Block]:
     if result.answer:
         blocks.append(Note(result.answer, result.tone, result.word))
     if result.answers:
+        if result.front:
+            blocks.append(Facts(result.front))
         blocks.append(Cards(result.answers))
     elif facts := result.facts or ([] if result.sections else value_facts(result.values)):
         blocks.append(Facts(facts))

@@ -90,7 +90,12 @@ footer dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;
 margin:0;font-size:.9rem}
 footer dt{color:var(--muted)} footer dd{margin:0;overflow-wrap:anywhere;
 font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.85rem}
-@media (max-width:36rem){figure>div{overflow-x:auto} figure svg{min-width:27rem}
+.made{font-size:.85rem} .made summary{margin:.35rem 0;color:var(--muted)}
+.made pre{margin:.25rem 0;white-space:pre-wrap;overflow-wrap:anywhere} .made code{user-select:all}
+.narrow{display:none}
+@media screen and (max-width:36rem){.wide:has(+.narrow){display:none} .narrow{display:block}
+.facts{grid-template-columns:1fr 1fr} .facts dd{font-size:1.1rem}}
+@media (max-width:36rem){
 body{padding:.75rem .5rem 3rem}
 section,footer{padding:.9rem .8rem;border-radius:8px} h1{font-size:1.5rem}
 footer dl{grid-template-columns:1fr} footer dt{margin-top:.4rem}}
@@ -101,7 +106,7 @@ html{background:none;font-size:10.5pt} body{max-width:none;padding:0} nav{displa
 section,footer{border:0;padding:0;margin:0 0 1.2rem;border-radius:0}
 h2,h3,caption{break-after:avoid} tr,figure,.callout,.facts div,.cards div{break-inside:avoid}
 .scroll{overflow:visible} th,td{white-space:normal;padding-right:.4rem} table{font-size:8.5pt}
-.figures{grid-template-columns:1fr 1fr} pre{white-space:pre-wrap}
+.figures{grid-template-columns:1fr 1fr} pre{white-space:pre-wrap} .made{display:none}
 details::details-content{content-visibility:visible;block-size:auto}
 summary{color:var(--muted);list-style:none}
 .figures.one{grid-template-columns:minmax(0,13cm)} .cards{grid-template-columns:1fr 1fr 1fr}}

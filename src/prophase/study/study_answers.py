@@ -37,13 +37,38 @@ def answers(results: Results, cannot: Mapping[str, str]) -> list[Answer]:
         ("schedules", "Would another queue order help?", _order),
         ("predictions", "What is known before a job runs?", _known),
     )
-    found: list[Answer] = []
+    found = monday(results)
     for step, question, answer in asked:
         if step in results:
             found += answer(results[step], results)
         elif step in cannot and not (step == "proof" and "sizing" in cannot):
             found.append(Answer(question, NOT_ANSWERED, _why(cannot[step]), "cannot"))
     return found
+
+
+def monday(results: Results) -> list[Answer]:
+    """Say the one thing to do with what was found."""
+    question, sized, proof = "What to do on Monday", results.get("sizing"), results.get("proof")
+    if not sized:
+        return []
+    tasks = f"{sized['advised']:,} of {sized['tasks']:,} tasks"
+    if not sized["advised"]:
+        return [Answer(question, "nothing", f"None of {sized['tasks']:,} tasks gains by a change.")]
+    outcome = (proof or {}).get("verdict", {}).get("outcome")
+    if outcome == "pass":
+        first = f"Change the requests of {tasks}, the largest saving first."
+        return [Answer(question, f"apply {sized['advised']:,} recommendations", first, "change")]
+    if outcome == "fail":
+        text = "The recommendation does not keep the limits on this history."
+        return [Answer(question, "change nothing", text, "kept")]
+    named = next((one["task"] for one in (proof or {}).get("tasks", ())), "")
+    text = (
+        f"Begin with the one that saves most ({named}), for a week, and study again: the history "
+        "is too short to show that all limits hold."
+        if named
+        else "Nothing could be proven on this history."
+    )
+    return [Answer(question, "try one task" if named else "wait", text, "change")]
 
 
 def _why(reason: str) -> str:
@@ -122,7 +147,10 @@ def _waits(proof: JsonMapping) -> Answer:
         why = proof.get("why_no_replay") or "nothing was replayed"
         hint = " Name one: --cluster nodes.csv." if "no cluster" in why else ""
         return Answer(question, NOT_ANSWERED, _why(why) + hint, section)
-    text = f"mean wait of all jobs, today and with the recommendation.{_sureness(wait)}"
+    recorded = (proof.get("replays") or {}).get("recorded_wait_s")
+    text = f"mean wait of all jobs in a replay, today and with the recommendation.{_sureness(wait)}"
+    if recorded is not None:
+        text += f" The trace recorded {units.duration(recorded)}."
     return Answer(question, from_to(wait["today"], wait["advised"]), text, section)
 
 

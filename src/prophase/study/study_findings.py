@@ -31,6 +31,8 @@ _ORDER = (
 _SHOWN, _LISTED = 10, 30
 #: a table without a figure is shown up to so many rows
 _OPEN_ROWS = 5
+#: tables that a figure does not replace
+_OPEN = ("recorded",)
 #: columns of a recommendation that a first reader needs
 _ADVISED = ("task", "runs", "now", "advice", "saving_pct", "why")
 _LENGTHS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -89,7 +91,7 @@ def _folded(section: Section) -> Section:
         section,
         blocks=[
             replace(block, folded=told or len(block.rows) > _OPEN_ROWS)
-            if isinstance(block, Table)
+            if isinstance(block, Table) and block.key not in _OPEN
             else block
             for block in section.blocks
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from prophase.json_types import JsonMapping
 from prophase.plural import counted
@@ -24,6 +25,7 @@ from prophase.study.steps.predict import NEXT_FILE
 from prophase.study.steps.size import RECOMMENDATION_FILE
 from prophase.study.study_answers import answers
 from prophase.study.study_findings import for_first_reader
+from prophase.study.study_front import front_facts, section_commands
 
 #: checks of lint that doubt a unit
 _UNITS = ("fraction-as-percent", "percent-as-fraction", "core-unit", "memory-unit")
@@ -37,7 +39,7 @@ def study_result(
     command: str = "",
 ) -> Result:
     """Join the results of the steps into one."""
-    cannot = work.cannot
+    cannot, commands = work.cannot, section_commands(work)
     sections = [section for part in parts.values() for section in part.all_sections()]
     if cannot:
         rows = [{"step": name, "why": why} for name, why in cannot.items()]
@@ -58,7 +60,10 @@ def study_result(
             "trained on, and nothing that is known only afterwards is used to predict.",
             *(f"{name}: {fact.label} {fact.text()}." for name, fact in _scores(parts)),
         ],
-        sections=for_first_reader(sections, work.found),
+        sections=[
+            replace(one, command=commands.get(one.key, ""))
+            for one in for_first_reader(sections, work.found)
+        ],
         valid_for=["the jobs, cluster and policy of this trace, and jobs like them"],
         not_valid_for=["jobs that are not in it, another cluster, another mix of jobs"],
         limits=_limits(plan, work, cannot),
@@ -66,7 +71,11 @@ def study_result(
         provenance=Provenance(
             command or "prophase study plan.toml", {"all steps": plan.seed}, plan.to_dict()
         ),
-        answers=answers(work.found, cannot),
+        front=front_facts(work),
+        answers=[
+            replace(one, command=commands.get(one.section, ""))
+            for one in answers(work.found, cannot)
+        ],
     )
 
 
@@ -172,6 +181,6 @@ def _steps(parts: Mapping[str, Result], work: StepContext) -> list[NextStep]:
     if "next" in parts:
         steps.append(
             NextStep("Measure what is least certain and most expensive:",
-                 f"prophase runs register {place}/{NEXT_FILE} --dates 2026-01-05")
+                 f"prophase runs register {place}/{NEXT_FILE} --dates {work.last_day}")
         )  # fmt: skip
     return steps

@@ -55,6 +55,17 @@ class Prices:
         return price
 
     @classmethod
+    def example(cls) -> Self:
+        """Return round prices of about the size that clouds list, for a trace without its own.
+
+        Examples
+        --------
+        >>> Prices.example().currency
+        'USD at example prices'
+        """
+        return cls({_OTHER: 1.5}, core_hour=0.04, gib_hour=0.005, currency="USD at example prices")
+
+    @classmethod
     def take(cls, prices: Prices | Mapping[str, object] | str | Path) -> Prices:
         """Return prices as they are, from a mapping as in TOML, or from a file."""
         if isinstance(prices, Prices):

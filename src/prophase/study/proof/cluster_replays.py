@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.errors import InputError
 from prophase.json_types import JsonMapping, JsonObject
@@ -34,6 +35,8 @@ from prophase.sim.workload import Workload
 from prophase.stats import Estimate
 from prophase.stats.blocks import why_too_short
 from prophase.workers import run_all
+
+Floats = NDArray[np.float64]
 
 _HOUR_S = 3600.0
 #: cluster-wide numbers that are compared, with what they are called
@@ -75,6 +78,9 @@ class Replays:
     notes: list[str]
     jobs: int
     seeds: int
+    #: mean wait that the trace recorded for the replayed jobs, and how many of them have one
+    recorded_wait_s: float | None = None
+    recorded_jobs: int = 0
 
     def of(self, measure: str, of: str = "all jobs") -> MeasureChange | None:
         """Return the change of a measure."""
@@ -86,6 +92,8 @@ class Replays:
             "jobs": self.jobs,
             "seeds": self.seeds,
             "allocated_gib_h": self.allocated_gib_h,
+            "recorded_wait_s": self.recorded_wait_s,
+            "recorded_jobs": self.recorded_jobs,
             "changes": [one.to_dict() for one in self.changes],
             "notes": self.notes,
         }
@@ -152,7 +160,23 @@ def replay_both(
     if any(one.change.known for one in changes):
         silent = dict.fromkeys(one.change.reason for one in changes if not one.change.known)
         notes += [f"Some changes have no interval: {why}." for why in silent]
-    return Replays(changes, allocated, notes, jobs, seeds)
+    waits = _recorded_waits(sides[TODAY])
+    mean = float(waits.mean()) if waits.size else None
+    return Replays(changes, allocated, notes, jobs, seeds, mean, int(waits.size))
+
+
+def _recorded_waits(workload: Workload) -> Floats:
+    """Return the waits that the trace itself has for these jobs."""
+    jobs = workload.jobs
+    if "wait_s" in jobs and jobs["wait_s"].notna().any():
+        waits = jobs["wait_s"].to_numpy(np.float64, na_value=np.nan)
+    elif {"submit_s", "start_s"} <= set(jobs):
+        times = jobs[["start_s", "submit_s"]].to_numpy(np.float64, na_value=np.nan)
+        waits = times[:, 0] - times[:, 1]
+    else:
+        return np.empty(0)
+    known: Floats = waits[np.isfinite(waits) & (waits >= 0)]
+    return known
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from prophase.json_types import JsonObject
+from prophase import units
+from prophase.json_types import JsonMapping, JsonObject
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import (
@@ -27,6 +28,8 @@ from prophase.study.proof.verdict import in_brackets
 #: how a verdict is marked
 TONES: dict[str, Tone] = {"pass": "good", "fail": "bad", "undecided": "warning"}
 _SHOWN_TASKS = 30
+#: replayed waits this near to the recorded ones are the same
+_NEAR = 0.1
 #: resource -> how a run ends that is killed for it
 _KILLED = {"memory": "out of memory", "time": "at their time limit"}
 
@@ -203,7 +206,77 @@ def _waits(proof: Proof) -> Section:
         *proof.replays.notes,
     ]
     table = Table("waits", rows, "Waits in seconds, shares in percent")
-    return Section.told("waits", title, text, [table], [chart])
+    sides = _recorded_and_replayed(proof)
+    return Section.told(
+        "waits", title, [*text, *compared_waits(proof.to_dict())], [*sides, table], [chart]
+    )
+
+
+def _recorded_and_replayed(proof: Proof) -> list[Table]:
+    """Return the mean wait of the trace beside that of the replays."""
+    replays = proof.replays
+    wait = replays.of("mean_wait_s") if replays else None
+    if replays is None or wait is None or replays.recorded_wait_s is None:
+        return []
+    rows = [
+        {
+            "mean wait": "recorded in the trace",
+            "wait_s": replays.recorded_wait_s,
+            "jobs": replays.recorded_jobs,
+        },
+        {
+            "mean wait": "replayed, requests as they were",
+            "wait_s": wait.today,
+            "jobs": replays.jobs,
+        },
+        {
+            "mean wait": "replayed, recommended requests",
+            "wait_s": wait.advised,
+            "jobs": replays.jobs,
+        },
+    ]
+    return [Table("recorded", rows, "Recorded and replayed, in seconds")]
+
+
+def compared_waits(proof: JsonMapping) -> list[str]:
+    """Say how far the replay is from what the trace recorded, and why.
+
+    Examples
+    --------
+    >>> changes = [{"measure": "mean_wait_s", "of": "all jobs", "today": 1800.0}]
+    >>> told = {"replays": {"changes": changes, "recorded_wait_s": 1200.0}, "left_out": {}}
+    >>> compared_waits(told | {"settings": {"policy": {"order": "fifo"}}})[0].split("; ")[1]
+    'the replay of the same requests gives 30 min (1.5 times as long).'
+    """
+    replays = proof.get("replays") or {}
+    recorded = replays.get("recorded_wait_s")
+    rows = replays.get("changes", ())
+    wait = next((r for r in rows if (r["measure"], r["of"]) == ("mean_wait_s", "all jobs")), None)
+    if wait is None:
+        return []
+    if recorded is None:
+        return ["The trace records no waits, so the replay cannot be compared with what happened."]
+    said = (
+        f"The trace recorded a mean wait of {units.duration(recorded)}; the replay of the same "
+        f"requests gives {units.duration(wait['today'])}"
+    )
+    if recorded > 0 and abs(wait["today"] / recorded - 1) > _NEAR:
+        said += f" ({wait['today'] / recorded:.2g} times as long)"
+    policy = ", ".join(
+        f"{k} {v}" for k, v in proof["settings"]["policy"].items() if isinstance(v, str)
+    )
+    missing = sum(proof["left_out"].get(key, 0) for key in ("no run time", "no duration_s"))
+    gone = (
+        f" {counted(missing, 'job')} without a run time held nodes, but are not in the replay."
+        if missing
+        else ""
+    )
+    return [
+        f"{said}.",
+        f"What differs: the replay starts with empty nodes, schedules by one rule ({policy}) and "
+        "knows of no quotas, reservations, nodes that were down, or jobs that the trace lacks; "
+        f"jobs of one group may start apart.{gone} Read the change, not the level.",
+    ]
 
 
 def _tasks(proof: Proof) -> Section:

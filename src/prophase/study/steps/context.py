@@ -18,7 +18,8 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, CPU, GPUS, MEMORY
 from prophase.study.cluster import machines
 from prophase.study.plan import StudyPlan
-from prophase.trace.describe.column_arrays import has_values
+from prophase.trace.describe.column_arrays import NotComputable, has_values
+from prophase.trace.describe.trace_clock import date_of, span_of
 from prophase.trace.trace_tables import Trace, open_trace
 
 #: columns that tell logs of several systems apart
@@ -139,6 +140,13 @@ class StepContext:
             "needs a list of nodes, and the trace has none: name one, such as "
             "--cluster nodes.csv or --cluster '20x8 V100 96c 512g'"
         )
+
+    @property
+    def last_day(self) -> str:
+        """The last date of the history, or how to write one if its clock has none."""
+        found = span_of(self.trace.jobs, self.trace.clock)
+        date = None if isinstance(found, NotComputable) else date_of(found.last_s, found.clock)
+        return "YYYY-MM-DD" if date is None else f"{date:%Y-%m-%d}"
 
     def column(self, name: str) -> bool:
         """Tell whether any job has a value in a column."""

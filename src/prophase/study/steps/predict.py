@@ -87,7 +87,7 @@ def next_step(work: StepContext) -> StepOutcome:
         f"What these kinds reserve in a month, in {found.unit} h, times how uncertain the "
         f"prediction of {found.target} is, over the root of the runs measured so far; "
         f"{month_in_words(found)}.",
-        f"{NEXT_FILE} registers them: prophase runs register {NEXT_FILE} --dates 2026-01-05",
+        f"{NEXT_FILE} registers them: prophase runs register {NEXT_FILE} --dates {work.last_day}",
     ]
     table = Table("next", found.rows(), "Kinds of job to measure next")
     return StepOutcome(

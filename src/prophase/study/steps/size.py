@@ -6,6 +6,7 @@ import json
 import math
 
 from prophase.errors import ParameterError, not_among
+from prophase.json_types import JsonMapping
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import Fact, Result, Section, Table
@@ -16,6 +17,7 @@ from prophase.sizing.resources import RESOURCES
 from prophase.stats.month import span_text, why_no_month
 from prophase.study.steps.context import CannotDo, StepContext, StepOutcome, part
 from prophase.trace.identity.job_identity import with_identity
+from prophase.trace.prices import Prices
 from prophase.trace.readers.sacct_rows import DUMP_COMMAND
 
 #: tasks of a recommendation that the report shows; all of them are in a file
@@ -62,6 +64,9 @@ def sizing_step(work: StepContext) -> StepOutcome:
         f"something else and {month}; the others keep their request, each for the reason given.",
         f"Jobs are grouped by {found.rule}; all recommendations are in {RECOMMENDATION_FILE}.",
     ]
+    text += how_to_share(
+        resource, [row for row, one in zip(rows, found.tasks, strict=True) if not one.keep]
+    )
     table = Table("change", rows[:_ADVISED], f"In {found.unit}; those that save most first")
     facts = [Fact("resized", "tasks to resize", len(found.tasks) - kept)]
     return StepOutcome(
@@ -77,6 +82,29 @@ def sizing_step(work: StepContext) -> StepOutcome:
         },
         {RECOMMENDATION_FILE: json.dumps(document, indent=2) + "\n"},
     )
+
+
+#: below this a GPU is shared between jobs
+_WHOLE_GPU = 1.0
+
+
+def how_to_share(resource: str, rows: list[JsonMapping]) -> list[str]:
+    """Say which systems can grant a part of a GPU, where that is recommended.
+
+    Examples
+    --------
+    >>> how_to_share("gpu", [{"now": 1.0, "advice": 1.0}])
+    []
+    """
+    parts = [one["advice"] for one in rows if one.get("advice") and one["advice"] < _WHOLE_GPU]
+    if resource != "gpu" or not parts:
+        return []
+    return [
+        f"{counted(len(parts), 'recommendation')} below one GPU ({min(parts):.2g} the smallest) "
+        "need a cluster that shares GPUs: any share by time slicing or NVIDIA MPS (KAI, HAMi, "
+        "Run:ai, Slurm's shards), sevenths by MIG (A100, H100 and later). Where nodes grant whole "
+        "GPUs only, put several such jobs on one GPU, or ask for one."
+    ]
 
 
 def _resource(work: StepContext) -> str:
@@ -122,12 +150,13 @@ def proof_step(work: StepContext) -> StepOutcome:
     jobs = work.jobs
     if work.column("duration_s") and not (jobs["duration_s"] > 0).any():
         raise CannotDo("needs run times above zero: no job of the trace has one")
+    resource = work.found["sizing"]["resource"]
     proof = prove(
         jobs,
         candidate_of(json.loads(work.files[RECOMMENDATION_FILE]), name=RECOMMENDATION_FILE),
         None if work.why_none_fits else work.cluster,
         limits=plan.limits,
-        prices=plan.prices,
+        prices=plan.prices or (None if resource == "time" else Prices.example()),
         risk=plan.risk,
         gate=_gate(work),
         splits=plan.splits,
