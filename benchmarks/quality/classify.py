@@ -9,6 +9,7 @@ The paper's duration estimate, the profile's mean, is scored on the 999 publishe
 learnt from what had ended before day 61.8, judged on the last 300, beside the median of all.
 
     python benchmarks/quality/classify.py [--jobs 20000] [--rows 12000]
+    python benchmarks/quality/classify.py --alarms     of `prophase profile running`
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from prophase.profile.classify.classifier_comparison import compare_classifiers
 from prophase.profile.classify.methods import BASELINE, METHODS
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.predict.evaluation import evaluate
+from prophase.profile.running_jobs import false_alarms
 from prophase.trace.split import split_by_time
 from prophase.trace.synth.pai import make_pai
 from prophase.trace.trace_tables import open_trace
@@ -93,6 +95,22 @@ def unknowns(jobs: pd.DataFrame, labels: Any, data: str) -> None:
     )  # fmt: skip
 
 
+def alarms(jobs: pd.DataFrame, data: str) -> None:
+    """Record how often later jobs that complete are called unlike their profile."""
+    split = split_by_time(jobs, test_share=0.25)
+    train, test = (jobs.iloc[rows].reset_index(drop=True) for rows in (split.train, split.test))
+    profiler = WorkloadProfiler(silhouette_rows=500).fit(train)
+    made = ProfileClassifier().fit(train, profiler.labels_)
+    known, later = (false_alarms(side, profiler.profiles_, made) for side in (train, test))
+    record(
+        Measurement(
+            "running jobs: false alarms, later jobs", "%", [100 * later.value],
+            "the jobs that were learnt from", [100 * known.value], data,
+            f"{later.n:,} completed jobs; 95 % CI {100 * later.low:.1f} to {100 * later.high:.1f}",
+        )
+    )  # fmt: skip
+
+
 def estimates() -> None:
     """Record the paper's estimate and its successor's on the published rows."""
     jobs = open_trace(DATA / PAI).jobs.sort_values("start_s", kind="stable")
@@ -122,12 +140,13 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=12_000, help="most rows of a real trace")
     options.add_argument("--only", help="one of the data sets, by the start of its name")
     options.add_argument("--unknown", action="store_true", help="real traces: the line alone")
+    options.add_argument("--alarms", action="store_true", help="real traces: false alarms alone")
     chosen = options.parse_args()
 
     def wanted(name: str) -> bool:
         return chosen.only is None or name.startswith(chosen.only)
 
-    if wanted("synthetic") and not chosen.unknown:
+    if wanted("synthetic") and not (chosen.unknown or chosen.alarms):
         trace = make_pai(jobs=chosen.jobs, random_state=0)
         jobs = trace.jobs.merge(trace.truth["truth_profiles"], on="job_id")
         jobs = jobs[jobs["status"] == "completed"].head(chosen.rows).reset_index(drop=True)
@@ -143,12 +162,15 @@ def main() -> None:
             continue
         jobs = open_trace(DATA / place, tables=["jobs"]).jobs
         jobs = jobs[jobs["duration_s"].notna()].tail(chosen.rows).reset_index(drop=True)
+        alarms(jobs, name)
+        if chosen.alarms:
+            continue
         profiler = WorkloadProfiler(silhouette_rows=500).fit(jobs)
         print(f"{name}: {len(jobs):,} jobs, {profiler.statistics_['n_clusters']} profiles")
         for metadata in () if chosen.unknown else ("paper", "all"):
             classifiers(jobs, profiler.labels_, name, metadata)
         unknowns(jobs, profiler.labels_, name)
-    if wanted("pai") and not chosen.unknown:
+    if wanted("pai") and not (chosen.unknown or chosen.alarms):
         estimates()
 
 

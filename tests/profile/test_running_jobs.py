@@ -8,7 +8,7 @@ from tests.profile.clusters.conftest import jobs_of_three_kinds
 from prophase.errors import InputError, MissingColumnError
 from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.profile.running_jobs import RunningJob, watch_running
+from prophase.profile.running_jobs import RunningJob, false_alarms, watch_running
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +69,14 @@ def test_what_is_not_known_is_said(learnt) -> None:
         _seen(learnt, _job(), now_s=0.0)
     with pytest.raises(MissingColumnError, match="start_s"):
         watch_running(_job().drop(columns="start_s"), profiler.profiles_, classifier)
+
+
+def test_completed_jobs_tell_how_often_an_alarm_is_false(learnt) -> None:
+    profiler, classifier = learnt
+    jobs = jobs_of_three_kinds(strays=0)
+    jobs = jobs.assign(start_s=3_600.0 * np.arange(len(jobs)), status="completed")
+    assert false_alarms(jobs, profiler.profiles_, classifier).value < 0.02
+    swapped = jobs.assign(memory_peak_gib=jobs["memory_peak_gib"] * 10)
+    assert false_alarms(swapped, profiler.profiles_, classifier).value > 0.9
+    failed = jobs.assign(status="failed")
+    assert false_alarms(failed[:0], profiler.profiles_, classifier).reason == "no completed job"

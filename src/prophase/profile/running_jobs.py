@@ -17,6 +17,7 @@ from prophase import units
 from prophase.errors import InputError, MissingColumnError
 from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.clusters.profiles import Profile
+from prophase.stats import Estimate, calendar_blocks, share
 from prophase.trace.schema import JOBS
 
 #: metric of a job -> column of the usage series it is made of, and how
@@ -33,6 +34,8 @@ _PEAKS = tuple(metric for metric in _SERIES if metric.endswith("_peak_gib"))
 _BEYOND = 1.25
 #: means are judged after this share of the profile's median run time
 _EARLY = 0.1
+#: completed jobs that show how often an alarm is false
+_MOST_HELD = 2_000
 _REMEDIES = {
     "duration_s": "it runs longer than 99 of 100 jobs of its profile: see whether it makes "
     "progress, before its time limit ends it",
@@ -73,12 +76,12 @@ class RunningJob:
             return f"{self.job_id}: {self.verdict} ({self.profile or 'none'})."
         column = JOBS.get(self.metric)
         unit = column.unit if column is not None else ""
-        share = "" if math.isnan(self.run_share) else f", {self.run_share:.0%} of a usual run"
+        usual = "" if math.isnan(self.run_share) else f", {self.run_share:.0%} of a usual run"
         since = "" if math.isnan(self.since_s) else f" since {units.duration(self.since_s)}"
         return (
             f"{self.job_id}: {self.metric} {units.amount(self.value, unit)}, its profile "
             f"({self.profile}) {units.amount(self.least, unit)} to {units.amount(self.most, unit)}"
-            f"{since}; after {units.duration(self.elapsed_s)}{share}: {self.advice}."
+            f"{since}; after {units.duration(self.elapsed_s)}{usual}: {self.advice}."
         )
 
 
@@ -124,6 +127,30 @@ def watch_running(
             continue
         found.append(_judged(job, profile, elapsed, samples.get(name)))
     return sorted(found, key=lambda one: (not one.deviates, -one.elapsed_s))
+
+
+def false_alarms(
+    jobs: pd.DataFrame, profiles: list[Profile], classifier: ProfileClassifier
+) -> Estimate:
+    """Return the share of completed jobs that would have been named by the time they ended.
+
+    They did what they should, so each of them would have been a false alarm. Of many jobs the
+    latest are looked at; those whose profile is unknown are left out.
+    """
+    done = jobs[(jobs["duration_s"] > 0) & jobs["start_s"].notna()]
+    if "status" in done and done["status"].eq("completed").any():
+        done = done[done["status"].eq("completed")]
+    done = done.sort_values("start_s", kind="stable").tail(_MOST_HELD)
+    if done.empty:
+        return Estimate(math.nan, reason="no completed job")
+    known = {str(one.profile): one for one in profiles}
+    told = classifier.assign(done, partial=True)["profile"].astype(str)
+    rows = [(job, known[label]) for (_, job), label in zip(done.iterrows(), told, strict=True)
+            if label in known]  # fmt: skip
+    if not rows:
+        return Estimate(math.nan, reason="no completed job whose profile its metadata tells")
+    named = [_judged(job, one, float(job["duration_s"]), None).deviates for job, one in rows]
+    return share(named, calendar_blocks([float(job["start_s"]) for job, _ in rows]))
 
 
 def _running(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -185,19 +212,19 @@ def _judged(
 ) -> RunningJob:
     length = profile.dynamic.get("duration_s")
     usual = length.quantiles["q50"] if length else math.nan
-    share = elapsed / usual if usual > 0 else math.nan
-    early = share < _EARLY
+    run_share = elapsed / usual if usual > 0 else math.nan
+    early = run_share < _EARLY
     seen = list(_metrics(job, profile, elapsed, samples, early))
     worst = max((one for one in seen if one.factor > _BEYOND), key=lambda m: m.factor, default=None)
     if worst is None:
         verdict = "too early" if early or not seen else "as its profile"
-        return RunningJob(str(job["job_id"]), verdict, profile.name, elapsed, share)
+        return RunningJob(str(job["job_id"]), verdict, profile.name, elapsed, run_share)
     return RunningJob(
         str(job["job_id"]),
         "unlike its profile",
         profile.name,
         elapsed,
-        share,
+        run_share,
         worst.name,
         worst.value,
         worst.least,

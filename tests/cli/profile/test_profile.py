@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from prophase.trace.synth.pai import make_pai
+from prophase.trace.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
@@ -180,3 +181,25 @@ def test_running_jobs_are_held_against_their_profile(prophase_here, trace, model
     assert {one["metric"] for one in found if one["verdict"] == "unlike its profile"} == {
         "duration_s"
     }
+
+
+def test_running_jobs_are_told_by_the_model_that_the_workspace_keeps(
+    prophase_here, trace, tmp_path
+):
+    from prophase.profile.classify.classifier import ProfileClassifier
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+    from prophase.trace.workspace_paths import CLASSIFIER, PROFILES
+
+    made = prophase_here("import", "csv", trace, "-w", "ws")
+    assert made.returncode == 0, made.stderr
+    jobs = Workspace(tmp_path / "ws").read("jobs")
+    ended = jobs[jobs["duration_s"] > 0].reset_index(drop=True)
+    profiler = WorkloadProfiler().fit(ended)
+    (tmp_path / "ws" / PROFILES).parent.mkdir(exist_ok=True)
+    profiler.save(tmp_path / "ws" / PROFILES)
+    first = prophase_here("profile", "running", "ws")
+    assert "prophase learn ws" in first.stdout + first.stderr
+    kept = ProfileClassifier("rules", unknown_below=0.0).fit(ended, profiler.labels_)
+    kept.save(tmp_path / "ws" / CLASSIFIER)
+    then = prophase_here("profile", "running", "ws")
+    assert "as in `ask`" in then.stdout + then.stderr

@@ -25,7 +25,11 @@ def test_only_what_broke_is_regrouped_and_all_other_profiles_keep_their_number(
     assert (after[untouched] == before[untouched]).all()
     changed = (jobs["workload"] == "ctr") & (jobs.index >= CHANGE)
     assert np.isin(after[changed], new).mean() > 0.9
-    assert {one.profile for one in watcher.profiler_.profiles_} >= set(new)
+    made = {one.profile: one.name for one in watcher.profiler_.profiles_}
+    assert set(made) >= set(new)
+    assert all("core" in made[number] or "GPU" in made[number] for number in new), made
+    kept = {one.profile: one.name for one in profiler.profiles_ if one.profile != broken}
+    assert kept.items() <= made.items()
 
 
 def test_a_change_is_noticed_early_and_dated_well(watched) -> None:

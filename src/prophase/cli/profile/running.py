@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prophase.cli.output import Format, FormatOption, finite, show_result
+from prophase.cli.output import Format, FormatOption, as_typed, finite, show_result
 from prophase.cli.profile.options import ProfilesOption, labelled_jobs, open_profiles, trace_of
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
+from prophase.plural import counted
+
+if TYPE_CHECKING:
+    from prophase.profile.classify.classifier import ProfileClassifier
+    from prophase.profile.clusters.profiler import WorkloadProfiler
+    from prophase.stats import Estimate
 
 
 def command(
@@ -44,15 +50,12 @@ def command(
     `prophase profile running now.csv --past ws`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.profile.classify.classifier import ProfileClassifier
-    from prophase.profile.running_jobs import watch_running
+    from prophase.profile.running_jobs import false_alarms, watch_running
     from prophase.result import Result
 
     past = history or trace_of(path, None)
     held = open_profiles(profiles or past)
-    labelled = labelled_jobs(past, None, None, profiles, seed)
-    classifier = ProfileClassifier(metadata="all", random_state=seed)
-    classifier.fit(labelled.jobs, labelled.labels)
+    classifier, said = _classifier(past, profiles, held, seed)
     trace = open_trace(path, source=source)
     found = watch_running(
         trace.jobs,
@@ -74,12 +77,48 @@ def command(
         for one in found
     ]
     deviating = [one for one in found if one.deviates]
-    notes = [one.sentence() for one in deviating[:20]]
+    notes = [said, *(one.sentence() for one in deviating[:20])]
     if not found:
         notes.append("No job of the table is running: none has a start and no end.")
     elif not deviating:
         notes.append("Every running job that can be judged is as its profile.")
-    document = {"running": [asdict(one) for one in found]}
+    alarms = false_alarms(
+        open_trace(past, tables=["jobs"]).jobs, held.profiles_, classifier
+    )  # fmt: skip
+    notes.append(_told(alarms))
+    document = {"running": [asdict(one) for one in found], "false_alarms": alarms.to_dict()}
     show_result(
         Result.of_rows("profile-running", rows, values=finite(document), notes=notes), format
+    )
+
+
+def _classifier(
+    past: Path, profiles: Path | None, held: WorkloadProfiler, seed: int
+) -> tuple[ProfileClassifier, str]:
+    """Return what tells the profile of a job, as `ask` has it if it can, and where it is from."""
+    from prophase.profile.classify.classifier import ProfileClassifier
+    from prophase.study.workspace_models import kept_classifier
+
+    kept = kept_classifier(past) if profiles is None else None
+    if kept is not None and set(map(str, kept.classes_)) <= {
+        str(p.profile) for p in held.profiles_
+    }:
+        return kept, "Profiles are predicted by the model that the workspace keeps, as in `ask`."
+    labelled = labelled_jobs(past, None, None, profiles, seed)
+    made = ProfileClassifier(random_state=seed).fit(labelled.jobs, labelled.labels)
+    return made, (
+        f"The workspace keeps no model for these profiles; one was learnt from "
+        f"{counted(len(labelled.jobs), 'job')} for this answer. Keep one with: prophase learn "
+        f"{as_typed(past)}"
+    )
+
+
+def _told(alarms: Estimate) -> str:
+    """Say how often a job is named that does what it should."""
+    if alarms.value != alarms.value:
+        return f"How often such an alarm is false is unknown: {alarms.reason}."
+    reach = f" (95 % CI {100 * alarms.low:.1f} to {100 * alarms.high:.1f})" if alarms.known else ""
+    return (
+        f"Of {counted(alarms.n, 'completed job')} of the past, {100 * alarms.value:.1f} %{reach} "
+        "would have been named before they ended: so often an alarm is false."
     )

@@ -30,8 +30,6 @@ def profiles_result(profiler: WorkloadProfiler, **values: object) -> Result:
                 "set_apart_by": one.common(),
             }
         )
-    if all(row["name"] in ("outliers", str(row["profile"])) for row in rows):
-        rows = [{key: row[key] for key in row if key != "name"} for row in rows]
     whole = {**values, **profiler.to_dict()}
     return Result.of_rows("profiles", rows, values=whole, notes=list(profiler.notes_))
 

@@ -14,6 +14,7 @@ from prophase.plural import counted
 from prophase.profile.clusters.assigner import Assigner, learn_assigner
 from prophase.profile.clusters.clustering import Clustering
 from prophase.profile.clusters.generators.density import Hdbscan
+from prophase.profile.clusters.profile_names import named_profiles
 from prophase.profile.clusters.profiler import WorkloadProfiler
 from prophase.profile.clusters.profiles import describe_profiles
 from prophase.profile.clusters.quality import OUTLIERS
@@ -87,8 +88,11 @@ def reprofile(
     made.assigner_ = _behind(profiler.assigner_, later, retired)
     metrics = [name for name in _metrics(profiler) if name in jobs]
     described = describe_profiles(jobs, Clustering(labels, strength), metrics=metrics)
-    made.profiles_ = [one for one in profiler.profiles_ if one.profile not in retired]
-    made.profiles_ += [one for one in described if not one.outliers]
+    stay = [one for one in profiler.profiles_ if one.profile not in retired]
+    made.profiles_ = named_profiles(
+        [*stay, *(one for one in described if not one.outliers)],
+        {one.profile: one.name for one in stay},
+    )
     gone = np.isin(made.labels_, retired)
     made.labels_ = np.where(gone, OUTLIERS, made.labels_)
     made.strength_ = np.where(gone, 0.0, made.strength_)

@@ -83,7 +83,7 @@ def profiles_step(work: StepContext) -> StepOutcome:
     kinds = [one for one in profiler.profiles_ if not one.outliers]
     rows = [
         {
-            "profile": one.profile if one.name == str(one.profile) else one.name,
+            "profile": one.name,
             "jobs": one.n,
             "share_pct": 100 * one.share,
             "what": one.sentence().split("; ", 1)[-1],
