@@ -39,8 +39,17 @@ def test_shares_effects_tables_and_a_page_come_from_one_command(prophase_here, d
 
 
 def test_the_table_shows_shares_changes_and_who_was_in_the_way(prophase_here, dump):
-    done = prophase_here("why", dump, "--cluster", "1x2", "--queue", "strict")
-    for words in ("whoever fits may start", "Whose jobs were in the way", "Quotas: none"):
+    (dump.parent / "prices.toml").write_text("gpu_hour = 2.0")
+    done = prophase_here(
+        "why", dump, "--cluster", "1x2", "--queue", "strict", "--prices", "prices.toml"
+    )
+    assert done.stdout.startswith("What would help")
+    for words in (
+        "saved_h_per_cost",
+        "whoever fits may start",
+        "Whose jobs were in the way",
+        "Quotas: none",
+    ):
         assert words in done.stdout
     csv = prophase_here(
         "why", dump, "--cluster", "1x2", "--queue", "strict", "--only-shares", "-f", "csv"

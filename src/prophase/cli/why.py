@@ -18,7 +18,7 @@ from prophase.cli.output import (
     write_page,
 )
 from prophase.cli.replay_options import ByOption, ClusterSettings, ReplaySettings
-from prophase.cli.shared_options import PageOption, SeedOption, ShortBelowOption
+from prophase.cli.shared_options import PageOption, PricesOption, SeedOption, ShortBelowOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, storage_error
 
@@ -40,6 +40,7 @@ def command(
     only_shares: Annotated[
         bool, typer.Option("--only-shares", help="Do not replay without each cause: quicker.")
     ] = False,
+    prices: PricesOption = None,
     page: PageOption = None,
     out: Annotated[
         Path | None,
@@ -48,16 +49,19 @@ def command(
     seed: SeedOption = 42,
     format: FormatOption = Format.table,
 ) -> None:
-    """Split all waiting time by cause, and show what removing each cause would do.
+    """Show what removing each cause of waiting would save, and split all waiting by cause.
 
-    The shares add up to 100 %. Beside each stands the change of all waiting in a replay
-    without the cause; the two differ because causes act together.
+    The first table is ordered by what is saved, or with --prices by what is saved per unit
+    of money. Shares explain it: they add up to 100 %, savings do not, because causes act
+    together.
 
     Examples:
 
     `prophase why ws --cluster '100x8' --queue strict`
 
     `prophase why ws --cluster '100x8' --by user --page why.html`
+
+    `prophase why ws --prices prices.toml`
 
     `prophase why pods.csv --source openb --nodes nodes.csv --out tables --format json`
     """
@@ -66,8 +70,10 @@ def command(
     from prophase.sim import Workload
     from prophase.sim.why.explanation import why
     from prophase.sim.why.result import why_result
+    from prophase.trace.prices import Prices
 
     _refuse_bad_targets(page, out)
+    priced = Prices.read(prices) if prices is not None else None
     short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")
     with progress_bar() as progress:
         progress("reading the trace", None)
@@ -81,6 +87,7 @@ def command(
             short_below_s=short_below_s,
             clock=trace.clock,
             remove=not only_shares,
+            prices=priced,
             progress=progress,
             **replay.values(seed=seed),
         )
@@ -97,6 +104,7 @@ def _write_tables(found: Why, out: Path) -> None:
     import pandas as pd
 
     tables = {
+        "removals": pd.DataFrame(found.removals()),
         "causes": pd.DataFrame(found.side_by_side()),
         "classes": pd.DataFrame(found.classes),
         "held_up": pd.DataFrame(found.held_up),

@@ -8,6 +8,7 @@ from prophase.errors import ParameterError
 from prophase.sim import Cluster, Workload
 from prophase.sim.why.explanation import why
 from prophase.trace import open_trace
+from prophase.trace.prices import Prices
 
 
 def busy_workload(jobs: int = 1500, days: int = 4) -> Workload:
@@ -68,6 +69,24 @@ def test_skipping_has_no_order_waits_and_effects_stand_beside_shares():
     document = answer.to_dict()
     assert len(document["without"]) == 8
     assert any("Quotas: none" in note for note in document["notes"])
+
+
+def test_what_removal_saves_comes_first_and_costs_order_it_when_prices_are_known():
+    workload = busy_workload(600, 2)
+    rows = why(workload, CLUSTER, queue="strict").removals()
+    saved = [row["saves_pct"] for row in rows]
+    assert saved == sorted(saved, reverse=True)
+    assert "cost_per_day" not in rows[0]
+    answer = why(workload, CLUSTER, queue="strict", prices=Prices({"V100": 2.0, "T4": 1.0}))
+    takes = [row["takes"] for row in answer.removals() if row["saves_pct"] > 0]
+    assert takes == sorted(takes, key=["setting", "purchase", "ideal"].index)
+    bought = next(row for row in answer.removals() if row["takes"] == "purchase")
+    assert bought["cost_per_day"] == 24 * (48 * 2.0 + 48 * 1.0)
+    days = np.ptp(workload.submit_s) / 86400
+    hours = bought["saves_pct"] / 100 * answer.split.fine_s.sum() / 3600
+    assert bought["saved_h_per_cost"] == pytest.approx(hours / days / bought["cost_per_day"])
+    assert "saves" in answer.summary()[1]
+    assert answer.to_dict()["removals"] == answer.removals()
 
 
 def test_idle_hours_add_up_to_what_was_owned_and_not_used():

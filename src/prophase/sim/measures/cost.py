@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from prophase.sim.cluster import Cluster
+from prophase.sim.cluster import PLENTY, Cluster
 from prophase.sim.job_times import JobTimes
-from prophase.sim.signatures import GPU_TYPE, GPUS, Floats
+from prophase.sim.signatures import CPU, GPU_TYPE, GPUS, MEMORY, Floats
 from prophase.trace.prices import Prices
 
 _HOUR_S = 3600.0
@@ -23,6 +23,25 @@ def gpu_prices(cluster: Cluster, prices: Prices) -> Floats:
     needed = set(matrix[matrix[:, GPUS] > 0, GPU_TYPE].tolist())
     named = enumerate(cluster.gpu_types)
     return np.array([prices.of_gpu(kind) if n in needed else 0.0 for n, kind in named])
+
+
+def cost_per_hour(cluster: Cluster, prices: Prices) -> float:
+    """Return what owning all nodes costs per hour; what they do not state costs nothing.
+
+    Examples
+    --------
+    >>> cost_per_hour(Cluster.parse("2x8 V100 96c"), Prices({"V100": 2.0}, core_hour=0.01))
+    33.92
+    """
+    matrix = cluster.matrix
+    cost = float(matrix[:, GPUS] @ gpu_prices(cluster, prices)[matrix[:, GPU_TYPE]])
+    for column, price, unit in (
+        (CPU, prices.core_hour, 1000.0),
+        (MEMORY, prices.gib_hour, 1024.0),
+    ):
+        stated = matrix[matrix[:, column] < PLENTY, column]
+        cost += price * float(stated.sum()) / unit
+    return cost
 
 
 def job_costs(schedule: JobTimes, prices: Prices) -> Floats:

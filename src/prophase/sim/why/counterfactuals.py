@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ import pandas as pd
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.sim.cluster import Cluster
+from prophase.sim.measures.cost import cost_per_hour
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import (
     ASK_CPU,
@@ -31,6 +32,7 @@ from prophase.sim.signatures import (
 from prophase.sim.simulation import simulate
 from prophase.sim.workload import Workload
 from prophase.stats import Estimate, calendar_blocks, ratio
+from prophase.trace.prices import Prices
 
 #: a node's GPUs are the bits of one number
 _MOST_GPUS = 63
@@ -139,16 +141,28 @@ def no_quotas(world: Counterfactual) -> Counterfactual | str:
     return replace(world, settings={**world.settings, "quotas": None})
 
 
-#: cause, how it is removed in words, and the function that does it
-REMOVALS: tuple[tuple[str, str, Callable[[Counterfactual], Counterfactual | str]], ...] = (
-    ("quota", "no quotas", no_quotas),
-    ("capacity", "every node twice", twice_the_nodes),
-    ("gpu_type", "any GPU type and node", any_type),
-    ("gang", "instances start one by one", one_by_one),
-    ("cpu_memory", "GPU jobs need only GPUs", plenty_of_cpu),
-    ("fragmentation", "GPUs of all nodes pooled", no_pieces),
-    ("order", "whoever fits may start", let_others_pass),
-    ("order", "shortest job first", shortest_first),
+class Removal(NamedTuple):
+    """One way to remove a cause; ``kind`` says what it would take.
+
+    A ``setting`` of the scheduler, a ``purchase``, or nothing that can be had: an ``ideal`` world
+    is the most that any cure of the cause could save.
+    """
+
+    cause: str
+    words: str
+    kind: str
+    world: Callable[[Counterfactual], Counterfactual | str]
+
+
+REMOVALS = (
+    Removal("quota", "no quotas", "setting", no_quotas),
+    Removal("capacity", "every node twice", "purchase", twice_the_nodes),
+    Removal("gpu_type", "any GPU type and node", "ideal", any_type),
+    Removal("gang", "instances start one by one", "ideal", one_by_one),
+    Removal("cpu_memory", "GPU jobs need only GPUs", "ideal", plenty_of_cpu),
+    Removal("fragmentation", "GPUs of all nodes pooled", "ideal", no_pieces),
+    Removal("order", "whoever fits may start", "setting", let_others_pass),
+    Removal("order", "shortest job first", "setting", shortest_first),
 )
 
 
@@ -182,7 +196,8 @@ class Effect:
     """All waiting in a world without a cause, against the world as it is.
 
     ``change_pct`` is the change of total waiting in percent of it, with its interval over days.
-    ``skipped`` says why there was nothing to remove.
+    ``skipped`` says why there was nothing to remove. ``cost_per_day`` is what it takes in money:
+    nothing for a setting, unknown without prices and for an ideal that nobody sells.
     """
 
     cause: str
@@ -190,6 +205,13 @@ class Effect:
     skipped: str = ""
     wait_s: float | None = None
     change_pct: Estimate | None = None
+    kind: str = "setting"
+    cost_per_day: float | None = None
+
+    @property
+    def saved_pct(self) -> float:
+        """Waiting saved in percent of all; negative if it makes waiting longer."""
+        return -self.change_pct.value if self.change_pct is not None else 0.0
 
     def to_dict(self) -> JsonObject:
         """Return the fields as JSON knows them."""
@@ -204,6 +226,7 @@ def effects_of_removal(
     cluster: Cluster,
     settings: dict[str, Any],
     progress: Callable[[str, float | None], None] | None = None,
+    prices: Prices | None = None,
 ) -> list[Effect]:
     """Replay the jobs of a schedule once for each way to remove a cause.
 
@@ -211,21 +234,27 @@ def effects_of_removal(
     ----------
     settings : dict
         What the schedule was made with, as for :func:`prophase.sim.simulate`.
+    prices : Prices, optional
+        What an hour costs, so that a purchase has a price.
     """
     share = settings.get("share")
     if share is not None:
         # the schedule's requests are what sharing left of them already
         settings = {**settings, "share": replace(share, per_gpu=0)}
     found = []
-    for number, (cause, words, remove) in enumerate(REMOVALS):
+    for number, removal in enumerate(REMOVALS):
         if progress:
-            progress(f"without {cause}: {words}", 100 * number / len(REMOVALS))
-        world = remove(Counterfactual(schedule.workload, cluster, settings))
+            progress(f"without {removal.cause}: {removal.words}", 100 * number / len(REMOVALS))
+        world = removal.world(Counterfactual(schedule.workload, cluster, settings))
         if isinstance(world, str):
-            found.append(Effect(cause, words, skipped=world))
+            found.append(Effect(removal.cause, removal.words, world, kind=removal.kind))
             continue
         waits = _waits(world, len(schedule.workload))
-        found.append(_compare(cause, words, schedule, waits))
+        cost = 0.0 if removal.kind == "setting" else None
+        if removal.kind == "purchase" and prices is not None:
+            bought = cost_per_hour(world.cluster, prices) - cost_per_hour(cluster, prices)
+            cost = 24 * bought
+        found.append(replace(_compare(removal, schedule, waits), cost_per_day=cost))
     return found
 
 
@@ -239,7 +268,7 @@ def _waits(world: Counterfactual, jobs: int) -> Floats:
     return last
 
 
-def _compare(cause: str, words: str, schedule: Schedule, waits: Floats) -> Effect:
+def _compare(removal: Removal, schedule: Schedule, waits: Floats) -> Effect:
     before = schedule.wait_s
     # a job that never starts in one of the worlds has no wait to compare
     known = np.isfinite(before) & np.isfinite(waits)
@@ -248,4 +277,5 @@ def _compare(cause: str, words: str, schedule: Schedule, waits: Floats) -> Effec
     days = calendar_blocks(schedule.workload.submit_s[known])
     found = ratio(100 * difference, before[known], days).within(-100.0)
     change = replace(found, value=float(difference.sum()) * 100 / total)
-    return Effect(cause, words, "", float(waits[known].sum()), change)
+    wait_s = float(waits[known].sum())
+    return Effect(removal.cause, removal.words, "", wait_s, change, removal.kind)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from prophase import units
@@ -15,16 +16,18 @@ from prophase.sim.cluster import Cluster
 from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.simulation import simulate
 from prophase.sim.why.cause_shares import class_rows, share_rows
-from prophase.sim.why.causes import NAMES
+from prophase.sim.why.causes import LABELS, NAMES
 from prophase.sim.why.counterfactuals import Effect, effects_of_removal
 from prophase.sim.why.head_of_line import culprits, lacking, victims
 from prophase.sim.why.idle_gpus import idle_by_hour, idle_rows, stranded_rows
 from prophase.sim.why.wait_split import QuotaLimits, WaitSplit, split_waits
 from prophase.sim.workload import Workload
 from prophase.trace.describe.trace_clock import DAY_S, knows_weekdays, utc_offset_s
+from prophase.trace.prices import Prices
 
 #: 1 January 1970 was a Thursday
 _DAYS_AFTER_MONDAY = 3
+_ALL_KINDS = ("setting", "purchase", "ideal")
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,20 +61,89 @@ class Why(ShortForm):
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row per cause: its share of all waiting, and what a replay without it changes."""
-        return pd.DataFrame(self.side_by_side())
+        """A row per way to remove a cause: what it saves; then the share of all waiting."""
+        return pd.DataFrame(self.removals() or self.side_by_side())
 
     def summary(self) -> list[str]:
         """Say how long the jobs wait in all, and for what most."""
         total, jobs = float(self.split.fine_s.sum()), len(self.split.schedule.workload)
         whole, each = units.duration(total), units.duration(total / jobs)
-        said = [f"{jobs:,} jobs wait {whole} in all, {each} each"]
+        said = [f"{jobs:,} jobs wait {whole} in all, {each} each", *self.best_removal()]
         most = sorted(self.causes, key=lambda row: -row["share_pct"])[:3]
         return said + [
             f"{row['cause']}: {row['share_pct']:.0f} % of the waiting"
             for row in most
             if row["share_pct"] > 0
         ]
+
+    def best_removal(self) -> list[str]:
+        """Say which change of a setting, and which of all, saves most; nothing without replays."""
+        tried = [effect for effect in self.effects if effect.change_pct is not None]
+        helps = [effect for effect in tried if effect.saved_pct > 0]
+        if not tried:
+            return []
+        if not helps:
+            return ["nothing that was removed shortens the waiting"]
+        said = []
+        for kinds, words in ((("setting",), "of the settings"), (_ALL_KINDS, "of all")):
+            one = max(
+                (effect for effect in helps if effect.kind in kinds),
+                key=lambda effect: effect.saved_pct,
+                default=None,
+            )
+            if one is not None and (not said or one.change not in said[0]):
+                said.append(f"{one.change}: saves {one.saved_pct:.0f} % of it, most {words}")
+        return said
+
+    def removals(self) -> list[dict[str, Any]]:
+        """Return what each removal saves, for people: best first.
+
+        Where prices are known, by hours of waiting saved per unit of money: what costs nothing
+        comes first, what nobody sells after what can be bought. What makes waiting longer is last.
+        """
+        mean = float(self.split.fine_s.sum()) / len(self.split.schedule.workload)
+        tried = [effect for effect in self.effects if effect.change_pct is not None]
+        tried.sort(key=lambda effect: self._rank(effect))
+        rows = []
+        for effect in tried:
+            change = effect.change_pct
+            if change is None:
+                continue
+            row: dict[str, Any] = {
+                "change": effect.change,
+                "removes": LABELS[effect.cause],
+                "takes": effect.kind,
+                "saves_pct": effect.saved_pct + 0.0,
+                "saves_95": _between(0.0 - change.high, 0.0 - change.low) if change.known else None,
+                "mean_wait": f"{units.duration(mean)} to "
+                f"{units.duration(mean * (1 + change.value / 100))}",
+            }
+            if self.priced:
+                row["cost_per_day"] = effect.cost_per_day
+                row["saved_h_per_cost"] = self._saved_per_cost(effect)
+            rows.append(row)
+        return rows
+
+    @property
+    def priced(self) -> bool:
+        """Whether a purchase has a price."""
+        return any(one.kind == "purchase" and one.cost_per_day is not None for one in self.effects)
+
+    def _rank(self, effect: Effect) -> tuple[bool, int, float]:
+        """Order removals: helpful ones first, by saving per cost where that is known."""
+        if not self.priced:
+            return effect.saved_pct <= 0, 0, -effect.saved_pct
+        per_cost = self._saved_per_cost(effect)
+        place = 0 if effect.cost_per_day == 0 else 2 if per_cost is None else 1
+        return effect.saved_pct <= 0, place, -(effect.saved_pct if place != 1 else per_cost or 0.0)
+
+    def _saved_per_cost(self, effect: Effect) -> float | None:
+        """Return hours of waiting saved per unit of money; None if it costs nothing or unknown."""
+        if not effect.cost_per_day:
+            return None
+        days = float(np.ptp(self.split.schedule.workload.submit_s)) / DAY_S
+        saved_h = effect.saved_pct / 100 * float(self.split.fine_s.sum()) / 3600
+        return saved_h / (effect.cost_per_day * days) if days > 0 else None
 
     def side_by_side(self) -> list[dict[str, Any]]:
         """Return shares and effects in one table; a second way to remove a cause follows it."""
@@ -104,6 +176,7 @@ class Why(ShortForm):
             "gpus": schedule.cluster.gpus,
             "jobs": len(schedule.workload),
             "total_wait_h": float(self.split.fine_s.sum()) / 3600,
+            "removals": self.removals(),
             "causes": self.causes,
             "without": [effect.to_dict() for effect in self.effects],
             "classes": self.classes,
@@ -127,6 +200,7 @@ def why(
     clock: str = "relative",
     remove: bool = True,
     limits: QuotaLimits | None = None,
+    prices: Prices | None = None,
     progress: Callable[[str, float | None], None] | None = None,
     **settings: Any,
 ) -> Why:
@@ -146,6 +220,8 @@ def why(
         Replay once more for each cause, without it.
     limits : Limits, optional
         Quotas that held in the replay; taken from the setting ``quotas`` if there is one.
+    prices : Prices, optional
+        What an hour costs: removals are then ordered by what they save per unit of money.
     settings
         As for :func:`prophase.sim.simulate`.
 
@@ -156,8 +232,8 @@ def why(
     >>> answer = why(Workload.from_jobs(jobs), Cluster.parse("1x2"), queue="strict")
     >>> [(row["cause"], row["share_pct"]) for row in answer.causes if row["share_pct"]]
     [('capacity', 70.37), ('order', 29.63)]
-    >>> [round(effect.change_pct.value) for effect in answer.effects if effect.cause == "order"]
-    [-59, 0]
+    >>> [(row["change"], round(row["saves_pct"])) for row in answer.removals()][:2]
+    [('every node twice', 100), ('whoever fits may start', 59)]
     """
     if not short_below_s > 0:
         raise ParameterError(f"short_below_s is {short_below_s}; pass a positive time.")
@@ -174,7 +250,11 @@ def why(
     known = "user" in jobs and jobs["user"].notna().any()
     blame = groups_of(schedule.workload, blame_by or ("user" if known else "gpus"))
     waits = float(split.fine_s.sum()) > 0
-    effects = effects_of_removal(schedule, cluster, settings, progress) if remove and waits else []
+    effects = (
+        effects_of_removal(schedule, cluster, settings, progress, prices)
+        if remove and waits
+        else []
+    )
     return Why(
         split,
         share_rows(split),

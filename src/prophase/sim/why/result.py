@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from prophase import units
 from prophase.plain import finite
 from prophase.result import Block, Bullets, Fact, Result, Row, Section, Table, Text
 from prophase.sim.why.causes import LABELS, WORDS
@@ -17,7 +18,8 @@ _PRINTED = 20
 def why_result(why: Why, **values: Any) -> Result:
     """Return the answer; ``values`` stand before its numbers in JSON.
 
-    Shares add up to 100 %. Changes do not: a replay without one cause runs into the others.
+    What removing a cause saves comes first. Shares explain it: they add up to 100 %, savings do
+    not, because a replay without one cause runs into the others.
     """
     schedule = why.split.schedule
     total = float(why.split.fine_s.sum())
@@ -27,6 +29,7 @@ def why_result(why: Why, **values: Any) -> Result:
         "why",
         title="Why do jobs wait?",
         question=policy,
+        answer=_capital("; ".join(why.best_removal())),
         facts=[
             Fact("jobs", "jobs", jobs),
             Fact("wait_h", "waiting", total / 3600, "h"),
@@ -34,15 +37,15 @@ def why_result(why: Why, **values: Any) -> Result:
             Fact("gpus", "GPUs", schedule.cluster.gpus),
         ],
         sections=_sections(why),
-        tables=_tables(why) if total else _tables(why)[2:],
+        tables=_tables(why) if total else _tables(why)[3:],
         notes=[
-            f"{jobs:,} jobs wait {total / 3600:,.0f} h on {len(schedule.cluster):,} nodes, "
+            f"{jobs:,} jobs wait {units.duration(total)} on {len(schedule.cluster):,} nodes, "
             f"{schedule.cluster.gpus:,} GPUs ({schedule.order}, {schedule.queue}, "
-            f"{schedule.place}); mean {total / jobs:,.0f} s.",
+            f"{schedule.place}); mean {units.duration(total / jobs)}.",
             *(_cause_notes(why) if total else ()),
             *(note if note.endswith(".") else note + "." for note in why.notes),
         ],
-        records=why.side_by_side(),
+        records=why.removals() or why.side_by_side(),
         values=finite({**values, **why.to_dict()}),
     )
 
@@ -50,7 +53,8 @@ def why_result(why: Why, **values: Any) -> Result:
 def _tables(why: Why) -> list[Table]:
     """Return what a terminal shows."""
     return [
-        Table("causes", why.side_by_side()),
+        Table("removals", why.removals(), "What would help: waiting saved, in % of all waiting"),
+        Table("causes", why.side_by_side(), "Why: shares of all waiting, beside the change"),
         Table("classes", _used(why.classes[:_PRINTED]), "By class, causes in % of its waiting"),
         Table(
             "held_up",
@@ -74,13 +78,21 @@ def _used(rows: Sequence[Row]) -> list[Row]:
     return [{key: row[key] for key in kept if key in row} for row in rows]
 
 
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:] + "." * bool(text)
+
+
 def _cause_notes(why: Why) -> list[str]:
-    said = [
+    said = [_capital("; ".join(why.best_removal()))] if why.effects else []
+    if why.effects:
+        said.append(
+            "takes: a setting costs nothing; ideal is what no cure of that cause can exceed. "
+            "Savings do not add up: causes act together."
+        )
+    said += [
         "Shares add up to 100 %; at_root_pct counts who is held up by the queue for what the job "
         "in the way lacks."
     ]
-    if why.effects:
-        said.append("Changes of all waiting do not add up: causes act together.")
     more = len(why.classes) - _PRINTED
     if more > 0:
         said.append(f"{more:,} more classes: see --out or --format json.")
@@ -89,6 +101,14 @@ def _cause_notes(why: Why) -> list[str]:
 
 def _sections(why: Why) -> list[Section]:
     """Return what a page shows; plots adds the figures."""
+    helps: list[Block] = [
+        Table("removals", why.removals()),
+        Text(
+            "Each row is a replay of the same jobs with one thing changed. A setting of the "
+            "scheduler costs nothing; an ideal world cannot be had, it is the most that any cure "
+            "of the cause could save. Savings do not add up: causes act together."
+        ),
+    ]
     causes: list[Block] = [
         Table(
             "causes", why.side_by_side(), "Share of waiting, and the change without the cause"
@@ -117,7 +137,8 @@ def _sections(why: Why) -> list[Section]:
     ]
     idle = [Table("idle", why.idle, "Until the last submission")] if why.idle else []
     return [
-        Section("causes", "Causes and effects", causes),
+        Section("removals", "What would help", helps if why.effects else []),
+        Section("causes", "Shares explain it", causes),
         Section("classes", "By class", [classes]),
         Section("held_up", "Held up by the queue", held),
         Section("idle", "Idle GPUs", idle),
