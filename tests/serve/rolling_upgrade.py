@@ -264,7 +264,8 @@ async def upgraded(
         await one.ready()
         one.listed = True
         tally.upgrades += 1
-        took = f"stopped in {stopped_s - began_s:.1f} s, ready after {time.monotonic() - stopped_s:.1f} s"
+        ready_s = time.monotonic()
+        took = f"{stopped_s - began_s:.1f} s to stop, {ready_s - stopped_s:.1f} s until ready"
         asked = f"{tally.asked.total():,} asked, {tally.failed.total():,} failed"
         print(f"{tally.upgrades} replaced: {took}; {asked}", file=sys.stderr)
         await asyncio.sleep(settle_s)
