@@ -25,7 +25,8 @@ VERSIONS = ("1.27", "1.34")
 FOREIGN = ("cert-manager.io/v1", "monitoring.coreos.com/v1")
 EVERYTHING = (
     "--set", "learn.enabled=true,networkPolicy.enabled=true,metrics.serviceMonitor=true",
-    "--set", "metrics.dashboard=true,learn.tokenSecret=prom,workspace.storageClassName=fast",
+    "--set", "metrics.dashboard=true,metrics.alerts=true,learn.tokenSecret=prom",
+    "--set", "workspace.storageClassName=fast",
     "--set", "settings.submit.namespaces.team-a.mode=set",
 )  # fmt: skip
 

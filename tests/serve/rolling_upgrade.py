@@ -139,6 +139,8 @@ class Tally:
 
     asked: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
+    #: what and how it failed
+    why: Counter[str] = field(default_factory=Counter)
     late: int = 0
     upgrades: int = 0
     confirmed: set[str] = field(default_factory=set)
@@ -158,6 +160,8 @@ class Tally:
                 f"p50 {p50:.1f} ms  p99 {p99:.1f} ms"
             )
         shown.append(f"{self.late:,} admissions passed unchanged because the answer was late")
+        if self.why:
+            shown.append("failed: " + ", ".join(f"{n:,} x {w}" for w, n in self.why.most_common()))
         twice = len(self.kept) - len(set(self.kept))
         shown.append(
             f"{len(self.confirmed):,} reports confirmed, {len(self.lost)} lost, {twice} twice"
@@ -211,6 +215,7 @@ async def load(
         tally.times.setdefault(kind, []).append(time.perf_counter() - due)
         if status != 200:
             tally.failed[kind] += 1
+            tally.why[f"{kind} {status or 'no answer'}"] += 1
         elif kind == "report":
             tally.confirmed.add(f"r{number}")
         elif kind == "admission":
@@ -248,7 +253,9 @@ async def upgraded(
     await asyncio.sleep(settle_s)
     for place in range(replacements):
         one = replicas[place % len(replicas)]
+        began_s = time.monotonic()
         code = await one.stop()
+        stopped_s = time.monotonic()
         if code:
             tally.failed[f"exit code {code}"] += 1
         fresh(one.folder.with_name(f"replica-{len(replicas) + place}"))
@@ -257,7 +264,10 @@ async def upgraded(
         await one.ready()
         one.listed = True
         tally.upgrades += 1
-        print(f"{tally.upgrades} replaced, {tally.asked.total():,} asked", file=sys.stderr)
+        ready_s = time.monotonic()
+        took = f"{stopped_s - began_s:.1f} s to stop, {ready_s - stopped_s:.1f} s until ready"
+        asked = f"{tally.asked.total():,} asked, {tally.failed.total():,} failed"
+        print(f"{tally.upgrades} replaced: {took}; {asked}", file=sys.stderr)
         await asyncio.sleep(settle_s)
     stop.set()
     await asking

@@ -105,6 +105,7 @@ class TokenStore:
         #: the list as it was kept before there was a database
         self.path = self.folder / SERVICE / "tokens.json"
         self._lock = threading.Lock()
+        self._shared = shared_address(folder) is not None
         self._base: ServiceDatabase | None = None
         self._stamp: Hashable = None
         self._version = -1
@@ -204,7 +205,7 @@ class TokenStore:
                 threading.Thread(target=self._ask, name="tokens", daemon=True).start()
             return
         stamp = self._file_stamps()
-        if self._base is None and stamp == _NO_FILES and shared_address(self.folder) is None:
+        if self._base is None and stamp == _NO_FILES and not self._shared:
             self._by_hash, self._stamp, self._version = {}, stamp, 0
             return
         if self._base is not None and stamp == self._stamp:
@@ -241,6 +242,10 @@ class TokenStore:
             if base.is_postgres:
                 raise
             raise _damaged(base.file or self.folder) from cause
+        finally:
+            if not base.is_postgres:
+                # a store may be dropped without being closed
+                base.close()
 
     def _opened(self) -> ServiceDatabase:
         """Return the database; tokens of the list from before there was one move into it."""
@@ -253,7 +258,7 @@ class TokenStore:
             try:
                 self._base = ServiceDatabase.of(self.folder)
             except DatabaseError as cause:
-                if shared_address(self.folder) is not None:
+                if self._shared:
                     raise
                 raise _damaged(file) from cause
         if self.path.exists():

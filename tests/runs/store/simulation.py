@@ -44,7 +44,9 @@ class LossyDatabase(Database):
 
     losing = ""
 
-    def write(self, work: Callable[[Connection], Result]) -> Result:
+    def write(
+        self, work: Callable[[Connection], Result], *, patience_s: float | None = None
+    ) -> Result:
         lost, self.losing = self.losing, ""
         if lost == "answer":
             # committed, and nobody heard of it: the program asks again, as after real losses

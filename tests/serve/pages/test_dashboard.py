@@ -28,6 +28,7 @@ PAGES = {
     "/runs": "Registered",
     "/runs/1": "The scenario",
     "/reports": "a recommendation put to the proof",
+    "/health": "All is well.",
 }
 
 

@@ -216,7 +216,9 @@ class TaskRows:
         result: str | None = None,
     ) -> bool:
         """End a task that has not ended; without a worker, whoever has it."""
-        values = {"state": state, "ended_at": _now(), "error": error, "result": result}
+        values: JsonObject = {
+            "state": state, "ended_at": _now(), "error": error, "result": result
+        }  # fmt: skip
         if state == "done":
             values["percent"] = 100.0
         return self._write(self._own(id, worker).values(**values))

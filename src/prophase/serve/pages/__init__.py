@@ -15,6 +15,7 @@ from prophase.serve.dependencies import require
 from prophase.serve.forms import form_of, local_path
 from prophase.serve.pages import (
     ask,
+    health,
     overview,
     phases,
     profiles,
@@ -35,7 +36,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
 
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(require("read"))], lifespan=_life)
-for page in (overview, ask, profiles, sizing, simulator, whatif, phases, runs, reports):
+for page in (overview, ask, profiles, sizing, simulator, whatif, phases, runs, reports, health):
     router.include_router(page.router)
 
 

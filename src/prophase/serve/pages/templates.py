@@ -26,6 +26,7 @@ NAVIGATION = (
     ("phases", "Phases"),
     ("runs", "Runs"),
     ("reports", "Reports"),
+    ("health", "Health"),
 )
 
 

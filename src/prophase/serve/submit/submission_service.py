@@ -94,7 +94,7 @@ class SubmissionService:
         self.library, self.events = library, events
         account = ClusterAccount.of_cluster()
         self._limit_ranges = None if account is None else LimitRanges(account)
-        self._base = ServiceDatabase.of(library.workspace.folder)
+        self._base = _database_of(library.workspace.folder)
         self.attempts = PodAttempts(self._base)
         self.workers = ThreadPoolExecutor(_THREADS, thread_name_prefix="submit")
         self.decisions: deque[JsonObject] = deque(maxlen=_REMEMBERED)
@@ -201,7 +201,17 @@ class SubmissionService:
             self._limit_ranges.close()
         if self.events is not None:
             self.events.close()
-        self._base.close()
+        if self._base is not None:
+            self._base.close()
+
+
+def _database_of(folder: Path) -> ServiceDatabase | None:
+    """Return where attempts are kept; None if that cannot be written, as they can do without."""
+    try:
+        return ServiceDatabase.of(folder)
+    except ProphaseError as error:
+        log.warning("attempts of pods are counted by this process alone: %s", error)
+        return None
 
 
 def open_submission_service(
