@@ -20,7 +20,7 @@ _BATCH = 4
 _WITHOUT_EFFECT = {"verbose", "monitor_time", "dtype"}
 
 
-class CRBM(crbm.CRBM):
+class ConditionalNetwork(crbm.CRBM):
     """Hidden features of samples and their histories, made and called as in AI4DL.
 
     Parameters
@@ -119,7 +119,7 @@ class CRBM(crbm.CRBM):
         return target
 
     @classmethod
-    def load(cls, model_path: Path | str) -> CRBM:
+    def load(cls, model_path: Path | str) -> ConditionalNetwork:
         """Return the network in a file of `save`, or in a folder that the original wrote."""
         found = read_parts(model_path).crbm
         if found is None:
@@ -127,7 +127,7 @@ class CRBM(crbm.CRBM):
         return cls.of(found)
 
     @classmethod
-    def of(cls, found: crbm.CRBM) -> CRBM:
+    def of(cls, found: crbm.CRBM) -> ConditionalNetwork:
         """Return a fitted network of the house with the names of AI4DL."""
         if isinstance(found, cls):
             return found
@@ -142,6 +142,10 @@ class CRBM(crbm.CRBM):
         made = cls(len(held.v_bias), held.hidden, held.history, random_state=random_state)
         made._take(held.arrays())
         return made
+
+
+#: as the original calls it
+CRBM = ConditionalNetwork
 
 
 def build_slices_from_list_of_arrays(

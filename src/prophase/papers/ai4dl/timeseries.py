@@ -150,8 +150,9 @@ def _drawn(
         words=("true trace", "generated trace"), shaded=asked.merge_phases,
     )  # fmt: skip
     figure.set_size_inches(*asked.fig_size)
-    engine = figure.get_layout_engine()
+    engine: Any = figure.get_layout_engine()
     if engine is not None:
+        # in font sizes, as the original has it
         engine.set(h_pad=asked.dist_between_subplots * asked.font_size / 72 / 2)
     for place, axes in enumerate(figure.axes):
         axes.tick_params(labelsize=asked.label_size)
