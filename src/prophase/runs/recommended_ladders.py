@@ -120,6 +120,6 @@ def _from_model(path: Path) -> Ladders:
             f"{path}: holds no recommendations. Make them with: prophase learn {path}; or "
             + _HOW.format("requests.json")
         )
-    memory = Recommender.load(file).by_resource.get("memory")
+    memory = Recommender.load(file).recommendations("memory")
     changed = [one for one in memory.tasks if not one.keep] if memory is not None else []
     return {one.task: tuple(sorted(set(one.ladder))) for one in changed}

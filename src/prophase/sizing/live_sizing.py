@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,7 @@ from prophase.modelfile import Parts
 from prophase.sizing.least_waste.ladder import Floats
 from prophase.sizing.least_waste.saved_state import Arrays, packed_engine, unpacked_engine
 from prophase.sizing.least_waste.sizer import LeastWaste
+from prophase.sizing.packed_kinds import BuiltWhenAsked, NarrowRows
 from prophase.sizing.replays.task_runs import TaskRun
 from prophase.sizing.sizer import GROWTH, Features
 from prophase.stats import Estimate, calendar_blocks, share
@@ -37,6 +38,11 @@ class KindRecord:
     rows: list[tuple[float, float, float, float]] = field(default_factory=list)
     _killed: Estimate | None = field(default=None, repr=False)
     _saving: float | None = field(default=None, repr=False)
+
+    @staticmethod
+    def of(rows: Floats) -> KindRecord:
+        """Return the record of rows that were saved."""
+        return KindRecord(list(zip(*rows.tolist(), strict=True)))
 
     def add(self, when_s: float, killed: bool, asked_h: float, reserved_h: float) -> None:
         """Take note of one run."""
@@ -87,7 +93,7 @@ class LiveSizing:
 
     def __init__(self, risk: float | None = None) -> None:
         self.engine = LeastWaste(risk, prior=False)
-        self.records: dict[str, KindRecord] = {}
+        self.records: MutableMapping[str, KindRecord] = {}
         #: the end of the latest run that was learnt from
         self.known_until_s = -math.inf
 
@@ -154,7 +160,7 @@ class LiveSizing:
     def apart(self, kinds: Iterable[str]) -> LiveSizing:
         """Return one that may learn of these kinds while this one goes on answering."""
         made = copy.copy(self)
-        made.engine, made.records = copy.copy(self.engine), dict(self.records)
+        made.engine, made.records = copy.copy(self.engine), copy.copy(self.records)
         engine = made.engine
         engine.histories_ = copy.copy(self.engine.histories_)
         engine.price_, engine.cold_, engine.lineage_ = copy.deepcopy(
@@ -189,10 +195,9 @@ class LiveSizing:
         """Return what was packed."""
         made = LiveSizing()
         made.engine = unpacked_engine(meta["engine"], arrays)
-        ends = np.cumsum(arrays["record_count"])
-        for kind, end, count in zip(meta["records"], ends, arrays["record_count"], strict=True):
-            rows = arrays["record"][end - count : end].tolist()
-            made.records[kind] = KindRecord([tuple(row) for row in rows])
+        table = NarrowRows(arrays["record"].T, arrays["record_count"])
+        places = {kind: place for place, kind in enumerate(meta["records"])}
+        made.records = BuiltWhenAsked(places, lambda place: KindRecord.of(table.of(place)))
         until = meta["known_until_s"]
         made.known_until_s = -math.inf if until is None else float(until)
         return made

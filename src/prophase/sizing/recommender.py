@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from prophase.sizing.kind_recommendation import (
 )
 from prophase.sizing.kind_runs import KEPT, KindRuns
 from prophase.sizing.live_sizing import LiveSizing
+from prophase.sizing.packed_kinds import BuiltWhenAsked, NarrowRows, narrowed
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, known_of, task_runs
 from prophase.sizing.resources import RESOURCES
 from prophase.sizing.wider_level import WiderLevels, known_prior
@@ -86,15 +88,16 @@ class Recommender:
 
     def __init__(self, *, risk: float = 0.01, gate: Gate | None = None) -> None:
         self.risk, self.gate = risk, gate or Gate()
+        #: resource -> how it was sized, without the tasks
         self.by_resource: dict[str, ResourceRecommendations] = {}
         self.data_hash = ""
         #: resource -> why there is no recommendation
         self.silent: dict[str, str] = {}
         #: whose and which a job is
         self.rule: IdentityRule = NO_RULE
-        self._runs: dict[str, dict[Key, KindRuns]] = {}
+        self._runs: dict[str, MutableMapping[Key, KindRuns]] = {}
         self._live: dict[str, LiveSizing] = {}
-        self._by_key: dict[str, dict[Key, Recommendation]] = {}
+        self._by_key: dict[str, MutableMapping[Key, Recommendation]] = {}
         self._stale: dict[str, set[Key]] = defaultdict(set)
         self._tenants: set[str] = set()
         #: resource -> whose runs may stand beside too few of a kind's own
@@ -118,9 +121,8 @@ class Recommender:
             except InputError as cause:
                 self.silent[resource] = str(cause)
                 continue
-            self.by_resource[resource] = found = recommend_runs(
-                runs, risk=self.risk, gate=self.gate, data_hash=data_hash
-            )
+            found = recommend_runs(runs, risk=self.risk, gate=self.gate, data_hash=data_hash)
+            self.by_resource[resource] = replace(found, tasks=[])
             self._by_key[resource] = {one.key: one for one in found.tasks}
             self._tenants |= {key[0] for key in self._by_key[resource]}
             self._take(resource, runs)
@@ -148,8 +150,8 @@ class Recommender:
     def observed(self, jobs: pd.DataFrame) -> Recommender:
         """Return a recommender that has also learnt from these jobs; this one stays as it is."""
         made = copy.copy(self)
-        made._runs = {name: dict(held) for name, held in self._runs.items()}
-        made._by_key = {name: dict(held) for name, held in self._by_key.items()}
+        made._runs = {name: copy.copy(held) for name, held in self._runs.items()}
+        made._by_key = {name: copy.copy(held) for name, held in self._by_key.items()}
         made._stale = defaultdict(set, {name: set(held) for name, held in self._stale.items()})
         made._tenants, made._levels = set(self._tenants), {}
         jobs = with_identity(jobs, None if self.rule == NO_RULE else self.rule)
@@ -176,9 +178,9 @@ class Recommender:
 
     def of(self, resource: str, task: str | Key) -> Recommendation | None:
         """Return the recommendation for tenant and kind, or for a name that means one of them."""
+        key = KeyNames(self.keys(resource)).find(task) if isinstance(task, str) else task
         held = self._by_key.get(resource, {})
         runs = self._runs.get(resource, {})
-        key = KeyNames({**held, **runs}).find(task) if isinstance(task, str) else task
         if key is None:
             return None
         if key in self._stale[resource]:
@@ -196,7 +198,15 @@ class Recommender:
 
     def keys(self, resource: str) -> list[Key]:
         """Return whose and which kinds have measured a resource."""
-        return list({**self._by_key.get(resource, {}), **self._runs.get(resource, {})})
+        held, runs = self._by_key.get(resource, {}), self._runs.get(resource, {})
+        return list(dict.fromkeys([*held, *runs]))
+
+    def recommendations(self, resource: str) -> ResourceRecommendations | None:
+        """Return what each kind should ask for; None if the resource was not learnt."""
+        if resource not in self.by_resource:
+            return None
+        found = (self.of(resource, key) for key in self.keys(resource))
+        return replace(self.by_resource[resource], tasks=[one for one in found if one is not None])
 
     def kind_request(self, resource: str, key: Key) -> KindRequest | None:
         """Return what all jobs of a kind are recommended; None if all their requests stay."""
@@ -321,14 +331,12 @@ def _restored(meta: JsonMapping, arrays: Mapping[str, Any], data_hash: str) -> R
     made.data_hash, made.silent = data_hash, dict(meta["silent"])
     made.rule = IdentityRule.from_dict(meta["identity"])
     for name, one in meta["resources"].items():
-        made.by_resource[name] = found = _unpacked(name, one, made.rule)
-        made._by_key[name] = {task.key: task for task in found.tasks}
-        ends = np.cumsum(arrays[f"{name}.counts"])
-        made._runs[name] = {
-            task.key: KindRuns(arrays[f"{name}.runs"][:, end - count : end], *task.key)
-            for task, end, count in zip(found.tasks, ends, arrays[f"{name}.counts"], strict=True)
-        }
-        made._tenants |= {key[0] for key in made._by_key[name]}
+        made.by_resource[name] = _header(name, one, made.rule)
+        packed = _PackedKinds(one, arrays[f"{name}.runs"], arrays[f"{name}.counts"])
+        places = {key: place for place, key in enumerate(packed.keys)}
+        made._by_key[name] = BuiltWhenAsked(places, packed.recommendation)
+        made._runs[name] = BuiltWhenAsked(places, packed.runs)
+        made._tenants |= {key[0] for key in packed.keys}
     for name, one in meta["live"].items():
         begin = f"{name}.live."
         parts = {k.removeprefix(begin): v for k, v in arrays.items() if k.startswith(begin)}
@@ -337,12 +345,14 @@ def _restored(meta: JsonMapping, arrays: Mapping[str, Any], data_hash: str) -> R
 
 
 def _packed(found: ResourceRecommendations, tasks: Sequence[Recommendation]) -> dict[str, object]:
+    whys = {why: place for place, why in enumerate(dict.fromkeys(one.why for one in tasks))}
     return {
         "risk": found.risk,
         "span_h": found.span_h,
         "left_out": dict(found.left_out),
         "keys": [list(one.key) for one in tasks],
-        "why": [one.why for one in tasks],
+        "whys": list(whys),
+        "why": [whys[one.why] for one in tasks],
         "keep": [one.keep for one in tasks],
         "ladders": [list(one.ladder) for one in tasks],
         # JSON has no NaN
@@ -351,27 +361,50 @@ def _packed(found: ResourceRecommendations, tasks: Sequence[Recommendation]) -> 
     }
 
 
-def _unpacked(resource: str, held: JsonMapping, rule: IdentityRule) -> ResourceRecommendations:
-    rows = zip(
-        held["keys"], held["why"], held["keep"], held["ladders"],
-        *(held[name] for name in (*_NUMBERS, *_OOM)), strict=True,
-    )  # fmt: skip
-    tasks = []
-    for (tenant, kind), why, keep, ladder, runs, *numbers in rows:
-        now, tried, saving, saved, code, oom, low, high = map(_number, numbers)
-        rungs = tuple(map(float, ladder))
-        tasks.append(
-            Recommendation(
-                full_name((tenant, kind)), int(runs), now, rungs, Estimate(oom, low, high),
-                int(tried), saving, saved, str(why), bool(keep),
-                tenant=tenant, kind=kind, code=code,
-            )
-        )  # fmt: skip
+def _header(resource: str, held: JsonMapping, rule: IdentityRule) -> ResourceRecommendations:
     unit = RESOURCES[resource].unit
     left_out = {str(k): int(v) for k, v in held["left_out"].items()}
     return ResourceRecommendations(
-        tasks, float(held["risk"]), unit, resource, left_out, float(held["span_h"]), rule=rule
+        [], float(held["risk"]), unit, resource, left_out, float(held["span_h"]), rule=rule
     )
+
+
+class _PackedKinds:
+    """The saved runs and recommendations of all kinds of one resource."""
+
+    def __init__(self, held: JsonMapping, runs: Any, counts: Any) -> None:
+        tenants: dict[str, str] = {}
+        self.keys: list[Key] = [
+            (tenants.setdefault(tenant, tenant), kind) for tenant, kind in held["keys"]
+        ]
+        self._rows = NarrowRows(runs, counts)
+        self._whys = [str(one) for one in held["whys"]]
+        self._why = np.array(held["why"], np.int32)
+        self._keep = np.array(held["keep"], np.bool_)
+        self._ladders = np.array(held["ladders"], np.float64).reshape(len(self.keys), -1)
+        self._numbers = {
+            name: narrowed(np.array([_number(one) for one in held[name]], np.float64))
+            for name in (*_NUMBERS, *_OOM)
+        }
+        if not len(self.keys) == len(counts) == len(self._why) == len(self._keep):
+            raise ValueError("kinds and their runs differ in number")
+
+    def runs(self, place: int) -> KindRuns:
+        """Return the runs of the kind at a place."""
+        return KindRuns(self._rows.of(place), *self.keys[place])
+
+    def recommendation(self, place: int) -> Recommendation:
+        """Return the recommendation of the kind at a place."""
+        tenant, kind = self.keys[place]
+        one = {name: float(held[place]) for name, held in self._numbers.items()}
+        return Recommendation(
+            full_name((tenant, kind)), int(one["runs"]), one["now"],
+            tuple(self._ladders[place].tolist()),
+            Estimate(one["oom"], one["oom_low"], one["oom_high"]),
+            int(one["tried"]), one["saving"], one["saved_per_month"],
+            self._whys[self._why[place]], bool(self._keep[place]),
+            tenant=tenant, kind=kind, code=one["code"],
+        )  # fmt: skip
 
 
 def _number(value: float | None) -> float:

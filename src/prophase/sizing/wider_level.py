@@ -69,8 +69,7 @@ class WiderLevels:
 
     def add(self, key: Key) -> None:
         """Take note of a kind that has runs now."""
-        members = self._members[self._level(key)]
-        if self.prior != "none" and key not in members:
+        if self.prior != "none" and key not in (members := self._members[self._level(key)]):
             members.append(key)
 
     def sharing(self, key: Key) -> list[Key]:

@@ -6,7 +6,6 @@ for, so that a file of 100,000 kinds answers at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -20,6 +19,12 @@ from prophase.sizing.least_waste.joint_regression import Joint
 from prophase.sizing.least_waste.lineage import Known, Prefix
 from prophase.sizing.least_waste.settings import LeastWasteSettings
 from prophase.sizing.least_waste.sizer import LeastWaste
+from prophase.sizing.packed_kinds import (
+    BuiltWhenAsked,
+    NarrowRows,
+    PackedDocuments,
+    narrowed,
+)
 
 Arrays = dict[str, NDArray[Any]]
 #: parts of a tag, and of a counter's name, are joined by this in JSON
@@ -69,7 +74,9 @@ def unpacked_engine(meta: JsonMapping, arrays: Arrays) -> LeastWaste:
     """Return an engine that answers as the one that was packed."""
     settings = LeastWasteSettings(**meta["settings"])
     engine = LeastWaste(meta["risk"], settings=settings, prior=bool(meta["prior"]))
-    engine.histories_ = PackedHistories(meta, arrays, settings.remembered)
+    packed = _PackedHistories(meta, arrays, settings.remembered)
+    places = {kind: place for place, kind in enumerate(meta["kinds"])}
+    engine.histories_ = BuiltWhenAsked(places, packed.built)
     engine.price_.restore(meta["price"])
     engine.lineage_.samples = {
         _split(prefix): {_pair(key): float(value) for key, value in held.items()}
@@ -80,48 +87,24 @@ def unpacked_engine(meta: JsonMapping, arrays: Arrays) -> LeastWaste:
     return engine
 
 
-class PackedHistories(dict[str, TaskHistory]):
-    """Histories by kind; one that was saved is built when it is first asked for."""
+class _PackedHistories:
+    """Saved histories of all kinds."""
 
     def __init__(self, meta: JsonMapping, arrays: Arrays, remembered: int) -> None:
-        super().__init__()
-        self._place = {kind: place for place, kind in enumerate(meta["kinds"])}
-        self._meta, self._arrays, self._remembered = meta, arrays, remembered
-        self._ends = np.concatenate([[0], np.cumsum(arrays["count"])])
+        self._remembered = remembered
+        self._rows = NarrowRows(arrays["rows"], arrays["count"])
+        self._small = PackedDocuments(meta["histories"])
+        self._names, self._words = list(meta["names"]), list(meta["words"])
+        self._known = {
+            part: narrowed(_short(arrays[part]))
+            for part in ("known_keys", "known_ends", "known_values", "words_keys", "words_ends")
+        }
 
-    def __contains__(self, kind: object) -> bool:
-        return super().__contains__(kind) or kind in self._place
-
-    def __missing__(self, kind: str) -> TaskHistory:
-        if kind not in self._place:
-            raise KeyError(kind)
-        place = self._place.pop(kind)
-        self[kind] = made = self._built(place)
-        return made
-
-    def get(self, kind: str, default: Any = None) -> Any:
-        """Return a history, built if it must be."""
-        try:
-            return self[kind]
-        except KeyError:
-            return default
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([*super().__iter__(), *self._place])
-
-    def __len__(self) -> int:
-        return super().__len__() + len(self._place)
-
-    def __copy__(self) -> PackedHistories:
-        made = PackedHistories(self._meta, self._arrays, self._remembered)
-        made._place = dict(self._place)
-        made.update({kind: self[kind] for kind in super().__iter__()})
-        return made
-
-    def _built(self, place: int) -> TaskHistory:
-        arrays, meta = self._arrays, self._meta
-        begin, end = int(self._ends[place]), int(self._ends[place + 1])
-        names = [_pair(name) for name in _used(arrays, "known", begin, end, meta["names"])]
+    def built(self, place: int) -> TaskHistory:
+        """Return the history of the kind at a place."""
+        arrays = self._known
+        begin, end = int(self._rows.ends[place]), int(self._rows.ends[place + 1])
+        names = [_pair(name) for name in _used(arrays, "known", begin, end, self._names)]
         known: list[Known] = []
         words: list[tuple[str, ...]] = []
         numbers = iter(names)
@@ -130,10 +113,15 @@ class PackedHistories(dict[str, TaskHistory]):
             values = arrays["known_values"][low:high].tolist()
             known.append({next(numbers): value for value in values})
             low, high = arrays["words_ends"][row : row + 2]
-            words.append(tuple(meta["words"][i] for i in arrays["words_keys"][low:high].tolist()))
-        return _history(
-            self._remembered, arrays["rows"][:, begin:end], known, words, meta["histories"][place]
-        )
+            words.append(tuple(self._words[i] for i in arrays["words_keys"][low:high].tolist()))
+        rows = self._rows.of(place)
+        return _history(self._remembered, rows, known, words, self._small[place])
+
+
+def _short(values: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers in half the memory, as far as they fit."""
+    fits = values.dtype == np.int64 and (not len(values) or values.max() < 2**31)
+    return values.astype(np.int32) if fits else values
 
 
 def _used(arrays: Arrays, what: str, begin: int, end: int, texts: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ tasks is killed: cheap tasks become safe first, where safety costs least.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -84,12 +84,13 @@ class LeastWaste(OnlineSizer):
         super().__init__(risk)
         self.prior = prior
         self.settings = settings or LeastWasteSettings()
-        self.histories_: dict[str, TaskHistory] = {}
+        self.histories_: MutableMapping[str, TaskHistory] = {}
         self.lineage_ = Lineage()
         self.cold_: dict[str, ColdStart] = {}
         self.price_ = KillPrice(risk, self.settings.kill_cost)
-        #: what was last asked about, and its views: a decision needs them twice
-        self._viewed: tuple[tuple[int, int, int], dict[str, Sample], Features] | None = None
+        #: what was last asked about, and its views: a decision needs them twice, and an instance
+        #: that ends before anything else happens is judged by them
+        self._viewed: tuple[tuple[int, int], dict[str, Sample], Features] | None = None
 
     def predict(self, task: str, features: Features) -> float:
         rungs, outlook = self.laddered(task, features)
@@ -222,15 +223,16 @@ class LeastWaste(OnlineSizer):
     def observe(
         self, task: str, features: Features, peak_gib: float, runtime_h: float, failed: bool
     ) -> None:
-        self._viewed = None
         peak, hours = _positive(peak_gib), _positive(runtime_h) or 0.0
         if peak is None:
             return
         history = self._history(task)
         if self._is_new_code(history, features):
             history.keep_last(0)
+            self._viewed = None
         history.code = code_of(features) or history.code
         if failed:
+            self._viewed = None
             history.killed(peak)
             self.price_.killed(task, features)
             return
@@ -248,6 +250,7 @@ class LeastWaste(OnlineSizer):
         if history.count:
             self._judge(history, task, features, peak, hours)
             surprise = math.log(peak) - tag_level(history, words)
+        self._viewed = None
         known_numbers = {
             **(self.lineage_.known_numbers(task, tag) if tag else {}),
             **own_numbers(features),
@@ -318,8 +321,10 @@ class LeastWaste(OnlineSizer):
 
     def _views(self, history: TaskHistory, features: Features, under_way: int) -> dict[str, Sample]:
         tag = _tag_of(features)
-        asked = (id(history), under_way, id(features))
-        if self._viewed is not None and self._viewed[0] == asked:
+        asked = (id(history), under_way)
+        if "post" in features:
+            features = {name: value for name, value in features.items() if name != "post"}
+        if self._viewed is not None and self._viewed[0] == asked and self._viewed[2] == features:
             return self._viewed[1]
         found = views(
             history,
