@@ -33,10 +33,14 @@ BEGINS, LENGTH = (0.4, 0.55, 0.7, 0.85), 0.14
 def measure(name: str, data: str, jobs: pd.DataFrame, cluster: Cluster, **policy: Any) -> None:
     first, last = float(jobs["submit_s"].min()), float(jobs["submit_s"].max())
     found: list[Coverage] = []
+    withheld = 0
     for begin in BEGINS:
         now_s = first + begin * (last - first)
         try:
             past = calibrate(jobs, cluster, now_s=now_s, **policy)
+            if past.why_withheld:
+                print(f"{name} from {begin:.0%} of the log: no forecasts: {past.why_withheld}")
+                withheld += 1
             found.append(
                 measure_coverage(
                     jobs,
@@ -58,11 +62,17 @@ def measure(name: str, data: str, jobs: pd.DataFrame, cluster: Cluster, **policy
     def mean(field: str) -> float:
         return float(np.average([one.to_dict()[field] for one in found], weights=weights))
 
-    remark = f"{sum(weights)} forecasts in {len(found)} stretches"
+    remark = f"{sum(weights)} forecasts in {len(found)} stretches; withheld in {withheld}"
     guess = "waits of the past"
-    rows = (
+    rows: tuple[tuple[str, str, str, str], ...] = (
         ("coverage of the 80 % interval", "share", "covered", "baseline_covered"),
         ("mean absolute error of the median", "s", "error_s", "baseline_error_s"),
+        (
+            "median absolute error, beside recent waits of jobs alike",
+            "s",
+            "median_error_s",
+            "alike_error_s",
+        ),
         ("median width of the interval", "s", "width_s", "baseline_width_s"),
     )
     for what, unit, ours, theirs in rows:

@@ -161,6 +161,8 @@ def test_intervals_hold_most_starts_where_jobs_are_alike(log: pd.DataFrame) -> N
     assert found.forecasts == 24
     assert found.covered.value > 0.6
     assert found.error_s < found.baseline_error_s
+    assert found.median_error_s < found.alike_error_s
+    assert 0.5 <= found.held.value <= 1.0
     assert found.covered.holds(found.covered.value)
     assert found.to_dict()["covered_low"] == found.covered.low
 

@@ -18,7 +18,10 @@ from prophase.sim.slurm_conf import find_conf, slurm_settings
 
 NODES = "NodeName=n[1-4] CPUs=4 RealMemory=4096\n"
 ONE = "PartitionName=main Nodes=ALL Default=YES\n"
-SCHEDULER = "SchedulerParameters=bf_interval=10,bf_resolution=1,batch_sched_delay=0\n"
+SCHEDULER = (
+    "SchedulerParameters=bf_interval=10,bf_resolution=1,batch_sched_delay=0\n"
+    "AccountingStorageEnforce=limits,qos\n"
+)
 
 
 def jobs(*rows: dict[str, Any]) -> pd.DataFrame:
@@ -208,6 +211,37 @@ def test_what_is_not_followed_is_listed(tmp_path: Path) -> None:
     found = replay(tmp_path, ONE + "Licenses=matlab:4\nJobSubmitPlugins=lua\n", jobs({}))
     assert "not followed: licences" in found.notes
     assert any("job_submit" in note for note in found.notes)
+
+
+def test_every_setting_that_is_not_followed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "qos.txt").write_text("Name|GrpTRES|GrpTRESMins\nnormal|license/x=2|cpu=100\n")
+    text = (
+        ONE + "PriorityFlags=MAX_TRES,NO_FAIR_TREE\nPreemptParameters=youngest_first\n"
+        "TopologyPlugin=topology/block\nMCSPlugin=mcs/none\nNodeName=n9 CPUs=4 State=DOWN\n"
+        "PartitionName=slow Nodes=n1 GraceTime=60\n"
+    )
+    (tmp_path / "slurm.conf").write_text(NODES + text + "SchedulerParameters=bf_one_resv_per_job\n")
+    said = " | ".join(slurm_settings(find_conf(tmp_path), tmp_path)["slurm"].left_out)
+    for word in ("PriorityFlags=MAX_TRES", "PreemptParameters", "TopologyPlugin=block", "n9"):
+        assert word in said
+    assert "partition slow: GraceTime=60" in said
+    assert "SchedulerParameters: bf_one_resv_per_job" in said
+    assert "MCS" not in said
+    assert "AccountingStorageEnforce has no limits" not in said
+    enforced = NODES + ONE + "AccountingStorageEnforce=safe\n"
+    (tmp_path / "slurm.conf").write_text(enforced)
+    said = " | ".join(slurm_settings(find_conf(tmp_path), tmp_path)["slurm"].left_out)
+    assert "GrpTRESMins of QOS" in said
+    assert "GrpTRES of QOS: license/x" in said
+
+
+def test_limits_hold_nobody_back_where_slurm_does_not_enforce_them(tmp_path: Path) -> None:
+    qos(tmp_path, "normal|0||||||1|")
+    table = jobs({"user": "ann"}, {"user": "ann"})
+    assert starts(replay(tmp_path, ONE, table)) == [0.0, 100.0]
+    found = replay(tmp_path, ONE + "AccountingStorageEnforce=associations\n", table)
+    assert starts(found) == [0.0, 0.0]
+    assert any("AccountingStorageEnforce has no limits" in note for note in found.notes)
 
 
 @settings(max_examples=40)

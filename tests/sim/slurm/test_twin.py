@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from prophase.errors import FormatError, MissingFileError, ParameterError
+from prophase.sim.forecast.past_forecasts import withheld
 from prophase.sim.slurm.snapshot import QueueSnapshot, words_of
 from prophase.sim.slurm.twin import ORDERS, QueueTwin
 from prophase.sim.slurm.twin_answers import sooner, what_if, why_waits
-from prophase.sim.slurm.twin_check import abstained, check_twin, fitted_ends
+from prophase.sim.slurm.twin_check import check_twin, fitted_ends
+from prophase.stats import Estimate
 from prophase.trace.trace_tables import open_trace
 
 HERE = Path(__file__).parent
@@ -110,9 +112,14 @@ def test_past_forecasts_are_checked_and_bad_ones_withheld(twin: QueueTwin) -> No
     assert check.forecasts >= 10
     assert 0 <= check.covered <= 1
     found = twin.eta(str(twin.snapshot.waiting["job_id"].iloc[3]))
-    bad = replace(check, forecasts=100, error_s=50.0, alike_error_s=40.0)
-    assert "no better" in abstained(found, bad).reason
-    assert abstained(found, replace(bad, error_s=10.0)).known
+    good = replace(
+        check, forecasts=100, error_s=10.0, alike_error_s=40.0, held=Estimate(0.8, 0.7, 0.9)
+    )
+    assert withheld(found, good.why_withheld).known
+    assert "not 30 % better" in withheld(found, replace(good, error_s=29.0).why_withheld).reason
+    narrow = replace(good, held=Estimate(0.5, 0.4, 0.6))
+    assert "held 50% of the starts" in withheld(found, narrow.why_withheld).reason
+    assert not replace(narrow, forecasts=5).why_withheld
 
 
 def test_fitted_ends_hold_eighty_percent() -> None:

@@ -49,7 +49,8 @@ def command(
     `prophase queue eta 4711 --saved now --history sacct.psv`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.sim.slurm.twin_check import abstained, check_twin
+    from prophase.sim.forecast.past_forecasts import withheld
+    from prophase.sim.slurm.twin_check import check_twin
 
     with progress_bar() as progress:
         progress("looking at the queue", None)
@@ -67,7 +68,8 @@ def command(
             except InputError as cause:
                 unchecked = str(cause)
         progress("simulating futures", None)
-        found = abstained(twin.eta(job, checked.stretch if checked else None), checked)
+        found = twin.eta(job, checked.stretch if checked else None)
+        found = withheld(found, checked.why_withheld if checked else "")
     mine = twin.jobs[twin.jobs["job_id"].astype(str) == job].iloc[0]
     slurm_s = float(mine["slurm_start_s"]) - twin.snapshot.now_s
     rows = [
@@ -99,5 +101,6 @@ def _notes(reason: str, checked: TwinCheck | None, unchecked: str) -> list[str]:
     return [
         *notes,
         f"Checked on {checked.forecasts:,} jobs at {checked.instants} past instants: median error "
-        f"{missed}; recent waits of jobs alike {alike}.",
+        f"{missed}; recent waits of jobs alike {alike}. Intervals fitted to the other instants "
+        f"held {checked.held.value:.0%} of the starts.",
     ]

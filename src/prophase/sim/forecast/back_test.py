@@ -11,6 +11,7 @@ import pandas as pd
 
 from prophase.errors import InputError
 from prophase.sim.cluster import Cluster
+from prophase.sim.forecast.past_forecasts import held_by_others, wait_of_alike, why_withheld
 from prophase.sim.forecast.queue_state import QueueState
 from prophase.sim.forecast.start_forecast import IntervalWidening, StartForecast, forecast_start
 from prophase.sim.signatures import Floats
@@ -43,6 +44,10 @@ class Coverage:
         How much to widen intervals so that 80 % are covered, as these forecasts show.
     abstained : dict
         Forecasts that were not made, counted by reason.
+    median_error_s, alike_error_s : float
+        Median absolute error of the median, and of the recent waits of jobs alike.
+    held : Estimate
+        Share of true starts inside intervals that were fitted to the other instants.
     """
 
     forecasts: int
@@ -55,6 +60,14 @@ class Coverage:
     baseline_width_s: float
     stretch: IntervalWidening
     abstained: dict[str, int]
+    median_error_s: float
+    alike_error_s: float
+    held: Estimate
+
+    @property
+    def why_withheld(self) -> str:
+        """Say why forecasts like these are not given; empty: they are."""
+        return why_withheld(self.forecasts, self.median_error_s, self.alike_error_s, self.held)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON knows them."""
@@ -109,6 +122,8 @@ def measure_coverage(
         jobs = as_known(jobs, known_until_s)
         until_s = known_until_s if until_s is None else until_s
     asked = _questions(jobs, instants, per_instant, since_s, until_s, rng)
+    # as dictionaries, for jobs are looked up one by one
+    rows_by_id = pd.Series(jobs.to_dict("records"), jobs["job_id"].astype(str))
     made: list[_Made] = []
     abstained: dict[str, int] = {}
     for number, (now_s, job_id, truth_s, waited_s, started) in enumerate(asked):
@@ -131,7 +146,8 @@ def measure_coverage(
         waits = QueueState.at(jobs, now_s).waits_s
         longer = waits[waits >= waited_s] - waited_s
         guess = np.quantile(longer if len(longer) else np.zeros(1), [0.1, 0.5, 0.9])
-        made.append(_Made(now_s, truth_s, found, guess))
+        alike = wait_of_alike(jobs, now_s, rows_by_id.loc[job_id])
+        made.append(_Made(now_s, truth_s, found, guess, alike))
     if len(made) < _LEAST:
         told = ", ".join(f"{count} x {why}" for why, count in abstained.items()) or "no queue"
         raise InputError(
@@ -173,6 +189,7 @@ class _Made:
     truth_s: float
     found: StartForecast
     guess: Floats
+    alike_s: float
 
     @property
     def interval(self) -> tuple[float, float, float]:
@@ -238,4 +255,7 @@ def _summed_up(made: list[_Made], abstained: dict[str, int]) -> Coverage:
         baseline_width_s=float(np.median(guess_high - guess_low)),
         stretch=IntervalWidening.learn(raw_low, raw_high, truth, independent=instants),
         abstained=abstained,
+        median_error_s=float(np.median(np.abs(middle - truth))),
+        alike_error_s=float(np.median([abs(one.alike_s - one.truth_s) for one in made])),
+        held=held_by_others(raw_low, raw_high, truth, when_s, IntervalWidening.learn),
     )

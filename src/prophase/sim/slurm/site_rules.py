@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -110,6 +110,13 @@ class Association:
     default_qos: str = ""
 
 
+#: what a quality of service or an association limits; all else counts without enforcement, too
+_LIMITING = (
+    "max_time_s", "per_job", "all_jobs", "per_user", "per_account", "jobs",
+)  # fmt: skip
+_Limited = TypeVar("_Limited", Quality, Association)
+
+
 @dataclass(frozen=True)
 class Reservation:
     """Nodes that are kept for some for a time."""
@@ -186,10 +193,20 @@ def site_rules(conf: SlurmConf, folder: Path | None = None) -> SiteRules:
     linear = settings.get("selecttype", "").endswith("linear")
     choice = LEAST_LOADED if "LLN" in select else SWITCHES if conf.switches else NEIGHBOURS
     left_out, refused = _not_honoured(conf)
+    tables = {name: _table(folder, f"{name}.txt") for name in ("qos", "assoc")}
+    qualities, associations = _qualities(tables["qos"]), _associations(tables["assoc"])
+    if not _enforces(settings):
+        bare = (*map(_without_limits, qualities.values()), *map(_without_limits, associations))
+        if bare != (*qualities.values(), *associations):
+            left_out += ("limits of QOS and accounts: AccountingStorageEnforce has no limits",)
+        qualities = {name: _without_limits(one) for name, one in qualities.items()}
+        associations = tuple(map(_without_limits, associations))
+    else:
+        left_out += _limits_not_followed(tables)
     return SiteRules(
         parts,
-        _qualities(_table(folder, "qos.txt")),
-        _associations(_table(folder, "assoc.txt")),
+        qualities,
+        associations,
         _reservations(folder, conf),
         choice,
         memory_counts="MEMORY" in select or linear,
@@ -225,10 +242,67 @@ _LEFT_OUT = {
     "suspendprogram": ("nodes that are powered down and up", ""),
     "powerparameters": ("power capping", ""),
     "overtimelimit": ("OverTimeLimit", "0"),
-    "priorityflags": ("PriorityFlags other than NO_FAIR_TREE and SMALL_RELATIVE_TO_TIME", None),
+    "prioritysitefactorplugin": ("the site's own part of priorities", "none"),
+    "preemptparameters": ("PreemptParameters", ""),
+    "mcsplugin": ("MCS labels", "none"),
     "burstbuffertype": ("burst buffers", ""),
     "federationparameters": ("federations", ""),
 }
+
+
+#: what is followed of these settings, or changes no start
+_FLAGS = {"NO_FAIR_TREE", "SMALL_RELATIVE_TO_TIME", "CALCULATE_RUNNING", "NO_NORMAL_ALL", "NONE"}
+_SCHEDULER = {
+    "", "assoc_limit_stop", "batch_sched_delay", "bf_continue", "bf_interval", "bf_max_job_part",
+    "bf_max_job_test", "bf_max_job_user", "bf_max_time", "bf_resolution", "bf_window",
+    "bf_yield_interval", "bf_yield_sleep", "bf_yield_rpc_cnt", "default_queue_depth",
+    "sched_interval", "sched_min_interval", "max_rpc_cnt", "kill_invalid_depend",
+    "nohold_on_prolog_fail", "permit_job_expansion", "preempt_send_user_signal",
+}  # fmt: skip
+_PARTITION = {
+    "gracetime": ("GraceTime", ("0", "00:00:00")),
+    "lln": ("LLN", ("NO",)),
+    "alternate": ("Alternate", ("",)),
+    "exclusivetopo": ("ExclusiveTopo", ("NO",)),
+}
+#: columns of sacctmgr with limits that are not followed
+_MORE_LIMITS = {
+    "grptresmins": "GrpTRESMins", "grptresrunmins": "GrpTRESRunMins", "grpwall": "GrpWall",
+    "maxtresmins": "MaxTRESMins", "maxtrespernode": "MaxTRESPerNode",
+    "maxtresrunminspu": "MaxTRESRunMinsPU", "maxtresrunminspa": "MaxTRESRunMinsPA",
+    "mintres": "MinTRES", "minpriothresh": "MinPrioThresh", "minpriothreshold": "MinPrioThresh",
+}  # fmt: skip
+_COUNTED = ("cpu", "mem", "node", "gres/gpu", "billing", "energy", "pages", "vmem")
+
+
+def _enforces(settings: Mapping[str, str]) -> bool:
+    """Tell whether Slurm holds jobs back by limits of the accounting database at all."""
+    words = settings.get("accountingstorageenforce", "").lower().replace(" ", "").split(",")
+    return bool({"limits", "safe", "all"} & set(words))
+
+
+def _without_limits(one: _Limited) -> _Limited:
+    """Return a quality of service or an association without what it limits."""
+    usual = {name: getattr(type(one), name) for name in _LIMITING if hasattr(type(one), name)}
+    return replace(one, **usual)
+
+
+def _limits_not_followed(tables: Mapping[str, pd.DataFrame | None]) -> tuple[str, ...]:
+    """Name limits of the accounting database that a replay leaves out."""
+    found: dict[str, None] = {}
+    for kind, table in tables.items():
+        whose = "QOS" if kind == "qos" else "accounts"
+        for column in () if table is None else table.columns:
+            values = [str(value) for value in table[column] if not _is_unset(str(value))]
+            plain = _plain(str(column))
+            if values and plain in _MORE_LIMITS:
+                found[f"{_MORE_LIMITS[plain]} of {whose}"] = None
+            if plain.startswith(("grptres", "maxtres")):
+                names = (part.partition("=")[0] for value in values for part in value.split(","))
+                for name in names:
+                    if name and name.lower() not in _COUNTED:
+                        found[f"{column} of {whose}: {name}"] = None
+    return tuple(found)
 
 
 def _not_honoured(conf: SlurmConf) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -237,11 +311,31 @@ def _not_honoured(conf: SlurmConf) -> tuple[tuple[str, ...], tuple[str, ...]]:
     left_out = [
         said
         for name, (said, usual) in _LEFT_OUT.items()
-        if usual is not None and settings.get(name, usual) not in (usual, "(null)")
+        if settings.get(name, usual).rpartition("/")[2].lower() not in (usual, "(null)", "")
     ]
     refused = []
     if "SUSPEND" in settings.get("preemptmode", "").upper():
         refused.append("PreemptMode=SUSPEND (jobs that pause in memory)")
+    flags = {word.strip().upper() for word in settings.get("priorityflags", "").split(",")}
+    if unknown := sorted(flags - _FLAGS - {""}):
+        left_out.append(f"PriorityFlags={','.join(unknown)}")
+    options = settings.get("schedulerparameters", "").replace("(null)", "").split(",")
+    names = {one.partition("=")[0].strip().lower() for one in options}
+    if unknown := sorted(names - _SCHEDULER):
+        left_out.append(f"SchedulerParameters: {', '.join(unknown)}")
+    topology = settings.get("topologyplugin", "none").rpartition("/")[2].lower()
+    if topology not in ("none", "tree", "flat", "default"):
+        left_out.append(f"TopologyPlugin={topology} (nodes are taken as equally near)")
+    away = [
+        name
+        for name, words in conf.nodes.items()
+        if words.get("state", "").upper().startswith(("DOWN", "DRAIN", "FAIL", "FUTURE"))
+    ]
+    if away:
+        left_out.append(
+            f"State of {len(away)} nodes such as {away[0]}: they are taken as up; take them out of "
+            "a copy of slurm.conf if they were not"
+        )
     if settings.get("jobsubmitplugins"):
         left_out.append(f"job_submit plug-ins ({settings['jobsubmitplugins']})")
     for name, words in conf.partitions.items():
@@ -250,6 +344,11 @@ def _not_honoured(conf: SlurmConf) -> tuple[tuple[str, ...], tuple[str, ...]]:
             refused.append(f"partition {name}: OverSubscribe={shared} (jobs share cores)")
         if words.get("allowgroups", "ALL").upper() != "ALL":
             left_out.append(f"partition {name}: AllowGroups (groups of users are not known here)")
+        left_out += [
+            f"partition {name}: {said}={words[key]}"
+            for key, (said, usual) in _PARTITION.items()
+            if key in words and words[key].upper() not in usual
+        ]
         if words.get("exclusiveuser", "NO").upper() == "YES":
             refused.append(f"partition {name}: ExclusiveUser=YES")
     return tuple(left_out), tuple(refused)

@@ -9,15 +9,18 @@ import numpy as np
 import pandas as pd
 
 from prophase.errors import InputError
-from prophase.sim.forecast.start_forecast import LEAST_FINISHED, IntervalWidening, StartForecast
+from prophase.sim.forecast.past_forecasts import (
+    LEAST_FORECASTS,
+    held_by_others,
+    wait_of_alike,
+    why_withheld,
+)
+from prophase.sim.forecast.start_forecast import LEAST_FINISHED, IntervalWidening
 from prophase.sim.signatures import Floats
 from prophase.sim.slurm.snapshot import QueueSnapshot
 from prophase.sim.slurm.twin import QueueTwin
+from prophase.stats import Estimate
 
-#: forecasts needed to judge by, and how much better than the plain guess they have to be
-_LEAST, _BETTER = 20, 0.7
-#: jobs alike that started last, whose waits are the plain guess
-_ALIKE = 20
 #: starts within this time are as good as forecast
 _SLACK_S = 1.0
 
@@ -36,6 +39,8 @@ class TwinCheck:
         Median absolute error of the forecast, and of the recent waits of jobs alike.
     stretch : IntervalWidening
         How far to move both ends so that 80 % of these starts lie inside.
+    held : Estimate
+        Share of true starts inside intervals that were fitted to the other instants.
     """
 
     forecasts: int
@@ -44,15 +49,16 @@ class TwinCheck:
     error_s: float
     alike_error_s: float
     stretch: IntervalWidening
+    held: Estimate
 
     @property
-    def useful(self) -> bool:
-        """Tell whether forecasts beat the plain guess clearly, as far as one can judge."""
-        return self.forecasts < _LEAST or self.error_s <= _BETTER * self.alike_error_s
+    def why_withheld(self) -> str:
+        """Say why forecasts like these are not given; empty: they are."""
+        return why_withheld(self.forecasts, self.error_s, self.alike_error_s, self.held)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON holds them."""
-        return {**asdict(self), "useful": self.useful}
+        return {**asdict(self), "useful": not self.why_withheld}
 
 
 def check_twin(
@@ -80,25 +86,23 @@ def check_twin(
             f"only {len(ended):,} jobs have ended by then; more than {LEAST_FINISHED} are needed"
         )
     times = np.linspace(ended[LEAST_FINISHED], snapshot.now_s, instants + 2)[:-1]
-    rows: list[tuple[float, float, float, float, float]] = []
-    used = 0
+    rows: list[tuple[float, ...]] = []
     for now_s in times:
-        before = len(rows)
         rows += _forecasts(known, snapshot, float(now_s), per_instant, draws, random_state)
-        used += len(rows) > before
-    if len(rows) < _LEAST:
+    if len(rows) < LEAST_FORECASTS:
         raise InputError(
-            f"only {len(rows):,} jobs were waiting at past instants; {_LEAST} are needed"
+            f"only {len(rows):,} jobs were waiting at past instants; {LEAST_FORECASTS} are needed"
         )
-    low, middle, high, truth, alike = np.array(rows).T
+    low, middle, high, truth, alike, when_s = np.array(rows).T
     inside = (truth >= low - _SLACK_S) & (truth <= high + _SLACK_S)
     return TwinCheck(
         len(rows),
-        used,
+        len(np.unique(when_s)),
         float(inside.mean()),
         float(np.median(np.abs(middle - truth))),
         float(np.median(np.abs(alike - truth))),
         fitted_ends(low, high, truth),
+        held_by_others(low, high, truth, when_s, fitted_ends),
     )
 
 
@@ -128,8 +132,8 @@ def _forecasts(
     per_instant: int,
     draws: int,
     random_state: int,
-) -> list[tuple[float, float, float, float, float]]:
-    """Forecast some jobs that waited then: low, median, high, truth and the plain guess."""
+) -> list[tuple[float, ...]]:
+    """Forecast some jobs that waited then: low, median, high, truth, the plain guess, when."""
     then = past_snapshot(known, snapshot, now_s)
     waiting = then.waiting
     start = known.drop_duplicates("job_id").set_index("job_id")["start_s"]
@@ -144,33 +148,14 @@ def _forecasts(
     told = twin.etas([str(name) for name in chosen["job_id"]])
     rows = []
     began = dict(zip(start.index.astype(str), start.to_numpy(np.float64), strict=True))
-    for job in chosen.itertuples():
-        found = told[str(job.job_id)]
+    for job in chosen.to_dict("records"):
+        name = str(job["job_id"])
+        found = told[name]
         if found.p10_s is None or found.p50_s is None or found.p90_s is None:
             continue
-        real = began[str(job.job_id)] - now_s
-        guess = wait_of_alike(known, now_s, job)
-        rows.append((found.p10_s, found.p50_s, found.p90_s, real, guess))
+        guess = wait_of_alike(known, now_s, {str(key): value for key, value in job.items()})
+        rows.append((found.p10_s, found.p50_s, found.p90_s, began[name] - now_s, guess, now_s))
     return rows
-
-
-def wait_of_alike(known: pd.DataFrame, now_s: float, job: Any) -> float:
-    """Return how much longer a job waits if it waits as jobs alike that started last.
-
-    Alike: of the same partition, with a like number of cores; waits shorter than it has waited
-    already do not count.
-    """
-    begun = known[known["start_s"] <= now_s]
-    cores = begun["request_cpu_cores"] * begun["instances"]
-    mine = float(job.request_cpu_cores) * float(job.instances)
-    like = np.abs(np.log2(np.maximum(cores, 1e-3) / max(mine, 1e-3))) <= 0.5
-    recent = begun[like & (begun["queue"] == job.queue)].sort_values("start_s").tail(_ALIKE)
-    if recent.empty:
-        return 0.0
-    waits = (recent["start_s"] - recent["submit_s"]).to_numpy(np.float64)
-    waited = now_s - float(job.submit_s)
-    longer = waits[waits >= waited]
-    return float(np.median(longer) - waited) if len(longer) else 0.0
 
 
 def past_snapshot(known: pd.DataFrame, snapshot: QueueSnapshot, now_s: float) -> QueueSnapshot:
@@ -189,14 +174,3 @@ def past_snapshot(known: pd.DataFrame, snapshot: QueueSnapshot, now_s: float) ->
         slurm_start_s=np.nan,
     )
     return replace(snapshot, now_s=now_s, jobs=jobs, off=())
-
-
-def abstained(found: StartForecast, check: TwinCheck | None) -> StartForecast:
-    """Take a forecast back if past ones were hardly better than a plain guess."""
-    if check is None or check.useful or not found.known:
-        return found
-    reason = (
-        f"forecasts at past instants missed by {check.error_s:,.0f} s in the median, recent waits "
-        f"of jobs alike by {check.alike_error_s:,.0f} s: no better"
-    )
-    return replace(found, p10_s=None, p50_s=None, p90_s=None, reason=reason)
