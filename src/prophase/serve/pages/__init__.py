@@ -15,6 +15,8 @@ from prophase.serve.dependencies import require
 from prophase.serve.forms import form_of, local_path
 from prophase.serve.pages import (
     ask,
+    jobs,
+    live_queue,
     overview,
     phases,
     profiles,
@@ -35,7 +37,10 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
 
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(require("read"))], lifespan=_life)
-for page in (overview, ask, profiles, sizing, simulator, whatif, phases, runs, reports):
+_PAGES = (
+    overview, ask, profiles, sizing, simulator, whatif, phases, runs, reports, live_queue, jobs,
+)  # fmt: skip
+for page in _PAGES:
     router.include_router(page.router)
 
 
