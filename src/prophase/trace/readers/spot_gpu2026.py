@@ -52,7 +52,7 @@ READER = Reader.of_tables(
             "gpu_type": text("gpu_model"),
         },
     ),
-    cannot="starts and waits, users, memory, usage, how a job ended, which spot jobs were preempted",
+    cannot="starts and waits, users, memory, usage, how a job ended, which jobs were preempted",
     patterns=("job_info*.csv", "node_info*.csv"),
     signature=("job_name", "organization", "gpu_model", "worker_num", "job_type"),
 )  # fmt: skip
