@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 
 from prophase.serve.app import create_app
 from prophase.serve.pages.page_cache import PageCache
+from prophase.serve.pages.table_view import TableView, as_csv
 from prophase.serve.pages.templates import NAVIGATION
 from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
@@ -137,3 +142,83 @@ def test_page_data_is_computed_once_kept_and_computed_anew_for_new_tables(
     assert stale.stale
     assert stale.data == ready.data
     prepared.close()
+
+
+def test_jobs_are_filtered_sorted_and_downloaded_and_the_address_holds_the_view(
+    client: TestClient, workspace: Path
+) -> None:
+    jobs = Workspace(workspace).read("jobs")
+    user = str(jobs["user"].value_counts().index[0])
+    shown = client.get("/jobs", params={"user": user, "sort": "duration_s"}, headers=_BROWSER)
+    assert shown.status_code == 200
+    assert f"user={user}&amp;sort=duration_s" in shown.text
+    sheet = client.get("/jobs", params={"user": user, "sort": "duration_s", "format": "csv"})
+    assert sheet.headers["content-type"].startswith("text/csv")
+    rows = pd.read_csv(io.StringIO(sheet.text))
+    assert len(rows) == (jobs["user"] == user).sum()
+    assert rows["duration_s"].dropna().is_monotonic_decreasing
+    nobody = client.get("/jobs", params={"find": "no such job"}, headers=_BROWSER)
+    assert "No job is like this" in nobody.text
+
+
+def test_a_wrong_date_is_told_beside_its_field_and_stays_typed() -> None:
+    table = pd.DataFrame({"user": ["=ann", "bob"], "submit_s": [1.7e9, 1.8e9]})
+    rows, wrong = TableView(since="soon").chosen(table)
+    assert "2026-05-31" in wrong["since"]
+    assert len(rows) == 2
+    later, fine = TableView(since="2025-01-01", until="2027-02-01").chosen(table)
+    assert (list(later["user"]), fine) == (["bob"], {})
+    assert "'=ann" in as_csv(table, "jobs").body.decode()
+
+
+@pytest.mark.parametrize("who", ["users", "tenants"])
+def test_every_user_and_tenant_has_a_page(client: TestClient, workspace: Path, who: str) -> None:
+    column = who.removesuffix("s")
+    name = str(Workspace(workspace).read("jobs")[column].iloc[0])
+    listed = client.get(f"/{who}", params={"find": name}, headers=_BROWSER)
+    assert f'href="/{who}/{name}"' in listed.text
+    own = client.get(f"/{who}/{name}", headers=_BROWSER)
+    assert own.status_code == 200
+    assert "How much of what was asked for was used" in own.text
+    assert client.get(f"/{who}/nobody", headers=_BROWSER).status_code == 404
+    assert client.get(f"/{who}", params={"format": "csv"}).text.startswith(f"{column},jobs")
+
+
+def test_the_queue_shows_what_the_last_round_of_a_collector_saw(
+    client: TestClient, workspace: Path
+) -> None:
+    asked = time.time()
+    queue = pd.DataFrame(
+        {
+            "job_id": ["7", "8"], "user": ["ann", "bob"], "status": ["pending", "running"],
+            "submit_s": [asked - 7200, asked - 9000], "start_s": [np.nan, asked - 60],
+        }
+    )  # fmt: skip
+    folder = workspace / "collect"
+    folder.mkdir()
+    queue.to_parquet(folder / "slurm.queue.parquet")
+    try:
+        shown = client.get("/queue", headers=_BROWSER).text
+        sheet = client.get("/queue", params={"status": "pending", "format": "csv"}).text
+    finally:
+        shutil.rmtree(folder)
+    assert '<th scope="row">7</th>' in shown
+    assert "2\xa0h" in shown
+    assert sheet.splitlines()[1].startswith("7,ann")
+    assert len(sheet.splitlines()) == 2
+
+
+def test_a_mistake_in_the_what_if_form_stands_beside_its_field_and_the_rest_stays(
+    client: TestClient,
+) -> None:
+    typed = {"add": "many", "load": "fast", "target": "p95 wait < 15 min", "seeds": "10"}
+    answer = client.post("/simulator/whatif", data=typed, headers=_BROWSER)
+    assert answer.status_code == 422
+    assert 'id="load-wrong"' in answer.text
+    assert 'value="fast"' in answer.text
+    assert 'value="many"' in answer.text
+    assert 'value="p95 wait &lt; 15 min"' in answer.text
+    again = client.post("/simulator/whatif", data={**typed, "load": "1.2"}, headers=_BROWSER)
+    assert 'id="add-wrong"' in again.text
+    nothing = client.post("/simulator/whatif", data={"seeds": "10"}, headers=_BROWSER)
+    assert "name at least one change" in nothing.text

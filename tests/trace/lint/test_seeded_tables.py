@@ -206,6 +206,8 @@ DEFECTS = [
            "use-above-node", "jobs.memory_peak_gib", "warning", 8),
     Defect("request above every node", change("jobs", "request_gpus", slice(0, 5), lambda _: 16.0),
            "request-above-every-node", "jobs.request_gpus", "warning", 5),
+    Defect("a type held twice over", change("nodes", "gpus", slice(None), lambda _: 1e-3),
+           "demand-above-capacity", "jobs.request_gpus", "warning", None),
     Defect("nodes without capacity", lose_capacity, "node-without-capacity", "nodes", "warning", 3),
     Defect("use above 100 %", change("usage", "cpu_util_pct", slice(0, 90), lambda x: x + 300),
            "use-above-limit", "usage.cpu_util_pct", "warning", 90),

@@ -16,6 +16,8 @@ from prophase.serve.forms import form_of, local_path
 from prophase.serve.pages import (
     ask,
     health,
+    jobs,
+    live_queue,
     overview,
     phases,
     profiles,
@@ -36,7 +38,11 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
 
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(require("read"))], lifespan=_life)
-for page in (overview, ask, profiles, sizing, simulator, whatif, phases, runs, reports, health):
+_PAGES = (
+    overview, ask, profiles, sizing, simulator, whatif, phases, runs, reports, live_queue, jobs,
+    health,
+)  # fmt: skip
+for page in _PAGES:
     router.include_router(page.router)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from prophase.json_types import JsonMapping
 from prophase.serve.pages.number_text import amount
+from prophase.trace.describe.trace_clock import moment_words
 
 Kind = Literal["bars", "boxes", "columns", "dots", "heat", "lines", "parts", "ranges"]
 #: rows of the table beside a chart of many points
@@ -80,7 +81,7 @@ def lines(
     every = max(len(x) // _MOST_ROWS, 1)
     table = [
         {
-            "time": amount(x[place], "s"),
+            "time": moment_words(x[place], "unix") if clock == "date" else amount(x[place], "s"),
             **{one["name"]: amount(one["y"][place], unit) for one in series},
         }
         for place in range(0, len(x), every)

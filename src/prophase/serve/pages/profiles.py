@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from prophase.json_types import JsonObject
@@ -15,6 +15,7 @@ from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import PageChart, bars, boxes, heat
 from prophase.serve.pages.number_text import amount, named, unit_of
 from prophase.serve.pages.page_cache import PageState, page_cache_of
+from prophase.serve.pages.table_view import as_csv, rows_table
 from prophase.serve.pages.templates import here, page
 
 router = APIRouter()
@@ -39,6 +40,8 @@ def profiles(
     sort: Literal["profile", "jobs", "duration", "strength"] = "jobs",
     down: bool = True,
     whole: bool = False,
+    find: Annotated[str, Query(max_length=200)] = "",
+    form: Annotated[Literal["page", "csv"], Query(alias="format")] = "page",
 ) -> Response:
     """List the kinds of job."""
     if "profiles" not in held.models:
@@ -47,9 +50,13 @@ def profiles(
         return page(request, "empty.html", section="profiles", what=what, error=error)
     found = held.profiler.profiles_
     rows = [_row(one) for one in found]
+    words = find.strip().lower()
+    rows = [one for one in rows if words in f"{one['name']} {one['common']}".lower()]
     key = _SORTS[sort]
     rows.sort(key=lambda row: (row[key] is not None, row[key] or 0), reverse=down)
     rows.sort(key=lambda row: row["outliers"])
+    if form == "csv":
+        return as_csv(rows_table(rows), "profiles")
     shown = rows if whole or len(rows) <= _LISTED + 5 else rows[:_LISTED]
     proper = sorted((one for one in found if not one.outliers), key=lambda one: -one.n)
     return page(
@@ -60,6 +67,7 @@ def profiles(
         hidden=len(rows) - len(shown),
         sort=sort,
         down=down,
+        find=find,
         chart_=_heat(proper),
         notes=held.profiler.notes_,
         settings=held.profiler.generator_settings_,

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from prophase.json_types import JsonObject
-from prophase.serve.dependencies import LoadedWorkspaceNow, TasksNow
+from prophase.serve.api.tasks import WhatIf
+from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow
+from prophase.serve.forms import form_of
 from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages import page_results
 from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.page_cache import PageState, page_cache_of
 from prophase.serve.pages.templates import here, page
-from prophase.serve.pages.whatif import MEASURES, POLICIES, edge, with_intervals
+from prophase.serve.pages.whatif import (
+    MEASURES,
+    POLICIES,
+    begun,
+    edge,
+    read_form,
+    with_intervals,
+)
+from prophase.serve.problems import Problem
 
 router = APIRouter()
 
@@ -38,11 +50,39 @@ def simulator(
     request: Request, held: LoadedWorkspaceNow, tasks: TasksNow, cluster: _Cluster = ""
 ) -> Response:
     """Compare policies, say why jobs wait, and offer the what-if form."""
+    return _simulator(request, held, tasks, cluster, {}, {})
+
+
+@router.post("/simulator/whatif")
+async def ask_what_if(
+    request: Request, held: LoadedWorkspaceNow, tasks: TasksNow, who: Caller
+) -> Response:
+    """Begin a comparison; a mistake is shown beside its field, with all that was typed."""
+    if "jobs" not in held.tables:
+        raise Problem(409, "there are no jobs to replay. Import some with: prophase import")
+    said = await form_of(request)
+    wanted = read_form(said)
+    if isinstance(wanted, WhatIf):
+        return await begun(tasks, "whatif", wanted.model_dump(), who)
+    cluster = "" if "cluster" in wanted else said.get("cluster", "")
+    return await run_in_threadpool(_simulator, request, held, tasks, cluster, said, wanted)
+
+
+def _simulator(
+    request: Request,
+    held: LoadedWorkspace,
+    tasks: TasksNow,
+    cluster: str,
+    typed: Mapping[str, str],
+    wrong: Mapping[str, str],
+) -> Response:
     if "jobs" not in held.tables:
         return page(request, "empty.html", section="simulator", what="jobs")
     known = "nodes" in held.tables or bool(cluster.strip())
     context: JsonObject = {
         "cluster": cluster.strip(),
+        "typed": typed,
+        "wrong": wrong,
         "has_nodes": "nodes" in held.tables,
         "known": known,
         "words": _WORDS,
@@ -62,7 +102,8 @@ def simulator(
                 "causes": _causes_chart(why.data["values"]),
                 "removals": _removal_chart(why.data["values"]),
             }
-    return page(request, "simulator.html", section="simulator", **context)
+    status = 422 if wrong else 200
+    return page(request, "simulator.html", section="simulator", status=status, **context)
 
 
 def _look(

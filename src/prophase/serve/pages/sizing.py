@@ -14,6 +14,7 @@ from prophase.serve.loaded_workspace import LoadedWorkspace
 from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.number_text import amount
 from prophase.serve.pages.page_cache import PageState, page_cache_of
+from prophase.serve.pages.table_view import as_csv, rows_table
 from prophase.serve.pages.templates import here, page
 from prophase.serve.problems import Problem
 from prophase.sizing.resources import RESOURCES
@@ -70,19 +71,27 @@ def sizing(
     sort: Literal["task", "runs", "now", "advice", "risk", "saving", "saved"] = "saved",
     down: bool = True,
     find: Annotated[str, Query(max_length=200)] = "",
+    tenant: Annotated[str, Query(max_length=300)] = "",
     number: Annotated[int, Query(ge=1, le=10_000)] = 1,
+    form: Annotated[Literal["page", "csv"], Query(alias="format")] = "page",
 ) -> Response:
     """List tasks by what they could save."""
     if "jobs" not in held.tables:
         return page(request, "empty.html", section="sizing", what="jobs")
     choice = Choice(resource, risk, least)
     look = look_at_sizing(request, held, choice)
-    context: JsonObject = {"look": look, "choice": choice, "find": find}
+    context: JsonObject = {"look": look, "choice": choice, "find": find, "tenant": tenant}
     context["saved_unit"] = RESOURCES[resource].saved_unit
     if look.data:
         data = look.data["values"]
-        rows = [one for one in data["tasks"] if find.lower() in one["task"].lower()]
+        rows = [
+            one
+            for one in data["tasks"]
+            if find.lower() in one["task"].lower() and tenant in ("", one.get("tenant"))
+        ]
         rows = _sorted(rows, _SORTS[sort], down)
+        if form == "csv":
+            return as_csv(rows_table(rows), f"sizing-{resource}")
         pages = max(-(-len(rows) // _PER_PAGE), 1)
         number = min(number, pages)
         context |= {
@@ -90,6 +99,7 @@ def sizing(
             "sort": sort, "down": down,
             "rows": rows[(number - 1) * _PER_PAGE : number * _PER_PAGE],
             "number": number, "pages": pages, "savings": _savings_chart(data),
+            "tenants": sorted({str(one["tenant"]) for one in data["tasks"] if one.get("tenant")}),
         }  # fmt: skip
     return page(request, "sizing.html", section="sizing", **context)
 

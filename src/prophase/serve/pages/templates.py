@@ -20,6 +20,10 @@ from prophase.version import __version__
 NAVIGATION = (
     ("overview", "Overview"),
     ("ask", "Ask"),
+    ("queue", "Queue"),
+    ("jobs", "Jobs"),
+    ("users", "Users"),
+    ("tenants", "Tenants"),
     ("profiles", "Profiles"),
     ("sizing", "Sizing"),
     ("simulator", "Simulator"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import ValidationError
 
+from prophase.errors import ProphaseError
 from prophase.json_types import JsonObject
 from prophase.serve.api.tasks import Learning, TaskId, WhatIf, begin, cancelled
 from prophase.serve.background.task_rows import BackgroundTask
@@ -18,11 +19,13 @@ from prophase.serve.dependencies import (
     WhoAsks,
     require,
 )
-from prophase.serve.forms import form_of
 from prophase.serve.pages.charts import PageChart, bars
 from prophase.serve.pages.number_text import unit_of
 from prophase.serve.pages.templates import page
 from prophase.serve.problems import Problem
+from prophase.sim.cluster import Cluster
+from prophase.sim.cluster_variants import parse_nodes
+from prophase.sim.whatif.smallest_cluster import parse_wait_target
 
 router = APIRouter()
 
@@ -44,17 +47,6 @@ MEASURES = {
 _CUT = 20.0
 
 
-@router.post("/simulator/whatif")
-async def ask_what_if(
-    request: Request, held: LoadedWorkspaceNow, tasks: TasksNow, who: Caller
-) -> Response:
-    """Begin a comparison and go to the page that shows how far it is."""
-    if "jobs" not in held.tables:
-        raise Problem(409, "there are no jobs to replay. Import some with: prophase import")
-    wanted = _wanted(await form_of(request))
-    return await _begun(tasks, "whatif", wanted.model_dump(), who)
-
-
 @router.post("/ask/learn", dependencies=[Depends(require("admin"))])
 async def learn_now(held: LoadedWorkspaceNow, tasks: TasksNow, who: Caller) -> Response:
     """Begin to learn what predicts."""
@@ -63,7 +55,7 @@ async def learn_now(held: LoadedWorkspaceNow, tasks: TasksNow, who: Caller) -> R
     going = next((one for one in tasks.all() if one.kind == "learn" and not one.ended), None)
     if going is not None:
         return RedirectResponse(f"/tasks/{going.id}", 303)
-    return await _begun(tasks, "learn", Learning().model_dump(), who)
+    return await begun(tasks, "learn", Learning().model_dump(), who)
 
 
 @router.get("/tasks/{task}")
@@ -83,7 +75,8 @@ def cancel(tasks: TasksNow, task: TaskId, who: WhoAsks) -> Response:
     return RedirectResponse(f"/tasks/{task}", 303)
 
 
-async def _begun(tasks: TasksNow, kind: str, arguments: JsonObject, who: str) -> Response:
+async def begun(tasks: TasksNow, kind: str, arguments: JsonObject, who: str) -> Response:
+    """Begin a task and go to the page that shows how far it is."""
     started = await begin(tasks, kind, arguments, who, Response(), 0.0)
     return RedirectResponse(f"/tasks/{started['id']}", 303)
 
@@ -92,8 +85,8 @@ def _section(task: BackgroundTask) -> str:
     return {"whatif": "simulator", "learn": "ask"}.get(task.kind, "overview")
 
 
-def _wanted(said: Mapping[str, str]) -> WhatIf:
-    """Read the form: what it leaves empty is left out."""
+def read_form(said: Mapping[str, str]) -> WhatIf | dict[str, str]:
+    """Read the form: what it leaves empty is left out. Mistakes are returned by their field."""
     fields: JsonObject = {
         "add": _listed(said.get("add", "")),
         "remove": _listed(said.get("remove", "")),
@@ -110,13 +103,30 @@ def _wanted(said: Mapping[str, str]) -> WhatIf:
     try:
         wanted = WhatIf(**fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise Problem(422, f"{where}: {first['msg']}. Go back and correct it.") from error
+        return {str(one["loc"][0]): f"{one['msg']}." for one in reversed(error.errors())}
+    wrong = _unreadable(wanted)
     changes = (wanted.add, wanted.remove, wanted.load, wanted.policy, wanted.target)
     if not any(changes) and wanted.sharing is None:
-        raise Problem(422, "nothing to compare with today. Go back and name at least one change.")
-    return wanted
+        wrong["form"] = "There is nothing to compare with today: name at least one change."
+    return wrong or wanted
+
+
+def _unreadable(wanted: WhatIf) -> dict[str, str]:
+    """Say of each field what the replay would refuse in it."""
+    checks: tuple[tuple[str, Sequence[str], Callable[[str], object]], ...] = (
+        ("cluster", [wanted.cluster] if wanted.cluster else [], Cluster.parse),
+        ("add", wanted.add, parse_nodes),
+        ("remove", wanted.remove, parse_nodes),
+        ("target", [wanted.target] if wanted.target else [], parse_wait_target),
+    )
+    wrong = {}
+    for name, values, read in checks:
+        try:
+            for value in values:
+                read(value)
+        except ProphaseError as error:
+            wrong[name] = str(error)
+    return wrong
 
 
 def _listed(text: str) -> list[str]:

@@ -36,6 +36,8 @@ from prophase.trace.workspace import Workspace
 STATE = Path("collect")
 #: jobs that still run, or wait, come when they have ended
 _UNFINISHED = ("running", "pending")
+#: how the file ends that holds what waits and runs
+_QUEUE = ".queue.parquet"
 FIRST_SPAN_S, OVERLAP_S = 30 * 86_400.0, 3_600.0
 
 
@@ -176,7 +178,31 @@ def _kept(
             clock=collector.clock,
             report={**found.to_dict(), **_report(staged)},
         )
+    if staged is not None and "jobs" in staged.parts:
+        _keep_queue(staged.parts["jobs"], workspace.folder / STATE / f"{collector.name}{_QUEUE}")
     return replace(found, tables=tuple(workspace.tables))
+
+
+def _keep_queue(part: Path, target: Path) -> None:
+    """Keep the jobs that wait or run at this moment, in place of those of the last round."""
+    jobs = pd.read_parquet(part)
+    queue = jobs[jobs["status"].isin(_UNFINISHED)]
+    with storage_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        written = target.with_suffix(".new")
+        queue.to_parquet(written, compression="zstd", index=False)
+        written.replace(target)
+
+
+def live_queues(folder: Path) -> dict[str, tuple[float, pd.DataFrame]]:
+    """Return system -> when it was last asked, and the jobs that waited or ran then."""
+    found = {}
+    for path in sorted((folder / STATE).glob(f"*{_QUEUE}")):
+        try:
+            found[path.name.removesuffix(_QUEUE)] = path.stat().st_mtime, pd.read_parquet(path)
+        except (OSError, ValueError):
+            continue
+    return found
 
 
 def _chained(before: str, staged: Staged | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase.trace.lint.check_registry import Floats, LintFinding, LintSubject, check, numbers
 
@@ -105,6 +106,64 @@ def request_above_every_node(subject: LintSubject) -> Iterator[LintFinding]:
             "Check units and whether the request is for all instances together; add the "
             "missing nodes, or leave these jobs out.",
         )
+
+
+@check("demand-above-capacity", "jobs", "nodes")
+def demand_above_capacity(subject: LintSubject) -> Iterator[LintFinding]:
+    """Resources and GPU types of which jobs hold more, on average, than all nodes have."""
+    jobs, nodes = subject.jobs, subject.nodes
+    held_s, span_s = _held_s(jobs)
+    if not span_s > 0:
+        return
+    for request, capacity in _REQUESTS:
+        asked, sizes = numbers(jobs, request), numbers(nodes, capacity)
+        if np.isnan(sizes).all() or np.isnan(asked).all():
+            continue
+        demand = np.nan_to_num(asked * held_s)
+        for name, of_jobs, of_nodes in _pools(jobs, nodes, request):
+            room = float(np.nansum(sizes[of_nodes]))
+            load = float(demand[of_jobs].sum()) / span_s / room if room > 0 else 0.0
+            if load <= _SLACK:
+                continue
+            yield from subject.marked(
+                f"jobs.{request}",
+                of_jobs & (demand > 0),
+                "warning",
+                f"Jobs hold {100 * load:,.0f}% of all {name} on average from the first to the "
+                f"last submission ({{n}} jobs; the nodes have {room:,.4g}). More cannot run than "
+                "there is: nodes are missing, the request is counted twice, or the jobs are of "
+                "more than these nodes.",
+                "Add the missing nodes, check whether requests are per instance, or replay with "
+                "--cluster 90%.",
+            )
+
+
+def _held_s(jobs: pd.DataFrame) -> tuple[Floats, float]:
+    """Return how long all instances of a job hold their requests until the last submission."""
+    submit, start = numbers(jobs, "submit_s"), numbers(jobs, "start_s")
+    begin = np.where(np.isnan(start), submit, start)
+    lasts, many = numbers(jobs, "duration_s"), np.nan_to_num(numbers(jobs, "instances"), nan=1.0)
+    known = ~np.isnan(begin)
+    if not known.any() or np.isnan(lasts).all():
+        return np.zeros(len(jobs)), 0.0
+    last = float(np.nanmax(np.where(np.isnan(submit), begin, submit)))
+    left = np.maximum(last - np.where(known, begin, last), 0.0)
+    return np.minimum(np.nan_to_num(lasts), left) * many, last - float(np.nanmin(begin))
+
+
+def _pools(
+    jobs: pd.DataFrame, nodes: pd.DataFrame, request: str
+) -> Iterator[tuple[str, NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Yield the whole cluster, and each GPU type by itself: who asks for it, who has it."""
+    everyone, everywhere = np.ones(len(jobs), bool), np.ones(len(nodes), bool)
+    yield request.removeprefix("request_").replace("_", " "), everyone, everywhere
+    if request != "request_gpus" or "gpu_type" not in jobs or "gpu_type" not in nodes:
+        return
+    asked, there = jobs["gpu_type"].astype("string"), nodes["gpu_type"].astype("string")
+    for kind in there.dropna().unique():
+        wants, has = ((one == kind).fillna(False).to_numpy(bool) for one in (asked, there))
+        if wants.any() and not (wants.all() and has.all()):
+            yield f"{kind} GPUs", wants, has
 
 
 @check("node-without-capacity", "nodes")
