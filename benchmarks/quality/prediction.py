@@ -7,9 +7,10 @@ and out-of-memory of generated networks beside a linear model. All methods are s
 are the default (on the PAI rows also the paper's profile mean) and, for each run, the best
 single baseline, so losses stand beside gains.
 
-"Ahead" judges the default against the better of global and back-off median, and its ranges
-against LightGBM with conformalised quantiles (install lightgbm to see it): the last part of
-every trace, and clusters that the training side does not have. "Stability" leaves out one
+"Ahead" judges the default against the better of global and back-off median, and against LightGBM,
+CatBoost and quantile forests with conformalised ranges (install lightgbm, catboost and
+quantile-forest to see them): the last part of every trace. "Clusters" does the same on clusters
+that the training side does not have: learnt from one, judged on another. "Stability" leaves out one
 training row in a thousand at random, twenty times.
 
     python benchmarks/quality/prediction.py [--part pai,splits,later,confirm,usage,gpumemnet]
@@ -247,13 +248,14 @@ def _title(what: str, online: bool) -> str:
 def _beside(train: pd.DataFrame, test: pd.DataFrame, online: bool) -> Found:
     found = judged(train, test, ["default", "global-median", "backoff-median", "recent-median",
                                  "time-limit"], online=online)  # fmt: skip
-    boosted = None if online else lightgbm_ranges(train, test)
-    return found if boosted is None else {**found, "lightgbm": boosted}
+    return found if online else {**found, **peers(train, test)}
 
 
 def sum_up(part: str, runs: dict[str, Found]) -> None:
     """Record in how many runs the default ties or wins, covers, and scores no worse."""
-    tied, covered, strata, scores = [], [], [], []
+    tied, covered, strata = [], [], []
+    scores: dict[str, list[bool]] = {}
+    points: dict[str, list[bool]] = {}
     for title, found in runs.items():
         show(title, found)
         own, rivals = found["default"], [found[n] for n in ("global-median", "backoff-median")]
@@ -265,15 +267,28 @@ def sum_up(part: str, runs: dict[str, Found]) -> None:
             for one in own["strata"].values()
             if one["jobs"] >= STRATUM_JOBS
         ]
-        if "lightgbm" in found:
-            scores.append(own["interval_score_log"] <= found["lightgbm"]["interval_score_log"])
+        for peer in (name for name in PEERS if name in found):
+            other = found[peer]
+            scores.setdefault(peer, []).append(
+                own["interval_score_log"] <= other["interval_score_log"]
+            )
+            points.setdefault(peer, []).append(
+                own["within_x2_pct"] >= other["within_x2_pct"] - X2_TIE
+            )
         if not tied[-1]:
             print(f"  behind: {x2:.1f} within a factor of two and R2 {r2:.3f} were possible")
     for what, held in (
         ("ties or wins against global and back-off median", tied),
         ("covers 88 to 92 %", covered),
         ("strata of 100 jobs that are covered to 85 %", strata),
-        ("interval score at or below that of LightGBM with CQR, learnt once", scores),
+        *(
+            (f"interval score at or below that of {peer} with CQR, learnt once", held)
+            for peer, held in scores.items()
+        ),
+        *(
+            (f"within a factor of two as often as {peer}, less a point, learnt once", held)
+            for peer, held in points.items()
+        ),
     ):
         if held:
             share = [float(np.mean(held))]
@@ -282,12 +297,66 @@ def sum_up(part: str, runs: dict[str, Found]) -> None:
             )
 
 
-def lightgbm_ranges(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, Any] | None:
-    """Return the measures of boosted quantiles, conformalised on the last 30 % of the training."""
-    try:
-        from lightgbm import LGBMRegressor
-    except ImportError:
-        return None
+LEVELS = (0.05, 0.5, 0.95)
+#: tables and outcomes of the earlier part, then tables to answer for; their quantiles, per level
+Quantiles = Callable[[pd.DataFrame, np.ndarray, list[pd.DataFrame]], list[dict[float, np.ndarray]]]
+
+
+def lightgbm(seen: pd.DataFrame, value: np.ndarray, asked: list[pd.DataFrame]) -> list[Any]:
+    from lightgbm import LGBMRegressor
+
+    models = {
+        level: LGBMRegressor(objective="quantile", alpha=level, n_estimators=200,
+                             learning_rate=0.08, n_jobs=1, verbose=-1).fit(seen, value)
+        for level in LEVELS
+    }  # fmt: skip
+    return [{level: models[level].predict(one) for level in LEVELS} for one in asked]
+
+
+def catboost(seen: pd.DataFrame, value: np.ndarray, asked: list[pd.DataFrame]) -> list[Any]:
+    from catboost import CatBoostRegressor
+
+    words = [name for name in seen if isinstance(seen[name].dtype, pd.CategoricalDtype)]
+
+    def plain(table: pd.DataFrame) -> pd.DataFrame:
+        return table.assign(**{name: table[name].astype(object).fillna("-") for name in words})
+
+    model = CatBoostRegressor(
+        loss_function=f"MultiQuantile:alpha={','.join(map(str, LEVELS))}", iterations=200,
+        learning_rate=0.08, thread_count=1, verbose=0, cat_features=words, random_seed=0,
+        allow_writing_files=False,
+    ).fit(plain(seen), value)  # fmt: skip
+    return [dict(zip(LEVELS, model.predict(plain(one)).T, strict=True)) for one in asked]
+
+
+def quantile_forest(seen: pd.DataFrame, value: np.ndarray, asked: list[pd.DataFrame]) -> list[Any]:
+    from quantile_forest import RandomForestQuantileRegressor
+
+    def numbers(table: pd.DataFrame) -> pd.DataFrame:
+        coded = {
+            name: table[name].cat.codes
+            for name in table
+            if isinstance(table[name].dtype, pd.CategoricalDtype)
+        }
+        return table.assign(**coded).astype(float).fillna(-1.0)
+
+    model = RandomForestQuantileRegressor(100, min_samples_leaf=5, n_jobs=1, random_state=0)
+    model.fit(numbers(seen), value)
+    found = [model.predict(numbers(one), quantiles=list(LEVELS)) for one in asked]
+    return [dict(zip(LEVELS, one.T, strict=True)) for one in found]
+
+
+PEERS: dict[str, Quantiles] = {
+    "lightgbm": lightgbm, "catboost": catboost, "quantile-forest": quantile_forest,
+}  # fmt: skip
+
+
+def peers(train: pd.DataFrame, test: pd.DataFrame) -> Found:
+    """Return the measures of every peer that is installed, its ranges conformalised.
+
+    Quantiles are learnt from the first 70 % of the training side, and widened or narrowed by what
+    the rest would have needed (conformalised quantile regression).
+    """
     sides = in_sequence(train, test)
     train, test = (side[outcomes(side, "duration_s") > 0] for side in (sides.known, sides.test))
     train = train.iloc[np.argsort(arrivals(train), kind="stable")]
@@ -302,21 +371,21 @@ def lightgbm_ranges(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, Any] |
             for table, side in ((seen, known), (looked, asked)):
                 codes = kinds.get_indexer(side[name].astype(str))
                 table[name] = pd.Categorical.from_codes(codes, kinds)
-    cut, levels = int(0.7 * len(train)), (0.05, 0.5, 0.95)
-    held, said = {}, {}
-    for level in levels:
-        model = LGBMRegressor(objective="quantile", alpha=level, n_estimators=200,
-                              learning_rate=0.08, n_jobs=1, verbose=-1)  # fmt: skip
-        model.fit(seen[:cut], value[:cut])
-        held[level], said[level] = model.predict(seen[cut:]), model.predict(looked)
-    misses = np.maximum(held[0.05] - value[cut:], value[cut:] - held[0.95])
-    margin = np.quantile(misses, min(1.0, 0.9 * (1 + 1 / len(misses))))
-    low, high = np.exp(said[0.05] - margin), np.exp(said[0.95] + margin)
-    answers = pd.DataFrame(
-        {"value": np.exp(said[0.5]), "low": np.minimum(low, high), "high": np.maximum(low, high),
-         "stratum": "seen", "abstained": False}
-    )  # fmt: skip
-    return measure(np.exp(truth), answers)
+    cut, found = int(0.7 * len(train)), {}
+    for name, quantiles in PEERS.items():
+        try:
+            held, said = quantiles(seen[:cut], value[:cut], [seen[cut:], looked])
+        except ImportError:
+            continue
+        misses = np.maximum(held[0.05] - value[cut:], value[cut:] - held[0.95])
+        margin = np.quantile(misses, min(1.0, 0.9 * (1 + 1 / len(misses))))
+        low, high = np.exp(said[0.05] - margin), np.exp(said[0.95] + margin)
+        answers = pd.DataFrame(
+            {"value": np.exp(said[0.5]), "low": np.minimum(low, high),
+             "high": np.maximum(low, high), "stratum": "seen", "abstained": False}
+        )  # fmt: skip
+        found[name] = measure(np.exp(truth), answers)
+    return found
 
 
 def stability(most: int = 12_000, times: int = 20) -> None:

@@ -8,7 +8,13 @@ from tests.profile.clusters.conftest import jobs_of_three_kinds
 from prophase.errors import InputError, MissingColumnError
 from prophase.profile.classify.classifier import ProfileClassifier
 from prophase.profile.clusters.profiler import WorkloadProfiler
-from prophase.profile.running_jobs import RunningJob, false_alarms, watch_running
+from prophase.profile.running_jobs import (
+    RunningJob,
+    as_predicted,
+    completed,
+    false_alarms,
+    watch_running,
+)
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +81,23 @@ def test_completed_jobs_tell_how_often_an_alarm_is_false(learnt) -> None:
     profiler, classifier = learnt
     jobs = jobs_of_three_kinds(strays=0)
     jobs = jobs.assign(start_s=3_600.0 * np.arange(len(jobs)), status="completed")
-    assert false_alarms(jobs, profiler.profiles_, classifier).value < 0.02
-    swapped = jobs.assign(memory_peak_gib=jobs["memory_peak_gib"] * 10)
-    assert false_alarms(swapped, profiler.profiles_, classifier).value > 0.9
-    failed = jobs.assign(status="failed")
-    assert false_alarms(failed[:0], profiler.profiles_, classifier).reason == "no completed job"
+    done = completed(jobs)
+    assert false_alarms(done, profiler.profiles_, classifier).value < 0.02
+    later = np.arange(len(done)) >= 2 * len(done) // 3
+    grown = done.assign(memory_peak_gib=done["memory_peak_gib"] * np.where(later, 10, 1))
+    assert false_alarms(grown, profiler.profiles_, classifier).value > 0.9
+    assert "fewer than" in false_alarms(done[:5], profiler.profiles_, classifier).reason
+    assert len(completed(jobs.assign(status=["failed", *["completed"] * (len(jobs) - 1)]))) < len(
+        jobs
+    )
+
+
+def test_a_profile_that_metadata_mistakes_is_as_wide_as_the_jobs_taken_for_it(learnt) -> None:
+    profiler, classifier = learnt
+    jobs = jobs_of_three_kinds(strays=0)
+    wide = jobs.assign(memory_peak_gib=jobs["memory_peak_gib"] * 4)
+    taken = as_predicted(profiler.profiles_, wide, classifier)
+    large = _job(memory_peak_gib=90.0)
+    (strict,) = watch_running(large, profiler.profiles_, classifier, now_s=1_400.0)
+    (lenient,) = watch_running(large, taken, classifier, now_s=1_400.0)
+    assert (strict.deviates, lenient.deviates) == (True, False)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from prophase.profile.predict.methods import predictor_named
 
@@ -53,3 +54,14 @@ def test_jobs_still_running_make_predictions_longer() -> None:
     without = predictor_named("backoff-median").fit(whole[whole["status"] == "completed"])
     told = predictor_named("backoff-median").fit(whole)
     assert told.predict(asked)["value"].iloc[0] >= without.predict(asked)["value"].iloc[0]
+
+
+def test_the_median_of_censored_jobs_is_that_of_kaplan_and_meier() -> None:
+    jobs = log_of(600).assign(group="a")
+    cut = (jobs["status"] == "timeout").to_numpy()
+    survival = stats.ecdf(stats.CensoredData.right_censored(jobs["duration_s"].to_numpy(), cut)).sf
+    judged = float(survival.quantiles[np.argmax(survival.probabilities <= 0.5)])
+    asked = pd.DataFrame({"user": ["ann"], "group": ["a"], "time_limit_s": [np.nan]})
+    for method in ("global-median", "user-median"):
+        found = predictor_named(method).fit(jobs).predict(asked)["value"][0]
+        assert abs(np.log(found / judged)) < 0.15, method

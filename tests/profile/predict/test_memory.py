@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prophase.profile.predict.history import medians_as_of
 from prophase.profile.predict.memory import RECENT, SAMPLED, Memory
 
 rows = st.lists(
@@ -34,7 +33,7 @@ def test_a_memory_recalls_what_a_plain_search_finds(
         memory.add(keys[first:], ends[first:], values[first:])
     wanted, moments = columns(questions)
     found = memory.recall(wanted, moments)
-    middle, count = medians_as_of(keys, ends, values, wanted, moments)
+    middle, count = memory.medians(wanted, moments)
     for row, (key, moment) in enumerate(questions):
         before = [(end, value) for k, end, value in known if k == key and end < moment]
         before.sort(key=lambda pair: pair[0], reverse=True)
@@ -53,20 +52,16 @@ def test_a_memory_recalls_what_a_plain_search_finds(
             assert np.isnan(found.middle()[row])
 
 
-def test_the_median_of_all_is_the_same_with_and_without_going_through_time() -> None:
+def test_the_median_of_a_long_past_is_that_of_some_of_it() -> None:
     draw = np.random.default_rng(1)
-    keys = draw.integers(0, 20, 500).astype(np.uint64)
-    ends, values = draw.uniform(0, 9, 500), draw.normal(size=500)
-    wanted = np.arange(22, dtype=np.uint64)
-    at_once = medians_as_of(keys, ends, values, wanted, np.full(22, 10.0))
-    one_hidden = medians_as_of(
-        np.append(keys, 99).astype(np.uint64),
-        np.append(ends, 11.0),
-        np.append(values, 0.0),
-        wanted,
-        np.full(22, 10.0),
-    )
-    np.testing.assert_array_equal(at_once, one_hidden)
+    memory = Memory()
+    keys = draw.integers(0, 2, 40_000).astype(np.uint64)
+    values = draw.normal(size=40_000)
+    memory.add(keys, np.arange(40_000.0), values)
+    middle, count = memory.medians(np.arange(3, dtype=np.uint64), np.array([np.inf, 30_000.0, 9.0]))
+    assert count.tolist() == [(keys == 0).sum(), (keys[:30_000] == 1).sum(), 0]
+    assert np.abs(middle[:2]).max() < 0.05
+    assert np.isnan(middle[2])
 
 
 @settings(max_examples=100)

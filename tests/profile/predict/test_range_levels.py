@@ -44,12 +44,37 @@ def test_ranges_narrow_where_distributions_were_not_sure_enough() -> None:
     assert np.median(high - low) < 0.9 * np.median(answer.high - answer.low)
 
 
-def test_without_any_outcome_a_range_is_endless() -> None:
+def test_without_any_outcome_a_range_holds_the_whole_distribution() -> None:
     answer, _ = answered(np.random.default_rng(2), 1, 1.0, 1.0)
     kind, fresh = np.array(["new"]), np.array([False])
     low, high = LevelCalibrator(1.0).widen(answer, kind, fresh, np.array([1.0]))
-    assert np.isinf(low[0])
-    assert np.isinf(high[0])
+    assert low[0] < answer.steps.min()
+    assert answer.steps.max() < high[0] < answer.steps.max() + 1
+
+
+def test_ranges_follow_when_the_world_changes_and_come_back() -> None:
+    draw = np.random.default_rng(4)
+    calibrator, covered = LevelCalibrator(2.0), []
+    for block, true in enumerate([1.0] * 40 + [1.6] * 80 + [0.8] * 80):
+        answer, outcome = answered(draw, 25, 1.0, true)
+        seen, fresh = np.full(25, "seen"), np.zeros(25, dtype=bool)
+        low, high = calibrator.widen(answer, seen, fresh, np.full(25, 25.0 * block))
+        covered.append(float(((low <= outcome) & (outcome <= high)).mean()))
+        calibrator.learn(answer, outcome, seen, fresh, 25.0 * block + np.arange(25.0))
+    for first, last in ((10, 40), (50, 120), (160, 200)):
+        assert 0.86 <= np.mean(covered[first:last]) <= 0.95
+
+
+def test_what_is_reported_late_does_not_change_earlier_ranges() -> None:
+    draw = np.random.default_rng(5)
+    calibrator = LevelCalibrator(2.0)
+    seen, fresh = np.full(200, "seen"), np.zeros(200, dtype=bool)
+    calibrator.learn(*answered(draw, 200, 1.0, 1.0), seen, fresh, np.arange(200.0))
+    asked, _ = answered(draw, 1, 1.0, 1.0)
+    before = calibrator.widen(asked, seen[:1], fresh[:1], np.array([150.0]))
+    calibrator.learn(*answered(draw, 200, 1.0, 5.0), seen, fresh, np.full(200, 20.0))
+    after = calibrator.widen(asked, seen[:1], fresh[:1], np.array([150.0]))
+    assert before == after
 
 
 def test_levels_and_places_are_each_others_inverse() -> None:

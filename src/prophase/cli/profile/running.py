@@ -42,24 +42,31 @@ def command(
 ) -> None:
     """Hold running jobs against the profile that their metadata predicts, and say what to do.
 
-    A job is unlike its profile if a metric lies a quarter beyond what 98 of 100 of its jobs keep
-    within. Means are judged after a tenth of the usual run time, peaks at once.
+    A job is unlike its profile if a metric lies a quarter beyond what 98 of 100 completed jobs
+    keep within that were of that profile or taken for it. Means are judged after a tenth of the
+    usual run time, peaks at once.
 
     Examples:
 
     `prophase profile running now.csv --past ws`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.profile.running_jobs import false_alarms, watch_running
+    from prophase.profile.running_jobs import (
+        as_predicted,
+        completed,
+        false_alarms,
+        watch_running,
+    )
     from prophase.result import Result
 
     past = history or trace_of(path, None)
     held = open_profiles(profiles or past)
     classifier, said = _classifier(past, profiles, held, seed)
     trace = open_trace(path, source=source)
+    done = completed(open_trace(past, tables=["jobs"]).jobs)
     found = watch_running(
         trace.jobs,
-        held.profiles_,
+        as_predicted(held.profiles_, done, classifier),
         classifier,
         usage=trace.tables.get("usage"),
         now_s=now,
@@ -82,9 +89,7 @@ def command(
         notes.append("No job of the table is running: none has a start and no end.")
     elif not deviating:
         notes.append("Every running job that can be judged is as its profile.")
-    alarms = false_alarms(
-        open_trace(past, tables=["jobs"]).jobs, held.profiles_, classifier
-    )  # fmt: skip
+    alarms = false_alarms(done, held.profiles_, classifier)
     notes.append(_told(alarms))
     document = {"running": [asdict(one) for one in found], "false_alarms": alarms.to_dict()}
     show_result(
@@ -119,6 +124,7 @@ def _told(alarms: Estimate) -> str:
         return f"How often such an alarm is false is unknown: {alarms.reason}."
     reach = f" (95 % CI {100 * alarms.low:.1f} to {100 * alarms.high:.1f})" if alarms.known else ""
     return (
-        f"Of {counted(alarms.n, 'completed job')} of the past, {100 * alarms.value:.1f} %{reach} "
-        "would have been named before they ended: so often an alarm is false."
+        f"Of the last {counted(alarms.n, 'completed job')}, {100 * alarms.value:.1f} %{reach} "
+        "would have been named before they ended, judged by those before: expect as many false "
+        "alarms."
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -145,11 +144,7 @@ class History:
             part = self.memories[level].recall(question.keys[level], question.as_of)
             return part.mean, part.count.astype(np.float64)
         memory, asked = self.memories[level], question.keys[level]
-        if np.isposinf(question.as_of).all():
-            # nothing is hidden
-            middle = memory.medians(asked)
-            return middle, memory.recall(asked, question.as_of).count.astype(np.float64)
-        return medians_as_of(*memory.rows(), asked, question.as_of)
+        return memory.medians(asked, question.as_of)
 
     def backed_off(self, question: Question, recall: list[Recall]) -> Floats:
         """Return the median over all finished jobs of the finest key that has any."""
@@ -172,52 +167,6 @@ def _days(arrival: Floats) -> float:
     came = arrival[np.isfinite(arrival)]
     begin, end = np.quantile(came, (0.05, 0.95)) if len(came) else (0.0, 0.0)
     return float(end - begin) / _DAY_S
-
-
-def medians_as_of(
-    keys: Keys, ends: Floats, values: Floats, asked: Keys, as_of: Floats
-) -> tuple[Floats, Floats]:
-    """Return the median of all values of each asked key that ended before, and how many.
-
-    Examples
-    --------
-    >>> keys = np.array([1, 1, 1], dtype=np.uint64)
-    >>> ends, values = np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0, 100.0])
-    >>> medians_as_of(keys, ends, values, keys[:2], np.array([2.5, np.inf]))
-    (array([6., 7.]), array([2., 3.]))
-    """
-    if len(as_of) and len(ends) and as_of.min() > ends.max():
-        return _of_everything(keys, values, asked)
-    order = np.argsort(ends, kind="stable")
-    known_keys, known_values = keys[order].tolist(), values[order].tolist()
-    known_until = np.searchsorted(ends[order], as_of, side="left")
-    wanted = set(asked.tolist())
-    sorted_values: dict[int, list[float]] = {}
-    middle, count = np.full(len(asked), np.nan), np.zeros(len(asked))
-    done = 0
-    for row in np.argsort(known_until, kind="stable").tolist():
-        for place in range(done, int(known_until[row])):
-            if known_keys[place] in wanted:
-                insort(sorted_values.setdefault(known_keys[place], []), known_values[place])
-        done = max(done, int(known_until[row]))
-        held = sorted_values.get(int(asked[row]))
-        if held:
-            half = len(held) // 2
-            middle[row] = held[half] if len(held) % 2 else 0.5 * (held[half - 1] + held[half])
-            count[row] = len(held)
-    return middle, count
-
-
-def _of_everything(keys: Keys, values: Floats, asked: Keys) -> tuple[Floats, Floats]:
-    """Return the medians when no row is hidden, without going through time."""
-    order = np.lexsort((values, keys))
-    keys, values = keys[order], values[order]
-    names, first, held = np.unique(keys, return_index=True, return_counts=True)
-    code = np.minimum(np.searchsorted(names, asked), len(names) - 1)
-    known = names[code] == asked
-    start, count = first[code], held[code]
-    middle = 0.5 * (values[start + (count - 1) // 2] + values[start + count // 2])
-    return np.where(known, middle, np.nan), np.where(known, count, 0).astype(np.float64)
 
 
 #: the history is looked at in this many parts, of so many jobs at least

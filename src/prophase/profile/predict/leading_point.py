@@ -1,10 +1,11 @@
 """Which number is told: the leader of several, by what they were worth on earlier jobs.
 
-The back-off median is a rule that needs no learning and is seldom far off. Another number is
-told in its place where it has proved better: where the gain over the earlier jobs of the same
-stratum is larger than chance allows, and no single measure (within a factor of two, within
-20 %, squared error) got worse. So the regret against that rule is bounded by what chance can
-hide, and it is kept for all to see.
+The back-off median is a rule that needs no learning and is seldom far off where like jobs were
+alike; where they were not, it is one of many outcomes, and the best point of the distribution is
+the *trusted* number. Another number is told in its place where it has proved better: where the
+gain over the earlier jobs of the same stratum is larger than chance allows, and no single measure
+(within a factor of two, within 20 %, squared error) got worse. Of a job that is like none before,
+the distribution may be that of another world: there the back-off median itself is trusted.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from prophase.array_types import Floats, Ints
 from prophase.profile.predict.point_and_range import STRATA
 
+#: the back-off median, and the number that takes its place where like jobs were not alike
+SIMPLE, TRUSTED = 0, 1
 #: the number that leads until another one proves better
-ANCHOR = 0
+_ANCHORS = {kind: SIMPLE if kind == "new" else TRUSTED for kind in STRATA}
 #: jobs of a block: neighbours in time are alike, so only means of blocks count as independent
 _BLOCK = 25
 _FEWEST_BLOCKS = 3
@@ -36,7 +39,7 @@ _FARTHEST = 9.0
 
 
 def gains(points: Floats, values: Floats, variance: float) -> Floats:
-    """Return per job, number and measure what the number was worth beyond the anchor."""
+    """Return per job, number and measure what the number was worth beyond the simple one."""
     miss = points - values[:, None]
     away = np.minimum(miss**2 / variance, _FARTHEST)
     worth = np.stack(
@@ -47,21 +50,23 @@ def gains(points: Floats, values: Floats, variance: float) -> Floats:
         ],
         axis=2,
     ).astype(np.float64)  # fmt: skip
-    return np.asarray(worth - worth[:, [ANCHOR]])
+    return np.asarray(worth - worth[:, [SIMPLE]])
 
 
 class _Race:
     """Means over blocks of jobs of one stratum, the recent ones counting more."""
 
-    def __init__(self) -> None:
+    def __init__(self, anchor: int) -> None:
+        self.anchor = anchor
         self.waiting = np.empty(0)
         self.total = self.square = np.zeros(1)
         self.count = self.count_of_squares = 0.0
         #: who has led, the anchor first, and since when the others do
-        self.leader = np.array([ANCHOR])
+        self.leader = np.array([anchor])
         self.since = np.empty(0)
 
     def add(self, gain: Floats, known: float) -> None:
+        gain = gain - gain[self.anchor]
         self.waiting = np.concatenate([self.waiting.reshape(-1, *gain.shape), gain[None]])
         if len(self.waiting) < _BLOCK:
             return
@@ -73,7 +78,7 @@ class _Race:
         self.count = fade * self.count + 1
         self.count_of_squares = fade**2 * self.count_of_squares + 1
         self.since = np.append(self.since, known)
-        self.leader = np.append(self.leader, _leader([self.bound(_SURE)]))
+        self.leader = np.append(self.leader, _leader([self.bound(_SURE)], self.anchor))
 
     def bound(self, sure: float) -> tuple[Floats, Floats]:
         """Return what each number is surely worth beyond the anchor, and its mean gains."""
@@ -81,18 +86,22 @@ class _Race:
         worth = mean @ _WORTH
         spread = np.maximum(self.square / self.count - worth**2, 1e-6)
         error = np.sqrt(spread * self.count_of_squares) / self.count
+        # of two rules that need no luck the better one leads
+        error[SIMPLE] = 0.0
         enough = self.count >= _FEWEST_BLOCKS * 0.9
         return np.where(enough, worth - sure * error, -1.0), mean
 
 
-def _leader(bounds: Sequence[tuple[Floats, Floats]]) -> int:
-    """Return the number that is surely best in all of these."""
+def _leader(bounds: Sequence[tuple[Floats, Floats]], anchor: int) -> int:
+    """Return the number that is surely best in all of these, else the anchor."""
     if not bounds:
-        return ANCHOR
+        return anchor
     least = np.min([bound for bound, _ in bounds], axis=0)
     fair = np.all([(mean >= _WORST).all(axis=1) for _, mean in bounds], axis=0)
+    fair[SIMPLE] = True
     least = np.where(fair, least, -1.0)
-    least[ANCHOR] = 0.0
+    # of equals the anchor leads
+    least[anchor] = 1e-9
     return int(np.argmax(least))
 
 
@@ -103,15 +112,15 @@ class LeadingPoint:
     --------
     >>> held = LeadingPoint()
     >>> values, seen = np.zeros(200), np.full(200, "seen")
-    >>> points = np.column_stack([values + 2.0, values])
+    >>> points = np.column_stack([values, values + 2.0])
     >>> held.add(gains(points, values, 4.0), seen, np.arange(200.0))
     >>> held.leaders(seen[:2], np.array([10.0, np.inf])).tolist()
-    [0, 1]
+    [1, 0]
     """
 
     def __init__(self) -> None:
-        self._races = {kind: _Race() for kind in STRATA}
-        self._settled = dict.fromkeys(STRATA, ANCHOR)
+        self._races = {kind: _Race(anchor) for kind, anchor in _ANCHORS.items()}
+        self._settled = dict(_ANCHORS)
         self._newest = -np.inf
 
     def settle(self, folds: Sequence[tuple[Floats, NDArray[np.str_]]]) -> None:
@@ -123,12 +132,12 @@ class LeadingPoint:
         for kind in (kind for kind in STRATA if kind != "new"):
             bounds = []
             for gain, stratum in folds:
-                race = _Race()
+                race = _Race(_ANCHORS[kind])
                 for row in np.flatnonzero(stratum == kind).tolist():
                     race.add(gain[row], 0.0)
                 if len(race.since) >= _FEWEST_BLOCKS:
                     bounds.append(race.bound(_SURE_FOR_LONG))
-            self._settled[kind] = _leader(bounds)
+            self._settled[kind] = _leader(bounds, _ANCHORS[kind])
 
     def add(self, gain: Floats, stratum: NDArray[np.str_], end: Floats) -> None:
         """Let outcomes count, in the order in which they became known."""
@@ -146,7 +155,7 @@ class LeadingPoint:
             race = self._races[kind]
             if stale:
                 found[rows] = self._settled[kind]
-            elif len(race.since):
+            else:
                 step = np.searchsorted(race.since, as_of[rows], side="left")
                 found[rows] = race.leader[step]
         return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.array_types import Floats, Ints
+from prophase.array_types import Array, Floats, Ints
 
 Keys = NDArray[np.uint64]
 #: keys, ends and values
@@ -127,8 +127,8 @@ class Memory:
     def __init__(self) -> None:
         self._long = _Run.of(np.empty(0, np.uint64), np.empty(0), np.empty(0))
         self._short = self._long
-        #: key -> median of all its rows, kept until a row is added
-        self._medians: dict[int, float] = {}
+        #: where rows lie in both runs -> their median, kept until a row is added
+        self._medians: dict[tuple[int, int, int, int], float] = {}
 
     def __len__(self) -> int:
         return len(self._long.ends) + len(self._short.ends)
@@ -162,25 +162,37 @@ class Memory:
             sample=self._sample(start, count, start_short, count_short),
         )
 
-    def medians(self, keys: Keys) -> Floats:
-        """Return the median over all rows of each key; NaN where there is none.
+    def medians(self, keys: Keys, as_of: Floats) -> tuple[Floats, Floats]:
+        """Return the median of all rows of each key that ended before, and how many these are.
 
-        Of more than ``_MANY`` rows, some that lie evenly over the past stand for all.
+        NaN where there is none. Of more than ``_MANY`` rows, some that lie evenly over the past
+        stand for all.
+
+        Examples
+        --------
+        >>> memory = Memory()
+        >>> keys = np.array([1, 1, 1], dtype=np.uint64)
+        >>> memory.add(keys, np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0, 100.0]))
+        >>> memory.medians(keys[:2], np.array([2.5, np.inf]))
+        (array([6., 7.]), array([2., 3.]))
         """
-        names, code = np.unique(keys, return_inverse=True)
-        unknown = np.array(
-            [name for name in names.tolist() if name not in self._medians], np.uint64
-        )
-        if len(unknown):
-            everything = np.full(len(unknown), np.inf)
-            runs = [(run, *run.find(unknown, everything)) for run in (self._long, self._short)]
-            for row, name in enumerate(unknown.tolist()):
-                held = [run.values[start[row] :][: count[row]] for run, start, count in runs]
-                values = np.concatenate(held)
-                stride = 1 + len(values) // _MANY
-                middle = float(np.median(values[::stride])) if len(values) else np.nan
-                self._medians[name] = middle
-        return np.array([self._medians[name] for name in names.tolist()])[code]
+        runs = [(run, *run.find(keys, as_of)) for run in (self._long, self._short)]
+        slices = np.column_stack([part for _, *found in runs for part in found])
+        # many jobs ask for the same rows
+        wanted, code = np.unique(slices, axis=0, return_inverse=True)
+        middle = np.full(len(wanted), np.nan)
+        for row, (start, count, later, more) in enumerate(wanted.tolist()):
+            if not count + more:
+                continue
+            asked = (start, count, later, more)
+            if asked not in self._medians:
+                stride = 1 + (count + more) // _MANY
+                held = (runs[0][0].values[start : start + count : stride],
+                        runs[1][0].values[later : later + more : stride])  # fmt: skip
+                self._medians[asked] = float(np.median(np.concatenate(held)))
+            middle[row] = self._medians[asked]
+        code = code.reshape(-1)
+        return middle[code], (slices[:, 1] + slices[:, 3]).astype(np.float64)
 
     def _sample(
         self, start: Ints, count: Ints, start_short: Ints | None = None,
@@ -235,11 +247,11 @@ class _Run:
     place: Ints
     sums: Floats
     #: where each row stood when it was added
-    order: Ints
+    order: Array
 
     @classmethod
     def of(cls, keys: Keys, ends: Floats, values: Floats) -> _Run:
-        order = np.lexsort((ends, keys))
+        order = np.lexsort((ends, keys)).astype(np.int32 if len(keys) < 2**31 else np.int64)
         keys, ends, values = keys[order], ends[order], values[order]
         names, first, code = np.unique(keys, return_index=True, return_inverse=True)
         moments, rank = np.unique(ends, return_inverse=True)

@@ -36,6 +36,8 @@ FEWEST_FINISHED = 10
 #: share of the history, by arrival, on which the intervals are calibrated
 _CALIBRATED_SHARE = 0.3
 _MOST_CALIBRATED = 6_000
+#: jobs that are looked up at once; bounds the memory
+_BATCH = 20_000
 
 
 #: levels of :meth:`Predictor.quantiles`
@@ -257,9 +259,7 @@ class Predictor(ABC):
         needed = values
         cut_short = was_cut_short(jobs) if self.target_ == "duration_s" else None
         if cut_short is not None and cut_short.any():
-            recall = self.history_.recall(replace(question, as_of=np.full(len(jobs), np.inf)))
-            longer = lengthened(self.history_.levels, recall, values)
-            needed = np.where(cut_short, longer, values)
+            needed = self._needed(question, values, cut_short)
         self.history_.add(question, end, needed)
         self._remember(jobs, end, values)
         self.newest_ = np.sort(np.concatenate([self.newest_, end]))
@@ -287,15 +287,23 @@ class Predictor(ABC):
         running = running.drop(index=running.index.intersection(jobs.index))
         if not cut_short.any() and not len(running):
             return
-        recall = self.history_.recall(replace(question, as_of=np.full(len(jobs), np.inf)))
-        longer = lengthened(self.history_.levels, recall, values)
+        longer = self._needed(question, values, cut_short)
         asked = self.history_.ask(running)
         bound = np.log(np.maximum(numbers(running, "duration_s"), self.floor_))
-        needed = lengthened(self.history_.levels, self.history_.recall(asked), bound)
+        needed = self._needed(asked, bound, np.ones(len(running), dtype=np.bool_))
         self.history_.forget()
-        self.history_.add(question, end, np.where(cut_short, longer, values))
+        self.history_.add(question, end, longer)
         if len(running):
             self.history_.add(asked, ends(running), needed)
+
+    def _needed(self, question: Question, values: Floats, at_least: Bools) -> Floats:
+        """Return the values, those that are known as lower bounds as what like jobs needed."""
+        needed = values.copy()
+        for rows in np.array_split(np.flatnonzero(at_least), 1 + int(at_least.sum()) // _BATCH):
+            asked = question.rows(rows, np.full(len(rows), np.inf))
+            recall = self.history_.recall(asked)
+            needed[rows] = lengthened(self.history_.levels, recall, values[rows])
+        return needed
 
     def _learn(self, question: Question, values: Floats) -> None:  # noqa: B027
         """Learn from finished jobs beyond remembering them; many methods need not."""

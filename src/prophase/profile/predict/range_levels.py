@@ -3,9 +3,11 @@
 A distribution says at which level each outcome lay. The ends of a range are the levels that
 95 % of the outcomes of the same stratum stayed above and below: farther out than the nominal
 levels where the distribution was too sure of itself, farther in where it was not sure enough.
-Recent outcomes count more, the longer past is the second opinion, and of both the wider one
-is taken; what is less known gets at least what all jobs get. Outcomes beyond everything that
-was thought possible lie at levels below 0 and above 1, by how far.
+While outcomes come in, recent ones count more, and both ends move out after misses and in
+while there are none (adaptive conformal inference, Gibbs and Candes 2021), so that the share
+of misses stays what was promised when the world changes. Long after the last outcome nothing can
+be corrected: all outcomes count alike, and ranges reach a little farther. Outcomes beyond
+everything that was thought possible lie at levels below 0 and above 1, by how far.
 """
 
 from __future__ import annotations
@@ -18,16 +20,28 @@ from prophase.profile.predict.point_and_range import STRATA, PointAndRange
 
 #: share of outcomes on each side of the range
 _TAIL = 0.05
-#: how many outcomes count, and after how many one counts half: over the short and the long run
+#: how many outcomes count, and after how many one counts half while outcomes come in: over the
+#: short and the long run, of which the wider range is taken before it is corrected
 _MOST = 6_000
-_HALF_LIVES = (200.0, 2_000.0)
-#: with fewer outcomes than this a stratum takes what all jobs have
-_FEWEST = 60
-#: a range is not narrowed to less than this share on each side, of few outcomes and of many
-_NARROWEST, _MANY = (0.06, 0.09), 1_000
+_HALF_LIVES = (200.0, 1_000.0)
+#: outcomes after which both ends are moved, and by how much for each share of misses too many
+_STEP = 20
+_PACE = 0.2
+_FARTHEST, _NEAREST = 0.5, -0.1
+#: no range is narrower than these levels
+_INNERMOST = 0.4
+#: moves that are remembered
+_KEPT = 2_000
+#: all jobs count as so many outcomes of each stratum
+_COMMON = 60.0
+#: long after the last outcome: share on each side that a range is not narrowed below, of few
+#: outcomes and of many, and how many are many
+_NARROWEST, _MANY = (0.06, 0.09), 1_000.0
 #: what is less known reaches this much farther: the future differs from the past
-_FARTHER = {"seen": 0.0, "partly": 0.02, "new": 0.04}
+_FARTHER = {"": 0.0, "seen": 0.0, "partly": 0.02, "new": 0.04}
 _STALE_FARTHER = 0.01
+#: ends of a range before any outcome is known: a little beyond the whole distribution
+_UNTRIED = (-0.05, 1.05)
 #: jobs that share one range when going through time
 _STRIDE = 40
 
@@ -57,13 +71,13 @@ class LevelCalibrator:
             for kind in ("", *STRATA):
                 chosen = of_regime & (stratum == kind) if kind else of_regime
                 if chosen.any():
-                    held = self._groups.setdefault((kind, late), _Levels())
+                    held = self._groups.setdefault((kind, late), _Levels(_FARTHER[kind], late))
                     held.add(end[chosen], low[chosen], high[chosen])
 
     def widen(
         self, answer: PointAndRange, stratum: NDArray[np.str_], stale: Bools, as_of: Floats
     ) -> tuple[Floats, Floats]:
-        """Return the ends of the ranges; infinite where nothing is known."""
+        """Return the ends of the ranges."""
         steps = answer.distribution()
         low, high = np.full(len(as_of), -np.inf), np.full(len(as_of), np.inf)
         for late in (False, True):
@@ -72,60 +86,103 @@ class LevelCalibrator:
                 rows = rows[np.argsort(as_of[rows], kind="stable")]
                 for first in range(0, len(rows), _STRIDE):
                     part = rows[first : first + _STRIDE]
-                    ends = self._ends(kind, late, float(as_of[part[0]]))
-                    if ends is not None:
-                        low[part] = at_level(steps[part], ends[0], self.scale)
-                        high[part] = at_level(steps[part], ends[1], self.scale)
+                    lowest, highest = self._ends(kind, late, float(as_of[part[0]]))
+                    low[part] = at_level(steps[part], lowest, self.scale)
+                    high[part] = at_level(steps[part], highest, self.scale)
         return np.minimum(low, answer.point), np.maximum(high, answer.point)
 
-    def _ends(self, kind: str, late: bool, as_of: float) -> tuple[float, float] | None:
-        own, whole = (self._groups.get((group, late)) for group in (kind, ""))
-        if whole is None or not whole.before(as_of):
-            late = not late
-            own, whole = (self._groups.get((group, late)) for group in (kind, ""))
-        if whole is None or not whole.before(as_of):
-            return None
-        low, high = whole.ends(as_of, late)
-        held = own.before(as_of) if own is not None else 0
-        if own is not None and held >= _FEWEST:
-            mine = own.ends(as_of, late)
-            if kind == "seen":
-                low, high = mine
-            else:
-                low, high = min(low, mine[0]), max(high, mine[1])
-        narrowest = _NARROWEST[held >= _MANY]
-        farther = max(_FARTHER[kind], _STALE_FARTHER if late else 0.0)
-        return min(low, narrowest) - farther, max(high, 1 - narrowest) + farther
+    def _ends(self, kind: str, late: bool, as_of: float) -> tuple[float, float]:
+        """Return the levels of both ends: the stratum's own, and with few outcomes those of all."""
+        for regime in (late, not late):
+            whole = self._groups.get(("", regime))
+            if whole is None or (known := whole.ends(as_of)) is None:
+                continue
+            farther = max(_FARTHER[kind], _STALE_FARTHER if regime else 0.0)
+            common = known[0] - farther, known[1] + farther
+            own = self._groups.get((kind, regime))
+            mine = own.ends(as_of) if own is not None else None
+            if own is None or mine is None:
+                return common
+            held = own.before(as_of)
+            part = held / (held + _COMMON)
+            low, high = (part * a + (1 - part) * b for a, b in zip(mine, common, strict=True))
+            if regime and kind != "seen":
+                # nobody sees it if they become fewer than promised
+                low, high = min(low, common[0]), max(high, common[1])
+            return low, high
+        return _UNTRIED
 
 
 class _Levels:
-    """Levels that both ends would have needed, in the order in which they became known."""
+    """Levels that both ends would have needed, and where the ends were, as they became known."""
 
-    def __init__(self) -> None:
+    def __init__(self, farther: float, late: bool) -> None:
+        self.late = late
         self._end, self._low, self._high = np.empty(0), np.empty(0), np.empty(0)
-        self._found: dict[tuple[int, bool], tuple[float, float]] = {}
+        self._count = 0
+        #: outcomes that wait for the step to be full
+        self._waiting = 0
+        #: how much farther out than the share of past outcomes says, below and above
+        self._farther = np.full(2, farther)
+        #: the ends, how many outcomes they are of, and since when they hold
+        self._moved, self._held, self._since = np.empty((0, 2)), np.empty(0), np.empty(0)
 
     def add(self, end: Floats, low: Floats, high: Floats) -> None:
-        self._found = {}
-        ends = np.concatenate([self._end, end])
-        order = np.argsort(ends, kind="stable")
-        self._end = ends[order]
-        self._low = np.concatenate([self._low, low])[order]
-        self._high = np.concatenate([self._high, high])[order]
+        order = np.argsort(end, kind="stable")
+        newest = self._end[-1] if len(self._end) else -np.inf
+        # what is reported late was not known before
+        ends = np.maximum.accumulate(np.maximum(end[order], newest))
+        low, high = low[order], high[order]
+        first = 0
+        while first < len(ends):
+            last = len(ends) if self.late else min(len(ends), first + _STEP - self._waiting)
+            self._take(ends[first:last], low[first:last], high[first:last])
+            first = last
 
-    def before(self, as_of: float) -> int:
-        return int(np.searchsorted(self._end, as_of, side="left"))
+    def _take(self, end: Floats, low: Floats, high: Floats) -> None:
+        """Remember outcomes that do not fill more than one step; move the ends if it is full."""
+        self._end = np.concatenate([self._end, end])[-_MOST:]
+        self._low = np.concatenate([self._low, low])[-_MOST:]
+        self._high = np.concatenate([self._high, high])[-_MOST:]
+        self._count += len(end)
+        self._waiting += len(end)
+        if self._waiting < _STEP and not self.late:
+            return
+        if len(self._moved) and not self.late:
+            below, above = self._moved[-1]
+            missed = np.array([
+                (self._low[-self._waiting :] < below).mean(),
+                (self._high[-self._waiting :] > above).mean(),
+            ])  # fmt: skip
+            moved = self._farther + _PACE * (missed - _TAIL)
+            self._farther = np.clip(moved, _NEAREST, _FARTHEST)
+        self._waiting = 0
+        lives = (np.inf,) if self.late else _HALF_LIVES
+        low_end = min(-_reached(-self._low, life) for life in lives)
+        high_end = max(_reached(self._high, life) for life in lives)
+        if self.late:
+            few, many = _NARROWEST
+            narrowest = few + (many - few) * self._count / (self._count + _MANY)
+            low_end, high_end = min(low_end, narrowest), max(high_end, 1 - narrowest)
+        lowest = min(low_end - self._farther[0], _INNERMOST)
+        highest = max(high_end + self._farther[1], 1 - _INNERMOST)
+        ends = np.array([[lowest, highest]])
+        self._moved = np.concatenate([self._moved, ends])[-_KEPT:]
+        self._held = np.append(self._held, float(self._count))[-_KEPT:]
+        self._since = np.append(self._since, self._end[-1])[-_KEPT:]
 
-    def ends(self, as_of: float, late: bool) -> tuple[float, float]:
-        held = self.before(as_of)
-        if (held, late) not in self._found:
-            first = max(0, held - _MOST)
-            lives = (np.inf,) if late else _HALF_LIVES
-            self._found[held, late] = (
-                min(-_reached(-self._low[first:held], life) for life in lives),
-                max(_reached(self._high[first:held], life) for life in lives),
-            )
-        return self._found[held, late]
+    def before(self, as_of: float) -> float:
+        """Return of how many outcomes the ends are that held before a moment."""
+        place = int(np.searchsorted(self._since, as_of, side="left"))
+        return float(self._held[place - 1]) if place else 0.0
+
+    def ends(self, as_of: float) -> tuple[float, float] | None:
+        """Return the levels of both ends as they were before a moment."""
+        place = int(np.searchsorted(self._since, as_of, side="left"))
+        if not place:
+            return None
+        low, high = self._moved[place - 1].tolist()
+        return low, high
 
 
 def _reached(levels: Floats, half_life: float) -> float:

@@ -10,8 +10,9 @@ come from later parts of the history, seen from a moment before them, some jobs 
 were made strangers: owner, application or cluster unknown.
 
 The number that is told is the one that led on such jobs
-(:mod:`~prophase.profile.predict.leading_point`): the back-off median, or what the distribution
-makes of it. The distribution is often two-humped, a job that fails at once or runs to its end,
+(:mod:`~prophase.profile.predict.leading_point`): the back-off median where enough of the
+distribution lies around it, else what the distribution makes of the job. The latter is often
+two-humped, a job that fails at once or runs to its end,
 and its mean or median may then be a value that hardly ever happens; its own choice is the
 point that is most often close to the outcome, with a price on large misses.
 """
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from prophase.array_types import Bools, Floats, Ints
 from prophase.profile.predict.expert_weights import ExpertWeights
 from prophase.profile.predict.history import Question
-from prophase.profile.predict.leading_point import LeadingPoint, gains
+from prophase.profile.predict.leading_point import SIMPLE, TRUSTED, LeadingPoint, gains
 from prophase.profile.predict.leaf_forest import (
     FEWEST,
     YES_NO_FEWEST,
@@ -79,8 +80,8 @@ _FAMILIAR = (3, 12, 60)
 _STEPS = 64
 _PLACES = ((np.arange(_STEPS) + 0.5) / _STEPS * POOLED).astype(int)
 _LOW, _HIGH = int(0.05 * _STEPS), int(0.95 * _STEPS)
-#: between these the back-off median is left as it is
-_QUARTERS = (_STEPS // 4, 3 * _STEPS // 4)
+#: the back-off median is trusted if so much of the distribution lies within a factor of two
+_AROUND = 0.4
 #: outcomes per expert when weights are learned
 _COMPARED = 24
 #: jobs answered at once; bounds the memory
@@ -279,15 +280,22 @@ class Mixture(Predictor):
     ) -> Floats:
         """Return the numbers that could be told, the one that needs no learning first."""
         simple = self.history_.backed_off(question, recall)
-        within = np.clip(simple, steps[:, _QUARTERS[0]], steps[:, _QUARTERS[1]])
         runs = self.target_ == "duration_s"
-        points = np.full((len(simple), 4 if runs else 3), np.nan)
-        points[:, 0], points[:, 1] = simple, within
-        for place, useful in enumerate((FACTOR_TWO, EXACT_TOO) if runs else (NEARLY_EXACT,), 2):
-            rows = np.arange(len(simple)) if lead is None else np.flatnonzero(lead == place)
+        best = (FACTOR_TWO, EXACT_TOO) if runs else (NEARLY_EXACT,)
+        points = np.full((len(simple), 2 + len(best)), np.nan)
+        points[:, SIMPLE] = points[:, TRUSTED] = simple
+        around = np.abs(steps - simple[:, None]) <= FACTOR_TWO[0] + 1e-9
+        doubted = around.mean(axis=1) < _AROUND
+        for place, useful in enumerate(best, 2):
+            # where the simple number is doubted, the first of these is trusted
+            wanted = np.ones(len(simple), dtype=np.bool_)
+            if lead is not None:
+                wanted = (lead == place) | (doubted & (lead == TRUSTED) & (place == 2))
+            rows = np.flatnonzero(wanted)
             if len(rows):
                 looked = steps[rows][:, ::2] if runs else steps[rows]
                 points[rows, place] = best_points(looked, self.variance_, useful)
+        points[doubted, TRUSTED] = points[doubted, 2]
         return points
 
     def _pooled(
