@@ -71,8 +71,9 @@ MethodsOption = Annotated[
 GoalOption = Annotated[
     str | None,
     typer.Option(
+        "--goal",
+        "--target",
         help="Find the fewest servers, or nodes, for a goal such as 'p95 wait < 15 min' "
-        "or 'P(wait > 60 s) < 5%'."
+        "or 'P(wait > 60 s) < 5%'.",
     ),
-    Formerly("--target"),
 ]
