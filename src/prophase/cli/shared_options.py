@@ -53,8 +53,9 @@ LoadOption = Annotated[
 SizingOption = Annotated[
     str | None,
     typer.Option(
-        help="What jobs ask for, retries replayed: asked (as the trace says), sizers such as "
-        "default, a recommendation (.json of prophase size) or requests (.csv)."
+        help="What jobs ask for, retries replayed: asked (as the trace says), recommended (as "
+        "prophase size says), another sizer such as percentile, a recommendation (.json of "
+        "prophase size) or requests (.csv)."
     ),
 ]
 MEMORY = typer.Option(help=f"Memory the job asks for, per instance, {units.SIZE_HELP}.")

@@ -103,7 +103,7 @@ def command(
 
     `prophase whatif ws --add 16xA10 --requests requests.csv --combine --leave-out-unfit`
 
-    `prophase whatif ws --sizing default,recommendation.json --measure gib_hours.allocated`
+    `prophase whatif ws --sizing recommended,recommendation.json --measure gib_hours.allocated`
 
     `prophase whatif ws --cluster 20x8 --policy shortest --goal 'p95 wait < 15 min'`
 
@@ -123,7 +123,7 @@ def command(
     if target is None and question.is_empty and not sizings:
         raise ParameterError(
             "nothing to compare with the baseline. Add an option such as --add 4x8, --load 1.3, "
-            "--policy shortest, --sizing default or --goal 'p95 wait < 15 min'."
+            "--policy shortest, --sizing recommended or --goal 'p95 wait < 15 min'."
         )
     policy = replay.values()
     leave_out_unfit = policy.pop("leave_out_unfit")

@@ -20,12 +20,13 @@ OFFERS = [
 ]
 
 
-def busy(first: float = 1.0) -> Workload:
+def busy(first: str | None = None) -> Workload:
     rng = np.random.default_rng(4)
     table = pd.DataFrame({"submit_s": np.sort(rng.uniform(0, 2 * 86400, 300))})
     table["duration_s"] = rng.exponential(3000, 300)
     table["request_gpus"] = rng.choice([1.0, 2.0], 300, p=[0.8, 0.2])
-    table.loc[0, "request_gpus"] = first
+    table["gpu_type"] = None
+    table.loc[0, "gpu_type"] = first
     return Workload.from_jobs(table.assign(job_id=table.index.astype(str)))
 
 
@@ -87,8 +88,9 @@ def test_an_impossible_target_says_why(today):
     few = cheapest_mix([today], [NodeOffer("small", {"gpus": 1}, 1.0, most=1)],
                        parse_wait_target("max wait < 1 s"), seeds=1)  # fmt: skip
     assert few.why_not.startswith("even 1 x small give ")
-    wide = WhatIfScenario("baseline", busy(first=8.0), today.cluster, {})
-    stuck = cheapest_mix([wide], OFFERS, TARGET)
+    rare = WhatIfScenario("baseline", busy("H100"), Cluster.parse("1x4 T4"), {})
+    offer = NodeOffer("small", {"gpus": 1, "gpu_type": "T4"}, 1.0, most=2)
+    stuck = cheapest_mix([rare], [offer], TARGET)
     assert "1 jobs, such as 0, fit neither" in stuck.why_not
     assert purchase_result(stuck).tone == "bad"
 
