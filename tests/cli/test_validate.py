@@ -37,6 +37,11 @@ def test_a_right_model_is_valid_and_everything_is_written(prophase_here, log, tm
     assert len(pd.read_csv(tmp_path / "waits.csv")) == 150
 
 
+def test_nodes_that_limit_no_cores_are_told(prophase_here, log):
+    done = prophase_here("validate", log, "--cluster", "1x8")
+    assert "The nodes state no cores, so cores never limit: 150 of 150 jobs" in done.stdout
+
+
 def test_a_wrong_model_is_told_so_in_json(prophase_here, log):
     done = prophase_here(
         "validate", log, "--cluster", "1x0 4c", "--format", "json", "--set", "seed=3"

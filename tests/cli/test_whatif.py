@@ -25,7 +25,7 @@ def test_scenarios_and_a_target_are_answered_in_one_call(prophase_here, dump):
     arguments = (
         "whatif", dump, "--cluster", "3x8", "--add", "1x8", "--add", "16xA10", "--load", "1.3",
         "--policy", "shortest,fifo:fgd", "--goal", "p95 wait < 30 min", "--seeds", "8",
-        "--workers", "1",
+        "--workers", "1", "--block", "24h",
     )  # fmt: skip
     done = prophase_here(*arguments, "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -42,6 +42,20 @@ def test_scenarios_and_a_target_are_answered_in_one_call(prophase_here, dump):
     table = prophase_here(*arguments)
     assert "Fewest nodes for: p95 wait < 30 min" in table.stdout
     assert "Only 8 blocks to draw from" in table.stdout
+
+
+def test_the_purchase_question_is_answered_in_one_command(prophase_here, dump, tmp_path):
+    (tmp_path / "nodes.csv").write_text("name,gpus,most\nsmall,4,4\nlarge,8,3\n")
+    (tmp_path / "prices.toml").write_text('currency = "EUR"\ngpu_hour = 2.0\n')
+    done = prophase_here(
+        "whatif", dump, "--cluster", "2x8", "--target", "p95_wait<30min", "--options", "nodes.csv",
+        "--prices", "prices.toml", "--policy", "shortest", "--seeds", "2", "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["proven"] is True
+    assert answer["best"]["value_s"] < 1800
+    assert answer["currency"] == "EUR"
 
 
 def test_advised_requests_are_compared(prophase_here, dump, tmp_path):
@@ -63,6 +77,9 @@ def test_advised_requests_are_compared(prophase_here, dump, tmp_path):
         (("--load", "0"), "above 0"),
         (("--sharing", "perhaps"), "on or off"),
         (("--goal", "soon"), "not understood"),
+        (("--options", "nodes.csv"), "not what for"),
+        (("--load", "2", "--prices", "p.toml"), "which nodes can be bought"),
+        (("--goal", "p95 wait < 1 h", "--options", "none.csv"), "no such table"),
         (("--add", "plenty"), "not understood"),
         (("--remove", "9x8"), "has 3 such nodes"),
         (("--requests", "none.csv"), "no such file"),

@@ -11,7 +11,9 @@ from prophase.errors import MissingFileError, ParameterError
 from prophase.sim import Workload
 from prophase.sim.sweep.plan import SweepPlan
 from prophase.sim.sweep.runner import run_sweep
+from prophase.sizing.kind_recommendation import recommend
 from prophase.study.request_scenarios import sizings_of
+from prophase.trace.identity.job_identity import with_identity
 
 
 @pytest.fixture
@@ -40,6 +42,19 @@ def test_a_sizer_learns_only_from_jobs_that_had_ended(jobs: pd.DataFrame) -> Non
     assert first[-1] < 5.0
     assert found["asked"].ladder is None
     assert any("300 of 300 jobs are sized" in said for said in remarks)
+
+
+def test_recommended_is_what_the_one_recommender_says(jobs: pd.DataFrame) -> None:
+    found, remarks = sizings_of(jobs, ["recommended", "default"])
+    (task,) = recommend(with_identity(jobs)).tasks
+    first = {
+        name: one.workload.jobs[one.ladder.columns[0]].to_numpy(float)
+        for name, one in found.items()
+        if one.ladder is not None
+    }
+    assert (abs(first["recommended"] - task.request) < 0.01).all()
+    assert (first["default"] == first["recommended"]).all()
+    assert any("as prophase size recommends" in said for said in remarks)
 
 
 def test_policy_sharing_and_sizing_are_crossed_and_ranked(jobs: pd.DataFrame) -> None:

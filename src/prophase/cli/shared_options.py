@@ -53,8 +53,9 @@ LoadOption = Annotated[
 SizingOption = Annotated[
     str | None,
     typer.Option(
-        help="What jobs ask for, retries replayed: asked (as the trace says), sizers such as "
-        "default, a recommendation (.json of prophase size) or requests (.csv)."
+        help="What jobs ask for, retries replayed: asked (as the trace says), recommended (as "
+        "prophase size says), another sizer such as percentile, a recommendation (.json of "
+        "prophase size) or requests (.csv)."
     ),
 ]
 MEMORY = typer.Option(help=f"Memory the job asks for, per instance, {units.SIZE_HELP}.")
@@ -71,8 +72,9 @@ MethodsOption = Annotated[
 GoalOption = Annotated[
     str | None,
     typer.Option(
+        "--goal",
+        "--target",
         help="Find the fewest servers, or nodes, for a goal such as 'p95 wait < 15 min' "
-        "or 'P(wait > 60 s) < 5%'."
+        "or 'P(wait > 60 s) < 5%'.",
     ),
-    Formerly("--target"),
 ]

@@ -16,6 +16,7 @@ from prophase.cli.replay_options import (
     ReplaySettings,
     SlurmOption,
 )
+from prophase.cli.replay_plan import PLANS, planned, read_plan
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import SeedOption
 from prophase.cli.simulate_output import SimulateOutputs, write_table
@@ -125,7 +126,12 @@ def command(
 ) -> None:
     """Replay a trace on a cluster and say how long jobs wait and how busy it is.
 
+    A file .yaml or .toml in place of the trace describes the whole replay: trace, and any of
+    these options by its name; options on the command line go first.
+
     Examples:
+
+    `prophase simulate plan.yaml`
 
     `prophase simulate ws --cluster '100x8' --order shortest`
 
@@ -145,6 +151,22 @@ def command(
     """
     from prophase.cli.provenance import open_trace
 
+    if path.suffix in PLANS and not path.is_dir():
+        plan = read_plan(path)
+        single = {
+            "source": (source, None), "slurm": (slurm, None), "run_time": (run_time, "duration_s"),
+            "theory": (theory, False), "seed": (seed, 42),
+        }  # fmt: skip
+        classes = {
+            "cluster_": cluster, "replay_": replay, "rules_": rules, "wanted_": wanted,
+            "published_": published,
+        }  # fmt: skip
+        found = planned(plan, {**single, **classes}, path)
+        path, slurm = Path(plan["trace"]), Path(found["slurm"]) if found["slurm"] else None
+        source, run_time, theory, seed = (
+            found[n] for n in ("source", "run_time", "theory", "seed")
+        )
+        cluster, replay, rules, wanted, published = (found[name] for name in classes)
     preset = published.preset
     if preset not in (None, "pai", "openb"):
         raise ParameterError(f"--preset {preset!r} is unknown. Known: pai, openb.")

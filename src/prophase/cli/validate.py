@@ -95,7 +95,7 @@ def command(
 
     Examples:
 
-    `prophase validate ws --cluster 100x8 --queue easy`
+    `prophase validate ws --cluster '100x8 96c 512g' --queue easy`
 
     `prophase validate log.swf --source swf --cluster '128x0 1c' --by queue --warm-up 1d`
 
@@ -107,7 +107,7 @@ def command(
     from prophase.plots.illustrations import with_validation_figures
     from prophase.sim import Workload
     from prophase.sim.measures.job_classes import groups_of
-    from prophase.sim.validation.result import validation_result
+    from prophase.sim.validation.result import never_limited, validation_result
     from prophase.sim.validation.rules_trial import try_rules
     from prophase.sim.validation.scheduler_clocks import replay_clocks
     from prophase.sim.validation.verdict import Thresholds
@@ -148,7 +148,7 @@ def command(
         )
         origin = {"nodes": len(machines), "gpus": machines.gpus, "policy": policy}
         result = validation_result(found, trial, **origin, data_hash=trace.data_hash)
-        result = with_validation_figures(result, found)
+        result = with_validation_figures(result, found).noted(*never_limited(schedule))
     show_result(result, format)
     if outputs.jobs_out is not None:
         try:

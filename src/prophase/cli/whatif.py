@@ -13,9 +13,9 @@ from prophase.cli.output import Format, FormatOption, progress_bar, show_result
 from prophase.cli.replay_options import ClusterSettings, ReplaySettings
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import (
-    BLOCK,
     GoalOption,
     LoadOption,
+    PricesOption,
     SeedsOption,
     SizingOption,
     WorkersOption,
@@ -24,6 +24,7 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError
 
 if TYPE_CHECKING:
+    from prophase.sim.whatif.purchase import NodeOffer
     from prophase.sim.whatif.scenarios import WhatIfQuestion
 
 
@@ -56,23 +57,45 @@ class Changes:
     ] = False
 
 
+@dataclass(frozen=True)
+class Goal:
+    """A promise about waiting, and what may be bought to keep it."""
+
+    goal: GoalOption = None
+    options: Annotated[
+        Path | None,
+        typer.Option(
+            help="Kinds of nodes to buy (.csv: gpus, gpu_type, cpu_cores, memory_gib, and if you "
+            "like name, price_per_hour, most); needs --goal."
+        ),
+    ] = None
+    prices: PricesOption = None
+
+
 def command(
     path: TraceArgument,
     cluster: ClusterSettings,
     replay: ReplaySettings,
     changes: Changes,
+    promise: Goal,
     source: SourceOption = None,
-    goal: GoalOption = None,
     measure: Annotated[str, typer.Option(help="Measure that ranks.")] = "mean_wait_s",
     seeds: SeedsOption = 10,
-    block: Annotated[str, BLOCK, Formerly("--block-h")] = "24h",
+    block: Annotated[
+        str,
+        typer.Option(
+            help="Time kept together in resampling, such as 7d; auto: as long as the backlog lasts."
+        ),
+        Formerly("--block-h"),
+    ] = "auto",
     workers: WorkersOption = "0",
     format: FormatOption = Format.table,
 ) -> None:
     """Compare changes with a baseline, each on its own, on the same jobs.
 
-    Every scenario is replayed on the trace as recorded and on --seeds traces whose days are
-    resampled. Differences are paired and have 95 % intervals.
+    The change is that of the trace as recorded. Its 95 % interval comes from --seeds resampled
+    traces, whose blocks are as long as the backlog lasts; where the trace is too short for
+    that there is none, and the answer says so.
 
     Examples:
 
@@ -80,9 +103,11 @@ def command(
 
     `prophase whatif ws --add 16xA10 --requests requests.csv --combine --leave-out-unfit`
 
-    `prophase whatif ws --sizing default,recommendation.json --measure gib_hours.allocated`
+    `prophase whatif ws --sizing recommended,recommendation.json --measure gib_hours.allocated`
 
     `prophase whatif ws --cluster 20x8 --policy shortest --goal 'p95 wait < 15 min'`
+
+    `prophase whatif ws --target 'p95_wait<15min' --options nodes.csv --prices prices.toml`
     """
     from prophase.cli.provenance import open_trace
     from prophase.sim import Workload
@@ -92,16 +117,19 @@ def command(
 
     question = _question(changes)
     sizings = [item.strip() for item in changes.sizing.split(",")] if changes.sizing else []
-    if goal:
-        parse_wait_target(goal)
-    elif question.is_empty and not sizings:
+    goal = promise.goal
+    target = parse_wait_target(goal) if goal else None
+    buys = _offers(promise)
+    if target is None and question.is_empty and not sizings:
         raise ParameterError(
             "nothing to compare with the baseline. Add an option such as --add 4x8, --load 1.3, "
-            "--policy shortest, --sizing default or --goal 'p95 wait < 15 min'."
+            "--policy shortest, --sizing recommended or --goal 'p95 wait < 15 min'."
         )
     policy = replay.values()
     leave_out_unfit = policy.pop("leave_out_unfit")
-    block_h = units.parse_duration(block, bare="h", where="--block", positive=True) / 3600
+    block_h = None
+    if block != "auto":
+        block_h = units.parse_duration(block, bare="h", where="--block", positive=True) / 3600
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
@@ -114,22 +142,57 @@ def command(
                 trace.jobs, sizings, show=lambda name: progress(f"sizing jobs: {name}", None)
             )
             question = replace(question, sizings=sized)
-        result = what_if(
-            Workload.from_jobs(trace.jobs),
-            machines,
-            question,
-            policy,
-            goal=goal,
-            measure=measure,
-            seeds=seeds,
-            block_h=block_h,
-            workers=parse_workers(workers),
-            leave_out_unfit=leave_out_unfit,
-            notes=notes,
-            progress=progress,
-            data_hash=trace.data_hash,
-        )
+        workload = Workload.from_jobs(trace.jobs)
+        if buys is not None and target is not None:
+            from prophase.sim.whatif.purchase import cheapest_mix, purchase_result
+            from prophase.sim.whatif.scenarios import settings_of
+
+            offers, currency = buys
+            tried, remarks = settings_of(
+                question, workload, machines, policy, leave_out_unfit=leave_out_unfit
+            )
+            bought = cheapest_mix(tried, offers, target, seeds=seeds, progress=progress)
+            result = purchase_result(bought, currency, data_hash=trace.data_hash)
+            result = result.noted(*remarks, *notes)
+        else:
+            result = what_if(
+                workload,
+                machines,
+                question,
+                policy,
+                goal=goal,
+                measure=measure,
+                seeds=seeds,
+                block_h=block_h,
+                workers=parse_workers(workers),
+                leave_out_unfit=leave_out_unfit,
+                notes=notes,
+                progress=progress,
+                data_hash=trace.data_hash,
+            )
     show_result(result, format)
+    if result.tone == "bad":
+        raise typer.Exit(1)
+
+
+def _offers(promise: Goal) -> tuple[list[NodeOffer], str] | None:
+    """Return what can be bought and the currency; None if nothing was offered."""
+    if promise.options is None:
+        if promise.prices is not None:
+            raise ParameterError(
+                "--prices: say which nodes can be bought, too: --options nodes.csv."
+            )
+        return None
+    if not promise.goal:
+        raise ParameterError(
+            "--options: says what can be bought, but not what for. Add for example "
+            "--target 'p95_wait<15min'."
+        )
+    from prophase.sim.whatif.purchase import read_offers
+    from prophase.trace.prices import Prices
+
+    prices = Prices.read(promise.prices) if promise.prices is not None else None
+    return read_offers(promise.options, prices), prices.currency if prices else ""
 
 
 def _question(asked: Changes) -> WhatIfQuestion:

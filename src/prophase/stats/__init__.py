@@ -11,6 +11,7 @@ why. `benchmarks/quality/interval_coverage.py` measures how often the intervals 
 `statistics`, `from_draws`         anything else: whole blocks drawn with replacement
 `share`                            how often something happens, such as kills
 `from_replications`, `batch_means` values of independent runs of a simulation
+`block_length.days_together`       how many days in a row a block needs to hold a backlog
 `monthly`                          extrapolation to a month, refused below a week of history
 =================================  =============================================================
 """

@@ -1,7 +1,8 @@
 """What jobs ask for: as the trace says, as a sizer would have said, or as a file says.
 
-A sizer is asked for every job when it starts, and has learnt from what had ended by then: so
-nobody is sized from a run that still lies ahead.
+The recommendation is the one of ``prophase size``, learnt from the whole trace; ``prophase prove``
+back-tests it. A sizer by name is asked for every job when it starts, and has learnt from what had
+ended by then: so nobody is sized from a run that still lies ahead.
 """
 
 from __future__ import annotations
@@ -16,16 +17,19 @@ from prophase.errors import MissingFileError, ParameterError, not_among
 from prophase.sim.request_variants import ASKED, Sizing, read_requests, with_requests
 from prophase.sim.rules.retry_ladder import Ladder
 from prophase.sim.workload import Workload
+from prophase.sizing.kind_recommendation import recommend
 from prophase.sizing.registry import SIZERS, make_online_sizer
 from prophase.sizing.replays.replay import replay
 from prophase.sizing.replays.task_runs import task_runs
 from prophase.sizing.resources import RESOURCES
-from prophase.study.proof.candidate import read_candidate
+from prophase.study.proof.candidate import Candidate, read_candidate
 from prophase.study.proof.reserved_hours import PEAK, climbing, subject_of, with_candidate
 from prophase.trace.identity.job_identity import rule_of, with_identity
 
 #: attempts of a ladder at most
 _MOST = 10
+#: names of what ``prophase size`` recommends
+RECOMMENDED = ("recommended", "default")
 
 
 def sizings_of(
@@ -41,8 +45,9 @@ def sizings_of(
     Parameters
     ----------
     names : sequence of str
-        ``"asked"``; a sizer of ``prophase.sizing``, such as ``"default"`` or ``"percentile"``,
-        which sizes memory; a recommendation of ``prophase size --export json`` (or csv); or a table
+        ``"asked"``; ``"recommended"`` (or ``"default"``), which is what ``prophase size``
+        recommends; another sizer of ``prophase.sizing``, such as ``"percentile"``, which sizes
+        memory; a recommendation of ``prophase size --export json`` (or csv); or a table
         of requests by ``job_id``, or by columns such as ``user`` and ``task``.
     kill_at : float, default=0.5
         Share of its run after which an attempt with too little memory is killed.
@@ -64,6 +69,10 @@ def sizings_of(
         show(name)
         if name == ASKED:
             found[name] = Sizing(Workload.from_jobs(jobs))
+        elif name in RECOMMENDED:
+            made = Candidate.made(recommend(with_identity(jobs)), name)
+            found[name], said = _by_candidate(jobs, made, kill_at)
+            remarks += [said, _backtested(made)]
         elif name in SIZERS:
             if named is None:
                 named = with_identity(jobs)
@@ -75,7 +84,7 @@ def sizings_of(
             remarks += more
         else:
             said = f"sizing {name!r} is neither a file nor known."
-            raise ParameterError(not_among(said, name, [ASKED, *SIZERS]))
+            raise ParameterError(not_among(said, name, [ASKED, *RECOMMENDED[:1], *SIZERS]))
     return found, remarks
 
 
@@ -117,13 +126,24 @@ def _by_file(jobs: pd.DataFrame, path: Path, kill_at: float) -> tuple[Sizing, li
     if table is not None and not {"task", "advice"} <= set(table.columns):
         workload, said = with_requests(Workload.from_jobs(jobs), table, name=path.name)
         return Sizing(workload), said
-    advice = read_candidate(path)
+    sizing, said = _by_candidate(jobs, read_candidate(path), kill_at)
+    return sizing, [said]
+
+
+def _by_candidate(jobs: pd.DataFrame, advice: Candidate, kill_at: float) -> tuple[Sizing, str]:
+    """Let every job of a recommended task ask along its ladder; all others as they did."""
     jobs = advice.grouped(jobs)
     advice = advice.matched(jobs)
     subject = subject_of(jobs, advice.resource)
     ladder = climbing(advice.resource, kill_at)
-    changed = len(advice.changed)
-    return Sizing(with_candidate(subject, advice), ladder), [
-        f"{path.name}: {changed:,} of {len(advice.tasks):,} tasks should ask for another amount "
-        f"of {advice.resource}."
-    ]
+    return Sizing(with_candidate(subject, advice), ladder), (
+        f"{advice.name}: {len(advice.changed):,} of {len(advice.tasks):,} tasks should ask for "
+        f"another amount of {advice.resource}."
+    )
+
+
+def _backtested(advice: Candidate) -> str:
+    return (
+        f"{advice.name}: as prophase size recommends, learnt from the whole trace; prophase prove "
+        "says how it would have done on later jobs."
+    )

@@ -16,6 +16,7 @@ from prophase.sim.sweep.resampled_traces import (
     interval_of_resamples,
     interval_remark,
     paired_change,
+    recorded_change,
     require_blocks,
 )
 
@@ -171,3 +172,26 @@ def test_a_trace_outside_its_own_interval_is_warned_of():
     assert broken_up([inside], "w", 24.0) == ""
     assert "1 of 2 rows" in broken_up([inside, {**inside, "w_trace": 60.0}], "w", 24.0)
     assert broken_up([{**inside, "w_low": None}], "w", 24.0) == ""
+
+
+def test_days_in_a_row_stay_together_and_the_last_is_followed_by_the_first():
+    workload = trace(days=10)
+    drawn = Resampler(workload, run=4)(seed=3)
+    day = dict(zip(workload.jobs["job_id"], workload.submit_s // DAY_S, strict=True))
+    source = drawn.jobs["job_id"].map(day).groupby(drawn.submit_s // DAY_S).first().to_numpy()
+    for first in (0, 4, 8):
+        assert (np.diff(source[first : first + 4]) % 10 == 1).all()
+    with pytest.raises(ParameterError, match="at least 1 block"):
+        Resampler(trace(), run=0)
+
+
+def test_the_recorded_change_lies_in_an_interval_of_the_factor():
+    before = np.geomspace(10.0, 1000.0, 10)
+    after = before * np.linspace(0.4, 0.6, 10)
+    change = recorded_change((5000.0, 2000.0), (before, after), blocks=30)
+    assert change.value == -3000.0
+    assert -5000 < change.low < -3000 < change.high < 0
+    nothing = recorded_change((0.0, 10.0), (np.zeros(10), np.arange(10.0)), blocks=30)
+    assert nothing.value == 10.0
+    assert nothing.low < 10 < nothing.high
+    assert not recorded_change((1.0, 2.0), (before[:3], after[:3]), blocks=30).known

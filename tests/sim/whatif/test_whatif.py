@@ -9,7 +9,13 @@ from prophase.sim import Cluster, Workload, simulate
 from prophase.sim.cluster_variants import add_nodes, remove_nodes
 from prophase.sim.request_variants import with_requests
 from prophase.sim.signatures import ASK_GPUS, ASK_MILLI
-from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
+from prophase.sim.whatif.comparison import (
+    DrawnBlocks,
+    blocks_for,
+    compare_scenarios,
+    runnable_scenarios,
+)
+from prophase.sim.whatif.result import what_if
 from prophase.sim.whatif.scenarios import WhatIfQuestion, WhatIfScenario, policy_of, scenarios_of
 from prophase.sim.whatif.smallest_cluster import parse_wait_target, smallest_clusters
 
@@ -143,7 +149,7 @@ def test_everything_together_has_room_for_one_load_and_one_policy():
 def test_scenarios_are_ranked_with_paired_changes():
     asked = WhatIfQuestion(add=["2x1"], loads=[1.5], policies=["shortest"])
     found, _ = scenarios_of(asked, trace(), Cluster.parse("5x1"), BASE)
-    compared = compare_scenarios(runnable_scenarios(found), seeds=10)
+    compared = compare_scenarios(runnable_scenarios(found), seeds=10, block_h=24.0)
     ranked = compared.ranked().set_index("scenario")
     assert ranked.index[0] == "add 2x1"
     assert ranked.loc["add 2x1", "verdict"] == "better"
@@ -151,14 +157,60 @@ def test_scenarios_are_ranked_with_paired_changes():
     assert ranked.loc["baseline", "change"] == 0
     assert ranked.loc["load x 1.5", "change"] > 0
     alone = simulate(found[0].workload, found[0].cluster, **BASE)
-    assert ranked.loc["baseline", "mean_wait_s_trace"] == pytest.approx(alone.wait_s.mean())
+    assert ranked.loc["baseline", "mean_wait_s"] == pytest.approx(alone.wait_s.mean())
+    larger = simulate(found[1].workload, found[1].cluster, **BASE)
+    paired = larger.wait_s.mean() - alone.wait_s.mean()
+    assert ranked.loc["add 2x1", "change"] == pytest.approx(paired)
     with pytest.raises(ParameterError, match="measure 'waiting' is unknown"):
         compared.ranked("waiting")
 
 
+def busy_spells(days: int, spell: int) -> Workload:
+    """Busy and calm days by lot, so many alike in a row."""
+    rng = np.random.default_rng(1)
+    jobs = np.repeat(rng.choice([20, 80], days), spell)[:days]
+    submit = np.repeat(np.arange(days) * 86400.0, jobs) + 86400 * rng.random(jobs.sum())
+    table = pd.DataFrame({"submit_s": np.sort(submit), "request_gpus": 1.0})
+    table["job_id"], table["duration_s"] = (
+        table.index.astype(str),
+        rng.exponential(6000, len(table)),
+    )
+    return Workload.from_jobs(table)
+
+
+def test_blocks_are_as_long_as_the_backlog_lasts():
+    five = Cluster.parse("5x1")
+    short = blocks_for(WhatIfScenario("baseline", busy_spells(60, 1), five, BASE))
+    long = blocks_for(WhatIfScenario("baseline", busy_spells(60, 5), five, BASE))
+    assert short.run < long.run
+    assert long.run >= 5
+    assert blocks_for(WhatIfScenario("baseline", trace(), five, BASE), 24.0).run == 1
+
+
+def test_a_trace_too_short_for_its_backlog_gets_the_recorded_change_and_no_interval():
+    found, _ = scenarios_of(
+        WhatIfQuestion(add=["1x1"]), busy_spells(12, 6), Cluster.parse("5x1"), BASE
+    )
+    compared = compare_scenarios(found)
+    assert set(compared.cells["seed"]) == {0}
+    ranked = compared.ranked().set_index("scenario")
+    assert ranked.loc["add 1x1", "change"] < 0
+    assert ranked.loc["add 1x1", "verdict"] == "no interval"
+    assert ranked["change_low"].isna().all()
+    assert "hold together for" in compared.drawn.why_not
+    answer = what_if(
+        found[0].workload, found[0].cluster, WhatIfQuestion(add=["1x1"]), BASE,
+        goal="p95_wait<1h",
+    )  # fmt: skip
+    assert any(note.startswith("No intervals: the load") for note in answer.notes)
+    smallest = answer.values["smallest"][0]
+    assert smallest["nodes"] > 0
+    assert smallest["nodes_mean"] is None
+
+
 def test_few_seeds_rank_scenarios_without_a_verdict():
     found, _ = scenarios_of(WhatIfQuestion(add=["2x1"]), trace(), Cluster.parse("5x1"), BASE)
-    ranked = compare_scenarios(runnable_scenarios(found), seeds=3).ranked()
+    ranked = compare_scenarios(runnable_scenarios(found), seeds=3, block_h=24.0).ranked()
     assert ranked["verdict"].tolist() == ["no interval", "-"]
     assert ranked[["change_low", "mean_wait_s_high"]].isna().all(axis=None)
 
@@ -198,7 +250,7 @@ def test_the_smallest_cluster_reaches_the_target_and_one_node_fewer_does_not():
     target = parse_wait_target("p95 wait < 10 min")
     for start in (1, 5, 40):
         scenario = WhatIfScenario("baseline", trace(), Cluster.parse(f"{start}x1"), BASE)
-        found = smallest_clusters([scenario], target, seeds=2)[0]
+        found = smallest_clusters([scenario], target, seeds=2, blocks=DrawnBlocks(24.0, 1, 6))[0]
         reached = {
             nodes: target.value_s(simulate(trace(), Cluster.parse(f"{nodes}x1"), **BASE))
             for nodes in (found.nodes - 1, found.nodes)

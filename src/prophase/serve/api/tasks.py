@@ -66,7 +66,7 @@ class WhatIf(PolicyRequest):
     target: Short | None = None
     measure: Word = "mean_wait_s"
     seeds: Annotated[int, Field(ge=2, le=200)] = 10
-    block_h: Annotated[float, Field(gt=0, le=1_000)] = 24.0
+    block_h: Annotated[float, Field(gt=0, le=1_000)] | None = None
 
 
 class SizeRequest(BaseModel):

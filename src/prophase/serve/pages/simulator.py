@@ -126,8 +126,9 @@ def _waits_chart(data: JsonObject) -> PageChart:
     ]  # fmt: skip
     return bars(
         "Mean wait under other policies",
-        f"Mean over {data['seeds']} traces resampled from {data['blocks']} days, "
-        f"{with_intervals(rows)}. Bars that end at the edge are longer than shown.",
+        f"On the trace as recorded, {with_intervals(rows)} from {data['seeds']} traces resampled "
+        f"from {data['blocks']} blocks of {data['block_h']:g} h. Bars that end at the edge are "
+        "longer than shown.",
         rows,
         "s",
         least=0,

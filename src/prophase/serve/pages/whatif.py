@@ -148,8 +148,8 @@ def _chart(task: BackgroundTask) -> PageChart:
     ]
     return bars(
         MEASURES.get(measure, measure).capitalize(),
-        f"Mean over {found['seeds']} traces resampled from {found['blocks']} blocks of "
-        f"{task.arguments['block_h']:g} h, {with_intervals(rows)}.",
+        f"On the trace as recorded, {with_intervals(rows)} from {found['seeds']} traces resampled "
+        f"from {found['blocks']} blocks of {found['block_h']:g} h.",
         rows,
         unit_of(measure),
         least=0,

@@ -57,6 +57,8 @@ class Resampler:
 
     workload: Workload
     block_h: float = 24.0
+    #: blocks in a row that stay together, wherever they begin; the last is followed by the first
+    run: int = 1
     #: the workload drawn last, which the next policy is likely to ask for again
     _last: dict[tuple[int, float], Workload] = field(
         default_factory=dict, repr=False, compare=False
@@ -65,6 +67,8 @@ class Resampler:
     def __post_init__(self) -> None:
         if not self.block_h > 0:
             raise ParameterError(f"block_h is {self.block_h}, but a block lasts more than 0 hours.")
+        if not self.run >= 1:
+            raise ParameterError(f"run is {self.run}, but at least 1 block stays together.")
 
     @property
     def blocks(self) -> int:
@@ -114,7 +118,9 @@ class Resampler:
     def _layer(self, rng: np.random.Generator, *, identity: bool) -> tuple[Ints, Floats]:
         """Fill every block of the trace once; return the rows taken and how far each moves."""
         block_of, blocks = self._block_of, self.blocks
-        drawn = np.arange(blocks) if identity else rng.integers(blocks, size=blocks)
+        first = rng.integers(blocks, size=-(-blocks // self.run))
+        runs = (first[:, None] + np.arange(self.run)).ravel()[:blocks] % blocks
+        drawn = np.arange(blocks) if identity else runs
         begin = np.searchsorted(block_of, np.arange(blocks))
         count = np.bincount(block_of, minlength=blocks)[drawn]
         ends = np.cumsum(count)
@@ -165,6 +171,53 @@ def interval_of_resamples(values: Floats, blocks: int) -> Estimate:
     """
     found = from_draws(values, blocks, unit="block")
     return found.within(0.0) if (values >= 0).all() else found
+
+
+def recorded_change(
+    recorded: tuple[float, float], drawn: tuple[Floats, Floats], blocks: int
+) -> Estimate:
+    """Return after - before on the trace as recorded, and its interval from resampled traces.
+
+    The value is what the replays of the trace itself say. The interval says what the same change
+    is in the mean of traces like this one: where the factor between after and before is steady
+    over resampled traces (see :func:`paired_change`), it is that factor's, times what was recorded
+    before; else that of the differences. ``benchmarks/quality/backlog_coverage.py`` measures how
+    often it holds the truth under backlogs.
+
+    Parameters
+    ----------
+    recorded : tuple of float
+        Before and after, on the trace as recorded.
+    drawn : tuple of arrays
+        The same on resampled traces.
+    blocks : int
+        Independent blocks that the trace has to draw from.
+
+    Examples
+    --------
+    >>> before = np.geomspace(10.0, 1000.0, 9)
+    >>> after = 0.5 * before * np.tile([0.9, 1.0, 1.1], 3)
+    >>> change = recorded_change((400.0, 200.0), (before, after), blocks=30)
+    >>> change.value, -400 < change.low < -200 < change.high < 0
+    (-200.0, True)
+    """
+    then, now = recorded
+    half = from_draws(drawn[1] - drawn[0], blocks, unit="block")
+    found = replace(half, value=now - then)
+    if not half.known:
+        return found
+    both = np.isfinite(drawn[1] - drawn[0])
+    before, after = drawn[0][both], drawn[1][both]
+    if min(then, now, float(before.min()), float(after.min())) > 0:
+        factors = np.log(after / before)
+        spread = from_draws(factors, blocks, unit="block")
+        if spread.known and np.std(factors, ddof=1) < _STEADY:
+            low, high = (
+                then * (now / then * math.exp(side) - 1)
+                for side in (-spread.half_width, spread.half_width)
+            )
+            return replace(found, low=low, high=high, method=f"paired factor, {spread.method}")
+    return replace(found, low=now - then - half.half_width, high=now - then + half.half_width)
 
 
 def paired_change(before: Floats, after: Floats, blocks: int) -> Estimate:
@@ -250,11 +303,11 @@ def broken_up(rows: Iterable[Mapping[str, Any]], measure: str, block_h: float) -
     )
 
 
-def require_blocks(draw: Resampler, seeds: int) -> None:
-    """Refuse seeds below one, and a trace too short to draw from."""
+def require_blocks(draw: Resampler, seeds: int, *, chosen: bool = False) -> None:
+    """Refuse seeds below one, and a trace too short for blocks that somebody asked for."""
     if seeds < 1:
         raise ParameterError(f"seeds is {seeds}, but at least 1 is needed; 10 give an interval.")
-    if draw.blocks < 2:
+    if draw.blocks < 2 and not chosen:
         raise ParameterError(
             f"the trace is shorter than two blocks of {draw.block_h:g} h, so seeds have nothing "
             "to draw from. Shorten the blocks, e.g. --block 1h."

@@ -8,6 +8,9 @@ from typing import Any
 from prophase import units
 from prophase.plain import finite
 from prophase.result import Bullets, Result, Section, Table, Tone
+from prophase.sim.cluster import PLENTY
+from prophase.sim.job_times import JobTimes
+from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, CPU, MEMORY
 from prophase.sim.validation.rules_trial import RulesTrial
 from prophase.sim.validation.wait_validation import Validation
 
@@ -21,6 +24,25 @@ _COLUMNS = (
     "class jobs observed_mean_s simulated_mean_s error_pct p50_observed_s p50_simulated_s "
     "p90_observed_s p90_simulated_s ks rank_correlation valid"
 ).split()
+
+
+def never_limited(schedule: JobTimes) -> list[str]:
+    """Say which resource jobs ask for that the nodes do not state, so that nobody waits for it."""
+    workload, nodes = schedule.workload, schedule.cluster.matrix
+    found = []
+    for name, asked, column, form in (
+        ("cores", ASK_CPU, CPU, "100x8 96c"),
+        ("memory", ASK_MEMORY, MEMORY, "100x8 96c 512g"),
+    ):
+        jobs = int((workload.asks[:, asked] > 0).sum())
+        if jobs and (nodes[:, column] >= PLENTY).any():
+            bare = int(((workload.asks[:, asked] > 0) & (workload.asks[:, ASK_GPUS] == 0)).sum())
+            found.append(
+                f"The nodes state no {name}, so {name} never limit: {jobs:,} of {len(workload):,} "
+                f"jobs ask for {name}, {bare:,} of them for no GPU. State them, such as "
+                f"--cluster '{form}'."
+            )
+    return found
 
 
 def validation_result(found: Validation, trial: RulesTrial | None = None, **values: Any) -> Result:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.errors import InputError, ParameterError, nearest
 from prophase.sim.request_variants import highest_of
 from prophase.sim.simulation import simulate
@@ -18,8 +19,7 @@ from prophase.sim.sweep.dry_run import try_policies, unfit_jobs
 from prophase.sim.sweep.resampled_traces import (
     AS_RECORDED,
     Resampler,
-    interval_of_resamples,
-    paired_change,
+    recorded_change,
     require_blocks,
 )
 from prophase.sim.sweep.results import more_is_better
@@ -27,7 +27,35 @@ from prophase.sim.sweep.runner import measures_of
 from prophase.sim.whatif.scenarios import BASELINE, WhatIfScenario
 from prophase.sim.workload import name_some
 from prophase.stats import Estimate
+from prophase.stats.block_length import days_together
 from prophase.workers import run_all
+
+#: fewer independent blocks than this say next to nothing about how they differ
+_LEAST_BLOCKS = 4
+_DAY_H = 24.0
+
+
+@dataclass(frozen=True)
+class DrawnBlocks:
+    """How a trace is drawn anew: blocks of ``block_h`` hours, ``run`` of them in a row.
+
+    ``why_not`` says why there is no interval: the trace is too short for blocks of that length.
+    """
+
+    block_h: float
+    run: int
+    blocks: int
+    why_not: str = ""
+
+    @property
+    def independent(self) -> int:
+        """Whole runs that the trace has to draw from."""
+        return self.blocks // self.run
+
+    def told(self) -> str:
+        """Return the blocks in words, such as ``12 blocks of 7 d``."""
+        length = units.duration(self.run * self.block_h * 3600)
+        return f"{self.independent} block{'s' * (self.independent != 1)} of {length}"
 
 
 @dataclass(frozen=True)
@@ -36,14 +64,15 @@ class ScenarioComparison:
 
     scenarios: tuple[WhatIfScenario, ...]
     cells: pd.DataFrame
-    blocks: int
+    drawn: DrawnBlocks
     left_out: Mapping[str, int]
 
     def ranked(self, measure: str = "mean_wait_s") -> pd.DataFrame:
         """Return one row per scenario, best first.
 
-        Columns: the measure (mean over seeds, interval, and the trace as recorded), its change
-        against the baseline with a paired 95 % interval, the same in percent, and a verdict.
+        Columns: the measure on the trace as recorded, its change against the baseline on the same
+        jobs with a 95 % interval from resampled traces, the same in percent, and a verdict. The
+        interval of the measure is what the change's leaves of it.
         """
         known = [str(name) for name in self.cells if name not in ("scenario", "seed")]
         if measure not in known:
@@ -51,26 +80,32 @@ class ScenarioComparison:
                 f"measure {measure!r} is unknown. {nearest(measure, known)} "
                 f"Known: {', '.join(known)}."
             )
-        drawn = self.cells[self.cells["seed"] != AS_RECORDED]
-        recorded = self.cells[self.cells["seed"] == AS_RECORDED].set_index("scenario")
-        by_seed = drawn.pivot(index="scenario", columns="seed", values=measure)
-        before = by_seed.loc[BASELINE].to_numpy(float)
+        by_seed = self.cells.pivot(index="scenario", columns="seed", values=measure)
+        recorded, draws = by_seed[AS_RECORDED], by_seed.drop(columns=AS_RECORDED)
+        then, before = float(recorded[BASELINE]), draws.loc[BASELINE].to_numpy(float)
         sign = -1.0 if more_is_better(measure) else 1.0
         rows = []
         for scenario in self.scenarios:
-            after = by_seed.loc[scenario.name].to_numpy(float)
-            own = interval_of_resamples(after, self.blocks)
-            change = paired_change(before, after, self.blocks)
-            whole = 100 / before.mean() if before.mean() else np.nan
+            now, after = float(recorded[scenario.name]), draws.loc[scenario.name].to_numpy(float)
+            change = recorded_change((then, now), (before, after), self.drawn.independent)
+            if self.drawn.why_not:
+                change = Estimate(now - then, reason=self.drawn.why_not)
+            low, high = change.ends()
+            if min(then, now) >= 0 and low is not None:
+                # a measure that is never negative cannot fall by more than all of it
+                low = max(low, -then)
             rows.append(
                 {
                     "scenario": scenario.name,
                     "nodes": len(scenario.cluster),
                     "gpus": scenario.cluster.gpus,
-                    **own.columns(measure),
-                    f"{measure}_trace": recorded.loc[scenario.name, measure],
-                    **change.columns("change"),
-                    "change_pct": whole * change.value,
+                    measure: now,
+                    f"{measure}_low": None if low is None else then + low,
+                    f"{measure}_high": None if high is None else then + high,
+                    "change": change.value,
+                    "change_low": low,
+                    "change_high": high,
+                    "change_pct": 100 * change.value / then if then else np.nan,
                     "verdict": _verdict(scenario.name, change, sign),
                 }
             )
@@ -83,7 +118,7 @@ def compare_scenarios(
     scenarios: Sequence[WhatIfScenario],
     *,
     seeds: int = 10,
-    block_h: float = 24.0,
+    block_h: float | None = None,
     workers: int | str = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> ScenarioComparison:
@@ -94,11 +129,16 @@ def compare_scenarios(
     scenarios : sequence of WhatIfScenario
         From ``scenarios_of``, after ``runnable_scenarios``.
     seeds : int, default=10
-        Traces whose days are resampled; see ``Resampler``.
+        Traces whose days are resampled; see ``Resampler``. None are where blocks that hold the
+        backlog leave too few to draw from.
+    block_h : float, optional
+        Hours that stay together; chosen from the data if not given, see ``blocks_for``.
     """
-    drawn = drawing(scenarios, block_h)
-    require_blocks(drawn[0][1], seeds)
-    tasks = list(product(range(AS_RECORDED, seeds + 1), range(len(scenarios))))
+    blocks = blocks_for(scenarios[0], block_h)
+    drawn = drawing(scenarios, blocks)
+    require_blocks(drawn[0][1], seeds, chosen=block_h is None)
+    last = AS_RECORDED if blocks.why_not else seeds
+    tasks = list(product(range(AS_RECORDED, last + 1), range(len(scenarios))))
     rows: list[dict[str, Any]] = []
     with closing(run_all(_replay, drawn, tasks, workers=workers)) as results:
         for (seed, number), measures in results:
@@ -106,9 +146,35 @@ def compare_scenarios(
             if progress:
                 progress(len(rows), len(tasks))
     cells = pd.DataFrame(rows).sort_values(["scenario", "seed"]).reset_index(drop=True)
-    return ScenarioComparison(
-        tuple(scenarios), cells, drawn[0][1].blocks, scenarios[0].workload.left_out
-    )
+    return ScenarioComparison(tuple(scenarios), cells, blocks, scenarios[0].workload.left_out)
+
+
+def blocks_for(scenario: WhatIfScenario, block_h: float | None = None) -> DrawnBlocks:
+    """Return blocks that hold the backlog of a scenario, or blocks of so many hours.
+
+    The scenario is replayed on the trace as recorded. Days in a row stay together for as long as
+    the load and the waiting remember themselves: see ``prophase.stats.block_length``.
+    """
+    if block_h is not None:
+        return DrawnBlocks(block_h, 1, Resampler(scenario.workload, block_h).blocks)
+    settings = {**scenario.policy, "leave_out_unfit": True}
+    schedule = simulate(scenario.workload, scenario.cluster, **settings)
+    workload = schedule.workload
+    day = np.floor(workload.submit_s / (3600 * _DAY_H)).astype(np.int64)
+    day -= day[0]
+    amount = workload.gpus if workload.gpus.any() else workload.cores
+    load = np.bincount(day, (amount if amount.any() else 1.0) * workload.duration_s)
+    waiting = np.bincount(day, np.nan_to_num(schedule.wait_s))
+    run, blocks = min(days_together(load, waiting), len(load)), len(load)
+    why_not = ""
+    if blocks // run < _LEAST_BLOCKS:
+        held = f"the load and the backlog hold together for {run} days" if run > 1 else ""
+        whole = f"the trace has only {blocks} day{'s' * (blocks != 1)}"
+        why_not = (
+            f"{held + ', and ' * bool(held)}{whole}: fewer than {_LEAST_BLOCKS} blocks that could "
+            "be drawn from"
+        )
+    return DrawnBlocks(_DAY_H, run, blocks, why_not)
 
 
 def runnable_scenarios(
@@ -137,10 +203,12 @@ def runnable_scenarios(
 
 
 def drawing(
-    scenarios: Sequence[WhatIfScenario], block_h: float
+    scenarios: Sequence[WhatIfScenario], blocks: DrawnBlocks
 ) -> list[tuple[WhatIfScenario, Resampler]]:
     """Pair each scenario with what draws its jobs; scenarios of the same jobs share it."""
-    draws = {id(one.workload): Resampler(one.workload, block_h) for one in scenarios}
+    draws = {
+        id(one.workload): Resampler(one.workload, blocks.block_h, blocks.run) for one in scenarios
+    }
     return [(one, draws[id(one.workload)]) for one in scenarios]
 
 

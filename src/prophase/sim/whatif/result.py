@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from prophase import units
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.result import Result, Table
 from prophase.sim.cluster import Cluster
-from prophase.sim.sweep.resampled_traces import broken_up, interval_remark
+from prophase.sim.sweep.resampled_traces import interval_remark
 from prophase.sim.whatif.comparison import compare_scenarios, runnable_scenarios
 from prophase.sim.whatif.scenarios import WhatIfQuestion, scenarios_of
 from prophase.sim.whatif.smallest_cluster import (
@@ -33,7 +34,7 @@ def what_if(
     goal: str | None = None,
     measure: str = "mean_wait_s",
     seeds: int = 10,
-    block_h: float = 24.0,
+    block_h: float | None = None,
     workers: int | str = 1,
     leave_out_unfit: bool = False,
     notes: Sequence[str] = (),
@@ -48,6 +49,8 @@ def what_if(
         How the baseline is replayed: order, place, queue, estimate.
     goal : str, optional
         Such as ``p95 wait < 15 min``: how few nodes reach it is told, too.
+    block_h : float, optional
+        Hours that stay together in resampled traces; days that hold the backlog if not given.
     notes : sequence of str
         What is to be said of how the question was made.
     **values
@@ -73,35 +76,46 @@ def what_if(
     ]
     chosen = sorted(scenarios[0].policy.items())
     base = ", ".join(f"{name} {value}" for name, value in chosen if name != "estimate")
-    warnings = (
-        interval_remark(compared.blocks, seeds, rows, measure),
-        broken_up(rows, measure, block_h),
-    )
+    blocks = compared.drawn
+    quiet = f"No intervals: {blocks.why_not}." if blocks.why_not else ""
     told = [
-        f"Baseline: {base}. {measure}: mean over {seeds} resampled traces "
-        f"({compared.blocks} blocks to draw from); _trace: the trace as recorded.",
-        "change: against the baseline on the same jobs; its 95 % interval is paired.",
+        f"Baseline: {base}. {measure} and change: on the trace as recorded, the same jobs in every "
+        "scenario.",
+        quiet
+        or f"95 % interval: {seeds} resampled traces from {blocks.told()}, long enough to hold the "
+        "backlog; the change in percent that such traces show, times the recorded baseline."
+        if block_h is None
+        else f"95 % interval: {seeds} resampled traces from {blocks.told()}.",
         *remarks,
         *notes,
         *(f"Left out: {count:,} jobs {why}." for why, count in compared.left_out.items()),
-        *(warning for warning in warnings if warning),
+        "" if quiet else interval_remark(blocks.independent, seeds, rows, "change"),
     ]
+    told = [line for line in told if line]
     answer = {
         **values,
         "measure": measure,
         "seeds": seeds,
-        "blocks": compared.blocks,
+        "blocks": blocks.independent,
+        "block_h": blocks.block_h * blocks.run,
+        "why_no_interval": blocks.why_not,
         "left_out": dict(compared.left_out),
         "rows": rows,
         "remarks": told,
     }
     if promise is None:
-        return Result("whatif", tables=[Table("scenarios", rows)], notes=told, values=answer)
+        return Result(
+            "whatif",
+            tables=[Table("scenarios", _for_people(rows, measure))],
+            records=rows,
+            notes=told,
+            values=answer,
+        )
     found = smallest_clusters(
         scenarios,
         promise,
         seeds=seeds,
-        block_h=block_h,
+        blocks=blocks,
         workers=workers,
         progress=_counting("searches", progress),
     )
@@ -111,7 +125,7 @@ def what_if(
     return Result(
         "whatif",
         tables=[
-            Table("scenarios", rows),
+            Table("scenarios", _for_people(rows, measure)),
             Table("smallest", shown, f"Fewest nodes for: {goal}"),
         ],
         records=_joined(rows, sizes),
@@ -123,6 +137,29 @@ def what_if(
         ],
         values={**answer, "target": goal, "smallest": sizes},
     )
+
+
+def _for_people(rows: Sequence[JsonObject], measure: str) -> list[JsonObject]:
+    """Return the rows as a terminal shows them: times in units that people use."""
+    if not measure.endswith("_s"):
+        return list(rows)
+    return [
+        {
+            **{name: row[name] for name in ("rank", "scenario", "nodes", "gpus")},
+            measure.removesuffix("_s"): units.duration(row[measure]),
+            "change": _signed(row["change"]),
+            "change_95": None
+            if row["change_low"] is None
+            else f"{_signed(row['change_low'])} to {_signed(row['change_high'])}",
+            "change_pct": row["change_pct"],
+            "verdict": row["verdict"],
+        }
+        for row in rows
+    ]
+
+
+def _signed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+' * (seconds > 0)}{units.duration(abs(seconds))}"
 
 
 def _counting(what: str, progress: Progress) -> Callable[[int, int], None]:

@@ -11,7 +11,8 @@ import pandas as pd
 from prophase.errors import ParameterError
 from prophase.sim.cluster import Cluster
 from prophase.sim.cluster_variants import add_nodes, remove_nodes
-from prophase.sim.request_variants import Sizing, whole_gpus, with_requests
+from prophase.sim.request_variants import Sizing, highest_of, whole_gpus, with_requests
+from prophase.sim.sweep.dry_run import unfit_jobs
 from prophase.sim.workload import Workload
 
 BASELINE = "baseline"
@@ -127,6 +128,30 @@ def scenarios_of(
     if question.combine:
         found.append(_together(question, given, start))
     return found, remarks
+
+
+def settings_of(
+    question: WhatIfQuestion,
+    workload: Workload,
+    cluster: Cluster,
+    policy: Mapping[str, Any],
+    *,
+    leave_out_unfit: bool = False,
+) -> tuple[list[WhatIfScenario], list[str]]:
+    """Return today and the settings that cost nothing: policies, sharing, requests, sizings.
+
+    Each is a start for what to buy; nodes and loads have no place beside offers. Jobs that no node
+    of today can run may be what is bought for, unless they are to be left out.
+    """
+    if question.add or question.remove or question.loads or question.combine:
+        raise ParameterError(
+            "nodes to buy are chosen from the offers: leave out --add, --remove, --load and "
+            "--combine, or ask without --options."
+        )
+    if leave_out_unfit:
+        unfit = unfit_jobs(highest_of(workload, policy), cluster)
+        workload = workload.without(unfit, "fit on no node of the cluster")
+    return scenarios_of(question, workload, cluster, policy)
 
 
 def policy_of(text: str) -> dict[str, str]:

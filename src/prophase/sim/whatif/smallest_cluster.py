@@ -24,13 +24,13 @@ from prophase.sim.sweep.resampled_traces import (
     interval_of_resamples,
     require_blocks,
 )
-from prophase.sim.whatif.comparison import drawing
+from prophase.sim.whatif.comparison import DrawnBlocks, blocks_for, drawing
 from prophase.sim.whatif.scenarios import WhatIfScenario
 from prophase.stats import Estimate
 from prophase.workers import run_all
 
 _TARGET = re.compile(
-    r"\s*(?:(mean|median|max)|p(\d{1,2}(?:\.\d+)?))\s+(wait|jct)\s*<=?\s*"
+    r"\s*(?:(mean|median|max)|p(\d{1,2}(?:\.\d+)?))[\s_]+(wait|jct)\s*<=?\s*"
     r"(.+)",
     re.IGNORECASE,
 )
@@ -81,6 +81,8 @@ class SmallestCluster:
 def parse_wait_target(text: str) -> WaitTarget:
     """Read ``mean|median|max|pNN wait|jct < number unit``; units are s, min, h and d.
 
+    ``p95_wait<15min`` is the same as ``p95 wait < 15 min``.
+
     Examples
     --------
     >>> parse_wait_target("p95 wait < 15 min").limit_s
@@ -103,14 +105,15 @@ def smallest_clusters(
     target: WaitTarget,
     *,
     seeds: int = 10,
-    block_h: float = 24.0,
+    blocks: DrawnBlocks | None = None,
     workers: int | str = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[SmallestCluster]:
     """Find for each scenario the fewest nodes, kinds in its proportions, that reach a target.
 
     The search doubles or halves the cluster until the target lies between two sizes, then
-    halves the gap, and goes on until the three next sizes reach the target as well.
+    halves the gap, and goes on until the three next sizes reach the target as well. Where blocks
+    that hold the backlog leave too few to draw from, only the trace as recorded is searched.
 
     Examples
     --------
@@ -122,8 +125,10 @@ def smallest_clusters(
     >>> smallest_clusters([now], parse_wait_target("mean wait < 1 min"), seeds=2)[0].nodes
     9
     """
-    drawn = drawing(scenarios, block_h)
-    require_blocks(drawn[0][1], seeds)
+    blocks = blocks or blocks_for(scenarios[0])
+    drawn = drawing(scenarios, blocks)
+    require_blocks(drawn[0][1], seeds, chosen=True)
+    seeds = AS_RECORDED if blocks.why_not else seeds
     hopeless = {
         number: why
         for number, (scenario, _) in enumerate(drawn)
@@ -143,14 +148,14 @@ def smallest_clusters(
             if progress:
                 progress(len(found), len(tasks))
     return [
-        _answer(scenario, draw, target, hopeless.get(number, ""), number, found, seeds)
-        for number, (scenario, draw) in enumerate(drawn)
+        _answer(scenario, blocks, target, hopeless.get(number, ""), number, found, seeds)
+        for number, (scenario, _) in enumerate(drawn)
     ]
 
 
 def _answer(
     scenario: WhatIfScenario,
-    draw: Resampler,
+    blocks: DrawnBlocks,
     target: WaitTarget,
     why_not: str,
     number: int,
@@ -168,14 +173,17 @@ def _answer(
         if target.of == "jct" and alone >= target.limit_s:
             why = f"without any waiting the run times alone give {alone:,.0f} s"
         return SmallestCluster(scenario.name, *(None,) * 6, why)
+    gpus = scaled(scenario.cluster, here[0]).gpus
+    if not drawn:
+        return SmallestCluster(scenario.name, here[0], gpus, here[1], None, None, None)
     nodes = np.array([one[0] for one in drawn if one is not None], float)
     most = int(max(nodes.max(), here[0]))
     return SmallestCluster(
         scenario.name,
         here[0],
-        scaled(scenario.cluster, here[0]).gpus,
+        gpus,
         here[1],
-        interval_of_resamples(nodes, draw.blocks),
+        interval_of_resamples(nodes, blocks.independent),
         most,
         scaled(scenario.cluster, most).gpus,
     )

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import numpy as np
+
+from prophase.stats.block_length import correlation_time, days_together, politis_white
+
+
+def remembering(memory: float, days: int = 400) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    state = np.empty(days)
+    state[0] = rng.normal()
+    for day in range(1, days):
+        state[day] = memory * state[day - 1] + rng.normal()
+    return state
+
+
+def test_the_more_days_resemble_each_other_the_longer_the_blocks():
+    lengths = [days_together(np.exp(remembering(memory)), []) for memory in (0.0, 0.5, 0.9)]
+    assert lengths == sorted(lengths)
+    assert lengths[0] <= 3 < lengths[2]
+
+
+def test_a_backlog_alone_makes_blocks_longer():
+    load = remembering(0.0)
+    assert days_together(load, remembering(0.95)) > days_together(load, np.zeros(400))
+
+
+def test_the_correlation_time_of_an_autoregression_is_known():
+    # (1 + 0.8) / (1 - 0.8)
+    assert abs(correlation_time(remembering(0.8, 20_000)) - 9.0) < 1.5
+
+
+def test_what_does_not_vary_or_is_too_short_has_no_dependence():
+    assert politis_white(np.ones(50)) == 0.0
+    assert politis_white(np.arange(3.0)) == 0.0
+    assert correlation_time(np.ones(50)) == 1.0
+    assert days_together([1.0], [2.0]) == 1
