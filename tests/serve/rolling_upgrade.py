@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,12 @@ class Replica:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         program = str(Path(sys.executable).parent / "prophase")
-        self.process = subprocess.Popen(
-            [program, "serve", "start", str(self.folder), "--port", str(self.port), "--rate", "0"],
-            stderr=(self.folder.parent / f"{self.folder.name}.log").open("ab"),
-            env=self.environment,
-        )
+        with self.folder.with_suffix(".log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [program, "serve", "start", self.folder, "--port", str(self.port), "--rate", "0"],
+                stderr=log,
+                env=self.environment,
+            )
 
     async def ready(self) -> None:
         """Wait until a model answers."""
@@ -100,14 +102,20 @@ class Replica:
         self.idle.append((time.monotonic(), reader, writer))
         return int(told.split()[1]), body
 
+    async def hang_up(self) -> None:
+        """Close the connections that are kept."""
+        while self.idle:
+            writer = self.idle.pop()[2]
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
     async def stop(self) -> int:
         """Take it out, let what is under way end, and stop it; returns its exit code."""
         self.listed = False
         while self.going:
             await asyncio.sleep(0.02)
-        for _, _, writer in self.idle:
-            writer.close()
-        self.idle.clear()
+        await self.hang_up()
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return await asyncio.to_thread(self.process.wait, 60)
@@ -256,7 +264,8 @@ async def upgraded(
         began_s = time.monotonic()
         code = await one.stop()
         stopped_s = time.monotonic()
-        if code:
+        # the server ends by the signal that it was sent, after what it had to finish
+        if code not in (0, -signal.SIGTERM):
             tally.failed[f"exit code {code}"] += 1
         fresh(one.folder.with_name(f"replica-{len(replicas) + place}"))
         one.folder = one.folder.with_name(f"replica-{len(replicas) + place}")
@@ -271,6 +280,8 @@ async def upgraded(
         await asyncio.sleep(settle_s)
     stop.set()
     await asking
+    for one in replicas:
+        await one.hang_up()
 
 
 def fresh(folder: Path) -> Path:

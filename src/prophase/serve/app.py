@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -128,8 +129,8 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
     app.state.tasks = BackgroundTasks(
         library.workspace.folder,
         at_once=chosen.tasks_at_once,
-        before=versions and (lambda: versions.synchronise(socket.gethostname())),
-        after=versions and (lambda: versions.publish(socket.gethostname())),
+        before=None if versions is None else partial(versions.synchronise, socket.gethostname()),
+        after=None if versions is None else partial(versions.publish, socket.gethostname()),
     )
     app.state.tokens = TokenStore(library.workspace.folder, open=chosen.open)
     app.state.audit = AuditLog(library.workspace.folder)
