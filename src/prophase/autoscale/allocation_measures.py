@@ -45,6 +45,8 @@ class Measures:
     #: use above the allocation over all use: work that had to wait, if it can wait
     unmet_pct: float
     resizes_per_1000: float
+    #: resizes of one pod in an hour
+    resizes_per_hour: float
     #: allocation, violations and resizes per sample, in units of mean use
     cost: float
     #: the series served worst
@@ -105,6 +107,8 @@ def measure(
     >>> found = measure(fleet, np.array([2.0, 4.0]))
     >>> found.allocation_over_usage, found.satisfied_pct, found.resizes_per_1000
     (1.3333333333333333, 75.0, 250.0)
+    >>> found.resizes_per_hour
+    15.0
     >>> memory = Fleet.of_runs([[1.0, 2.0, 5.0, 1.0]], every=2, metric="memory_gib")
     >>> found = measure(memory, np.array([2.0, 4.0]))
     >>> found.oom_events, found.satisfied_pct, found.kills_per_pod_day
@@ -137,6 +141,7 @@ def measure(
         lost_pct=None if kills is None else 100 * kills.lost_s / (fleet.samples * fleet.step_s),
         unmet_pct=100 * float(short.sum()) / total if total > 0 else 0.0,
         resizes_per_1000=1000 * resizes_each,
+        resizes_per_hour=3600 * resizes_each / fleet.step_s,
         cost=ratio + penalties.violation * share_above + penalties.resize * resizes_each,
         worst_series_satisfied_pct=100
         * (1 - float((np.bincount(of_sample, above) / counts).max())),

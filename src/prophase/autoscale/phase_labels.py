@@ -15,11 +15,20 @@ from prophase.errors import MissingColumnError
 class RunLabeller(Protocol):
     """A fitted phase detector of any kind, as a policy needs it."""
 
-    #: how users call it, such as crbm or hmm
-    name: str
-    #: what it looks at
-    metrics: tuple[str, ...]
-    n_phases: int
+    @property
+    def name(self) -> str:
+        """How users call it, such as crbm or hmm."""
+        ...
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What it looks at."""
+        ...
+
+    @property
+    def n_phases(self) -> int:
+        """Number of phases."""
+        ...
 
     def label(self, values: Floats) -> Ints:
         """Return the phase of each sample of one run from it and those before it; -1: unknown.

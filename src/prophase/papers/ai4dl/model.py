@@ -35,11 +35,9 @@ class TimeseriesPipeline:
 
     def predict(self, list_of_timeseries: Sequence[Floats]) -> list[Ints]:
         """Return what the last step says of each series."""
-        found = []
-        for one in list_of_timeseries:
-            for step in self.steps:
-                one = step.predict(one)
-            found.append(one)
+        found: list[Any] = list(list_of_timeseries)
+        for step in self.steps:
+            found = [step.predict(one) for one in found]
         return found
 
     def getStep(self, idx: int) -> Any:
@@ -69,7 +67,6 @@ class AI4DL:
 
     #: the original has a module of this name around the class; ``AI4DL.AI4DL()`` works with both
     AI4DL: ClassVar[type[AI4DL]]
-    TimeseriesPipeline: ClassVar[type[TimeseriesPipeline]] = TimeseriesPipeline
     crbm_tools: ClassVar[ModuleType] = crbm_tools
     timeseries: ClassVar[ModuleType] = timeseries
 
