@@ -325,8 +325,8 @@ def learn_recommender(
 
 def _restored(meta: JsonMapping, arrays: Mapping[str, Any], data_hash: str) -> Recommender:
     runs, saving, most = meta["gate"]
-    parts = tuple(GpuGrant(float(share), str(words)) for share, words in meta["gpu_parts"])
-    gate = Gate(runs, saving, most, known_prior(str(meta["prior"])), parts)
+    grants = tuple(GpuGrant(float(share), str(words)) for share, words in meta["gpu_parts"])
+    gate = Gate(runs, saving, most, known_prior(str(meta["prior"])), grants)
     made = Recommender(risk=float(meta["risk"]), gate=gate)
     made.data_hash, made.silent = data_hash, dict(meta["silent"])
     made.rule = IdentityRule.from_dict(meta["identity"])
