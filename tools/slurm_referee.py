@@ -44,6 +44,8 @@ _PROGRAMS = (
     "slurmctld", "slurmd", "slurmdbd", "slurmrestd", "munged", "mariadbd", "mariadb-install-db",
     "sbatch", "sacct", "ip", "unshare", "nsenter", "setpriv",
 )  # fmt: skip
+#: run from the machine itself even where Slurm is of another release
+_OF_THE_MACHINE = ("mariadbd", "mariadb-install-db", "mariadb-admin")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _CLIENTS = (
     "sacct", "sacctmgr", "salloc", "sbatch", "scancel", "scontrol", "sdiag", "sinfo", "sprio",
@@ -157,9 +159,20 @@ def why_not() -> str | None:
     return None if tried.returncode == 0 else f"no namespaces of its own: {tried.stderr.strip()}"
 
 
-def _plugin_folder() -> Path:
-    found = sorted(Path("/usr/lib").glob("*/slurm-wlm"))
-    return found[0] if found else Path("/usr/lib/slurm")
+def _plugin_folder(root: Path | None = None) -> Path:
+    top = root or Path("/")
+    found = sorted((top / "usr/lib").glob("*/slurm-wlm"))
+    return Path("/") / (found[0] if found else top / "usr/lib/slurm").relative_to(top)
+
+
+def other_release() -> Path | None:
+    """Return the system with another release of Slurm that is to be used, if one is named."""
+    named = os.environ.get("PROPHASE_SLURM_ROOT")
+    if not named:
+        return None
+    if not (Path(named) / "usr/sbin/slurmctld").exists():
+        raise RefereeError(f"{named}: no slurmctld in it. tools/slurm-release makes such a folder.")
+    return Path(named)
 
 
 class SlurmReferee:
@@ -170,13 +183,16 @@ class SlurmReferee:
     folder : Path
         Configuration, logs and homes of the site, readable for its users. Inside the site
         ``folder / "etc"`` is /etc/slurm.
+    root : Path, optional
+        A system with another release of Slurm (``tools/slurm-release`` makes one), whose programs
+        are used; ``PROPHASE_SLURM_ROOT`` names it for a whole test run.
     bin : Path
         Folder with ``sbatch``, ``sacct``, ... that talk to this site from outside; put it first
         into PATH to try programs that call them.
     """
 
-    def __init__(self, site: SlurmSite | None = None) -> None:
-        self.site = site or SlurmSite()
+    def __init__(self, site: SlurmSite | None = None, *, root: Path | None = None) -> None:
+        self.site, self.root = site or SlurmSite(), root or other_release()
         self._name = f"prophase-{os.getpid()}-{secrets.token_hex(4)}"
         self.folder = Path(tempfile.gettempdir()) / f"{self._name}"
         self.bin, self.log = self.folder / "bin", self.folder / "log"
@@ -300,8 +316,22 @@ class SlurmReferee:
         if user is not None:
             become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--"]
         where = self.home(user)
-        enter = ["nsenter", "-t", str(self.pid), "-m", "-u", "-n", "-p", f"--wd={where}"]
-        return [*enter, *become, *command]
+        enter = ["nsenter", "-t", str(self.pid), "-m", "-u", "-n", "-p"]
+        if self.root is None or not self._is_in_root(command[0]):
+            return [*enter, f"--wd={where}", *become, *command]
+        return [*enter, f"--root={self._inner_root}", f"--wdns={where}", *become, *command]
+
+    def _is_in_root(self, program: str) -> bool:
+        """Tell whether a program is run from the other release's system."""
+        assert self.root is not None
+        if program.startswith("/"):
+            return (self.root / program[1:]).exists() or program.startswith(str(self.folder))
+        return program not in _OF_THE_MACHINE
+
+    @property
+    def _inner_root(self) -> str:
+        """The other release's system as the first process has mounted it."""
+        return f"/proc/{self.pid}/root{self.root}"
 
     def in_network(self, call: Callable[[], T]) -> T:
         """Return what a function returns when it is called in the network of the site."""
@@ -498,7 +528,7 @@ class SlurmReferee:
             "SlurmctldLogFile": f"{self.log}/slurmctld.log",
             "SlurmdLogFile": f"{self.log}/slurmd-%n.log",
             "AuthAltParameters": f"jwt_key={self.folder}/jwt.key",
-            "PluginDir": str(_plugin_folder()),
+            "PluginDir": str(_plugin_folder(self.root)),
         }
         if self.site.job_submit is not None:
             own["JobSubmitPlugins"] = "lua"
@@ -518,7 +548,7 @@ class SlurmReferee:
             "DbdHost=ctl", f"DbdAddr={ADDRESS}", "SlurmUser=root", "StorageUser=root",
             "StorageType=accounting_storage/mysql", "StorageHost=localhost",
             "StorageLoc=slurm_acct", f"LogFile={self.log}/slurmdbd.log",
-            f"PidFile={self.folder}/slurmdbd.pid", f"PluginDir={_plugin_folder()}",
+            f"PidFile={self.folder}/slurmdbd.pid", f"PluginDir={_plugin_folder(self.root)}",
             "AuthType=auth/munge", "AuthAltTypes=auth/jwt",
             f"AuthAltParameters=jwt_key={self.folder}/jwt.key",
         ]  # fmt: skip
@@ -537,10 +567,7 @@ class SlurmReferee:
             "set -e", "hostname ctl", "mount --make-rprivate /", *mounts,
             "mount -t tmpfs -o mode=755 run /run", "mkdir -p /run/munge /run/mysqld /run/lock",
             "chown munge:munge /run/munge", "chown mysql:mysql /run/mysqld",
-            f"mount --bind {self.folder}/etc /etc/slurm",
-            f"mount --bind {self.folder}/munge /etc/munge",
-            *(f"mount --bind {self.folder}/{name} /etc/{name}"
-              for name in ("hosts", "passwd", "group")),
+            *self._etc_mounts(""), *self._root_mounts(),
             "ip link set lo up", "ip link add v0 type veth peer name v1",
             f"ip addr add {ADDRESS}/24 dev v0", "ip link set v0 up", "ip link set v1 up",
             # slurmdbd looks its host up with AI_ADDRCONFIG, which wants an address beside loopback
@@ -565,8 +592,33 @@ class SlurmReferee:
             enter = f"nsenter -t {self.pid} -m -u -n -p"
             # by its whole path: inside, this folder comes first in PATH as well
             program = shutil.which(name, path=_PATH)
+            if self.root is not None:
+                enter, program = f"{enter} --root={self._inner_root}", f"/usr/bin/{name}"
             tool.write_text(f'#!/bin/sh\nexec {enter} {program} "$@"\n')
             tool.chmod(0o755)
+
+    def _etc_mounts(self, root: str) -> list[str]:
+        return [
+            f"mkdir -p {root}/etc/slurm {root}/etc/munge",
+            f"mount --bind {self.folder}/etc {root}/etc/slurm",
+            f"mount --bind {self.folder}/munge {root}/etc/munge",
+            *(f"mount --bind {self.folder}/{name} {root}/etc/{name}"
+              for name in ("hosts", "passwd", "group")),
+        ]  # fmt: skip
+
+    def _root_mounts(self) -> list[str]:
+        """Return what another release's system needs of this one."""
+        if self.root is None:
+            return []
+        root, shared = self.root, tempfile.gettempdir()
+        return [
+            *(f"mount --rbind /{name} {root}/{name}" for name in ("proc", "sys", "dev", "run")),
+            f"touch {root}/etc/hosts", f"mkdir -p {root}{shared}",
+            f"mount --bind {shared} {root}{shared}", *self._etc_mounts(str(root)),
+            # its users have other numbers
+            f"mount -t tmpfs -o mode=700 munge {root}/var/lib/munge",
+            f"chown munge:munge {root}/var/lib/munge",
+        ]  # fmt: skip
 
     def _start_database(self) -> None:
         data = self.folder / "mysql"

@@ -91,11 +91,22 @@ def rest_rows(document: JsonMapping) -> Iterator[Row]:
             yield {**_step_row(step, name, record), "Cluster": _text(job.get("cluster"))}
 
 
+#: Slurm's numbers for "infinite" and "not set", of 32 and of 64 bits; 24.11 sends the second as
+#: the start of a job that never started
+_UNSET = frozenset(2**bits - below for bits in (32, 64) for below in (1, 2))
+
+
 def plain(value: object) -> object:
-    """Return a number that may be wrapped, or None if it is not set."""
+    """Return a number that may be wrapped, or None if it is not set.
+
+    Examples
+    --------
+    >>> plain({"set": True, "number": 7}), plain(7), plain(4_294_967_294)
+    (7, 7, None)
+    """
     if isinstance(value, Mapping):
-        return value.get("number") if value.get("set") and not value.get("infinite") else None
-    return value
+        value = value.get("number") if value.get("set") and not value.get("infinite") else None
+    return None if isinstance(value, int) and value in _UNSET else value
 
 
 def _job_id(job: JsonMapping) -> str:
