@@ -91,8 +91,8 @@ def scheduled(trace: Trace, days: float) -> Trace:
     from prophase.trace.synth.pai_load import DAY_S
 
     jobs, nodes = trace.jobs, trace.nodes
-    lasts = jobs["duration_s"].fillna(trace.truth["truth_profiles"]["full_duration_s"])
-    history = Workload.from_jobs(jobs.assign(duration_s=lasts))
+    whole = jobs["duration_s"].fillna(trace.truth["truth_profiles"]["full_duration_s"])
+    history = Workload.from_jobs(jobs.assign(duration_s=whole))
     ran = simulate(history, Cluster.from_nodes(nodes), leave_out_unfit=True).table
     ran = ran.set_index("job_id")
     # what fits on no node was never accepted

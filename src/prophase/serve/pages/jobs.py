@@ -203,7 +203,7 @@ def _use_chart(own: pd.DataFrame) -> PageChart | None:
     found = describe_utilisation(own)
     if isinstance(found, NotComputable):
         return None
-    rows = [
+    rows: list[JsonObject] = [
         {"name": one.resource, "value": one.used_pct.value,
          "low": one.used_pct.low if one.used_pct.known else None,
          "high": one.used_pct.high if one.used_pct.known else None,

@@ -106,8 +106,10 @@ def table_view(
     number: Annotated[int, Query(ge=1, le=100_000)] = 1,
 ) -> TableView:
     """Read the view from an address."""
-    texts = [one.strip() for one in (find, user, tenant, kind, queue, status, since, until)]
-    return TableView(*texts, sort, down, number)
+    return TableView(
+        find.strip(), user.strip(), tenant.strip(), kind.strip(), queue.strip(), status.strip(),
+        since.strip(), until.strip(), sort, down, number,
+    )  # fmt: skip
 
 
 ViewNow = Annotated[TableView, Depends(table_view)]
