@@ -57,7 +57,7 @@ def test_jobs_still_running_make_predictions_longer() -> None:
 
 
 def test_the_median_of_censored_jobs_is_that_of_kaplan_and_meier() -> None:
-    jobs = log_of(600).assign(group="a")
+    jobs = log_of(600)
     cut = (jobs["status"] == "timeout").to_numpy()
     survival = stats.ecdf(stats.CensoredData.right_censored(jobs["duration_s"].to_numpy(), cut)).sf
     judged = float(survival.quantiles[np.argmax(survival.probabilities <= 0.5)])

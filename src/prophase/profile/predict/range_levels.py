@@ -20,9 +20,9 @@ from prophase.profile.predict.point_and_range import STRATA, PointAndRange
 
 #: share of outcomes on each side of the range
 _TAIL = 0.05
-#: how many outcomes count, and after how many one counts half while outcomes come in: over the
-#: short and the long run, of which the wider range is taken before it is corrected
-_MOST = 6_000
+#: how many outcomes count, while they come in and long after the last; after how many one counts
+#: half while they come in: over the short and the long run, of which the wider range is taken
+_MOST = {False: 3_000, True: 6_000}
 _HALF_LIVES = (200.0, 1_000.0)
 #: outcomes after which both ends are moved, and by how much for each share of misses too many
 _STEP = 20
@@ -141,9 +141,10 @@ class _Levels:
 
     def _take(self, end: Floats, low: Floats, high: Floats) -> None:
         """Remember outcomes that do not fill more than one step; move the ends if it is full."""
-        self._end = np.concatenate([self._end, end])[-_MOST:]
-        self._low = np.concatenate([self._low, low])[-_MOST:]
-        self._high = np.concatenate([self._high, high])[-_MOST:]
+        most = _MOST[self.late]
+        self._end = np.concatenate([self._end, end])[-most:]
+        self._low = np.concatenate([self._low, low])[-most:]
+        self._high = np.concatenate([self._high, high])[-most:]
         self._count += len(end)
         self._waiting += len(end)
         if self._waiting < _STEP and not self.late:
@@ -158,8 +159,7 @@ class _Levels:
             self._farther = np.clip(moved, _NEAREST, _FARTHEST)
         self._waiting = 0
         lives = (np.inf,) if self.late else _HALF_LIVES
-        low_end = min(-_reached(-self._low, life) for life in lives)
-        high_end = max(_reached(self._high, life) for life in lives)
+        low_end, high_end = -_reached(-self._low, lives), _reached(self._high, lives)
         if self.late:
             few, many = _NARROWEST
             narrowest = few + (many - few) * self._count / (self._count + _MANY)
@@ -185,14 +185,20 @@ class _Levels:
         return low, high
 
 
-def _reached(levels: Floats, half_life: float) -> float:
-    """Return the level that 95 % of these stay under, those at the end counting more."""
-    weight = 0.5 ** (np.arange(len(levels))[::-1] / half_life)
-    order = np.argsort(levels, kind="stable")
-    # the outcome to come counts as one more, of unknown size
-    share = np.cumsum(weight[order]) / (weight.sum() + 1.0)
-    place = int(np.searchsorted(share, 1 - _TAIL, side="left"))
-    return float(levels[order][min(place, len(levels) - 1)])
+def _reached(levels: Floats, half_lives: tuple[float, ...]) -> float:
+    """Return the level that 95 % of these stay under, those at the end counting more.
+
+    Of several half-lives, the one that asks for most.
+    """
+    order, age = np.argsort(levels, kind="stable"), np.arange(len(levels))[::-1]
+    found = -np.inf
+    for half_life in half_lives:
+        weight = 0.5 ** (age / half_life)
+        # the outcome to come counts as one more, of unknown size
+        share = np.cumsum(weight[order]) / (weight.sum() + 1.0)
+        place = int(np.searchsorted(share, 1 - _TAIL, side="left"))
+        found = max(found, float(levels[order][min(place, len(levels) - 1)]))
+    return found
 
 
 def levels_of(steps: Floats, values: Floats, scale: float) -> tuple[Floats, Floats]:
