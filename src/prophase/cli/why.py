@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,10 +27,22 @@ if TYPE_CHECKING:
     from prophase.sim.why.explanation import Why
 
 
+@dataclass(frozen=True)
+class WhyOutputs:
+    """What is written beside the answer."""
+
+    page: PageOption = None
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write every table as CSV into this folder, jobs.csv has each job."),
+    ] = None
+
+
 def command(
     path: TraceArgument,
     cluster: ClusterSettings,
     replay: ReplaySettings,
+    outputs: WhyOutputs,
     source: SourceOption = None,
     by: ByOption = "class",
     blame_by: Annotated[
@@ -41,11 +54,6 @@ def command(
         bool, typer.Option("--only-shares", help="Do not replay without each cause: quicker.")
     ] = False,
     prices: PricesOption = None,
-    page: PageOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write every table as CSV into this folder, jobs.csv has each job."),
-    ] = None,
     seed: SeedOption = 42,
     format: FormatOption = Format.table,
 ) -> None:
@@ -72,6 +80,7 @@ def command(
     from prophase.sim.why.result import why_result
     from prophase.trace.prices import Prices
 
+    page, out = outputs.page, outputs.out
     _refuse_bad_targets(page, out)
     priced = Prices.read(prices) if prices is not None else None
     short_below_s = units.parse_duration(short_below, bare="s", where="--short-below")

@@ -78,7 +78,7 @@ def politis_white(values: Floats) -> float:
     if level <= 0:
         return 1.0
     length = (1.5 * curvature**2 / level**2 * count) ** (1 / 3)
-    return min(length, count / 3)
+    return float(min(length, count / 3))
 
 
 def correlation_time(values: Floats) -> float:

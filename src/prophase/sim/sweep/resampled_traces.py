@@ -118,8 +118,8 @@ class Resampler:
     def _layer(self, rng: np.random.Generator, *, identity: bool) -> tuple[Ints, Floats]:
         """Fill every block of the trace once; return the rows taken and how far each moves."""
         block_of, blocks = self._block_of, self.blocks
-        first = rng.integers(blocks, size=-(-blocks // self.run))
-        runs = (first[:, None] + np.arange(self.run)).ravel()[:blocks] % blocks
+        first = rng.integers(blocks, size=(-(-blocks // self.run), 1))
+        runs = (first + np.arange(self.run)).ravel()[:blocks] % blocks
         drawn = np.arange(blocks) if identity else runs
         begin = np.searchsorted(block_of, np.arange(blocks))
         count = np.bincount(block_of, minlength=blocks)[drawn]

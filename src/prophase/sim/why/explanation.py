@@ -84,7 +84,7 @@ class Why(ShortForm):
             return []
         if not helps:
             return ["nothing that was removed shortens the waiting"]
-        said = []
+        said: list[str] = []
         for kinds, words in ((("setting",), "of the settings"), (_ALL_KINDS, "of all")):
             one = max(
                 (effect for effect in helps if effect.kind in kinds),
