@@ -226,7 +226,8 @@ def _waits(schedule: Schedule, jobs: pd.DataFrame) -> pd.DataFrame:
         }
     )
     known = (table["observed_s"] >= 0) & np.isfinite(table["simulated_s"].to_numpy())
-    return table.loc[known]
+    kept: pd.DataFrame = table.loc[known]
+    return kept
 
 
 def _log_error(guess: Any, observed: Any) -> Floats:
