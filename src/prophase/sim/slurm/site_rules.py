@@ -292,7 +292,9 @@ def _limits_not_followed(tables: Mapping[str, pd.DataFrame | None]) -> tuple[str
     found: dict[str, None] = {}
     for kind, table in tables.items():
         whose = "QOS" if kind == "qos" else "accounts"
-        for column in () if table is None else table.columns:
+        if table is None:
+            continue
+        for column in table.columns:
             values = [str(value) for value in table[column] if not _is_unset(str(value))]
             plain = _plain(str(column))
             if values and plain in _MORE_LIMITS:

@@ -146,7 +146,7 @@ def _forecasts(
     finished = known[known["end_s"] <= now_s]
     twin = QueueTwin(then, finished, draws=draws, random_state=random_state)
     told = twin.etas([str(name) for name in chosen["job_id"]])
-    rows = []
+    rows: list[tuple[float, ...]] = []
     began = dict(zip(start.index.astype(str), start.to_numpy(np.float64), strict=True))
     for job in chosen.to_dict("records"):
         name = str(job["job_id"])

@@ -53,8 +53,9 @@ def validation_result(found: Validation, trial: RulesTrial | None = None, **valu
     tone, word = _VERDICTS[found.verdict.valid]
     sections, tables, notes = _sections(found), list(_tables(found)), list(_notes(found))
     if trial is not None:
-        learnt = [Bullets(trial.rules.words() or ["none"]), *trial.tables()]
-        sections.insert(0, Section("learnt_rules", "Rules learnt from the first half", learnt))
+        said = Bullets(trial.rules.words() or ["none"])
+        heading = "Rules learnt from the first half"
+        sections.insert(0, Section("learnt_rules", heading, [said, *trial.tables()]))
         tables += trial.tables()
         notes += [f"Learnt rule: {rule}." for rule in trial.rules.words()]
         notes.append(f"{trial.words()}.")

@@ -133,10 +133,10 @@ def try_rules(
     size, whole = _sizes(early, cluster)
     of_id = pd.Series(size, early.jobs["job_id"].astype(str))
     progress("learning rules from the first half", None)
-    found = read_habits(
-        first, of_id.reindex(first["job_id"].astype(str)).fillna(0.0).to_numpy(float), whole,
-        time_zone=time_zone,
-    )  # fmt: skip
+    held: Floats = np.nan_to_num(
+        of_id.reindex(first["job_id"].astype(str)).to_numpy(np.float64, na_value=np.nan)
+    )
+    found = read_habits(first, held, whole, time_zone=time_zone)
 
     def replayed(workload: Workload, rules: SiteHabits, until_s: float) -> Schedule:
         settings = {**policy, **rules.settings(begin, until_s), "leave_out_unfit": True}
@@ -225,7 +225,9 @@ def _waits(schedule: Schedule, jobs: pd.DataFrame) -> pd.DataFrame:
             "simulated_s": schedule.start_s - workload.submit_s,
         }
     )
-    return table[(table["observed_s"] >= 0) & np.isfinite(table["simulated_s"])]
+    known = (table["observed_s"] >= 0) & np.isfinite(table["simulated_s"].to_numpy())
+    kept: pd.DataFrame = table.loc[known]
+    return kept
 
 
 def _log_error(guess: Any, observed: Any) -> Floats:
@@ -257,9 +259,11 @@ def _recent(jobs: pd.DataFrame) -> pd.Series:
 
 
 def _scored(late: pd.DataFrame) -> tuple[list[dict[str, Any]], dict[str, Estimate]]:
-    names = [name for name in late if name not in ("job_id", "submit_s", "observed_s")]
+    names = [str(name) for name in late if name not in ("job_id", "submit_s", "observed_s")]
     observed, blocks = late["observed_s"], calendar_blocks(late["submit_s"].to_numpy())
-    own, rows, gains = _log_error(late[LEARNT], observed), [], {}
+    own = _log_error(late[LEARNT], observed)
+    rows: list[dict[str, Any]] = []
+    gains: dict[str, Estimate] = {}
     for name in names:
         error, off = _log_error(late[name], observed), (late[name] - observed).abs()
         rows.append(
