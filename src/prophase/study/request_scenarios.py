@@ -126,8 +126,8 @@ def _by_file(jobs: pd.DataFrame, path: Path, kill_at: float) -> tuple[Sizing, li
     if table is not None and not {"task", "advice"} <= set(table.columns):
         workload, said = with_requests(Workload.from_jobs(jobs), table, name=path.name)
         return Sizing(workload), said
-    sizing, said = _by_candidate(jobs, read_candidate(path), kill_at)
-    return sizing, [said]
+    sizing, remark = _by_candidate(jobs, read_candidate(path), kill_at)
+    return sizing, [remark]
 
 
 def _by_candidate(jobs: pd.DataFrame, advice: Candidate, kill_at: float) -> tuple[Sizing, str]:
