@@ -63,13 +63,18 @@ def _to_do(found: StudyResult) -> list[str]:
     else:
         lines = [f"Do: change the {resource} that {what} ask for:"]
     for one in _changes(found)[:_NAMED]:
-        now = "no request" if one["now"] is None else f"{one['now']:.3g} {unit}"
+        now = "no request" if one["now"] is None else _amount(one["now"], unit)
         of = f" ({one['tenant']})" if one.get("tenant") else ""
-        lines.append(f"  {one['task']}{of}: {now} -> {one['advice']:.3g} {unit}; {one['why']}")
+        lines.append(f"  {one['task']}{of}: {now} -> {_amount(one['advice'], unit)}; {one['why']}")
     more = sized["advised"] - len(lines) + 1
     if more > 0:
         lines.append(f"  and {more:,} more: prophase size {found.workspace}")
     return lines
+
+
+def _amount(value: float, unit: str) -> str:
+    # time limits are kept in hours, and short ones are minutes
+    return units.duration(3600 * value) if unit == "h" else units.amount(value, unit)
 
 
 def _failed(verdict: JsonMapping) -> str:
@@ -85,7 +90,9 @@ def _changes(found: StudyResult) -> list[JsonMapping]:
         return []
     tasks = json.loads(path.read_text(encoding="utf-8"))["tasks"]
     kept = (found.results.get("proof") or {}).get("kept_tasks", {})
-    changed = [one for one in tasks if one["advice"] is not None and one["task"] not in kept]
+    changed = [
+        one for one in tasks if one["advice"] not in (None, one["now"]) and one["task"] not in kept
+    ]
     return sorted(changed, key=lambda one: -(one.get("saved_per_month") or 0.0))
 
 

@@ -204,8 +204,11 @@ def _instant(value: object) -> str:
 
 
 def _state(value: object) -> str:
+    """Return one word, as sacct does: an attempt that was requeued is pending again, too."""
     held = value.get("current") if isinstance(value, Mapping) else value
-    return str(held[0]) if isinstance(held, list) and held else _text(held)
+    if not isinstance(held, list) or not held:
+        return _text(held)
+    return "REQUEUED" if "REQUEUED" in held else str(held[0])
 
 
 def _exit(value: object) -> str:

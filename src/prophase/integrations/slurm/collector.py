@@ -55,11 +55,14 @@ class SlurmCollector:
 
     def _from_rest(self, rest: SlurmRest, folder: Path, since_s: float) -> GatheredJobs:
         release = rest.release()
-        asked = rest.get(f"slurmdb/{release}/jobs", start_time=f"uts{max(0, int(since_s))}")
+        query = {"start_time": f"uts{max(0, int(since_s))}"}
+        if release.hides_attempts:
+            query["show_duplicates"] = "true"
+        asked = rest.get(f"slurmdb/{release.name}/jobs", **query)
         rows = list(rest_rows(asked))
         notes = ["Shares are not asked for over HTTP."]
         try:
-            _write(folder / _NODES, site.rest_nodes_text(rest.get(f"slurm/{release}/nodes")))
+            _write(folder / _NODES, site.rest_nodes_text(rest.get(f"slurm/{release.name}/nodes")))
         except FetchError as error:
             notes.append(f"Nodes stay as they were: {error}")
         return self._gathered(folder, rows, {}, notes)

@@ -18,6 +18,14 @@ _NEW_TOKEN = "Make a new one: scontrol token lifespan=3600 username=USER"
 
 
 @dataclass(frozen=True)
+class SlurmRelease:
+    """A release of slurmrestd's data, such as ``v0.0.38``, and whether it can hide attempts."""
+
+    name: str
+    hides_attempts: bool
+
+
+@dataclass(frozen=True)
 class SlurmRest:
     """Asks slurmrestd.
 
@@ -73,17 +81,25 @@ class SlurmRest:
             raise self._refused(200, told)
         return document
 
-    def release(self) -> str:
-        """Return the newest release of its data, such as ``v0.0.38``."""
+    def release(self) -> SlurmRelease:
+        """Return the newest release of its data."""
         paths = self.get("openapi/v3").get("paths") or {}
-        found = {int(m[1]) for m in re.finditer(r"/slurmdb/v0\.0\.(\d+)/jobs", " ".join(paths))}
-        usable = [number for number in found if number >= _OLDEST]
-        if not usable:
+        found = {
+            int(match[1]): described
+            for path, described in paths.items()
+            if (match := re.fullmatch(r"/slurmdb/v0\.0\.(\d+)/jobs/?", path))
+        }
+        newest = max(found, default=0)
+        if newest < _OLDEST:
             raise FetchError(
                 f"{self.url}: offers no accounting in a release that is known (v0.0.{_OLDEST} or "
                 "newer). Load the openapi plug-in for slurmdbd, or use sacct: leave --rest out."
             )
-        return f"v0.0.{max(usable)}"
+        taken = found[newest].get("get", {}).get("parameters") or []
+        # from 23.11 on, attempts before a requeue are told only if they are asked for
+        return SlurmRelease(
+            f"v0.0.{newest}", any(one.get("name") == "show_duplicates" for one in taken)
+        )
 
     def _refused(self, code: int, told: str) -> FetchError:
         if code in (401, 403) or "authenticat" in told.lower():
