@@ -206,9 +206,9 @@ def _instant(value: object) -> str:
 def _state(value: object) -> str:
     """Return one word, as sacct does: an attempt that was requeued is pending again, too."""
     held = value.get("current") if isinstance(value, Mapping) else value
-    if not isinstance(held, list) or not held:
+    if not isinstance(held, list):
         return _text(held)
-    return "REQUEUED" if "REQUEUED" in held else str(held[0])
+    return "REQUEUED" if "REQUEUED" in held else str(held[0]) if held else ""
 
 
 def _exit(value: object) -> str:
