@@ -151,6 +151,16 @@ def test_phases(client: TestClient, cli: Ask, workspace: Path) -> None:
             "--leave-out-unfit".split(),
         ),
         (
+            "why",
+            {"cluster": "30x8", "queue": "strict", "leave_out_unfit": True, "only_shares": True},
+            "why --cluster 30x8 --queue strict --leave-out-unfit --only-shares".split(),
+        ),
+        (
+            "validate",
+            {"cluster": "30x8", "leave_out_unfit": True, "warm_up_s": 60},
+            "validate --cluster 30x8 --leave-out-unfit --warm-up 60s".split(),
+        ),
+        (
             "size",
             {"risk": 0.05, "min_saving": 0.2},
             "size recommend --risk 5% --min-saving 20%".split(),

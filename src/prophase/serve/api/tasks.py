@@ -69,6 +69,25 @@ class WhatIf(PolicyRequest):
     block_h: Annotated[float, Field(gt=0, le=1_000)] | None = None
 
 
+class WhyRequest(PolicyRequest):
+    """What jobs wait for."""
+
+    by: Word = "class"
+    blame_by: Word | None = None
+    short_below_s: Annotated[float, Field(gt=0, le=1e9)] = 3600.0
+    only_shares: bool = False
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 42
+
+
+class ValidateRequest(PolicyRequest):
+    """How well a replay meets the recorded waits."""
+
+    by: Word = "class"
+    clocks: Annotated[int, Field(ge=0, le=100)] = 0
+    warm_up_s: Annotated[float, Field(ge=0, le=1e9)] = 0.0
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+
+
 class SizeRequest(BaseModel):
     """What tasks should ask for."""
 
@@ -138,6 +157,24 @@ async def whatif(
 ) -> JsonObject:
     """Compare changes with a baseline. The result is that of `prophase whatif`."""
     return await starter.begin("whatif", wanted)
+
+
+@router.post("/why", dependencies=_READ, **LATER)
+async def why(
+    wanted: Annotated[WhyRequest, Body(examples=[{"cluster": "20x8", "queue": "strict"}])],
+    starter: StarterNow,
+) -> JsonObject:
+    """Say what removing each cause of waiting saves. The result is that of `prophase why`."""
+    return await starter.begin("why", wanted)
+
+
+@router.post("/validate", dependencies=_READ, **LATER)
+async def validate(
+    wanted: Annotated[ValidateRequest, Body(examples=[{"cluster": "20x8", "queue": "easy"}])],
+    starter: StarterNow,
+) -> JsonObject:
+    """Compare replayed with recorded waits. The result is that of `prophase validate`."""
+    return await starter.begin("validate", wanted)
 
 
 @router.post("/size", dependencies=_READ, **LATER)

@@ -1,4 +1,4 @@
-"""Background tasks (replay, compare, size, prove, import, learn), with the commands' results."""
+"""Background tasks (replay, compare, explain, size, prove, learn), with the results of commands."""
 
 from __future__ import annotations
 
@@ -63,6 +63,62 @@ def compare_changes(folder: Path, arguments: JsonMapping, progress: Progress) ->
         data_hash=trace.data_hash,
     )
     return dict(result.values or {})
+
+
+_POLICY = ("order", "place", "queue", "estimate", "leave_out_unfit", "seed")
+
+
+def explain_waits(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
+    """Say what jobs wait for, and what removing each cause would save, as ``prophase why``."""
+    from prophase.sim import Workload
+    from prophase.sim.results import cluster_of
+    from prophase.sim.why.explanation import why
+    from prophase.sim.why.result import why_result
+    from prophase.trace.trace_tables import open_trace
+
+    progress("reading the trace", None)
+    trace = open_trace(folder)
+    found = why(
+        Workload.from_jobs(trace.jobs),
+        cluster_of(trace, arguments["cluster"], where=folder.name),
+        by=arguments["by"],
+        blame_by=arguments["blame_by"],
+        short_below_s=arguments["short_below_s"],
+        clock=trace.clock,
+        remove=not arguments["only_shares"],
+        progress=progress,
+        **{name: arguments[name] for name in _POLICY},
+    )
+    return dict(why_result(found, data_hash=trace.data_hash).values or {})
+
+
+def validate_replay(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
+    """Compare replayed waits with recorded ones, as ``prophase validate``."""
+    from prophase.sim import Workload
+    from prophase.sim.results import cluster_of
+    from prophase.sim.validation.result import validation_result
+    from prophase.sim.validation.scheduler_clocks import replay_clocks
+    from prophase.sim.validation.wait_validation import validate, without_outcomes
+    from prophase.trace.trace_tables import open_trace
+
+    progress("reading the trace", None)
+    trace = open_trace(folder)
+    cluster = cluster_of(trace, arguments["cluster"], where=folder.name)
+    policy = {name: arguments[name] for name in _POLICY}
+    progress("replaying it", None)
+    workload = Workload.from_jobs(without_outcomes(trace.jobs))
+    schedule, *others = replay_clocks(workload, cluster, policy, arguments["clocks"])
+    progress("comparing waits", None)
+    found = validate(
+        trace.jobs,
+        schedule,
+        others=others,
+        by=arguments["by"],
+        warm_up_s=arguments["warm_up_s"],
+        random_state=arguments["seed"],
+    )
+    origin = {"nodes": len(cluster), "gpus": cluster.gpus, "policy": policy}
+    return dict(validation_result(found, **origin, data_hash=trace.data_hash).values or {})
 
 
 def recommend_sizes(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:

@@ -23,6 +23,8 @@ KINDS = {
     "learn": "prophase.serve.background.task_functions:retrain_models",
     "simulate": "prophase.serve.background.task_functions:simulate_trace",
     "whatif": "prophase.serve.background.task_functions:compare_changes",
+    "why": "prophase.serve.background.task_functions:explain_waits",
+    "validate": "prophase.serve.background.task_functions:validate_replay",
     "size": "prophase.serve.background.task_functions:recommend_sizes",
     "prove": "prophase.serve.background.task_functions:prove_recommendation",
     "watch": "prophase.serve.background.task_functions:watch_reported",
