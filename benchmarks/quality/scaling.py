@@ -145,7 +145,7 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=5)
     options.add_argument("--traces", default="", help="Some of them, joined by commas.")
     options.add_argument("--policies", default="", help="Record some, joined by commas.")
-    options.add_argument("--phases", default="crbm:5", help="As prophase autoscale --phases.")
+    options.add_argument("--phases", default="crbm:5", help="As prophase autoscale --phases-from.")
     options.add_argument("--figures", type=Path)
     chosen = options.parse_args()
     if not DATA.is_dir():

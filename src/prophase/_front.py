@@ -436,6 +436,8 @@ def why(
     >>> jobs["request_gpus"] = [1.0, 2.0, 1.0]
     >>> ph.why(jobs, "1x2", queue="strict")
     3 jobs wait 27 s in all, 9 s each
+    whoever fits may start: saves 59 % of it, most of the settings
+    every node twice: saves 100 % of it, most of all
     capacity: 70 % of the waiting
     order: 30 % of the waiting
     """

@@ -37,7 +37,8 @@ def test_the_page_shows_shares_beside_effects_and_says_what_causes_mean():
     found = answer()
     text = page_html(with_why_figures(why_result(found), found))
     for words in (
-        "Causes and effects",
+        "What would help",
+        "Shares explain it",
         "at_root_pct",
         "What the jobs in the way lacked",
         "Idle GPUs",

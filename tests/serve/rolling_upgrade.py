@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -314,7 +315,10 @@ def campaign(
         tokens.close()
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         made = [Replica(fresh(home / f"replica-{n}"), environment) for n in range(replicas)]
-        asyncio.run(upgraded(made, tally, secret, rate, replacements, settle_s))
+        work = upgraded(made, tally, secret, rate, replacements, settle_s)
+        # in a thread of its own: what ran before may have left a loop in this one
+        with ThreadPoolExecutor(1) as aside:
+            aside.submit(asyncio.run, work).result()
         store = FeedbackStore(workspace)
         tally.kept = [str(job["job_id"]) for _, job in store.since(0)]
         store.close()

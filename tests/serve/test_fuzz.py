@@ -41,7 +41,7 @@ def described(made_workspace: Path, tmp_path_factory: pytest.TempPathFactory) ->
     folder = tmp_path_factory.mktemp("fuzzed")
     workspace = Path(shutil.copytree(made_workspace, folder / "ws"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BackgroundTasks, "_follow", lambda self, task: self.cancel(task.id))
+        patch.setattr(BackgroundTasks, "_do", lambda self, task: self.cancel(task.id))
         app = create_app(
             workspace, ServiceSettings(open=True, reload_every_s=0, requests_per_s=0, timeout_s=30)
         )

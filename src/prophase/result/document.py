@@ -192,8 +192,9 @@ class Result:
 
         Examples
         --------
-        >>> Result("sizing", sections=[Section("waste", "Where is the waste?")]).section("waste")
-        Section(key='waste', title='Where is the waste?', blocks=())
+        >>> sizing = Result("sizing", sections=[Section("waste", "Where is the waste?")])
+        >>> sizing.section("waste").title
+        'Where is the waste?'
         """
         return next(one for one in self.all_sections() if one.key == key)
 

@@ -29,7 +29,7 @@ _PATIENCE_S = 300.0
 #: what the data of a chart holds beside its numbers: colours, ends of axes, places, marks
 _LAYOUT = {"colour", "most", "least", "height", "x", "of", "shares", "area", "levels", "strip",
            "mark"}  # fmt: skip
-_WITHOUT_NUMBERS = ("/reports", "/runs/1")
+_WITHOUT_NUMBERS = ("/reports", "/runs/1", "/queue")
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,39 @@ def _profile_sizes(workspace: Path) -> object:
     return [len(Workspace(workspace).read("jobs")), _context(workspace)]
 
 
+def _jobs(workspace: Path) -> object:
+    jobs = Workspace(workspace).read("jobs")
+    return [len(jobs), jobs.select_dtypes("number").to_numpy().tolist()]
+
+
+def _by(column: str) -> Callable[[Path], object]:
+    """Return what the jobs of each user or tenant add up to."""
+
+    def sums(workspace: Path) -> object:
+        jobs = Workspace(workspace).read("jobs")
+        found: list[object] = [jobs[column].nunique()]
+        for _, own in jobs.groupby(column):
+            held_h = own["duration_s"].fillna(0) * own["instances"].fillna(1) / 3600
+            waits = own["wait_s"]
+            found += [
+                len(own), waits.mean(), waits.quantile(0.95),
+                100 * own["status"].isin(["failed", "oom", "timeout"]).mean(),
+                *((held_h * own[name].fillna(0)).sum() for name in _REQUESTS if name in own),
+            ]  # fmt: skip
+        return found
+
+    return sums
+
+
+_REQUESTS = ("request_gpus", "request_memory_gib")
 _SIZE = "size {ws} --task-min-saving 0%"
 _POLICIES = ",".join(page_results.POLICIES)
 PAGES = (
     Shown("/", ["describe {ws} --no-laws", "size {ws}"]),
+    Shown("/queue", []),
+    Shown("/jobs", [], _jobs),
+    Shown("/users", [], _by("user")),
+    Shown("/tenants", [], _by("tenant")),
     Shown("/sizing?least=0", [_SIZE]),
     Shown("/sizing/task?least=0&name={task}", [_SIZE, _SIZE + " --explain {task}"]),
     Shown(

@@ -41,7 +41,7 @@ def command(
 
     `prophase autoscale fit ws --allocate cpu_cores --satisfy 95% --out cpu.policy`
 
-    `prophase autoscale fit series.csv --phases phases.model --choose phase-ahead`
+    `prophase autoscale fit series.csv --phases-from phases.model --choose phase-ahead`
     """
     from prophase.autoscale.comparison_result import comparison_result
     from prophase.autoscale.saved_policy import saved_policy

@@ -45,8 +45,9 @@ class FleetSettings:
     phases: Annotated[
         str,
         typer.Option(
+            "--phases-from",
             help="Where phases come from: crbm, hmm, windows, samples or change-points, learnt "
-            "from training series (hmm:5 for five phases); a file of phase fit; or none (by hand)."
+            "from training series (hmm:5 for five phases); a file of phase fit; or none (by hand).",
         ),
     ] = "crbm:5"
 
