@@ -44,6 +44,21 @@ def test_ranges_narrow_where_distributions_were_not_sure_enough() -> None:
     assert np.median(high - low) < 0.9 * np.median(answer.high - answer.low)
 
 
+@pytest.mark.parametrize(("kind", "level"), [("seen", 0.05), ("partly", 0.04), ("new", 0.02)])
+def test_long_after_the_last_outcome_few_outcomes_do_not_narrow_a_range(
+    kind: str, level: float
+) -> None:
+    draw = np.random.default_rng(6)
+    rows = 400
+    kinds, late = np.full(rows, kind), np.ones(rows, dtype=bool)
+    calibrator = LevelCalibrator(2.0)
+    answer, outcome = answered(draw, rows, 2.0, 0.5)
+    calibrator.learn(answer, outcome, kinds, late, np.arange(rows, dtype=float))
+    low, high = calibrator.widen(answer, kinds, late, np.full(rows, np.inf))
+    assert low == pytest.approx(at_level(answer.steps, level, 2.0))
+    assert high == pytest.approx(at_level(answer.steps, 1 - level, 2.0))
+
+
 def test_without_any_outcome_a_range_holds_the_whole_distribution() -> None:
     answer, _ = answered(np.random.default_rng(2), 1, 1.0, 1.0)
     kind, fresh = np.array(["new"]), np.array([False])

@@ -35,8 +35,8 @@ _KEPT = 2_000
 #: all jobs count as so many outcomes of each stratum
 _COMMON = 60.0
 #: long after the last outcome: share on each side that a range is not narrowed below, of few
-#: outcomes and of many, and how many are many
-_NARROWEST, _MANY = (0.06, 0.09), 1_000.0
+#: outcomes and of very many, and up to how many are few
+_NARROWEST, _FEW = (0.06, 0.09), 1_000.0
 #: what is less known reaches this much farther: the future differs from the past
 _FARTHER = {"": 0.0, "seen": 0.0, "partly": 0.02, "new": 0.04}
 _STALE_FARTHER = 0.01
@@ -71,7 +71,9 @@ class LevelCalibrator:
             for kind in ("", *STRATA):
                 chosen = of_regime & (stratum == kind) if kind else of_regime
                 if chosen.any():
-                    held = self._groups.setdefault((kind, late), _Levels(_FARTHER[kind], late))
+                    # long after the last outcome the reserve is not moved, but added at the end
+                    farther = 0.0 if late else _FARTHER[kind]
+                    held = self._groups.setdefault((kind, late), _Levels(farther, late))
                     held.add(end[chosen], low[chosen], high[chosen])
 
     def widen(
@@ -97,19 +99,20 @@ class LevelCalibrator:
             whole = self._groups.get(("", regime))
             if whole is None or (known := whole.ends(as_of)) is None:
                 continue
-            farther = max(_FARTHER[kind], _STALE_FARTHER if regime else 0.0)
-            common = known[0] - farther, known[1] + farther
+            farther = 0.0 if regime else _FARTHER[kind]
+            low, high = common = known[0] - farther, known[1] + farther
             own = self._groups.get((kind, regime))
             mine = own.ends(as_of) if own is not None else None
-            if own is None or mine is None:
-                return common
-            held = own.before(as_of)
-            part = held / (held + _COMMON)
-            low, high = (part * a + (1 - part) * b for a, b in zip(mine, common, strict=True))
-            if regime and kind != "seen":
+            held = own.before(as_of) if own is not None else 0.0
+            if mine is not None:
+                part = held / (held + _COMMON)
+                low, high = (part * a + (1 - part) * b for a, b in zip(mine, common, strict=True))
+            if not regime:
+                return low, high
+            if kind != "seen":
                 # nobody sees it if they become fewer than promised
                 low, high = min(low, common[0]), max(high, common[1])
-            return low, high
+            return _with_reserve(low, high, held, max(_FARTHER[kind], _STALE_FARTHER))
         return _UNTRIED
 
 
@@ -160,10 +163,6 @@ class _Levels:
         self._waiting = 0
         lives = (np.inf,) if self.late else _HALF_LIVES
         low_end, high_end = -_reached(-self._low, lives), _reached(self._high, lives)
-        if self.late:
-            few, many = _NARROWEST
-            narrowest = few + (many - few) * self._count / (self._count + _MANY)
-            low_end, high_end = min(low_end, narrowest), max(high_end, 1 - narrowest)
         lowest = min(low_end - self._farther[0], _INNERMOST)
         highest = max(high_end + self._farther[1], 1 - _INNERMOST)
         ends = np.array([[lowest, highest]])
@@ -183,6 +182,13 @@ class _Levels:
             return None
         low, high = self._moved[place - 1].tolist()
         return low, high
+
+
+def _with_reserve(low: float, high: float, held: float, farther: float) -> tuple[float, float]:
+    """Return ends that nothing will correct: not narrowed on few outcomes, and farther out."""
+    few, many = _NARROWEST
+    narrowest = many - (many - few) * _FEW / max(held, _FEW)
+    return min(low, narrowest) - farther, max(high, 1 - narrowest) + farther
 
 
 def _reached(levels: Floats, half_lives: tuple[float, ...]) -> float:
