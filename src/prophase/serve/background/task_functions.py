@@ -117,8 +117,10 @@ def validate_replay(folder: Path, arguments: JsonMapping, progress: Progress) ->
         warm_up_s=arguments["warm_up_s"],
         random_state=arguments["seed"],
     )
-    origin = {"nodes": len(cluster), "gpus": cluster.gpus, "policy": policy}
-    return dict(validation_result(found, **origin, data_hash=trace.data_hash).values or {})
+    result = validation_result(
+        found, nodes=len(cluster), gpus=cluster.gpus, policy=policy, data_hash=trace.data_hash
+    )
+    return dict(result.values or {})
 
 
 def recommend_sizes(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
