@@ -11,6 +11,9 @@ from prophase.json_types import JsonMapping, JsonObject
 from prophase.serve.background.task_kinds import Progress
 from prophase.trace.workspace_paths import UPLOADS
 
+#: arguments of a request that a replay takes as they are
+_POLICY = ("order", "place", "queue", "estimate", "leave_out_unfit", "seed")
+
 
 def simulate_trace(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Replay the jobs of a workspace, as ``prophase simulate``."""
@@ -26,8 +29,8 @@ def simulate_trace(folder: Path, arguments: JsonMapping, progress: Progress) -> 
     if arguments["by"] is not None:
         groups_of(workload, arguments["by"])
     progress(f"replaying {len(workload):,} jobs", None)
-    names = ("order", "place", "queue", "estimate", "leave_out_unfit", "noise", "seed")
-    schedule = simulate(workload, cluster, **{name: arguments[name] for name in names})
+    settings = {name: arguments[name] for name in (*_POLICY, "noise")}
+    schedule = simulate(workload, cluster, **settings)
     metrics = schedule.metrics(by=arguments["by"])
     return schedule_values(schedule, cluster, metrics, trace.data_hash)
 
@@ -63,9 +66,6 @@ def compare_changes(folder: Path, arguments: JsonMapping, progress: Progress) ->
         data_hash=trace.data_hash,
     )
     return dict(result.values or {})
-
-
-_POLICY = ("order", "place", "queue", "estimate", "leave_out_unfit", "seed")
 
 
 def explain_waits(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
