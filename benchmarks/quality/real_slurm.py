@@ -274,7 +274,7 @@ def score_waits(name: str, folders: list[Path]) -> None:
 
 def score_starts(name: str, folders: list[Path]) -> None:
     """Forecast the starts of all jobs that waited when the queue was looked at."""
-    from prophase.sim.slurm.twin_check import fitted_ends
+    from prophase.sim.forecast.start_forecast import IntervalWidening
 
     rows = pd.concat([_forecasts(folder) for folder in folders], ignore_index=True)
     inside = []
@@ -284,7 +284,7 @@ def score_starts(name: str, folders: list[Path]) -> None:
             past = run[(run["now_s"] < now_s) & (run["now_s"] + run["truth"] <= now_s)]
             if len(past) < 20:
                 continue
-            moves = fitted_ends(
+            moves = IntervalWidening.learn(
                 past["low"].to_numpy(), past["high"].to_numpy(), past["truth"].to_numpy()
             )
             for one in look.itertuples():

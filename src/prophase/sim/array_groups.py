@@ -13,6 +13,7 @@ with it the arrays.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -50,6 +51,7 @@ def _words(kind: types.Type) -> int:
     return 1 + kind.ndim if isinstance(kind, types.Array) else 1
 
 
+@cache
 def compiled(group: type) -> GroupType:
     """Return the compiled type of a named tuple, from the types of its fields."""
     hints = get_type_hints(group, include_extras=True)
@@ -81,7 +83,7 @@ class Held:
             return [self.parts[-1].address]
         if isinstance(field, types.Array):
             fits = (
-                value.dtype == np.dtype(str(field.dtype))
+                value.dtype == _dtype(field)
                 and value.ndim == field.ndim
                 and value.flags.c_contiguous
                 and (value.flags.writeable or not field.mutable)
@@ -93,12 +95,14 @@ class Held:
         return [int(np.array(value, dtype).view(np.uint64))]
 
 
+@cache
+def _dtype(field: types.Array) -> np.dtype[Any]:
+    return np.dtype(str(field.dtype))
+
+
 def held(group: Any) -> Held:
     """Return a named tuple of arrays as a loop takes it."""
-    return Held(group, _TYPES.setdefault(type(group), compiled(type(group))))
-
-
-_TYPES: dict[type, GroupType] = {}
+    return Held(group, compiled(type(group)))
 
 
 @register_model(GroupType)

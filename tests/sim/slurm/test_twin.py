@@ -10,10 +10,11 @@ import pytest
 
 from prophase.errors import FormatError, MissingFileError, ParameterError
 from prophase.sim.forecast.past_forecasts import withheld
+from prophase.sim.forecast.start_forecast import IntervalWidening
 from prophase.sim.slurm.snapshot import QueueSnapshot, words_of
 from prophase.sim.slurm.twin import ORDERS, QueueTwin
 from prophase.sim.slurm.twin_answers import sooner, what_if, why_waits
-from prophase.sim.slurm.twin_check import check_twin, fitted_ends
+from prophase.sim.slurm.twin_check import check_twin
 from prophase.stats import Estimate
 from prophase.trace.trace_tables import open_trace
 
@@ -126,7 +127,7 @@ def test_fitted_ends_hold_eighty_percent() -> None:
     rng = np.random.default_rng(0)
     truth = rng.lognormal(4, 1, 2000)
     middle = truth * rng.lognormal(0, 0.5, 2000)
-    moves = fitted_ends(middle[:1000] * 0.9, middle[:1000] * 1.1, truth[:1000])
+    moves = IntervalWidening.learn(middle[:1000] * 0.9, middle[:1000] * 1.1, truth[:1000])
     low, high = np.array([moves.apply(0.9 * m, 1.1 * m) for m in middle[1000:]]).T
     assert 0.75 <= ((truth[1000:] >= low) & (truth[1000:] <= high)).mean() <= 0.85
 

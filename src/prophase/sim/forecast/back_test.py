@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from prophase.errors import InputError
 from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.past_forecasts import held_by_others, wait_of_alike, why_withheld
 from prophase.sim.forecast.queue_state import QueueState
-from prophase.sim.forecast.start_forecast import IntervalWidening, StartForecast, forecast_start
+from prophase.sim.forecast.start_forecast import IntervalWidening, StartForecast, forecast_waiting
 from prophase.sim.signatures import Floats
 from prophase.stats import Estimate, calendar_blocks, share
 
@@ -126,28 +127,29 @@ def measure_coverage(
     rows_by_id = pd.Series(jobs.to_dict("records"), jobs["job_id"].astype(str))
     made: list[_Made] = []
     abstained: dict[str, int] = {}
-    for number, (now_s, job_id, truth_s, waited_s, started) in enumerate(asked):
-        found = forecast_start(
-            jobs,
+    for number, (now_s, group) in enumerate(groupby(asked, key=lambda one: one.now_s)):
+        questions, state = list(group), QueueState.at(jobs, now_s)
+        found = forecast_waiting(
+            state,
             cluster,
-            job_id,
-            now_s=now_s,
+            [one.job_id for one in questions],
             draws=draws,
             stretch=stretch,
             random_state=random_state + number,
             **policy,
         )
-        if not found.known:
-            kind = re.sub(r"[\d,]*\d", "N", found.reason.split(":")[0])
-            abstained[kind] = abstained.get(kind, 0) + 1
-            continue
-        if not started and found.p90_s is not None and truth_s <= found.p90_s:
-            continue  # whether it starts in time is not known yet
-        waits = QueueState.at(jobs, now_s).waits_s
-        longer = waits[waits >= waited_s] - waited_s
-        guess = np.quantile(longer if len(longer) else np.zeros(1), [0.1, 0.5, 0.9])
-        alike = wait_of_alike(jobs, now_s, rows_by_id.loc[job_id])
-        made.append(_Made(now_s, truth_s, found, guess, alike))
+        for one, told in zip(questions, found, strict=True):
+            if not told.known:
+                kind = re.sub(r"[\d,]*\d", "N", told.reason.split(":")[0])
+                abstained[kind] = abstained.get(kind, 0) + 1
+                continue
+            if not one.started and told.p90_s is not None and one.ahead_s <= told.p90_s:
+                continue  # whether it starts in time is not known yet
+            waits = state.waits_s
+            longer = waits[waits >= one.waited_s] - one.waited_s
+            guess = np.quantile(longer if len(longer) else np.zeros(1), [0.1, 0.5, 0.9])
+            alike = wait_of_alike(jobs, now_s, rows_by_id.loc[one.job_id])
+            made.append(_Made(now_s, one.ahead_s, told, guess, alike))
     if len(made) < _LEAST:
         told = ", ".join(f"{count} x {why}" for why, count in abstained.items()) or "no queue"
         raise InputError(
@@ -200,6 +202,18 @@ class _Made:
         return found.p10_s, found.p50_s, found.p90_s
 
 
+@dataclass(frozen=True)
+class _Question:
+    """When does this job start, asked at a past instant."""
+
+    now_s: float
+    job_id: str
+    #: seconds until it started; until the table ends if it has not started
+    ahead_s: float
+    waited_s: float
+    started: bool
+
+
 def _questions(
     jobs: pd.DataFrame,
     instants: int,
@@ -207,11 +221,8 @@ def _questions(
     since_s: float | None,
     until_s: float | None,
     rng: np.random.Generator,
-) -> list[tuple[float, str, float, float, bool]]:
-    """Choose instants and waiting jobs: (now, job, seconds to its start, waited, has started).
-
-    For a job that has not started, the seconds are those until the table ends.
-    """
+) -> list[_Question]:
+    """Choose instants and waiting jobs; those of one instant follow each other."""
     submit = jobs["submit_s"].to_numpy(np.float64, na_value=np.nan)
     start = jobs["start_s"].to_numpy(np.float64, na_value=np.nan)
     ids = jobs["job_id"].astype(str).to_numpy()
@@ -220,7 +231,7 @@ def _questions(
     until_s = end if until_s is None else until_s
     started = ~np.isnan(start)
     start = np.where(started, start, until_s)
-    asked: list[tuple[float, str, float, float, bool]] = []
+    asked: list[_Question] = []
     # instants at which nobody waits are passed over
     for now_s in rng.uniform(since_s, until_s, 20 * instants):
         waiting = np.flatnonzero((submit <= now_s) & (start > now_s + _SOON_S))
@@ -228,7 +239,7 @@ def _questions(
             continue
         for row in rng.permutation(waiting)[:per_instant]:
             ahead_s, waited_s = float(start[row] - now_s), float(now_s - submit[row])
-            asked.append((float(now_s), ids[row], ahead_s, waited_s, bool(started[row])))
+            asked.append(_Question(float(now_s), ids[row], ahead_s, waited_s, bool(started[row])))
         instants -= 1
         if not instants:
             break
@@ -257,5 +268,5 @@ def _summed_up(made: list[_Made], abstained: dict[str, int]) -> Coverage:
         abstained=abstained,
         median_error_s=float(np.median(np.abs(middle - truth))),
         alike_error_s=float(np.median([abs(one.alike_s - one.truth_s) for one in made])),
-        held=held_by_others(raw_low, raw_high, truth, when_s, IntervalWidening.learn),
+        held=held_by_others(raw_low, raw_high, truth, when_s),
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from prophase.errors import InputError
 from prophase.sim.cluster import Cluster
 from prophase.sim.forecast.queue_state import HELD, QueueState, pinned
 from prophase.sim.forecast.remaining_time import RunTimes
@@ -29,7 +28,6 @@ class Futures:
     """The jobs of every simulated future; what differs is how long they run and who comes."""
 
     cluster: Cluster
-    job_id: str
     #: rows that run: a job on several nodes has one for each
     running: int
     #: rows that run or wait; newcomers follow
@@ -49,7 +47,6 @@ class Futures:
         cls,
         state: QueueState,
         cluster: Cluster,
-        job_id: str,
         draws: int,
         newcomers: bool,
         random_state: int,
@@ -95,20 +92,22 @@ class Futures:
             table.assign(submit_s=np.arange(len(table), dtype=float), duration_s=1.0)
         )
         return cls(
-            cluster, job_id, len(running), present, table, shaped.asks, left, days, after, rng,
-            notes,
-        )  # fmt: skip
+            cluster, len(running), present, table, shaped.asks, left, days, after, rng, notes
+        )
 
-    def run(self, policy: Mapping[str, Any]) -> tuple[Floats, float]:
-        """Return the start of the job in each future, and the share of homeless running jobs."""
+    def run(self, jobs: Sequence[str], policy: Mapping[str, Any]) -> tuple[Floats, float]:
+        """Return when jobs start, one row per future, and the share of homeless running jobs.
+
+        A job that fits on no node never starts: its starts are missing.
+        """
         starts, homeless = [], []
         for left in self.left_s.T:
             schedule = simulate(self._workload(left), self.cluster, **policy)
-            ids = schedule.workload.jobs["job_id"].to_numpy(str)
-            place = np.flatnonzero(ids == self.job_id)
-            if not len(place):
-                raise InputError("the job fits on no node of this cluster")
-            starts.append(max(schedule.start_s[place[0]], 0.0))
+            ids = schedule.workload.jobs["job_id"].iloc[: self.present].to_numpy(str)
+            places = [np.flatnonzero(ids == job) for job in jobs]
+            starts.append(
+                [max(schedule.start_s[at[0]], 0.0) if len(at) else np.nan for at in places]
+            )
             began = schedule.start_s[: self.running]
             homeless.append(float((~(began < 0.0)).mean()) if self.running else 0.0)
         return np.array(starts), float(np.mean(homeless))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -61,20 +61,17 @@ def withheld(found: StartForecast, reason: str) -> StartForecast:
     return replace(found, p10_s=None, p50_s=None, p90_s=None, reason=reason)
 
 
-def held_by_others(
-    low: Floats,
-    high: Floats,
-    truth: Floats,
-    when_s: Floats,
-    fit: Callable[[Floats, Floats, Floats], IntervalWidening],
-) -> Estimate:
+def held_by_others(low: Floats, high: Floats, truth: Floats, when_s: Floats) -> Estimate:
     """Return the share of starts inside intervals whose ends were fitted to the other instants."""
     inside = np.zeros(len(truth), np.bool_)
-    for now_s in np.unique(when_s):
+    instants = np.unique(when_s)
+    if len(instants) == 1:
+        return Estimate(float("nan"), reason="all forecasts were made at one instant")
+    for now_s in instants:
         here = when_s == now_s
-        if here.all():
-            return Estimate(float("nan"), reason="all forecasts were made at one instant")
-        moves = fit(low[~here], high[~here], truth[~here])
+        moves = IntervalWidening.learn(
+            low[~here], high[~here], truth[~here], independent=len(instants) - 1
+        )
         for row in np.flatnonzero(here):
             least, most = moves.apply(float(low[row]), float(high[row]))
             inside[row] = least - _SLACK_S <= truth[row] <= most + _SLACK_S

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -16,8 +16,8 @@ from prophase.sim.forecast.queue_state import QueueState, recorded_jobs
 from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import Floats
 
-#: an offset below a minute would let a few seconds count as a large miss
-_LEAST_OFFSET_S = 60.0
+#: an offset below a second would let clocks count as a large miss
+_LEAST_OFFSET_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class IntervalWidening:
     Attributes
     ----------
     low, high : float
-        Moves of the lower end (down) and of the upper end (up); never inwards.
+        Moves of the lower end (down) and of the upper end (up); below zero: inwards.
     offset_s : float
         Added to waits before the logarithm: a tenth of a usual wait, so that zero can move too.
     """
@@ -42,7 +42,7 @@ class IntervalWidening:
         Examples
         --------
         >>> IntervalWidening(high=np.log(2.0)).apply(0.0, 540.0)
-        (0.0, 1140.0)
+        (0.0, 1081.0)
         """
         lower = (low_s + self.offset_s) * np.exp(-self.low) - self.offset_s
         upper = (high_s + self.offset_s) * np.exp(self.high) - self.offset_s
@@ -67,14 +67,21 @@ class IntervalWidening:
         independent : int, optional
             How many of the forecasts are independent: those of one instant share their luck.
             Fewer call for more caution.
+
+        Examples
+        --------
+        >>> truth = np.arange(100.0)
+        >>> learnt = IntervalWidening.learn(truth - 5, truth + 5, truth)
+        >>> learnt.low < 0 and learnt.high < 0
+        True
         """
         offset = max(_LEAST_OFFSET_S, 0.1 * float(np.median(truth_s)))
-        low, high, truth = (np.log(values + offset) for values in (low_s, high_s, truth_s))
+        low, high, truth = (
+            np.log(np.maximum(values, 0.0) + offset) for values in (low_s, high_s, truth_s)
+        )
         place = min(1.0, (1.0 - outside) * (1.0 + 1.0 / (independent or len(truth_s))))
         return cls(
-            max(0.0, float(np.quantile(low - truth, place))),
-            max(0.0, float(np.quantile(truth - high, place))),
-            offset,
+            float(np.quantile(low - truth, place)), float(np.quantile(truth - high, place)), offset
         )
 
 
@@ -181,50 +188,79 @@ def forecast_start(
     >>> round(found.p50_s)
     1300
     """
-    if draws < 10:
-        raise ParameterError(f"draws is {draws}: an interval needs at least 10.")
     if now_s is None:
         now_s = last_event_s(jobs)
-    state = QueueState.at(jobs, now_s)
-    job_id, state = _target(jobs, state, job)
-    counts = {
-        "job_id": job_id,
-        "now_s": state.now_s,
-        "running": len(state.running),
-        "waiting": len(state.waiting),
-        "ahead": int((state.waiting["job_id"].astype(str) == job_id).to_numpy().argmax()),
-    }
+    job_id, state = _target(jobs, QueueState.at(jobs, now_s), job)
+    settings = {"draws": draws, "newcomers": newcomers, "random_state": random_state}
+    return forecast_waiting(state, cluster, [job_id], stretch=stretch, **settings, **policy)[0]
 
-    def abstain(reason: str) -> StartForecast:
-        return StartForecast(**counts, p10_s=None, p50_s=None, p90_s=None, reason=reason)  # type: ignore[arg-type]
+
+def forecast_waiting(
+    state: QueueState,
+    cluster: Cluster,
+    job_ids: Sequence[str],
+    *,
+    draws: int = 100,
+    newcomers: bool = True,
+    stretch: IntervalWidening | None = None,
+    random_state: int = 0,
+    **policy: Any,
+) -> list[StartForecast]:
+    """Say when jobs of a queue will start; all from the same futures.
+
+    Settings are those of ``forecast_start``.
+    """
+    if draws < 10:
+        raise ParameterError(f"draws is {draws}: an interval needs at least 10.")
+    waiting = state.waiting["job_id"].astype(str).to_numpy()
+    counts = [
+        {
+            "job_id": job_id,
+            "now_s": state.now_s,
+            "running": len(state.running),
+            "waiting": len(waiting),
+            "ahead": int((waiting == job_id).argmax()),
+        }
+        for job_id in job_ids
+    ]
+
+    def abstain(about: dict[str, Any], reason: str) -> StartForecast:
+        return StartForecast(**about, p10_s=None, p50_s=None, p90_s=None, reason=reason)
 
     if len(state.finished) < LEAST_FINISHED:
-        return abstain(
+        reason = (
             f"only {len(state.finished):,} jobs have finished by then; {LEAST_FINISHED} are needed"
         )
-    futures = Futures.of(state, cluster, job_id, draws, newcomers, random_state)
+        return [abstain(about, reason) for about in counts]
+    futures = Futures.of(state, cluster, draws, newcomers, random_state)
     try:
-        starts, homeless = futures.run(policy)
+        starts, homeless = futures.run(job_ids, policy)
     except InputError as cause:
-        return abstain(str(cause).rstrip("."))
+        return [abstain(about, str(cause).rstrip(".")) for about in counts]
     if homeless > _HOMELESS:
-        return abstain(
+        reason = (
             f"{homeless:.0%} of the running jobs find no room on this cluster: it is not the one "
             "they run on"
         )
-    if np.isnan(starts).mean() > 0.05:
-        return abstain("the job never starts in some of the simulated futures")
-    found = np.nan_to_num(starts, nan=np.inf)
-    raw_low, middle, raw_high = np.quantile(found, [0.1, 0.5, 0.9])
-    low, high = (stretch or IntervalWidening()).apply(float(raw_low), float(raw_high))
-    return StartForecast(
-        **counts,  # type: ignore[arg-type]
-        p10_s=low,
-        p50_s=float(middle),
-        p90_s=high,
-        starts_s=found,
-        notes=tuple(futures.notes),
-    )
+        return [abstain(about, reason) for about in counts]
+    found = []
+    for about, one in zip(counts, starts.T, strict=True):
+        if np.isnan(one).all():
+            found.append(abstain(about, "the job fits on no node of this cluster"))
+        elif np.isnan(one).mean() > 0.05:
+            found.append(abstain(about, "the job never starts in some of the simulated futures"))
+        else:
+            found.append(_told(about, one, stretch, tuple(futures.notes)))
+    return found
+
+
+def _told(
+    about: dict[str, Any], starts: Floats, stretch: IntervalWidening | None, notes: tuple[str, ...]
+) -> StartForecast:
+    known = np.nan_to_num(starts, nan=np.inf)
+    raw_low, middle, raw_high = (float(q) for q in np.quantile(known, [0.1, 0.5, 0.9]))
+    low, high = (stretch or IntervalWidening()).apply(raw_low, raw_high)
+    return StartForecast(**about, p10_s=low, p50_s=middle, p90_s=high, starts_s=known, notes=notes)
 
 
 def forecast_in_schedule(

@@ -16,7 +16,6 @@ from prophase.sim.forecast.past_forecasts import (
     why_withheld,
 )
 from prophase.sim.forecast.start_forecast import LEAST_FINISHED, IntervalWidening
-from prophase.sim.signatures import Floats
 from prophase.sim.slurm.snapshot import QueueSnapshot
 from prophase.sim.slurm.twin import QueueTwin
 from prophase.stats import Estimate
@@ -95,33 +94,15 @@ def check_twin(
         )
     low, middle, high, truth, alike, when_s = np.array(rows).T
     inside = (truth >= low - _SLACK_S) & (truth <= high + _SLACK_S)
+    instants = len(np.unique(when_s))
     return TwinCheck(
         len(rows),
-        len(np.unique(when_s)),
+        instants,
         float(inside.mean()),
         float(np.median(np.abs(middle - truth))),
         float(np.median(np.abs(alike - truth))),
-        fitted_ends(low, high, truth),
-        held_by_others(low, high, truth, when_s, fitted_ends),
-    )
-
-
-def fitted_ends(low: Floats, high: Floats, truth: Floats, outside: float = 0.1) -> IntervalWidening:
-    """Return the moves of both ends, outwards or inwards, that leave this share beyond each.
-
-    Examples
-    --------
-    >>> truth = np.arange(100.0)
-    >>> fitted = fitted_ends(truth - 5, truth + 5, truth)
-    >>> fitted.low < 0 and fitted.high < 0
-    True
-    """
-    offset = max(1.0, 0.1 * float(np.median(truth)))
-    below, above, real = (np.log(np.maximum(one, 0.0) + offset) for one in (low, high, truth))
-    return IntervalWidening(
-        float(np.quantile(below - real, 1.0 - outside)),
-        float(np.quantile(real - above, 1.0 - outside)),
-        offset,
+        IntervalWidening.learn(low, high, truth, independent=instants),
+        held_by_others(low, high, truth, when_s),
     )
 
 
