@@ -221,6 +221,15 @@ class ReplayRules:
             help="Usage counts half after this time in fair orders; 0: never.",
         ),
     ] = "0"
+    depends: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            metavar="COLUMN",
+            help="Jobs wait for others: the column with their ids, such as attr_parents, or "
+            "'column=NAME,think=NAME' with the seconds between the last end and the submission.",
+        ),
+    ] = None
     order_option: Annotated[
         list[str] | None,
         typer.Option(

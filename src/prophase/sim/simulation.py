@@ -22,6 +22,8 @@ from prophase.sim.slurm.site_rules import SiteRules
 from prophase.sim.static_loop import rank_by, run_static_loop
 from prophase.sim.workload import Workload
 
+#: where readers of workflows put the jobs that a job waits for
+_PARENTS = "attr_parents"
 #: what a queue does when its first job does not fit
 QUEUES = {
     "strict": "the first job that does not fit holds up all behind it",
@@ -113,6 +115,9 @@ def simulate(
         What users and accounts own, for orders that share fairly.
     half_life_s : float, default=0
         Usage counts half after this time in orders that share fairly; 0: it never fades.
+    depends : Dependencies or str, optional
+        Column with the ids of the jobs that a job waits for; it joins the queue when the last of
+        them has ended, and its submission in the schedule is that instant.
     slurm : SiteRules, optional
         Follow the rules of a Slurm site: partitions, qualities of service, limits, reservations,
         preemption (``prophase.sim.slurm_conf.slurm_settings`` reads them).
@@ -127,6 +132,19 @@ def simulate(
     policy = named(place, place_policies(), "place")
     _refuse_impossible(workload)
     rules = SchedulingRules.read(workload, **given)
+    if rules.depends is not None:
+        from prophase.sim.dependent_replay import simulate_dependent
+
+        alone: RuleKeywords = {**given, "depends": None}
+        return simulate_dependent(
+            workload,
+            rules.depends,
+            lambda released: simulate(
+                released, cluster, order=order, order_options=order_options, place=place,
+                queue=queue, estimate=estimate, noise=noise, slurm=slurm,
+                leave_out_unfit=leave_out_unfit, seed=seed, **alone,
+            ),
+        )  # fmt: skip
     plans = queue in ("easy", "conservative")
     if rules.backfill is not None and not plans:
         raise ParameterError(f"backfill= goes with queue easy or conservative, not {queue}.")
@@ -210,6 +228,8 @@ def simulate(
     if nothing := int((workload.asks[:, [ASK_CPU, ASK_MEMORY, ASK_GPUS]] == 0).all(axis=1).sum()):
         notes.append(f"{nothing:,} jobs state no request: they hold nothing and never wait")
     notes += _unlimited(workload, cluster)
+    if _PARENTS in workload.jobs and "depends" not in given and workload.jobs[_PARENTS].any():
+        notes.append(f"jobs name their parents ({_PARENTS}), but do not wait for them: --depends")
     if widened:
         notes.append(f"{widened:,} jobs wider than a node run as gangs over several nodes")
     return Schedule(workload, cluster, attempts, name, place, queue, tuple(notes), absences)

@@ -10,6 +10,7 @@ compiled loops follow.
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,12 @@ from prophase.sim.kernels.request_shapes import shapes_of
 from prophase.sim.kernels.score_trees import SCAN, TREE_COLUMNS, ScoreTrees
 from prophase.sim.kernels.score_trees import Policy as Placement
 from prophase.sim.policies import named, place_policies
+from prophase.sim.rules.dependencies import (
+    Dependencies,
+    DependencyGraph,
+    as_dependencies,
+    submitted_with_their_run,
+)
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import (
     ASK_INSTANCES,
@@ -53,10 +60,19 @@ class ClusterState:
         Waiting jobs, in order of submission.
     running : dict
         Running job -> when it started.
+    release_s : array
+        When each job joined the queue: its submission, or the end of the last job it waits for.
     """
 
-    def __init__(self, workload: Workload, cluster: Cluster, place: PlaceSettings) -> None:
-        self.workload, self.cluster = workload, cluster
+    def __init__(
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        place: PlaceSettings,
+        graph: DependencyGraph | None = None,
+    ) -> None:
+        self.workload, self.cluster, self.graph = workload, cluster, graph
+        self.release_s = np.array(workload.submit_s)
         self.now = float(workload.submit_s[0])
         self.queue: list[int] = []
         self.running: dict[int, float] = {}
@@ -200,8 +216,9 @@ def instants(state: ClusterState) -> Iterator[ClusterState]:
 
     Whoever loops over it starts and stops jobs in between.
     """
-    workload, arrived, ends = state.workload, 0, list[tuple[float, int, float]]()
+    workload, ends = state.workload, list[tuple[float, int, float]]()
     known: dict[int, float] = {}
+    arrivals = _Arrivals(state)
     while True:
         for job, started in state.running.items():
             if known.get(job) != started:
@@ -210,8 +227,8 @@ def instants(state: ClusterState) -> Iterator[ClusterState]:
         while ends and state.running.get(ends[0][1]) != ends[0][2]:
             heapq.heappop(ends)
         upcoming = [ends[0][0]] if ends else []
-        if arrived < len(workload):
-            upcoming.append(float(workload.submit_s[arrived]))
+        if arrivals.coming:
+            upcoming.append(arrivals.coming[0][0])
         if state.wakes and state.queue:
             upcoming.append(state.wakes[0])
         if not upcoming:
@@ -224,10 +241,46 @@ def instants(state: ClusterState) -> Iterator[ClusterState]:
             if state.running.get(job) == started:
                 state.finish(job)
                 del known[job]
-        while arrived < len(workload) and workload.submit_s[arrived] <= state.now:
-            state.queue.append(arrived)
-            arrived += 1
+                arrivals.after(job)
+        arrivals.join_queue()
         yield state
+
+
+class _Arrivals:
+    """Jobs that have not joined the queue: those that come, and those that wait for others."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._unmet = np.zeros(len(state.workload), np.int64)
+        self._last_end = np.full(len(state.workload), -np.inf)
+        self._children: dict[int, list[int]] = {}
+        if state.graph is not None:
+            self._unmet = np.bincount(state.graph.child, minlength=len(state.workload))
+            for child, parent in zip(state.graph.child, state.graph.parent, strict=True):
+                self._children.setdefault(int(parent), []).append(int(child))
+        #: (instant, job), the next first
+        self.coming = [
+            (float(state.workload.submit_s[job]), int(job))
+            for job in np.flatnonzero(self._unmet == 0)
+        ]
+
+    def after(self, job: int) -> None:
+        """Let the jobs come that waited for this one alone."""
+        workload, now, graph = self._state.workload, self._state.now, self._state.graph
+        for child in self._children.get(job, ()):
+            self._unmet[child] -= 1
+            end = now if workload.duration_s[job] > 0 else float(np.nextafter(now, np.inf))
+            end = self._last_end[child] = max(end, float(self._last_end[child]))
+            if self._unmet[child] == 0 and graph is not None:
+                lag = float(graph.lag_s[child])
+                at = end + lag if np.isfinite(lag) else max(float(workload.submit_s[child]), end)
+                self._state.release_s[child] = at
+                heapq.heappush(self.coming, (at, child))
+
+    def join_queue(self) -> None:
+        """Put the jobs into the queue that have come."""
+        while self.coming and self.coming[0][0] <= self._state.now:
+            insort(self._state.queue, heapq.heappop(self.coming)[1])
 
 
 def simulate_steps(
@@ -236,6 +289,7 @@ def simulate_steps(
     policy: Callable[[ClusterState], object],
     *,
     place: str = "best_fit",
+    depends: Dependencies | str | None = None,
     leave_out_unfit: bool = False,
     seed: int = 0,
 ) -> Schedule:
@@ -247,6 +301,8 @@ def simulate_steps(
         Called with the state at every instant; starts and stops jobs.
     place : str
         Which node a job goes to that is started without saying where.
+    depends : Dependencies or str, optional
+        Column with the ids of the jobs that a job waits for, as ``simulate`` takes it.
 
     Examples
     --------
@@ -260,7 +316,9 @@ def simulate_steps(
     >>> simulate_steps(workload, Cluster.parse("1x2"), widest_first).wait_s.tolist()
     [60.0, 0.0]
     """
-    state = open_state(workload, cluster, place=place, leave_out_unfit=leave_out_unfit, seed=seed)
+    state = open_state(
+        workload, cluster, place=place, depends=depends, leave_out_unfit=leave_out_unfit, seed=seed
+    )
     name = getattr(policy, "__name__", type(policy).__name__)
     for _ in instants(state):
         try:
@@ -271,10 +329,18 @@ def simulate_steps(
 
 
 def open_state(
-    workload: Workload, cluster: Cluster, *, place: str, leave_out_unfit: bool, seed: int
+    workload: Workload,
+    cluster: Cluster,
+    *,
+    place: str,
+    depends: Dependencies | str | None = None,
+    leave_out_unfit: bool,
+    seed: int,
 ) -> ClusterState:
     """Return the state before the first job came."""
     policy = named(place, place_policies(), "place")
+    if depends is not None:
+        workload = submitted_with_their_run(workload)
     workload, _ = workload.spread_over(int(cluster.matrix[:, GPUS].max()))
     asks = with_types(workload, cluster)
     why = "fit on no node of this cluster even when it is empty"
@@ -282,7 +348,9 @@ def open_state(
         workload, asks, never_fit(asks, cluster), why, cluster, leave_out=leave_out_unfit
     )
     workload = replace(workload, asks=asks)
-    return ClusterState(workload, cluster, policy.settings(asks, cluster, seed))
+    waits_for = as_dependencies(depends)
+    graph = None if waits_for is None else waits_for.graph(workload)
+    return ClusterState(workload, cluster, policy.settings(asks, cluster, seed), graph)
 
 
 def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
@@ -294,12 +362,16 @@ def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
             f"any more, and policy {order} starts none of them. Let it start a job whenever the "
             "cluster is empty, or call state.wake()."
         )
+    workload, row_of = state.workload, np.arange(len(state.workload))
+    if state.graph is not None:
+        workload = workload.released_at(state.release_s)
+        row_of[state.workload.rows_in_order_of(state.release_s)] = np.arange(len(workload))
     rows = sorted(state.ended, key=lambda one: (one[1], one[0]))
     count = np.array([len(one[4]) for one in rows], np.int64)
     outcome = np.array([one[3] for one in rows], np.int8)
     start, end = np.array([one[1] for one in rows]), np.array([one[2] for one in rows])
     attempts = Attempts(
-        job=np.array([one[0] for one in rows], np.int64),
+        job=row_of[np.array([one[0] for one in rows], np.int64)],
         start_s=start,
         end_s=end,
         outcome=outcome,
@@ -310,9 +382,7 @@ def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
     )
     left = state.workload.left_out.items()
     notes = [f"{number:,} jobs left out: {why}" for why, number in left]
-    return Schedule(
-        state.workload, state.cluster, attempts, order, place, "own", tuple(notes), None
-    )
+    return Schedule(workload, state.cluster, attempts, order, place, "own", tuple(notes), None)
 
 
 def _joined(parts: list[Any]) -> Ints:

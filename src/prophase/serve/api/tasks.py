@@ -50,6 +50,9 @@ class ReplayRequest(PolicyRequest):
     """One replay."""
 
     by: Word | None = None
+    depends: Annotated[
+        Word | None, Field(description="Column with the ids of the jobs that a job waits for.")
+    ] = None
     noise: Annotated[float, Field(ge=0, le=10)] = 0.0
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 42
 

@@ -25,11 +25,11 @@ def simulate_trace(folder: Path, arguments: JsonMapping, progress: Progress) -> 
     progress("reading the trace", None)
     trace = open_trace(folder)
     cluster = cluster_of(trace, arguments["cluster"], where=folder.name)
-    workload = Workload.from_jobs(trace.jobs)
+    workload = Workload.from_jobs(trace.jobs, without_clock=arguments["depends"] is not None)
     if arguments["by"] is not None:
         groups_of(workload, arguments["by"])
     progress(f"replaying {len(workload):,} jobs", None)
-    settings = {name: arguments[name] for name in (*_POLICY, "noise")}
+    settings = {name: arguments[name] for name in (*_POLICY, "noise", "depends")}
     schedule = simulate(workload, cluster, **settings)
     metrics = schedule.metrics(by=arguments["by"])
     return schedule_values(schedule, cluster, metrics, trace.data_hash)

@@ -8,6 +8,7 @@ from typing import TypedDict, Unpack
 import pandas as pd
 
 from prophase.sim.rules.backfill import Backfill
+from prophase.sim.rules.dependencies import Dependencies, as_dependencies
 from prophase.sim.rules.node_availability import Autoscaler, Failures
 from prophase.sim.rules.parsing import as_rule, as_table, span
 from prophase.sim.rules.preemption import Preemption
@@ -31,6 +32,7 @@ class RuleKeywords(TypedDict, total=False):
     hours: pd.DataFrame | str | None
     shares: pd.DataFrame | str | None
     half_life_s: float | str
+    depends: Dependencies | str | None
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class SchedulingRules:
     #: for orders that share fairly: what users own, and when usage counts half
     shares: pd.DataFrame | None = None
     half_life_s: float = 0.0
+    #: who waits for whom
+    depends: Dependencies | None = None
 
     @classmethod
     def read(cls, workload: Workload, **given: Unpack[RuleKeywords]) -> SchedulingRules:
@@ -71,6 +75,7 @@ class SchedulingRules:
             as_table(given.get("hours"), "hours"),
             as_table(given.get("shares"), "shares"),
             span(given.get("half_life_s", 0.0), "half_life_s"),
+            as_dependencies(given.get("depends")),
         )
 
     def dynamic(self) -> bool:
@@ -94,3 +99,5 @@ def check_rule(name: str, value: object) -> None:
     }
     if name in kinds:
         as_rule(kinds[name], value, name)
+    if name == "depends":
+        as_dependencies(value)  # type: ignore[arg-type]
