@@ -64,9 +64,9 @@ def _said(
     """Say how many jobs wait for others, and what the cluster adds to the critical paths."""
     children = len(np.unique(graph.child))
     said = [
-        f"{children:,} jobs wait for others, {len(graph.levels):,} deep; they count as submitted when "
-        f"the last parent ends. Replayed in {counted(rounds, 'round')}, until ends and submissions "
-        "agreed"
+        f"{children:,} jobs wait for others, {len(graph.levels):,} deep; they count as submitted "
+        f"when the last parent ends. Replayed in {counted(rounds, 'round')}, until ends and "
+        "submissions agreed"
     ]
     runs = workload.jobs["parent_id"] if "parent_id" in workload.jobs else pd.Series(dtype=str)
     ran = np.isfinite(end_s)

@@ -118,6 +118,13 @@ def simulate(
     depends : Dependencies or str, optional
         Column with the ids of the jobs that a job waits for; it joins the queue when the last of
         them has ended, and its submission in the schedule is that instant.
+    elastic : Elastic, optional
+        Jobs run with more or fewer workers, and are faster with more.
+    cohorts : DataFrame, optional
+        Quotas of queues that borrow from each other, as ``rules.cohorts.Cohorts.of`` reads them.
+    topology : Topology, optional
+        Jobs that are spread over nodes and racks take longer. These three are replayed in plain
+        Python (``prophase.sim.step_rules``), with few other rules.
     slurm : SiteRules, optional
         Follow the rules of a Slurm site: partitions, qualities of service, limits, reservations,
         preemption (``prophase.sim.slurm_conf.slurm_settings`` reads them).
@@ -144,6 +151,11 @@ def simulate(
                 queue=queue, estimate=estimate, noise=noise, slurm=slurm,
                 leave_out_unfit=leave_out_unfit, seed=seed, **alone,
             ),
+        )  # fmt: skip
+    if rules.stepwise():
+        return _step_by_step(
+            workload, cluster, rules, order, dict(order_options or {}),
+            place=place, queue=queue, slurm=slurm, leave_out_unfit=leave_out_unfit, seed=seed,
         )  # fmt: skip
     plans = queue in ("easy", "conservative")
     if rules.backfill is not None and not plans:
@@ -233,6 +245,31 @@ def simulate(
     if widened:
         notes.append(f"{widened:,} jobs wider than a node run as gangs over several nodes")
     return Schedule(workload, cluster, attempts, name, place, queue, tuple(notes), absences)
+
+
+def _step_by_step(
+    workload: Workload,
+    cluster: Cluster,
+    rules: SchedulingRules,
+    order: str | Callable[[Workload], Floats],
+    options: dict[str, Any],
+    *,
+    slurm: SiteRules | None,
+    **setting: Any,
+) -> Schedule:
+    """Replay with the loop in plain Python."""
+    from prophase.sim.step_rules import STEP_RULES, StepSetting, simulate_step_rules
+
+    moving, _ = _order(order, workload, options)
+    if moving is not None or slurm is not None:
+        what = "slurm=" if moving is None else f"order={moving.name}, whose keys move with time,"
+        raise ParameterError(
+            f"{what} cannot be combined with {', '.join(STEP_RULES)}, which are replayed step by "
+            "step. Choose an order such as fifo, shortest or column:NAME."
+        )
+    name = order if isinstance(order, str) else getattr(order, "__name__", "own")
+    made = StepSetting(name, lambda jobs: _order(order, jobs, options)[1], **setting)
+    return simulate_step_rules(workload, cluster, rules, made)
 
 
 def _unlimited(workload: Workload, cluster: Cluster) -> list[str]:

@@ -49,11 +49,12 @@ class Dependencies:
         ids = jobs["job_id"].astype(str)
         if ids.duplicated().any():
             raise InputError(
-                f"depends: job_id {ids[ids.duplicated()].iloc[0]} stands for several jobs, so it is "
-                "not certain who waits for whom. Resampled traces and loads other than 1 repeat "
+                f"depends: job_id {ids[ids.duplicated()].iloc[0]} stands for several jobs, so it "
+                "is not certain who waits for whom. Resampled traces and loads other than 1 repeat "
                 "jobs: replay the trace as it was recorded."
             )
-        child, parent, unknown = _edges(jobs, self.column, dict(zip(ids, range(len(ids)))))
+        row_of = {job: row for row, job in enumerate(ids)}
+        child, parent, unknown = _edges(jobs, self.column, row_of)
         lag = np.full(len(jobs), np.nan)
         if self.think is not None:
             lag = pd.to_numeric(jobs[self.think], errors="coerce").to_numpy(np.float64)
