@@ -22,8 +22,8 @@ class Topology:
     ----------
     nodes : float
         Run time of a job over several nodes of one domain: 1.1 is 10 % longer.
-    domains : float
-        Run time of a job over several domains; at least ``nodes``.
+    domains : float, optional
+        Run time of a job over several domains; as ``nodes`` if it is not given.
     column : str
         Column of the node table that names the domain: a rack, a switch, an NVLink domain.
     pack : bool
@@ -32,13 +32,18 @@ class Topology:
     """
 
     nodes: float = 1.0
-    domains: float = 1.0
+    domains: float | None = None
     column: str = "rack"
     pack: bool = True
 
     def __post_init__(self) -> None:
         at_least("topology nodes", self.nodes, 1)
-        at_least("topology domains", self.domains, self.nodes)
+        at_least("topology domains", self.far, self.nodes)
+
+    @property
+    def far(self) -> float:
+        """Run time of a job over several domains."""
+        return self.nodes if self.domains is None else self.domains
 
     def domain_of(self, cluster: Cluster) -> Ints:
         """Return the domain of each node, as a number."""
@@ -59,4 +64,4 @@ class Topology:
         if (nodes == nodes[0]).all():
             return 1.0
         held = domains[nodes]
-        return self.nodes if (held == held[0]).all() else self.domains
+        return self.nodes if (held == held[0]).all() else self.far
