@@ -230,6 +230,13 @@ class ReplayRules:
             "'column=NAME,think=NAME' with the seconds between the last end and the submission.",
         ),
     ] = None
+    defer: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Hold jobs back for a cleaner hour: 'table=carbon.csv,slack=12h,only=COLUMN'.",
+        ),
+    ] = None
     elastic: Annotated[
         str | None,
         typer.Option(

@@ -231,7 +231,7 @@ def _replay(
     result = schedule_result(schedule, metrics, values=document)
     result = with_schedule_figures(result, schedule, by=wanted.by, clock=trace.clock)
     wanted.write(schedule, result)
-    return result, schedule.table
+    return result, wanted.job_table(schedule)
 
 
 def _pai(

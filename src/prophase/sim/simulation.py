@@ -118,6 +118,8 @@ def simulate(
     depends : Dependencies or str, optional
         Column with the ids of the jobs that a job waits for; it joins the queue when the last of
         them has ended, and its submission in the schedule is that instant.
+    defer : Deferral, optional
+        Deferrable jobs are held back for the hour in which their run emits least CO2.
     elastic : Elastic, optional
         Jobs run with more or fewer workers, and are faster with more.
     cohorts : DataFrame, optional
@@ -139,19 +141,17 @@ def simulate(
     policy = named(place, place_policies(), "place")
     _refuse_impossible(workload)
     rules = SchedulingRules.read(workload, **given)
-    if rules.depends is not None:
-        from prophase.sim.dependent_replay import simulate_dependent
+    if rules.depends is not None or rules.defer is not None:
+        alone: RuleKeywords = {**given, "depends": None, "defer": None}
 
-        alone: RuleKeywords = {**given, "depends": None}
-        return simulate_dependent(
-            workload,
-            rules.depends,
-            lambda released: simulate(
-                released, cluster, order=order, order_options=order_options, place=place,
+        def run(later: Workload) -> Schedule:
+            return simulate(
+                later, cluster, order=order, order_options=order_options, place=place,
                 queue=queue, estimate=estimate, noise=noise, slurm=slurm,
                 leave_out_unfit=leave_out_unfit, seed=seed, **alone,
-            ),
-        )  # fmt: skip
+            )  # fmt: skip
+
+        return _released_later(workload, rules, run)
     if rules.stepwise():
         return _step_by_step(
             workload, cluster, rules, order, dict(order_options or {}),
@@ -245,6 +245,25 @@ def simulate(
     if widened:
         notes.append(f"{widened:,} jobs wider than a node run as gangs over several nodes")
     return Schedule(workload, cluster, attempts, name, place, queue, tuple(notes), absences)
+
+
+def _released_later(
+    workload: Workload, rules: SchedulingRules, run: Callable[[Workload], Schedule]
+) -> Schedule:
+    """Replay jobs that join the queue after others have ended, or at a cleaner hour."""
+    if rules.depends is None:
+        from prophase.sim.deferred_replay import simulate_deferred
+
+        assert rules.defer is not None
+        return simulate_deferred(workload, rules.defer, run)
+    if rules.defer is not None:
+        raise ParameterError(
+            "defer= cannot be combined with depends=: when a job that waits for others could run "
+            "is not known before the replay. Leave one of them out."
+        )
+    from prophase.sim.dependent_replay import simulate_dependent
+
+    return simulate_dependent(workload, rules.depends, run)
 
 
 def _step_by_step(

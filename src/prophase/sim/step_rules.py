@@ -31,7 +31,7 @@ Pass = Callable[[ClusterState, list[int]], None]
 #: starts a job where it should run; tells whether it had room
 Start = Callable[[ClusterState, int], bool]
 #: rules that say how orders share, and those that this loop follows
-_FOLLOWED = (*STEP_RULES, "half_life_s", "depends")
+_FOLLOWED = (*STEP_RULES, "half_life_s", "depends", "defer")
 _QUEUES = ("skip", "strict")
 
 

@@ -8,6 +8,7 @@ from typing import TypedDict, Unpack
 import pandas as pd
 
 from prophase.sim.rules.backfill import Backfill
+from prophase.sim.rules.carbon import Deferral
 from prophase.sim.rules.dependencies import Dependencies, as_dependencies
 from prophase.sim.rules.elastic import Elastic
 from prophase.sim.rules.node_availability import Autoscaler, Failures
@@ -38,6 +39,7 @@ class RuleKeywords(TypedDict, total=False):
     shares: pd.DataFrame | str | None
     half_life_s: float | str
     depends: Dependencies | str | None
+    defer: Deferral | str | None
     elastic: Elastic | str | None
     cohorts: pd.DataFrame | str | None
     topology: Topology | str | None
@@ -63,6 +65,8 @@ class SchedulingRules:
     half_life_s: float = 0.0
     #: who waits for whom
     depends: Dependencies | None = None
+    #: who is held back for a cleaner hour
+    defer: Deferral | None = None
     #: more or fewer workers, quotas that queues lend each other, and what being spread costs
     elastic: Elastic | None = None
     cohorts: pd.DataFrame | None = None
@@ -88,6 +92,7 @@ class SchedulingRules:
             as_table(given.get("shares"), "shares"),
             span(given.get("half_life_s", 0.0), "half_life_s"),
             as_dependencies(given.get("depends")),
+            as_rule(Deferral, given.get("defer"), "defer"),
             as_rule(Elastic, given.get("elastic"), "elastic"),
             as_table(given.get("cohorts"), "cohorts"),
             as_rule(Topology, given.get("topology"), "topology"),
@@ -99,7 +104,7 @@ class SchedulingRules:
 
     def dynamic(self) -> bool:
         """Tell whether there is a rule that only the dynamic loop can follow."""
-        static = ("share", "shares", "half_life_s", "depends", *STEP_RULES)
+        static = ("share", "shares", "half_life_s", "depends", "defer", *STEP_RULES)
         return any(
             getattr(self, field.name) is not None
             for field in fields(self)
@@ -115,6 +120,7 @@ def check_rule(name: str, value: object) -> None:
         "scaling": Autoscaler,
         "failures": Failures,
         "ladder": Ladder,
+        "defer": Deferral,
         "elastic": Elastic,
         "topology": Topology,
     }
