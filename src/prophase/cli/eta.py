@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prophase import units
-from prophase.cli.output import Format, FormatOption, finite, progress_bar, show_result
+from prophase.cli.output import Format, FormatOption, progress_bar, show_result
 from prophase.cli.replay_options import ClusterSettings, ReplaySettings
 from prophase.cli.settings import Formerly
 from prophase.cli.shared_options import MEMORY, SeedOption
 from prophase.cli.trace_options import SourceOption, TraceArgument
-from prophase.errors import InputError, ParameterError
+from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
-from prophase.result import Result
 
 if TYPE_CHECKING:
-    from prophase.sim.forecast.back_test import Coverage
-    from prophase.sim.forecast.start_forecast import StartForecast
     from prophase.trace.trace_tables import Trace
 
 
@@ -105,55 +102,17 @@ def command(
     `prophase eta ws --gpus 4 --user ann --time-limit 8h --cluster 100x8`
     """
     from prophase.cli.provenance import open_trace
-    from prophase.sim.forecast.back_test import calibrate
-    from prophase.sim.forecast.past_forecasts import withheld
-    from prophase.sim.forecast.start_forecast import forecast_start, last_event_s
+    from prophase.sim.forecast.start_answer import StartQuestion, answer_start
 
     asked, policy = wanted.asked(), replay.values()
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
         machines = cluster.of(trace, path, source)
-        now_s = last_event_s(trace.jobs) if now is None else _instant(now, trace)
-        checked, unchecked = None, "not asked for"
-        if check:
-            progress("checking past forecasts", None)
-            try:
-                checked = calibrate(
-                    trace.jobs,
-                    machines,
-                    now_s=now_s,
-                    instants=check,
-                    random_state=seed,
-                    **policy,
-                )
-            except InputError as cause:
-                unchecked = str(cause)
-        progress("simulating futures", None)
-        found = forecast_start(
-            trace.jobs,
-            machines,
-            asked,
-            now_s=now_s,
-            draws=draws,
-            stretch=checked.stretch if checked else None,
-            random_state=seed,
-            **policy,
-        )
-        found = withheld(found, checked.why_withheld if checked else "")
-    document: JsonObject = {
-        **found.to_dict(),
-        "policy": policy,
-        "checked": checked.to_dict() if checked else {"missing": unchecked},
-        "data_hash": trace.data_hash,
-    }
-    rows = _rows(found)
-    show_result(
-        Result.of_rows(
-            "eta", rows, values=finite(document), notes=_remarks(found, checked, unchecked)
-        ),
-        format,
-    )
+        now_s = None if now is None else _instant(now, trace)
+        question = StartQuestion(asked, now_s, draws, check, seed)
+        found, result = answer_start(trace, machines, question, policy, progress)
+    show_result(result, format)
     if not found.known:
         raise typer.Exit(1)
 
@@ -179,39 +138,3 @@ def _instant(text: str, trace: Trace) -> float:
         raise ParameterError(f"--now {text}: this trace knows no dates. Write +36h or seconds.")
     # traces with dates keep wall time as if it were UTC
     return day.replace(tzinfo=day.tzinfo or UTC).timestamp()
-
-
-def _rows(found: StartForecast) -> list[JsonObject]:
-
-    if not found.known:
-        return []
-    ends = (("earliest, 10 %", found.p10_s), ("median", found.p50_s), ("latest, 90 %", found.p90_s))
-    return [
-        {"start": name, "in": units.duration(value), "at_s": found.now_s + value}
-        for name, value in ends
-        if value is not None
-    ]
-
-
-def _remarks(found: StartForecast, checked: Coverage | None, unchecked: str) -> list[str]:
-    said = [
-        f"Job {found.job_id}: {found.running:,} jobs run, {found.waiting:,} wait, "
-        f"{found.ahead:,} of them submitted earlier."
-    ]
-    if not found.known:
-        hint = []
-        if checked is not None and checked.why_withheld:
-            hint = ["The policy or cluster may not be the one at work: prophase validate"]
-        return [*said, f"No forecast: {found.reason}.", *hint]
-    said += [f"Note: {note}." for note in found.notes]
-    if checked is None:
-        return [*said, f"The interval is not checked against the past: {unchecked}"]
-    said.append(
-        f"Checked at {checked.instants} past instants, {checked.forecasts} jobs: plain intervals "
-        f"held {checked.covered.value:.0%} of the starts and are widened to hold 80 %."
-    )
-    said.append(
-        f"Median error {units.duration(checked.median_error_s)}; recent waits of jobs alike "
-        f"{units.duration(checked.alike_error_s)}."
-    )
-    return said

@@ -221,6 +221,43 @@ class ReplayRules:
             help="Usage counts half after this time in fair orders; 0: never.",
         ),
     ] = "0"
+    depends: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            metavar="COLUMN",
+            help="Jobs wait for others: the column with their ids, such as attr_parents, or "
+            "'column=NAME,think=NAME' with the seconds between the last end and the submission.",
+        ),
+    ] = None
+    defer: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Hold jobs back for a cleaner hour: 'table=carbon.csv,slack=12h,only=COLUMN'.",
+        ),
+    ] = None
+    elastic: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Jobs run with more or fewer GPUs: 'min=1,max=8,serial=0.05,restart=30s'.",
+        ),
+    ] = None
+    cohorts: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Quotas that queues lend each other: a table of queue, cohort, gpus, borrow.",
+        ),
+    ] = None
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Jobs spread over nodes and racks run longer: 'nodes=1.1,domains=1.4'.",
+        ),
+    ] = None
     order_option: Annotated[
         list[str] | None,
         typer.Option(

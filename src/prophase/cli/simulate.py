@@ -143,6 +143,8 @@ def command(
 
     `prophase simulate sacct.psv --nodes slurm.conf --slurm slurm.conf --shares shares.csv`
 
+    `prophase simulate workflows --cluster '20x0 16c' --depends attr_parents`
+
     `prophase simulate ws --by user --prices prices.toml --page report.html`
 
     `prophase simulate jobs.csv --source pai-sim --preset pai --pai-gpus 600 --order shortest`
@@ -215,7 +217,8 @@ def _replay(
     from prophase.sim.results import schedule_values
     from prophase.sim.schedule_result import schedule_result
 
-    workload = Workload.from_jobs(trace.jobs, run_time=run_time)
+    without_clock = policies.get("depends") is not None
+    workload = Workload.from_jobs(trace.jobs, run_time=run_time, without_clock=without_clock)
     wanted.check_measures(workload, machines)
     schedule = simulate(workload, machines, **policies)
     metrics = wanted.measure(schedule, shown=shown)
@@ -228,7 +231,7 @@ def _replay(
     result = schedule_result(schedule, metrics, values=document)
     result = with_schedule_figures(result, schedule, by=wanted.by, clock=trace.clock)
     wanted.write(schedule, result)
-    return result, schedule.table
+    return result, wanted.job_table(schedule)
 
 
 def _pai(

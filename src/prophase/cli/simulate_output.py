@@ -33,6 +33,17 @@ class SimulateOutputs:
         BY,
     ] = None
     prices: PricesOption = None
+    power: Annotated[
+        str | None,
+        typer.Option(
+            help="Add energy: a table of gpu_type, idle_w, busy_w per node, or "
+            "'table=FILE,pue=1.3'."
+        ),
+    ] = None
+    carbon: Annotated[
+        str | None,
+        typer.Option(help="Add CO2 (with --power): a table of time_s, g_per_kwh."),
+    ] = None
     out: Annotated[
         Path | None,
         typer.Option(help="Write one row per job to this .csv, .parquet or .json file."),
@@ -73,11 +84,31 @@ class SimulateOutputs:
             groups_of(workload, self.by)
         if self.prices is not None:
             gpu_prices(cluster, Prices.read(self.prices))
+        if self.carbon is not None and self.power is None:
+            raise ParameterError("--carbon needs --power: CO2 is grams per kWh times energy.")
+        if self.power is not None:
+            from prophase.sim.measures.energy import Power
+            from prophase.sim.rules.carbon import CarbonSeries
+
+            Power.of(self.power).watts(cluster)
+            if self.carbon is not None:
+                CarbonSeries.of(self.carbon)
 
     def measure(self, schedule: Schedule, *, shown: bool) -> JsonObject:
         """Return the measures; a page shows classes even if nobody asked for any."""
         by = self.by or ("class" if self.page is not None or shown else None)
-        return schedule.metrics(by=by, prices=self.prices)
+        found = schedule.metrics(by=by, prices=self.prices)
+        if self.power is not None:
+            found["energy"] = schedule.energy(self.power, self.carbon)[0]
+        return found
+
+    def job_table(self, schedule: Schedule) -> pd.DataFrame:
+        """Return one row per job, with energy and CO2 if power is known."""
+        table = schedule.table
+        if self.power is None:
+            return table
+        per_job = schedule.energy(self.power, self.carbon)[1]
+        return table.assign(**{str(name): per_job[name] for name in per_job})
 
     def write(self, schedule: Schedule, result: Result) -> None:
         """Write figures, page and the table of attempts."""

@@ -16,7 +16,6 @@ from prophase.cli.output import (
     Format,
     FormatOption,
     as_typed,
-    finite,
     progress_bar,
     say,
     show_result,
@@ -28,7 +27,6 @@ from prophase.cli.trace_options import SourceOption, TraceArgument
 from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonObject
 from prophase.plural import counted
-from prophase.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,11 +36,13 @@ if TYPE_CHECKING:
     from prophase.sim import Cluster, Workload
     from prophase.sim.request_variants import Sizing
     from prophase.sim.sweep.plan import SweepPlan
-    from prophase.sim.sweep.results import SweepResult
     from prophase.trace.trace_tables import Trace
 
 #: settings whose values are separated by semicolons
-_RULES = ("backfill", "preempt", "share", "speeds", "scaling", "failures", "ladder")
+_RULES = (
+    "backfill", "preempt", "share", "speeds", "scaling", "failures", "ladder", "depends", "defer",
+    "elastic", "topology",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def command(
     from prophase.sim.sweep.plan import SweepPlan, read_plan
     from prophase.sim.sweep.results import SavedSweep, save_sweep
     from prophase.sim.sweep.runner import run_sweep
-    from prophase.study.sweep_report import usual_measures
+    from prophase.study.sweep_report import sweep_answer, usual_measures
     from prophase.workers import parse_workers
 
     asked: JsonObject = read_plan(plan) if plan else {"policies": {}}
@@ -231,7 +231,15 @@ def command(
     kept = SavedSweep(result, wanted, measures, said, str(path), typed_command())
     ranked = write_sweep(kept, out)
     save_sweep(kept, out)
-    _report(result, ranked, measures, out, found, wanted.seeds, wanted.block_h, format, said)
+    replayed = found["count"] - found["before"]
+    answer = sweep_answer(
+        kept,
+        ranked,
+        counts=f"{replayed:,} cells replayed, {found['before']:,} taken from an earlier run.",
+        where=f"Tables, figure and report: {as_typed(out)}",
+        narrow=format is Format.table,
+    )
+    show_result(answer, format)
 
 
 def _divided(
@@ -309,67 +317,6 @@ def _sized(
     from prophase.study.request_scenarios import sizings_of
 
     return sizings_of(jobs, plan.sizings, show=show)
-
-
-def _report(
-    result: SweepResult,
-    ranked: pd.DataFrame,
-    measures: list[str],
-    out: Path,
-    found: dict[str, int],
-    seeds: int,
-    block_h: float,
-    format: Format,
-    said: list[str],
-) -> None:
-    from prophase.sim.sweep.resampled_traces import broken_up, interval_remark
-
-    varied = [name for name in result.axes if ranked[name].nunique() > 1]
-    fixed = {name: ranked[name].iloc[0] for name in result.axes if name not in varied}
-    first = measures[0]
-    shown = ["rank", *varied]
-    for name in measures:
-        ends = [f"{name}_low", f"{name}_high"]
-        shown += [name, *ends] if ranked[ends[0]].notna().any() else [name]
-    shown += ["behind_best", "behind_best_low", "behind_best_high", "clear", "front"]
-    if ranked["behind_best_low"].isna().all():
-        hidden = ("behind_best_low", "behind_best_high", "clear")
-        shown = [name for name in shown if name not in hidden]
-    rows = json.loads(ranked.to_json(orient="records"))
-    same = ", ".join(f"{name} {value}" for name, value in fixed.items())
-    remarks = [
-        f"Same in all rows: {same}." if same else "",
-        f"{first}: mean over {seeds} resampled traces ({result.blocks} blocks to draw from); "
-        "behind_best: paired, against rank 1; intervals are at 95 %.",
-        "front: no other row at that load is at least as good in all of "
-        f"{', '.join(measures)} and better in one.",
-        f"{found['count'] - found['before']:,} cells replayed, {found['before']:,} taken from an "
-        "earlier run.",
-        *said,
-        *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
-    ]
-    remarks += [interval_remark(result.blocks, seeds, rows, first), broken_up(rows, first, block_h)]
-    remarks.append(f"Tables, figure and report: {as_typed(out)}")
-    document = {
-        "axes": list(result.axes),
-        "measures": measures,
-        "seeds": seeds,
-        "blocks": result.blocks,
-        "data_hash": result.data_hash,
-        "left_out": dict(result.left_out),
-        "rows": rows,
-        "remarks": [remark for remark in remarks if remark],
-    }
-    narrow = [{name: row[name] for name in shown} for row in rows]
-    show_result(
-        Result.of_rows(
-            "sweep-report",
-            narrow if format is Format.table else rows,
-            values=finite(document),
-            notes=[remark for remark in remarks if remark],
-        ),
-        format,
-    )
 
 
 def _items(text: str) -> list[str]:

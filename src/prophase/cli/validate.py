@@ -105,50 +105,29 @@ def command(
     """
     from prophase.cli.provenance import open_trace
     from prophase.plots.illustrations import with_validation_figures
-    from prophase.sim import Workload
-    from prophase.sim.measures.job_classes import groups_of
-    from prophase.sim.validation.result import never_limited, validation_result
-    from prophase.sim.validation.rules_trial import try_rules
-    from prophase.sim.validation.scheduler_clocks import replay_clocks
+    from prophase.sim.validation.replay_check import Scoring, check_replay
     from prophase.sim.validation.verdict import Thresholds
-    from prophase.sim.validation.wait_validation import validate, without_outcomes
 
-    limits = Thresholds.parse(_pairs(scored.limit))
-    warm_up_s = units.parse_duration(scored.warm_up, bare="s", where="--warm-up")
-    wanted = _read_ids(scored.score_ids)
+    if scored.learn_rules:
+        _refuse_beside_rules(slurm, scored)
+    scoring = Scoring(
+        by=by,
+        clocks=clocks,
+        warm_up_s=units.parse_duration(scored.warm_up, bare="s", where="--warm-up"),
+        score_first=scored.score_first,
+        score_ids=_read_ids(scored.score_ids),
+        thresholds=Thresholds.parse(_pairs(scored.limit)),
+        learn_rules=scored.learn_rules,
+        time_zone=scored.time_zone,
+        seed=seed,
+    )
     policy = replay.values(slurm=slurm, seed=seed)
     with progress_bar() as progress:
         progress("reading the trace", None)
         trace = open_trace(path, source=source)
         machines = cluster.of(trace, path, source)
-        workload = Workload.from_jobs(without_outcomes(trace.jobs))
-        groups_of(workload, by)  # a wrong name is told before the work begins
-        trial = None
-        if scored.learn_rules:
-            _refuse_beside_rules(slurm, scored)
-            trial = try_rules(
-                trace.jobs, machines, policy, warm_up_s=warm_up_s, time_zone=scored.time_zone,
-                progress=progress,
-            )  # fmt: skip
-            schedule, others, wanted = trial.schedule, [], trial.second
-        else:
-            progress("replaying it", None)
-            schedule, *others = replay_clocks(workload, machines, policy, clocks)
-        progress("comparing waits", None)
-        found = validate(
-            trace.jobs,
-            schedule,
-            others=others,
-            by=by,
-            score_first=scored.score_first,
-            score_ids=wanted,
-            warm_up_s=warm_up_s,
-            thresholds=limits,
-            random_state=seed,
-        )
-        origin = {"nodes": len(machines), "gpus": machines.gpus, "policy": policy}
-        result = validation_result(found, trial, **origin, data_hash=trace.data_hash)
-        result = with_validation_figures(result, found).noted(*never_limited(schedule))
+        found, result = check_replay(trace, machines, policy, scoring, progress)
+        result = with_validation_figures(result, found)
     show_result(result, format)
     if outputs.jobs_out is not None:
         try:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from prophase.sim.signatures import Floats, Ints
 
 #: how an attempt ended
-FINISHED, PREEMPTED, NODE_LOST, OUT_OF_MEMORY = range(4)
-OUTCOMES = ("finished", "preempted", "node_lost", "out_of_memory")
+FINISHED, PREEMPTED, NODE_LOST, OUT_OF_MEMORY, RESIZED = range(5)
+OUTCOMES = ("finished", "preempted", "node_lost", "out_of_memory", "resized")
 
 
 @dataclass(frozen=True)

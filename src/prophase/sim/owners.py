@@ -12,6 +12,8 @@ from prophase.sim.signatures import Floats, Ints
 from prophase.sim.workload import Workload
 
 EVERYBODY = ""
+#: levels of accounts and users below everybody that orders look at
+DEEPEST = 8
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,9 @@ def owners_of(workload: Workload, shares: pd.DataFrame | None = None) -> Owners:
     ----------
     shares : DataFrame, optional
         ``user``, ``share``, and ``account``; a row without a user gives an account's own share
-        (1 if there is none). Users of the trace that are not listed join with share 1, below
-        everybody. Without a table every user is directly below everybody.
+        (1 if there is none), and in ``parent`` the account above it. Users of the trace that are
+        not listed join with share 1, below everybody. Without a table every user is directly
+        below everybody.
     """
     jobs = workload.jobs
     users = (
@@ -53,8 +56,8 @@ def owners_of(workload: Workload, shares: pd.DataFrame | None = None) -> Owners:
     if shares is not None:
         table = _checked(shares)
         named = table["user"] != ""
-        for account, own in table[~named][["account", "share"]].to_numpy():
-            add(account_at, account, float(own))
+        for account, own, above in _from_the_top(table[~named]):
+            add(account_at, account, own, account_at[above] if above else 0)
         for account, user, own in table[named][["account", "user", "share"]].to_numpy():
             if account and account not in account_at:
                 add(account_at, account, 1.0)
@@ -72,6 +75,38 @@ def owners_of(workload: Workload, shares: pd.DataFrame | None = None) -> Owners:
     )
 
 
+def _from_the_top(accounts: pd.DataFrame) -> list[tuple[str, float, str]]:
+    """Return accounts with their share and the account above, each after the one above it."""
+    rows = {
+        account: (float(share), parent)
+        for account, share, parent in accounts[["account", "share", "parent"]].to_numpy()
+    }
+    placed: dict[str, int] = {EVERYBODY: 0}
+    found: list[tuple[str, float, str]] = []
+    for account in rows:
+        chain = [account]
+        while chain[-1] not in placed:
+            if chain[-1] not in rows:
+                raise InputError(
+                    f"the table of shares names {chain[-1]!r} as parent of account {chain[-2]!r}, "
+                    "but has no row of it. Add a row with account, share and no user."
+                )
+            above = rows[chain[-1]][1]
+            if above in chain:
+                circle = " below ".join([*chain[chain.index(above) :], above])
+                raise InputError(f"the table of shares has accounts in a circle: {circle}.")
+            chain.append(above)
+        for one in reversed(chain[:-1]):
+            share, above = rows[one]
+            placed[one] = placed[above] + 1
+            found.append((one, share, above))
+            if placed[one] >= DEEPEST:
+                raise InputError(
+                    f"account {one!r} is {placed[one]} levels deep; {DEEPEST - 1} are the most."
+                )
+    return found
+
+
 def _checked(shares: pd.DataFrame) -> pd.DataFrame:
     if not {"user", "share"} <= set(shares.columns):
         raise InputError(
@@ -81,7 +116,15 @@ def _checked(shares: pd.DataFrame) -> pd.DataFrame:
     table = shares.assign(
         user=shares["user"].fillna("").astype(str),
         account=shares["account"].fillna("").astype(str) if "account" in shares else "",
+        parent=shares["parent"].fillna("").astype(str) if "parent" in shares else "",
     )
+    below = table["parent"] != ""
+    if (below & (table["user"] != "")).any():
+        user = table.loc[below & (table["user"] != ""), "user"].iloc[0]
+        raise InputError(
+            f"the table of shares gives user {user!r} a parent: users stand below their account, "
+            "accounts below a parent."
+        )
     if not (table["share"] > 0).all():
         raise InputError("the table of shares has a share that is not above 0.")
     named = table[table["user"] != ""]

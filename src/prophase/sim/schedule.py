@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,10 @@ from prophase.short_form import ShortForm
 from prophase.sim.job_times import JobTimes
 from prophase.sim.measures.tables import attempt_table, job_table
 from prophase.trace.prices import Prices
+
+if TYPE_CHECKING:
+    from prophase.sim.measures.energy import Power
+    from prophase.sim.rules.carbon import CarbonSeries
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,6 +75,38 @@ class Schedule(JobTimes, ShortForm):
         if by is not None:
             found["by"], found["classes"] = by, summary.classes(by)
         return found
+
+    def energy(
+        self,
+        power: Power | pd.DataFrame | str,
+        carbon: CarbonSeries | pd.DataFrame | str | None = None,
+    ) -> tuple[dict[str, Any], pd.DataFrame]:
+        """Return the energy, and CO2, of the schedule and of each job.
+
+        Parameters
+        ----------
+        power : Power, DataFrame or path
+            ``gpu_type``, ``idle_w`` and ``busy_w`` of a node.
+        carbon : CarbonSeries, DataFrame or path, optional
+            ``time_s`` and ``g_per_kwh``; without it only energy is known.
+
+        Examples
+        --------
+        >>> from prophase.sim import Cluster, Workload, simulate
+        >>> jobs = pd.DataFrame({"job_id": ["a"], "submit_s": 0.0, "duration_s": 3600.0})
+        >>> schedule = simulate(
+        ...     Workload.from_jobs(jobs.assign(request_gpus=4.0)), Cluster.parse("1x8")
+        ... )
+        >>> watts = pd.DataFrame({"gpu_type": ["*"], "idle_w": [1000.0], "busy_w": [5000.0]})
+        >>> found, per_job = schedule.energy(watts)
+        >>> found["kwh"], found["idle_kwh"], per_job["energy_kwh"].tolist()
+        (3.0, 0.5, [2.5])
+        """
+        from prophase.sim.measures.energy import Power, energy_of
+        from prophase.sim.rules.carbon import CarbonSeries
+
+        known = carbon is None or isinstance(carbon, CarbonSeries)
+        return energy_of(self, Power.of(power), carbon if known else CarbonSeries.of(carbon))
 
     def summary(self) -> list[str]:
         """Say who ran where, how long jobs waited and how long it took."""

@@ -34,6 +34,7 @@ _TABLES = {
     "GiB-hours": ("gib_hours",),
     "Users": ("fairness",),
     "Cost": ("cost",),
+    "Energy": ("energy",),
 }
 _CLASS_COLUMNS = (
     "jobs", "mean_wait_s", "p50_wait_s", "p90_wait_s", "p99_wait_s", "mean_jct_s",
@@ -204,6 +205,10 @@ def _facts(found: Mapping[str, Any]) -> list[Fact]:
     idle = found.get("fragmentation_of_idle_pct")
     if idle is not None:
         facts.append(Fact("fragmentation_of_idle_pct", "idle, but of no use", idle, "%"))
+    if "energy" in found:
+        facts.append(Fact("energy_kwh", "energy", found["energy"]["kwh"], "kWh"))
+        if "co2_kg" in found["energy"]:
+            facts.append(Fact("co2_kg", "CO2", found["energy"]["co2_kg"], "kg"))
     if "cost" in found:
         money = f"{units.number(found['cost']['allocated'])} {found['cost']['currency'] or ''}"
         facts.append(Fact("cost", "cost of what jobs held", money.strip()))

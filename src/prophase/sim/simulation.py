@@ -22,6 +22,8 @@ from prophase.sim.slurm.site_rules import SiteRules
 from prophase.sim.static_loop import rank_by, run_static_loop
 from prophase.sim.workload import Workload
 
+#: where readers of workflows put the jobs that a job waits for
+_PARENTS = "attr_parents"
 #: what a queue does when its first job does not fit
 QUEUES = {
     "strict": "the first job that does not fit holds up all behind it",
@@ -113,6 +115,18 @@ def simulate(
         What users and accounts own, for orders that share fairly.
     half_life_s : float, default=0
         Usage counts half after this time in orders that share fairly; 0: it never fades.
+    depends : Dependencies or str, optional
+        Column with the ids of the jobs that a job waits for; it joins the queue when the last of
+        them has ended, and its submission in the schedule is that instant.
+    defer : Deferral, optional
+        Deferrable jobs are held back for the hour in which their run emits least CO2.
+    elastic : Elastic, optional
+        Jobs run with more or fewer workers, and are faster with more.
+    cohorts : DataFrame, optional
+        Quotas of queues that borrow from each other, as ``rules.cohorts.Cohorts.of`` reads them.
+    topology : Topology, optional
+        Jobs that are spread over nodes and racks take longer. These three are replayed in plain
+        Python (``prophase.sim.step_rules``), with few other rules.
     slurm : SiteRules, optional
         Follow the rules of a Slurm site: partitions, qualities of service, limits, reservations,
         preemption (``prophase.sim.slurm_conf.slurm_settings`` reads them).
@@ -127,6 +141,22 @@ def simulate(
     policy = named(place, place_policies(), "place")
     _refuse_impossible(workload)
     rules = SchedulingRules.read(workload, **given)
+    if rules.depends is not None or rules.defer is not None:
+        alone: RuleKeywords = {**given, "depends": None, "defer": None}
+
+        def run(later: Workload) -> Schedule:
+            return simulate(
+                later, cluster, order=order, order_options=order_options, place=place,
+                queue=queue, estimate=estimate, noise=noise, slurm=slurm,
+                leave_out_unfit=leave_out_unfit, seed=seed, **alone,
+            )  # fmt: skip
+
+        return _released_later(workload, rules, run)
+    if rules.stepwise():
+        return _step_by_step(
+            workload, cluster, rules, order, dict(order_options or {}),
+            place=place, queue=queue, slurm=slurm, leave_out_unfit=leave_out_unfit, seed=seed,
+        )  # fmt: skip
     plans = queue in ("easy", "conservative")
     if rules.backfill is not None and not plans:
         raise ParameterError(f"backfill= goes with queue easy or conservative, not {queue}.")
@@ -210,9 +240,55 @@ def simulate(
     if nothing := int((workload.asks[:, [ASK_CPU, ASK_MEMORY, ASK_GPUS]] == 0).all(axis=1).sum()):
         notes.append(f"{nothing:,} jobs state no request: they hold nothing and never wait")
     notes += _unlimited(workload, cluster)
+    if _PARENTS in workload.jobs and "depends" not in given and workload.jobs[_PARENTS].any():
+        notes.append(f"jobs name their parents ({_PARENTS}), but do not wait for them: --depends")
     if widened:
         notes.append(f"{widened:,} jobs wider than a node run as gangs over several nodes")
     return Schedule(workload, cluster, attempts, name, place, queue, tuple(notes), absences)
+
+
+def _released_later(
+    workload: Workload, rules: SchedulingRules, run: Callable[[Workload], Schedule]
+) -> Schedule:
+    """Replay jobs that join the queue after others have ended, or at a cleaner hour."""
+    if rules.depends is None:
+        from prophase.sim.deferred_replay import simulate_deferred
+
+        assert rules.defer is not None
+        return simulate_deferred(workload, rules.defer, run)
+    if rules.defer is not None:
+        raise ParameterError(
+            "defer= cannot be combined with depends=: when a job that waits for others could run "
+            "is not known before the replay. Leave one of them out."
+        )
+    from prophase.sim.dependent_replay import simulate_dependent
+
+    return simulate_dependent(workload, rules.depends, run)
+
+
+def _step_by_step(
+    workload: Workload,
+    cluster: Cluster,
+    rules: SchedulingRules,
+    order: str | Callable[[Workload], Floats],
+    options: dict[str, Any],
+    *,
+    slurm: SiteRules | None,
+    **setting: Any,
+) -> Schedule:
+    """Replay with the loop in plain Python."""
+    from prophase.sim.step_rules import STEP_RULES, StepSetting, simulate_step_rules
+
+    moving, _ = _order(order, workload, options)
+    if moving is not None or slurm is not None:
+        what = "slurm=" if moving is None else f"order={moving.name}, whose keys move with time,"
+        raise ParameterError(
+            f"{what} cannot be combined with {', '.join(STEP_RULES)}, which are replayed step by "
+            "step. Choose an order such as fifo, shortest or column:NAME."
+        )
+    name = order if isinstance(order, str) else getattr(order, "__name__", "own")
+    made = StepSetting(name, lambda jobs: _order(order, jobs, options)[1], **setting)
+    return simulate_step_rules(workload, cluster, rules, made)
 
 
 def _unlimited(workload: Workload, cluster: Cluster) -> list[str]:

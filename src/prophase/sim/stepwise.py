@@ -10,14 +10,17 @@ compiled loops follow.
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError
-from prophase.sim.attempts import FINISHED, PREEMPTED, Attempts
+from prophase.sim.attempts import FINISHED, PREEMPTED, RESIZED, Attempts
 from prophase.sim.cluster import Cluster
 from prophase.sim.compilation import interpreted
 from prophase.sim.feasibility import keep_fitting, never_fit, with_types
@@ -26,8 +29,15 @@ from prophase.sim.kernels.request_shapes import shapes_of
 from prophase.sim.kernels.score_trees import SCAN, TREE_COLUMNS, ScoreTrees
 from prophase.sim.kernels.score_trees import Policy as Placement
 from prophase.sim.policies import named, place_policies
+from prophase.sim.rules.dependencies import (
+    Dependencies,
+    DependencyGraph,
+    as_dependencies,
+    submitted_with_their_run,
+)
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import (
+    ASK_COLUMNS,
     ASK_INSTANCES,
     FREE_CPU,
     FREE_GPU,
@@ -38,6 +48,31 @@ from prophase.sim.signatures import (
 )
 from prophase.sim.static_loop import PlaceSettings
 from prophase.sim.workload import Workload
+
+_INSTANCES = np.arange(ASK_COLUMNS) == ASK_INSTANCES
+
+
+class Pace:
+    """How fast jobs are where they run: as fast as in the trace, unless a rule says otherwise."""
+
+    #: which jobs may run with more or fewer workers
+    elastic: NDArray[np.bool_] | None = None
+
+    def rate(self, job: int, nodes: Ints) -> float:
+        """Return the speed of a job on these nodes, one entry per instance; 1: as in the trace."""
+        return 1.0
+
+
+class Ended(NamedTuple):
+    """A time in which a job ran with the same workers."""
+
+    job: int
+    start_s: float
+    end_s: float
+    outcome: int
+    #: node and GPU bits of each instance
+    rows: Ints
+    lost_s: float
 
 
 class ClusterState:
@@ -53,19 +88,35 @@ class ClusterState:
         Waiting jobs, in order of submission.
     running : dict
         Running job -> when it started.
+    release_s : array
+        When each job joined the queue: its submission, or the end of the last job it waits for.
     """
 
-    def __init__(self, workload: Workload, cluster: Cluster, place: PlaceSettings) -> None:
-        self.workload, self.cluster = workload, cluster
+    def __init__(
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        place: PlaceSettings,
+        graph: DependencyGraph | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self.workload, self.cluster, self.graph = workload, cluster, graph
+        self._pace = pace or Pace()
+        self.release_s = np.array(workload.submit_s)
         self.now = float(workload.submit_s[0])
         self.queue: list[int] = []
         self.running: dict[int, float] = {}
-        #: (job, start, end, outcome, nodes, GPU bits) of every attempt that has ended
-        self.ended: list[tuple[int, float, float, int, Ints, Ints]] = []
+        #: running job -> when it ends if nothing changes
+        self.ends: dict[int, float] = {}
+        self.ended: list[Ended] = []
         self.wakes: list[float] = []
         #: how many starts and stops there were
         self.changes = 0
-        shapes, self._shape_of = shapes_of(workload.asks)
+        asks = workload.asks
+        if self._pace.elastic is not None:
+            # workers of elastic jobs are placed one by one
+            asks = np.where(self._pace.elastic[:, None] & _INSTANCES, 1, asks)
+        shapes, self._shape_of = shapes_of(asks)
         self._asks, self._nodes = shapes, np.array(cluster.matrix, np.int64, order="C")
         log = np.zeros(1 << len(cluster).bit_length(), np.int64)
         look_at_all = np.full((len(shapes), TREE_COLUMNS), SCAN, np.int64)
@@ -73,6 +124,8 @@ class ClusterState:
         score, choose_gpu = map(interpreted, (place.score, place.choose_gpu))
         self._place = Placement(score, choose_gpu, place.rules())
         self._held: dict[int, Ints] = {}
+        #: of a running job: when its workers last changed, work left then, time to restart
+        self._since: dict[int, tuple[float, float, float]] = {}
 
     @property
     def free(self) -> Ints:
@@ -103,32 +156,110 @@ class ClusterState:
         rules = self._place.rules
         return float(self._place.score(self._nodes, node, self._asks, shape, rules.facts))
 
-    def could_start(self, job: int) -> bool:
-        """Tell whether all instances of a job would find room now."""
-        rows = self._placed(job)
-        if rows is None:
-            return False
-        self._free(job, rows)
-        return True
+    def could_start(self, job: int, without: Sequence[int] = ()) -> bool:
+        """Tell whether all instances of a job would find room now, or if some jobs did not run."""
+        before = self._nodes.copy()
+        for other in without:
+            self._free(other, self._held[other])
+        fits = self._placed(job) is not None
+        self._nodes[:] = before
+        return fits
 
-    def start(self, job: int, nodes: Sequence[int] | None = None) -> bool:
+    def kind(self, job: int) -> int:
+        """Return a number that jobs with the same request share."""
+        return int(self._shape_of[job])
+
+    @contextmanager
+    def _hidden(self, among: Ints | None) -> Iterator[None]:
+        """Hide the nodes that may not be chosen."""
+        others = np.zeros(len(self._nodes), np.bool_)
+        if among is not None:
+            others[:] = True
+            others[among] = False
+        free = self._nodes[others, FREE_CPU]
+        self._nodes[others, FREE_CPU] = -1
+        try:
+            yield
+        finally:
+            self._nodes[others, FREE_CPU] = free
+
+    def start(
+        self,
+        job: int,
+        nodes: Sequence[int] | None = None,
+        *,
+        workers: int | None = None,
+        among: Ints | None = None,
+    ) -> bool:
         """Start a waiting job; tell whether it had room.
 
         Parameters
         ----------
         nodes : sequence of int, optional
             Where each of its instances goes; else the place policy chooses.
+        workers : int, optional
+            Instances of an elastic job; else as many as it asks for.
+        among : array of int, optional
+            Nodes among which the place policy chooses; else all.
         """
         if job not in self.queue:
             raise ParameterError(f"job {self._name(job)} is not waiting, so it cannot be started.")
-        rows = self._placed(job) if nodes is None else self._placed_on(job, nodes)
+        if nodes is not None:
+            rows = self._placed_on(job, nodes)
+        else:
+            with self._hidden(among):
+                rows = self._placed(job, workers)
         if rows is None:
             return False
         self.queue.remove(job)
         self.running[job] = self.now
-        self._held[job] = rows
+        self._hold(job, rows, float(self.workload.duration_s[job]), 0.0)
         self.changes += 1
         return True
+
+    def workers(self, job: int) -> int:
+        """Return how many instances a running job has now."""
+        return len(self._held[job])
+
+    def resize(self, job: int, workers: int, *, restart_s: float = 0.0) -> int:
+        """Give a running elastic job other workers; return how many it got.
+
+        Its work is kept. Where there is no room for all, it gets as many as there is room for.
+        """
+        if job not in self.running:
+            raise ParameterError(f"job {self._name(job)} does not run, so it cannot be resized.")
+        if self._pace.elastic is None or not self._pace.elastic[job] or workers < 1:
+            raise ParameterError(f"job {self._name(job)} cannot run with {workers} workers.")
+        rows = self._held[job]
+        if workers < len(rows):
+            self._free(job, rows[workers:])
+            new = rows[:workers]
+        else:
+            more = [rows]
+            while sum(map(len, more)) < workers and (one := self._placed(job, 1)) is not None:
+                more.append(one)
+            new = np.concatenate(more)
+        if len(new) != len(rows):
+            left_s, _ = self._note_end(job, RESIZED)
+            self._hold(job, new, left_s, restart_s)
+            self.changes += 1
+        return len(new)
+
+    def _hold(self, job: int, rows: Ints, left_s: float, restart_s: float) -> None:
+        """Let a job run on its rows from now on."""
+        self._held[job], self._since[job] = rows, (self.now, left_s, restart_s)
+        self.ends[job] = self.now + restart_s + left_s / self._pace.rate(job, rows[:, 0])
+
+    def _note_end(self, job: int, outcome: int) -> tuple[float, Ints]:
+        """Note what ran with these workers; return the work left and the rows that were held."""
+        rows, (since, left_s, restart_s) = self._held.pop(job), self._since.pop(job)
+        del self.ends[job]
+        ran_s = self.now - since
+        worked_s = max(0.0, ran_s - restart_s) * self._pace.rate(job, rows[:, 0])
+        lost_s = ran_s if outcome == PREEMPTED else min(ran_s, restart_s)
+        if ran_s > 0 or outcome != RESIZED:
+            self.ended.append(Ended(job, since, self.now, outcome, rows.copy(), lost_s))
+        return max(0.0, left_s - worked_s), rows
 
     def stop(self, job: int) -> None:
         """Stop a running job: it waits again, and begins from the beginning."""
@@ -150,18 +281,23 @@ class ClusterState:
         self._end(job, FINISHED)
 
     def _end(self, job: int, outcome: int) -> None:
-        rows = self._held.pop(job)
+        _, rows = self._note_end(job, outcome)
         self._free(job, rows)
-        start = self.running.pop(job)
-        self.ended.append((job, start, self.now, outcome, rows[:, 0].copy(), rows[:, 1].copy()))
+        del self.running[job]
 
-    def _placed(self, job: int) -> Ints | None:
+    def _placed(self, job: int, workers: int | None = None) -> Ints | None:
         """Place all instances by the place policy; None if there is no room."""
         shape = int(self._shape_of[job])
-        rows = np.full((self.instances(job), 2), -1, np.int64)
+        count = self.instances(job) if workers is None else workers
+        rows = np.full((count, 2), -1, np.int64)
         place_gang = interpreted(gang_placement.place_gang)
-        worked = place_gang(self._place, self._nodes, self._asks, shape, self._trees, rows, 0)
-        return rows if worked else None
+        for first in range(0, count, int(self._asks[shape, ASK_INSTANCES])):
+            if not place_gang(
+                self._place, self._nodes, self._asks, shape, self._trees, rows, first
+            ):
+                self._free(job, rows[:first])
+                return None
+        return rows
 
     def _placed_on(self, job: int, nodes: Sequence[int]) -> Ints | None:
         """Place the instances on given nodes; None if one of them has no room."""
@@ -200,19 +336,20 @@ def instants(state: ClusterState) -> Iterator[ClusterState]:
 
     Whoever loops over it starts and stops jobs in between.
     """
-    workload, arrived, ends = state.workload, 0, list[tuple[float, int, float]]()
+    ends: list[tuple[float, int]] = []
     known: dict[int, float] = {}
+    arrivals = _Arrivals(state)
     while True:
-        for job, started in state.running.items():
-            if known.get(job) != started:
-                known[job] = started
-                heapq.heappush(ends, (started + float(workload.duration_s[job]), job, started))
-        while ends and state.running.get(ends[0][1]) != ends[0][2]:
+        for job, end in state.ends.items():
+            if known.get(job) != end:
+                known[job] = end
+                heapq.heappush(ends, (end, job))
+        while ends and state.ends.get(ends[0][1]) != ends[0][0]:
             heapq.heappop(ends)
         upcoming = [ends[0][0]] if ends else []
-        if arrived < len(workload):
-            upcoming.append(float(workload.submit_s[arrived]))
-        if state.wakes and state.queue:
+        if arrivals.coming:
+            upcoming.append(arrivals.coming[0][0])
+        if state.wakes and (state.queue or state.running):
             upcoming.append(state.wakes[0])
         if not upcoming:
             return
@@ -220,14 +357,50 @@ def instants(state: ClusterState) -> Iterator[ClusterState]:
         while state.wakes and state.wakes[0] <= state.now:
             heapq.heappop(state.wakes)
         while ends and ends[0][0] <= state.now:
-            _, job, started = heapq.heappop(ends)
-            if state.running.get(job) == started:
+            end, job = heapq.heappop(ends)
+            if state.ends.get(job) == end:
                 state.finish(job)
                 del known[job]
-        while arrived < len(workload) and workload.submit_s[arrived] <= state.now:
-            state.queue.append(arrived)
-            arrived += 1
+                arrivals.after(job)
+        arrivals.join_queue()
         yield state
+
+
+class _Arrivals:
+    """Jobs that have not joined the queue: those that come, and those that wait for others."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._unmet = np.zeros(len(state.workload), np.int64)
+        self._last_end = np.full(len(state.workload), -np.inf)
+        self._children: dict[int, list[int]] = {}
+        if state.graph is not None:
+            self._unmet = np.bincount(state.graph.child, minlength=len(state.workload))
+            for child, parent in zip(state.graph.child, state.graph.parent, strict=True):
+                self._children.setdefault(int(parent), []).append(int(child))
+        #: (instant, job), the next first
+        self.coming = [
+            (float(state.workload.submit_s[job]), int(job))
+            for job in np.flatnonzero(self._unmet == 0)
+        ]
+
+    def after(self, job: int) -> None:
+        """Let the jobs come that waited for this one alone."""
+        workload, now, graph = self._state.workload, self._state.now, self._state.graph
+        for child in self._children.get(job, ()):
+            self._unmet[child] -= 1
+            end = now if workload.duration_s[job] > 0 else float(np.nextafter(now, np.inf))
+            end = self._last_end[child] = max(end, float(self._last_end[child]))
+            if self._unmet[child] == 0 and graph is not None:
+                lag = float(graph.lag_s[child])
+                at = end + lag if np.isfinite(lag) else max(float(workload.submit_s[child]), end)
+                self._state.release_s[child] = at
+                heapq.heappush(self.coming, (at, child))
+
+    def join_queue(self) -> None:
+        """Put the jobs into the queue that have come."""
+        while self.coming and self.coming[0][0] <= self._state.now:
+            insort(self._state.queue, heapq.heappop(self.coming)[1])
 
 
 def simulate_steps(
@@ -236,6 +409,7 @@ def simulate_steps(
     policy: Callable[[ClusterState], object],
     *,
     place: str = "best_fit",
+    depends: Dependencies | str | None = None,
     leave_out_unfit: bool = False,
     seed: int = 0,
 ) -> Schedule:
@@ -247,6 +421,8 @@ def simulate_steps(
         Called with the state at every instant; starts and stops jobs.
     place : str
         Which node a job goes to that is started without saying where.
+    depends : Dependencies or str, optional
+        Column with the ids of the jobs that a job waits for, as ``simulate`` takes it.
 
     Examples
     --------
@@ -260,7 +436,9 @@ def simulate_steps(
     >>> simulate_steps(workload, Cluster.parse("1x2"), widest_first).wait_s.tolist()
     [60.0, 0.0]
     """
-    state = open_state(workload, cluster, place=place, leave_out_unfit=leave_out_unfit, seed=seed)
+    state = open_state(
+        workload, cluster, place=place, depends=depends, leave_out_unfit=leave_out_unfit, seed=seed
+    )
     name = getattr(policy, "__name__", type(policy).__name__)
     for _ in instants(state):
         try:
@@ -271,10 +449,18 @@ def simulate_steps(
 
 
 def open_state(
-    workload: Workload, cluster: Cluster, *, place: str, leave_out_unfit: bool, seed: int
+    workload: Workload,
+    cluster: Cluster,
+    *,
+    place: str,
+    depends: Dependencies | str | None = None,
+    leave_out_unfit: bool,
+    seed: int,
 ) -> ClusterState:
     """Return the state before the first job came."""
     policy = named(place, place_policies(), "place")
+    if depends is not None:
+        workload = submitted_with_their_run(workload)
     workload, _ = workload.spread_over(int(cluster.matrix[:, GPUS].max()))
     asks = with_types(workload, cluster)
     why = "fit on no node of this cluster even when it is empty"
@@ -282,7 +468,9 @@ def open_state(
         workload, asks, never_fit(asks, cluster), why, cluster, leave_out=leave_out_unfit
     )
     workload = replace(workload, asks=asks)
-    return ClusterState(workload, cluster, policy.settings(asks, cluster, seed))
+    waits_for = as_dependencies(depends)
+    graph = None if waits_for is None else waits_for.graph(workload)
+    return ClusterState(workload, cluster, policy.settings(asks, cluster, seed), graph)
 
 
 def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
@@ -294,27 +482,29 @@ def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
             f"any more, and policy {order} starts none of them. Let it start a job whenever the "
             "cluster is empty, or call state.wake()."
         )
-    rows = sorted(state.ended, key=lambda one: (one[1], one[0]))
-    count = np.array([len(one[4]) for one in rows], np.int64)
-    outcome = np.array([one[3] for one in rows], np.int8)
-    start, end = np.array([one[1] for one in rows]), np.array([one[2] for one in rows])
+    workload, row_of = state.workload, np.arange(len(state.workload))
+    if state.graph is not None:
+        workload = workload.released_at(state.release_s)
+        row_of[state.workload.rows_in_order_of(state.release_s)] = np.arange(len(workload))
+    ran = sorted(state.ended, key=lambda one: (one.start_s, one.job))
+    count = np.array([len(one.rows) for one in ran], np.int64)
+    job = np.array([one.job for one in ran], np.int64)
+    rows = np.concatenate([np.zeros((0, 2), np.int64), *(one.rows for one in ran)])
+    asks = None
+    if (count != state.workload.asks[job, ASK_INSTANCES]).any():
+        asks = state.workload.asks[job]
+        asks[:, ASK_INSTANCES] = count
     attempts = Attempts(
-        job=np.array([one[0] for one in rows], np.int64),
-        start_s=start,
-        end_s=end,
-        outcome=outcome,
+        job=row_of[job],
+        start_s=np.array([one.start_s for one in ran]),
+        end_s=np.array([one.end_s for one in ran]),
+        outcome=np.array([one.outcome for one in ran], np.int8),
         first_instance=np.cumsum(count) - count,
-        node=_joined([one[4] for one in rows]),
-        gpu_bits=_joined([one[5] for one in rows]),
-        lost_s=np.where(outcome == FINISHED, 0.0, end - start),
+        node=rows[:, 0].copy(),
+        gpu_bits=rows[:, 1].copy(),
+        lost_s=np.array([one.lost_s for one in ran]),
+        asks=asks,
     )
     left = state.workload.left_out.items()
     notes = [f"{number:,} jobs left out: {why}" for why, number in left]
-    return Schedule(
-        state.workload, state.cluster, attempts, order, place, "own", tuple(notes), None
-    )
-
-
-def _joined(parts: list[Any]) -> Ints:
-    joined: Ints = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-    return joined
+    return Schedule(workload, state.cluster, attempts, order, place, "own", tuple(notes), None)

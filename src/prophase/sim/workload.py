@@ -83,11 +83,14 @@ class Workload(ShortForm):
         return {"jobs": finite(self.jobs.to_dict("records")), "left_out": dict(self.left_out)}
 
     @classmethod
-    def from_jobs(cls, jobs: pd.DataFrame, *, run_time: str = "duration_s") -> Self:
+    def from_jobs(
+        cls, jobs: pd.DataFrame, *, run_time: str = "duration_s", without_clock: bool = False
+    ) -> Self:
         """Take the jobs that have a submit time and a run time; count those left out.
 
         Where no submit time is known the start is taken, and the replay says so. Another column
-        than ``duration_s`` may hold the true run times.
+        than ``duration_s`` may hold the true run times. Of a table that has no times at all, such
+        as most recorded workflows, all jobs are submitted at 0 if ``without_clock`` is true.
         """
         if run_time != "duration_s":
             if run_time not in jobs:
@@ -102,9 +105,12 @@ class Workload(ShortForm):
         clock = next(
             (c for c in ("submit_s", "start_s") if c in jobs and jobs[c].notna().any()), None
         )
+        if clock is None and without_clock:
+            clock, jobs = "submit_s", jobs.assign(submit_s=0.0)
         if clock is None:
             raise InputError(
-                "the job table has neither submit_s nor start_s: no arrivals to replay."
+                "the job table has neither submit_s nor start_s: no arrivals to replay. Tasks of a "
+                "workflow can do without: name the column of their parents (--depends)."
             )
         submit = jobs[clock].to_numpy(np.float64, na_value=np.nan)
         duration = jobs["duration_s"].to_numpy(np.float64, na_value=np.nan)
@@ -156,6 +162,23 @@ class Workload(ShortForm):
             duration_s=self.duration_s[~rows],
             asks=self.asks[~rows],
             left_out={**self.left_out, reason: int(rows.sum())},
+        )
+
+    def rows_in_order_of(self, release_s: Floats) -> Ints:
+        """Return the rows by instants, equal ones by job id."""
+        rows = _rows_in_time(release_s, self.jobs["job_id"])
+        return np.arange(len(self)) if rows is None else rows
+
+    def released_at(self, release_s: Floats) -> Self:
+        """Return the jobs as if they had been submitted at other instants, in order of those."""
+        rows = self.rows_in_order_of(release_s)
+        jobs = self.jobs.take(rows).reset_index(drop=True)
+        return replace(
+            self,
+            jobs=jobs.assign(submit_s=release_s[rows]),
+            submit_s=release_s[rows],
+            duration_s=self.duration_s[rows],
+            asks=self.asks[rows],
         )
 
     def key(self, column: str) -> Floats:

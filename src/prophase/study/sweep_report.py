@@ -9,6 +9,7 @@ import pandas as pd
 
 from prophase import units
 from prophase.json_types import JsonObject
+from prophase.plain import finite
 from prophase.result import Chart, DataUsed, Fact, NextStep, Provenance, Result, Section, Table
 from prophase.sim.request_variants import ASKED
 from prophase.sim.sweep.plan import SweepPlan
@@ -101,6 +102,73 @@ def sweep_result(kept: SavedSweep, ranked: pd.DataFrame) -> Result:
         provenance=Provenance(kept.command, {"resampled traces, 1 to": plan.seeds}, plan.to_dict())
         if kept.command else None,
     )  # fmt: skip
+
+
+def sweep_answer(
+    kept: SavedSweep,
+    ranked: pd.DataFrame,
+    *,
+    counts: str = "",
+    where: str = "",
+    narrow: bool = False,
+) -> Result:
+    """Return the ranked combinations as the command and the service answer.
+
+    Parameters
+    ----------
+    counts, where : str
+        What was replayed and what is kept from before, and where everything lies.
+    narrow : bool
+        Leave out the columns that a terminal has no room for.
+    """
+    result, measures = kept.result, list(kept.measures)
+    seeds, first = kept.plan.seeds, measures[0]
+    varied = [name for name in result.axes if ranked[name].nunique() > 1]
+    fixed = {name: ranked[name].iloc[0] for name in result.axes if name not in varied}
+    rows: list[JsonObject] = json.loads(ranked.to_json(orient="records"))
+    same = ", ".join(f"{name} {value}" for name, value in fixed.items())
+    remarks = [
+        f"Same in all rows: {same}." if same else "",
+        f"{first}: mean over {seeds} resampled traces ({result.blocks} blocks to draw from); "
+        "behind_best: paired, against rank 1; intervals are at 95 %.",
+        "front: no other row at that load is at least as good in all of "
+        f"{', '.join(measures)} and better in one.",
+        counts,
+        *kept.remarks,
+        *(f"Left out: {count:,} jobs {why}." for why, count in result.left_out.items()),
+        interval_remark(result.blocks, seeds, rows, first),
+        broken_up(rows, first, kept.plan.block_h),
+        where,
+    ]
+    said = [remark for remark in remarks if remark]
+    document = {
+        "axes": list(result.axes),
+        "measures": measures,
+        "seeds": seeds,
+        "blocks": result.blocks,
+        "data_hash": result.data_hash,
+        "left_out": dict(result.left_out),
+        "rows": rows,
+        "remarks": said,
+    }
+    shown = _narrow_columns(ranked, varied, measures) if narrow else list(ranked.columns)
+    table = [{name: row[name] for name in shown} for row in rows]
+    return Result.of_rows("sweep-report", table, values=finite(document), notes=said)
+
+
+def _narrow_columns(
+    ranked: pd.DataFrame, varied: Sequence[str], measures: Sequence[str]
+) -> list[str]:
+    """Return the columns that a terminal has room for."""
+    shown = ["rank", *varied]
+    for name in measures:
+        ends = [f"{name}_low", f"{name}_high"]
+        shown += [name, *ends] if ranked[ends[0]].notna().any() else [name]
+    shown += ["behind_best", "behind_best_low", "behind_best_high", "clear", "front"]
+    if ranked["behind_best_low"].isna().all():
+        hidden = ("behind_best_low", "behind_best_high", "clear")
+        shown = [name for name in shown if name not in hidden]
+    return shown
 
 
 def _front(names: Sequence[str]) -> list[str]:

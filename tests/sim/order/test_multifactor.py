@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prophase.errors import ParameterError
+from prophase.errors import InputError, ParameterError
+from prophase.sim import Workload, owners
+from prophase.sim.order import multifactor
 from prophase.sim.order.multifactor import DAMPENING, FAIR_TREE, refresh
 from prophase.sim.signatures import (
     OWNER_COLUMNS,
@@ -120,6 +122,61 @@ def test_accounts_come_from_the_table_of_shares(replay):
         "1x4 8c", jobs=jobs, order="multifactor", order_options=options, shares=shares
     )
     assert list(schedule.start_s) == [0.0, 20.0, 10.0]
+
+
+def tree(*rows):
+    return pd.DataFrame(rows, columns=["account", "parent", "user", "share"])
+
+
+#: two faculties; science has two labs, one of them with a group
+FACULTIES = tree(
+    ("group", "lab", None, 1.0), ("science", None, None, 3.0), ("arts", None, None, 1.0),
+    ("lab", "science", None, 1.0), ("other", "science", None, 1.0),
+    ("group", None, "ann", 1.0), ("lab", None, "bob", 1.0), ("arts", None, "cyd", 1.0),
+)  # fmt: skip
+
+
+def test_accounts_stand_below_accounts_and_the_tree_is_that_of_the_table():
+    made = Workload.from_jobs(
+        pd.DataFrame({"job_id": ["a"], "submit_s": 0.0, "duration_s": 1.0, "user": "ann"})
+    )
+    found = owners.owners_of(made, FACULTIES)
+    above = {name: found.names[up] for name, up in zip(found.names, found.parent, strict=True)}
+    assert above["ann"] == "group"
+    assert (above["group"], above["lab"], above["science"]) == ("lab", "science", "")
+    assert above["cyd"] == "arts"
+    assert owners.DEEPEST == multifactor._DEEPEST
+
+
+def test_usage_counts_for_every_account_above(replay):
+    """ann's run is charged to science too: bob of another lab there waits behind cyd of arts."""
+    jobs = {
+        "submit_s": [0.0, 1.0, 2.0],
+        "user": ["ann", "bob", "cyd"],
+        "request_gpus": [4.0] * 3,
+        "request_cpu_cores": [8.0] * 3,
+    }
+    options = {**ONE_WEIGHT, "fair_share": 1000.0, "rekey_s": 0}
+    for tree_wise in (True, False):
+        schedule = replay(
+            "1x4 8c", jobs=jobs, order="multifactor", shares=FACULTIES,
+            order_options={**options, "fair_tree": tree_wise},
+        )  # fmt: skip
+        assert list(schedule.start_s) == [0.0, 20.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (tree(("a", "b", None, 1.0), ("b", "a", None, 1.0)), "circle: a below b below a"),
+        (tree(("a", "gone", None, 1.0)), "names 'gone' as parent of account 'a'"),
+        (tree(("a", "b", "ann", 1.0)), "gives user 'ann' a parent"),
+        (tree(*((f"{i}", f"{i + 1}" if i < 9 else None, None, 1.0) for i in range(10))), "deep"),
+    ],
+)
+def test_a_tree_that_cannot_be_is_refused(table, said, replay):
+    with pytest.raises(InputError, match=said):
+        replay(jobs={"submit_s": [0.0]}, order="multifactor", shares=table)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from prophase.json_types import JsonObject
 from prophase.serve.background.task_rows import BackgroundTask
@@ -50,6 +50,9 @@ class ReplayRequest(PolicyRequest):
     """One replay."""
 
     by: Word | None = None
+    depends: Annotated[
+        Word | None, Field(description="Column with the ids of the jobs that a job waits for.")
+    ] = None
     noise: Annotated[float, Field(ge=0, le=10)] = 0.0
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 42
 
@@ -86,6 +89,77 @@ class ValidateRequest(PolicyRequest):
     clocks: Annotated[int, Field(ge=0, le=100)] = 0
     warm_up_s: Annotated[float, Field(ge=0, le=1e9)] = 0.0
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+
+
+class NewJob(BaseModel):
+    """What a job that is submitted now asks for, per instance."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    request_gpus: Annotated[float, Field(ge=0, le=1e6)] | None = None
+    request_cpu_cores: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    request_memory_gib: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    instances: Annotated[float, Field(ge=1, le=1e6)] = 1.0
+    user: Short | None = None
+    gpu_type: Short | None = None
+    time_limit_s: Annotated[float, Field(gt=0, le=1e9)] | None = None
+
+
+class EtaRequest(PolicyRequest):
+    """When a job will start: one that waits, or one that is submitted now."""
+
+    job: Short | None = None
+    new_job: NewJob | None = None
+    now_s: Annotated[float, Field(ge=-1e12, le=1e12)] | None = None
+    draws: Annotated[int, Field(ge=10, le=1_000)] = 100
+    check: Annotated[int, Field(ge=0, le=200)] = 25
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+
+    @model_validator(mode="after")
+    def _names_one_job(self) -> Self:
+        if (self.job is None) == (self.new_job is None):
+            raise ValueError("name a waiting job (job), or what a new one asks for (new_job)")
+        return self
+
+
+class QueueingRequest(BaseModel):
+    """A model of queueing theory and what it needs, as the command takes it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: Word
+    arrivals: Short | None = None
+    service: Short | None = None
+    servers: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    arrival_scv: Annotated[float, Field(ge=0, le=1e6)] | None = None
+    service_scv: Annotated[float, Field(ge=0, le=1e6)] | None = None
+    approximation: Word | None = None
+    capacity: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    goal: Short | None = None
+    over: Annotated[list[Short], Field(max_length=20)] = []
+    classes: Annotated[list[Short], Field(max_length=20)] = []
+    preemptive: bool = False
+    resource: Literal["gpus", "cores", "jobs"] = "gpus"
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+
+
+class SweepRequest(BaseModel):
+    """All combinations of policies, clusters and loads."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    cluster: Annotated[list[Short], Field(max_length=20)] = []
+    order: Annotated[list[Word], Field(max_length=20)] = []
+    place: Annotated[list[Word], Field(max_length=20)] = []
+    queue: Annotated[list[Word], Field(max_length=4)] = []
+    load: Annotated[
+        list[Annotated[float, Field(gt=0, le=100)]], Field(min_length=1, max_length=20)
+    ] = [1.0]
+    sharing: Annotated[list[Literal["on", "off"]], Field(min_length=1, max_length=2)] = ["on"]
+    seeds: Annotated[int, Field(ge=1, le=200)] = 10
+    block_h: Annotated[float, Field(gt=0, le=1_000)] = 24.0
+    measure: Annotated[list[Word], Field(max_length=10)] = []
+    leave_out_unfit: bool = False
 
 
 class SizeRequest(BaseModel):
@@ -175,6 +249,38 @@ async def validate(
 ) -> JsonObject:
     """Compare replayed with recorded waits. The result is that of `prophase validate`."""
     return await starter.begin("validate", wanted)
+
+
+@router.post("/eta", dependencies=_READ, **LATER)
+async def eta(
+    wanted: Annotated[EtaRequest, Body(examples=[{"job": "4711", "queue": "easy"}])],
+    starter: StarterNow,
+) -> JsonObject:
+    """Say when a job will start. The result is that of `prophase eta`."""
+    return await starter.begin("eta", wanted)
+
+
+@router.post("/queueing", dependencies=_READ, **LATER)
+async def queueing(
+    wanted: Annotated[
+        QueueingRequest,
+        Body(examples=[{"model": "mmc", "arrivals": "45/s", "service": "1s", "servers": 50}]),
+    ],
+    starter: StarterNow,
+) -> JsonObject:
+    """Ask queueing theory. The result is that of `prophase queueing`."""
+    return await starter.begin("queueing", wanted)
+
+
+@router.post("/sweep", dependencies=_READ, **LATER)
+async def sweep(
+    wanted: Annotated[
+        SweepRequest, Body(examples=[{"cluster": ["20x8"], "order": ["fifo", "shortest"]}])
+    ],
+    starter: StarterNow,
+) -> JsonObject:
+    """Rank combinations of policies, clusters and loads. The result is that of `prophase sweep`."""
+    return await starter.begin("sweep", wanted)
 
 
 @router.post("/size", dependencies=_READ, **LATER)

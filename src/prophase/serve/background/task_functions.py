@@ -25,11 +25,11 @@ def simulate_trace(folder: Path, arguments: JsonMapping, progress: Progress) -> 
     progress("reading the trace", None)
     trace = open_trace(folder)
     cluster = cluster_of(trace, arguments["cluster"], where=folder.name)
-    workload = Workload.from_jobs(trace.jobs)
+    workload = Workload.from_jobs(trace.jobs, without_clock=arguments["depends"] is not None)
     if arguments["by"] is not None:
         groups_of(workload, arguments["by"])
     progress(f"replaying {len(workload):,} jobs", None)
-    settings = {name: arguments[name] for name in (*_POLICY, "noise")}
+    settings = {name: arguments[name] for name in (*_POLICY, "noise", "depends")}
     schedule = simulate(workload, cluster, **settings)
     metrics = schedule.metrics(by=arguments["by"])
     return schedule_values(schedule, cluster, metrics, trace.data_hash)
@@ -94,33 +94,85 @@ def explain_waits(folder: Path, arguments: JsonMapping, progress: Progress) -> J
 
 def validate_replay(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
     """Compare replayed waits with recorded ones, as ``prophase validate``."""
-    from prophase.sim import Workload
     from prophase.sim.results import cluster_of
-    from prophase.sim.validation.result import validation_result
-    from prophase.sim.validation.scheduler_clocks import replay_clocks
-    from prophase.sim.validation.wait_validation import validate, without_outcomes
+    from prophase.sim.validation.replay_check import Scoring, check_replay
     from prophase.trace.trace_tables import open_trace
 
     progress("reading the trace", None)
     trace = open_trace(folder)
     cluster = cluster_of(trace, arguments["cluster"], where=folder.name)
     policy = {name: arguments[name] for name in _POLICY}
-    progress("replaying it", None)
-    workload = Workload.from_jobs(without_outcomes(trace.jobs))
-    schedule, *others = replay_clocks(workload, cluster, policy, arguments["clocks"])
-    progress("comparing waits", None)
-    found = validate(
-        trace.jobs,
-        schedule,
-        others=others,
-        by=arguments["by"],
-        warm_up_s=arguments["warm_up_s"],
-        random_state=arguments["seed"],
-    )
-    result = validation_result(
-        found, nodes=len(cluster), gpus=cluster.gpus, policy=policy, data_hash=trace.data_hash
-    )
+    scoring = Scoring(**{name: arguments[name] for name in ("by", "clocks", "warm_up_s", "seed")})
+    _, result = check_replay(trace, cluster, policy, scoring, progress)
     return dict(result.values or {})
+
+
+def forecast_job_start(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
+    """Say when a waiting or a new job will start, as ``prophase eta``."""
+    from prophase.sim.forecast.start_answer import StartQuestion, answer_start
+    from prophase.sim.results import cluster_of
+    from prophase.trace.trace_tables import open_trace
+
+    progress("reading the trace", None)
+    trace = open_trace(folder)
+    cluster = cluster_of(trace, arguments["cluster"], where=folder.name)
+    new = {name: value for name, value in (arguments["new_job"] or {}).items() if value is not None}
+    job = arguments["job"] if arguments["job"] is not None else new
+    question = StartQuestion(
+        job, arguments["now_s"], arguments["draws"], arguments["check"], arguments["seed"]
+    )
+    policy = {name: arguments[name] for name in _POLICY if name != "seed"}
+    _, result = answer_start(trace, cluster, question, policy, progress)
+    return dict(result.values or {})
+
+
+def ask_queueing_theory(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
+    """Ask queueing theory, of the workspace or of numbers, as ``prophase queueing``."""
+    from prophase.sim.queueing.questions import QueueQuestion, answer_question
+    from prophase.trace.trace_tables import open_trace
+
+    progress("asking theory", None)
+    question = QueueQuestion(**arguments)
+    result = answer_question(question, lambda: open_trace(folder, tables=["jobs"]))
+    return dict(result.values or {"rows": list(result.rows)})
+
+
+def sweep_policies(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:
+    """Rank all combinations of policies, clusters and loads, as ``prophase sweep``."""
+    from tempfile import TemporaryDirectory
+
+    from prophase.sim import Cluster, Workload
+    from prophase.sim.sweep.plan import SweepPlan
+    from prophase.sim.sweep.results import SavedSweep
+    from prophase.sim.sweep.runner import run_sweep
+    from prophase.study.sweep_report import sweep_answer, usual_measures
+    from prophase.trace.trace_tables import open_trace
+
+    progress("reading the trace", None)
+    trace = open_trace(folder)
+    nodes = trace.tables.get("nodes")
+    policies = {name: arguments[name] for name in ("order", "place", "queue") if arguments[name]}
+    plan = SweepPlan(
+        clusters=arguments["cluster"] or ("own",),
+        policies=policies,
+        loads=arguments["load"],
+        sharing=arguments["sharing"],
+        seeds=arguments["seeds"],
+        block_h=arguments["block_h"],
+    )
+    measures = arguments["measure"] or usual_measures(plan)
+    with TemporaryDirectory() as scratch:
+        found = run_sweep(
+            Workload.from_jobs(trace.jobs),
+            plan,
+            own=None if nodes is None else Cluster.from_nodes(nodes),
+            folder=Path(scratch) / "sweep",
+            workers=1,
+            leave_out_unfit=arguments["leave_out_unfit"],
+            progress=lambda done, of: progress(f"{done:,} of {of:,} cells", 100 * done / of),
+        )
+    kept = SavedSweep(found, plan, measures)
+    return dict(sweep_answer(kept, found.ranked(measures)).values or {})
 
 
 def recommend_sizes(folder: Path, arguments: JsonMapping, progress: Progress) -> JsonObject:

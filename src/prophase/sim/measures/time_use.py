@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prophase.sim.attempts import FINISHED, NODE_LOST, OUT_OF_MEMORY, PREEMPTED
+from prophase.sim.attempts import FINISHED, NODE_LOST, OUT_OF_MEMORY, PREEMPTED, RESIZED
 from prophase.sim.job_times import JobTimes
 from prophase.sim.signatures import Floats
 
@@ -42,7 +42,10 @@ def time_by_use(schedule: JobTimes) -> dict[str, Floats]:
     share = np.divide(slow, of_job, out=np.zeros(jobs), where=of_job > 0)[held.job]
     uses = {"useful": forward * (1.0 - share), "slowed": forward * share}
     for outcome, name in _LOST.items():
-        uses[name] = np.where(held.outcome == outcome, lost, 0.0)
+        ended_so = held.outcome == outcome
+        if outcome == FINISHED:
+            ended_so |= held.outcome == RESIZED
+        uses[name] = np.where(ended_so, lost, 0.0)
     return uses
 
 

@@ -39,6 +39,7 @@ REKEY_S = 300.0
 #: usage is counted in core-seconds unless a site says otherwise
 CHARGE = "cores"
 AGE, MOST_AGE, FAIR_SHARE, SIZE, PARTITION, QOS, SMALL_FIRST, FAIR_TREE, DAMPENING = range(9)
+#: as ``owners.DEEPEST``: compiled code keeps constants of its own file alone up to date
 _DEEPEST = 8
 
 
@@ -118,15 +119,19 @@ def _classic(owners, facts):
     for owner in range(1, count):
         if facts[1, owner] == 0:
             continue
-        share, up = 1.0, owner
+        share, up, depth = 1.0, owner, 0
+        path = np.zeros(_DEEPEST, np.int64)
         while up > 0:
             share *= _share_of_siblings(owners, up)
-            up = int(owners[up, OWNER_PARENT])
-        used = owners[owner, OWNER_USAGE] / whole if whole > 0 else 0.0
-        above = int(owners[owner, OWNER_PARENT])
-        if above > 0 and whole > 0:
-            account = owners[above, OWNER_USAGE] / whole
-            used += (account - used) * _share_of_siblings(owners, owner)
+            path[depth] = up
+            depth, up = depth + 1, int(owners[up, OWNER_PARENT])
+        used = 0.0
+        if whole > 0:
+            used = owners[path[depth - 1], OWNER_USAGE] / whole
+            for place in range(depth - 2, -1, -1):
+                # effective usage: one's own, and of what the account used beyond it one's share
+                own = owners[path[place], OWNER_USAGE] / whole
+                used = own + (used - own) * _share_of_siblings(owners, path[place])
         owners[owner, OWNER_FACTOR] = 2.0 ** (-(used / share) / facts[0, DAMPENING])
 
 

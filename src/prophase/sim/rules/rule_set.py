@@ -8,12 +8,19 @@ from typing import TypedDict, Unpack
 import pandas as pd
 
 from prophase.sim.rules.backfill import Backfill
+from prophase.sim.rules.carbon import Deferral
+from prophase.sim.rules.dependencies import Dependencies, as_dependencies
+from prophase.sim.rules.elastic import Elastic
 from prophase.sim.rules.node_availability import Autoscaler, Failures
 from prophase.sim.rules.parsing import as_rule, as_table, span
 from prophase.sim.rules.preemption import Preemption
 from prophase.sim.rules.retry_ladder import Ladder
 from prophase.sim.rules.speed_and_sharing import Sharing, Speeds, as_sharing, as_speeds
+from prophase.sim.rules.topology import Topology
 from prophase.sim.workload import Workload
+
+#: rules that only the loop in plain Python follows
+STEP_RULES = ("elastic", "cohorts", "topology")
 
 
 class RuleKeywords(TypedDict, total=False):
@@ -31,6 +38,11 @@ class RuleKeywords(TypedDict, total=False):
     hours: pd.DataFrame | str | None
     shares: pd.DataFrame | str | None
     half_life_s: float | str
+    depends: Dependencies | str | None
+    defer: Deferral | str | None
+    elastic: Elastic | str | None
+    cohorts: pd.DataFrame | str | None
+    topology: Topology | str | None
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,14 @@ class SchedulingRules:
     #: for orders that share fairly: what users own, and when usage counts half
     shares: pd.DataFrame | None = None
     half_life_s: float = 0.0
+    #: who waits for whom
+    depends: Dependencies | None = None
+    #: who is held back for a cleaner hour
+    defer: Deferral | None = None
+    #: more or fewer workers, quotas that queues lend each other, and what being spread costs
+    elastic: Elastic | None = None
+    cohorts: pd.DataFrame | None = None
+    topology: Topology | None = None
 
     @classmethod
     def read(cls, workload: Workload, **given: Unpack[RuleKeywords]) -> SchedulingRules:
@@ -71,11 +91,20 @@ class SchedulingRules:
             as_table(given.get("hours"), "hours"),
             as_table(given.get("shares"), "shares"),
             span(given.get("half_life_s", 0.0), "half_life_s"),
+            as_dependencies(given.get("depends")),
+            as_rule(Deferral, given.get("defer"), "defer"),
+            as_rule(Elastic, given.get("elastic"), "elastic"),
+            as_table(given.get("cohorts"), "cohorts"),
+            as_rule(Topology, given.get("topology"), "topology"),
         )
+
+    def stepwise(self) -> bool:
+        """Tell whether there is a rule that only the loop in plain Python can follow."""
+        return any(getattr(self, name) is not None for name in STEP_RULES)
 
     def dynamic(self) -> bool:
         """Tell whether there is a rule that only the dynamic loop can follow."""
-        static = ("share", "shares", "half_life_s")
+        static = ("share", "shares", "half_life_s", "depends", "defer", *STEP_RULES)
         return any(
             getattr(self, field.name) is not None
             for field in fields(self)
@@ -91,6 +120,11 @@ def check_rule(name: str, value: object) -> None:
         "scaling": Autoscaler,
         "failures": Failures,
         "ladder": Ladder,
+        "defer": Deferral,
+        "elastic": Elastic,
+        "topology": Topology,
     }
     if name in kinds:
         as_rule(kinds[name], value, name)
+    if name == "depends":
+        as_dependencies(value)  # type: ignore[arg-type]

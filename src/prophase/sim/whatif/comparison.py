@@ -155,6 +155,9 @@ def blocks_for(scenario: WhatIfScenario, block_h: float | None = None) -> DrawnB
     The scenario is replayed on the trace as recorded. Days in a row stay together for as long as
     the load and the waiting remember themselves: see ``prophase.stats.block_length``.
     """
+    if scenario.policy.get("depends"):
+        torn = "jobs wait for others, and resampled days would tear them apart"
+        return DrawnBlocks(_DAY_H, 1, Resampler(scenario.workload).blocks, torn)
     if block_h is not None:
         return DrawnBlocks(block_h, 1, Resampler(scenario.workload, block_h).blocks)
     settings = {**scenario.policy, "leave_out_unfit": True}

@@ -1,0 +1,121 @@
+"""When a job will start, as an answer: past forecasts checked, futures simulated, words found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prophase import units
+from prophase.errors import InputError
+from prophase.json_types import JsonObject
+from prophase.plain import finite
+from prophase.result import Result
+from prophase.sim.cluster import Cluster
+from prophase.sim.forecast.back_test import Coverage, calibrate
+from prophase.sim.forecast.past_forecasts import withheld
+from prophase.sim.forecast.start_forecast import StartForecast, forecast_start, last_event_s
+from prophase.trace.trace_tables import Trace
+
+
+@dataclass(frozen=True)
+class StartQuestion:
+    """Which job, seen from when, and how carefully.
+
+    Attributes
+    ----------
+    job : str or dict
+        Id of a waiting job, or the columns of one that is submitted now.
+    now_s : float, optional
+        The instant; the last event of the trace if it is not given.
+    draws : int
+        Futures that are simulated.
+    check : int
+        Past instants at which forecasts are checked; 0: none.
+    """
+
+    job: str | JsonObject
+    now_s: float | None = None
+    draws: int = 100
+    check: int = 25
+    seed: int = 0
+
+
+def answer_start(
+    trace: Trace,
+    cluster: Cluster,
+    question: StartQuestion,
+    policy: Mapping[str, Any],
+    progress: Callable[[str, float | None], None],
+) -> tuple[StartForecast, Result]:
+    """Forecast the start of a job, with an interval that past forecasts have widened."""
+    now_s = last_event_s(trace.jobs) if question.now_s is None else question.now_s
+    checked, unchecked = None, "not asked for"
+    if question.check:
+        progress("checking past forecasts", None)
+        try:
+            checked = calibrate(
+                trace.jobs,
+                cluster,
+                now_s=now_s,
+                instants=question.check,
+                random_state=question.seed,
+                **policy,
+            )
+        except InputError as cause:
+            unchecked = str(cause)
+    progress("simulating futures", None)
+    found = forecast_start(
+        trace.jobs,
+        cluster,
+        question.job,
+        now_s=now_s,
+        draws=question.draws,
+        stretch=checked.stretch if checked else None,
+        random_state=question.seed,
+        **policy,
+    )
+    found = withheld(found, checked.why_withheld if checked else "")
+    document: JsonObject = {
+        **found.to_dict(),
+        "policy": dict(policy),
+        "checked": checked.to_dict() if checked else {"missing": unchecked},
+        "data_hash": trace.data_hash,
+    }
+    notes = _remarks(found, checked, unchecked)
+    return found, Result.of_rows("eta", _rows(found), values=finite(document), notes=notes)
+
+
+def _rows(found: StartForecast) -> list[JsonObject]:
+    if not found.known:
+        return []
+    ends = (("earliest, 10 %", found.p10_s), ("median", found.p50_s), ("latest, 90 %", found.p90_s))
+    return [
+        {"start": name, "in": units.duration(value), "at_s": found.now_s + value}
+        for name, value in ends
+        if value is not None
+    ]
+
+
+def _remarks(found: StartForecast, checked: Coverage | None, unchecked: str) -> list[str]:
+    said = [
+        f"Job {found.job_id}: {found.running:,} jobs run, {found.waiting:,} wait, "
+        f"{found.ahead:,} of them submitted earlier."
+    ]
+    if not found.known:
+        hint = []
+        if checked is not None and checked.why_withheld:
+            hint = ["The policy or cluster may not be the one at work: prophase validate"]
+        return [*said, f"No forecast: {found.reason}.", *hint]
+    said += [f"Note: {note}." for note in found.notes]
+    if checked is None:
+        return [*said, f"The interval is not checked against the past: {unchecked}"]
+    said.append(
+        f"Checked at {checked.instants} past instants, {checked.forecasts} jobs: plain intervals "
+        f"held {checked.covered.value:.0%} of the starts and are widened to hold 80 %."
+    )
+    said.append(
+        f"Median error {units.duration(checked.median_error_s)}; recent waits of jobs alike "
+        f"{units.duration(checked.alike_error_s)}."
+    )
+    return said
