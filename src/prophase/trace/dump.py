@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import ibis
@@ -131,6 +132,22 @@ class Dump:
         opened = Sheet(found[0], table, TextLayout(table.columns), parquet=tuple(found))
         self.sheets.append(opened)
         return opened
+
+    def in_one(self, name: str, found: Sequence[SourceFile], *, skip: int = 0) -> SourceFile:
+        """Put text files without a header below each other, so that they are read as one.
+
+        ``skip`` lines are left out at the top of each. A trace in hundreds of parts is read faster
+        so, and needs their size on the disk once more.
+        """
+        if len(found) == 1 and not skip:
+            return found[0]
+        flat = self.scratch / "flat" / f"{name}.csv"
+        flat.parent.mkdir(parents=True, exist_ok=True)
+        with flat.open("wb") as out:
+            for file in found:
+                with file.path.open("rb") as lines:
+                    out.writelines(islice(lines, skip, None))
+        return SourceFile(flat, found[0].origin)
 
     def lines(self, file: SourceFile) -> Sheet:
         """Open a text file as a table with the single column ``line``."""

@@ -101,7 +101,9 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
         _write(servers, _SERVERS, root / "asi_opensource_server_hourly" / where)
         traffic = [{"server_id": "s1", "rx_gibps_avg": 0.5, "tx_gibps_avg": 0.25}]
         _write(traffic, _NETWORK, root / "asi_opensource_network_hourly" / where)
-    run = {name: value for name, value in _pod("p1", "", 0, 600).items() if name in _EXECUTIONS.names}
+    run = {
+        name: value for name, value in _pod("p1", "", 0, 600).items() if name in _EXECUTIONS.names
+    }
     runs = [run | {"duration_hours": 1.5, "schedule_status": True}]
     _write(runs, _EXECUTIONS, root / "asi_opensource_job_execution_summary" / "part-000.parquet")
     return root

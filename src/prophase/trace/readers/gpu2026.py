@@ -223,9 +223,8 @@ READER = Reader(
             ],
         ),
         "usage": _USAGE.fills,
-        "nodes": [
-            name for name in _SERVER_HOURS.fills if not name.startswith("_")
-        ] + ["available_from_s", "available_until_s"],
+        "nodes": [name for name in _SERVER_HOURS.fills if not name.startswith("_")]
+        + ["available_from_s", "available_until_s"],
         "network": _NETWORK.fills,
     },
     cannot="users, minutes, memory in GiB, peaks; the unit of gpu_mem_request is not said",
