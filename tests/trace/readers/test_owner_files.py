@@ -1,4 +1,4 @@
-"""What `prophase fetch` brings is read as its owner publishes it: no header, odd marks, many parts."""
+"""What `prophase fetch` brings is read as its owner publishes it."""
 
 from __future__ import annotations
 

@@ -38,5 +38,5 @@ def test_columns_in_other_words_are_guessed_and_times_are_understood(tmp_path: P
 def test_a_cell_that_is_no_number_is_named_by_its_row(tmp_path: Path) -> None:
     file = tmp_path / "jobs.parquet"
     pd.DataFrame({"job_id": ["a", "b"], "duration_s": ["5", "soon"]}).to_parquet(file)
-    with pytest.raises(ProphaseError, match="jobs.parquet row 2: duration_s is 'soon'"):
+    with pytest.raises(ProphaseError, match=r"jobs\.parquet row 2: duration_s is 'soon'"):
         open_trace(file, source="csv")

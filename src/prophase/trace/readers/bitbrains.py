@@ -191,7 +191,7 @@ READER = Reader(
             ],
         ),
     },
-    cannot="owners, GPUs; memory use in the tables of OpenDC; VMs are long-lived services, not training jobs",
+    cannot="owners, GPUs; VMs are long-lived services, not training jobs",
     read=_read,
     patterns=("*.csv",),
     signature=("id", "start_time", "stop_time", "cpu_count", "cpu_capacity", "mem_capacity"),

@@ -1,4 +1,4 @@
-"""Any delimited text or Parquet file: with a mapping of columns and units, or with our own column names.
+"""Any delimited text or Parquet file: with a mapping of columns and units, or with our own names.
 
 The mapping is a small TOML file (see ``trace.mapping``). Without one, columns
 that already have the names of our tables are taken as they are, so a table that was
@@ -249,7 +249,7 @@ def _named(dump: Dump, rule: TableRule, table: ibis.Table) -> ibis.Table:
 
 READER = Reader(
     name="csv",
-    title="Any delimited text or Parquet file, with a mapping of columns and units or with our own names",
+    title="Any delimited text or Parquet file, with a mapping of columns or with our own names",
     fills={
         "jobs": [name for name in JOBS.names if name != "source"],
         "usage": USAGE.names,
