@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prophase.errors import ProphaseError
 from prophase.serve.audit import AuditLog, is_audited
-from prophase.serve.guard.authentication import authenticated_caller
+from prophase.serve.guard.authentication import authenticated_caller, secret_of
 from prophase.serve.guard.browser_rules import (
     add_headers,
     is_loopback,
@@ -22,6 +22,7 @@ from prophase.serve.guard.browser_rules import (
     refuse_other_sites,
 )
 from prophase.serve.guard.fair_shares import FairShares
+from prophase.serve.guard.oidc import OidcProvider
 from prophase.serve.guard.rate_limits import Buckets
 from prophase.serve.problems import Problem, problem, status_of
 from prophase.serve.settings import ServiceSettings
@@ -66,6 +67,8 @@ class Guard:
         Where changes are noted.
     buckets : mapping, optional
         How often callers may ask, as :func:`limits_of` returns it.
+    oidc : OidcProvider, optional
+        Whose tokens count beside ours.
     """
 
     def __init__(
@@ -76,9 +79,10 @@ class Guard:
         seen: Seen,
         audit: AuditLog,
         buckets: Mapping[str, Buckets] | None = None,
+        oidc: OidcProvider | None = None,
     ) -> None:
         self.app, self.settings, self.tokens, self.seen = app, settings, tokens, seen
-        self.audit = audit
+        self.audit, self.oidc = audit, oidc
         self._shares = FairShares(large=_LARGE_AT_ONCE, small=_AT_ONCE)
         limits = buckets or limits_of(settings)
         self._requests, self._wrong = limits["requests"], limits["wrong"]
@@ -91,6 +95,7 @@ class Guard:
         answer = _Answer(send, limited, tls=self.settings.certificate is not None)
         began = time.perf_counter()
         try:
+            await self._know_keys(scope)
             caller, large = self._admit(scope)
             async with (
                 asyncio.timeout(self.settings.timeout_s),
@@ -118,6 +123,13 @@ class Guard:
             return most
         return min(most, _MOST_OF_STRANGERS)
 
+    async def _know_keys(self, scope: Scope) -> None:
+        """Ask the provider for the key of a token off the event loop, before anybody needs it."""
+        if self.oidc is not None:
+            token = secret_of(Headers(scope=scope))
+            if token is not None and self.oidc.needs_keys(token):
+                await asyncio.to_thread(self.oidc.fetch_keys)
+
     def _admit(self, scope: Scope) -> tuple[str, bool]:
         """Refuse what is too large, too often, or not meant for us; note who asks.
 
@@ -133,7 +145,7 @@ class Guard:
         if length > self.settings.max_body_bytes:
             raise _too_large(self.settings.max_body_bytes)
         address = (scope.get("client") or ("unknown", 0))[0]
-        asking = authenticated_caller(headers, self.tokens, address)
+        asking = authenticated_caller(headers, self.tokens, address, self.oidc)
         wrong = asking.refusal is not None and asking.sent
         if wrong and (wait := self._wrong.wait_s(address)):
             raise _too_often(wait, "too many wrong tokens")

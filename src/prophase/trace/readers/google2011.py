@@ -75,7 +75,7 @@ def _read_events(dump: Dump, parts: Mapping[str, Sequence[SourceFile]]) -> Table
 
 
 def _seconds(sheet: Sheet, name: str) -> ibis.Value:
-    """Return microseconds as seconds; before the start and after the end of the trace is unknown."""
+    """Return microseconds as seconds; what lies before or after the trace is unknown."""
     stamp = sheet.number(name)
     inside = (stamp > 0) & (stamp < 2.0**62)
     return inside.ifelse(stamp / 1e6, ibis.null("float64"))
