@@ -36,6 +36,7 @@ from prophase.serve.pages.templates import problem_page
 from prophase.serve.prediction_batches import Batcher
 from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
+from prophase.serve.tracing import Tracing, traces_address
 from prophase.serve.workspace_reloader import WorkspaceReloader
 from prophase.trace.service_database import ServiceDatabase, shared_address
 from prophase.trace.workspace_paths import UPLOADS
@@ -94,6 +95,8 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
             "does. Leave --open out, or remove [serve.oidc]."
         )
     oidc = OidcProvider(chosen.oidc) if chosen.oidc is not None else None
+    address = traces_address(chosen.traces)
+    tracing = Tracing(address) if address else None
     versions = _versions(Path(workspace))
     library = WorkspaceCache(Path(workspace))
 
@@ -118,6 +121,8 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
             app.state.tokens.close()
             if versions is not None:
                 versions.close()
+            if tracing is not None:
+                tracing.close()
 
     app = FastAPI(
         title="Prophase",
@@ -181,6 +186,7 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
         audit=app.state.audit,
         buckets=buckets,
         oidc=oidc,
+        tracing=tracing,
     )
     _build_routes(app)
     return app

@@ -48,6 +48,8 @@ class ServiceSettings:
         How many background tasks compute at the same time; others wait.
     oidc : OidcSettings, optional
         A provider whose users may ask, beside tokens.
+    traces : str, optional
+        Address of an OpenTelemetry collector that takes traces over HTTP.
     """
 
     host: str = "127.0.0.1"
@@ -66,6 +68,7 @@ class ServiceSettings:
     requests_per_s: float = 500.0
     tasks_at_once: int = 1
     oidc: OidcSettings | None = None
+    traces: str | None = None
 
     @property
     def address(self) -> str:
@@ -106,6 +109,13 @@ def further_limits(settings: JsonMapping) -> dict[str, Any]:
             found["max_connections"] = _whole(name, value, 1, 1_000_000)
         elif name == "max_json_mib":
             found["max_json_bytes"] = _whole(name, value, 1, 1_024) << 20
+        elif name == "traces":
+            if not str(value).startswith(("http://", "https://")):
+                raise ParameterError(
+                    f"prophase.toml: traces is {value!r}, but is the address of a collector, such "
+                    "as http://127.0.0.1:4318."
+                )
+            found["traces"] = str(value)
         elif name == "oidc":
             if not isinstance(value, Mapping):
                 raise ParameterError("prophase.toml: oidc is a table. Write [serve.oidc].")
@@ -118,7 +128,7 @@ def further_limits(settings: JsonMapping) -> dict[str, Any]:
 
 
 #: the address of the database is read where the database is opened
-_FURTHER = ("database", "header_timeout", "max_connections", "max_json_mib", "oidc")
+_FURTHER = ("database", "header_timeout", "max_connections", "max_json_mib", "oidc", "traces")
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:

@@ -27,6 +27,7 @@ from prophase.serve.guard.rate_limits import Buckets
 from prophase.serve.problems import Problem, problem, status_of
 from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
+from prophase.serve.tracing import Tracing, span
 
 log = logging.getLogger("prophase.serve")
 #: (method, route, status, seconds) of an answered request
@@ -69,6 +70,8 @@ class Guard:
         How often callers may ask, as :func:`limits_of` returns it.
     oidc : OidcProvider, optional
         Whose tokens count beside ours.
+    tracing : Tracing, optional
+        Where spans of requests go.
     """
 
     def __init__(
@@ -80,9 +83,10 @@ class Guard:
         audit: AuditLog,
         buckets: Mapping[str, Buckets] | None = None,
         oidc: OidcProvider | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         self.app, self.settings, self.tokens, self.seen = app, settings, tokens, seen
-        self.audit, self.oidc = audit, oidc
+        self.audit, self.oidc, self.tracing = audit, oidc, tracing
         self._shares = FairShares(large=_LARGE_AT_ONCE, small=_AT_ONCE)
         limits = buckets or limits_of(settings)
         self._requests, self._wrong = limits["requests"], limits["wrong"]
@@ -91,12 +95,24 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if self.tracing is None:
+            await self._pass(scope, receive, send)
+            return
+        with self.tracing.request(dict(Headers(scope=scope))) as made:
+            status = await self._pass(scope, receive, send)
+            asking = scope.get("state", {}).get("asking")
+            caller = asking.name if asking else "-"
+            self.tracing.answered(made, scope["method"], route_of(scope), status, caller)
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """Answer a request, or refuse it; return the status."""
         limited = _Limited(receive, self._most_bytes(scope))
         answer = _Answer(send, limited, tls=self.settings.certificate is not None)
         began = time.perf_counter()
         try:
             await self._know_keys(scope)
-            caller, large = self._admit(scope)
+            with span("admit"):
+                caller, large = self._admit(scope)
             async with (
                 asyncio.timeout(self.settings.timeout_s),
                 self._shares.of(caller, large=large),
@@ -114,6 +130,7 @@ class Guard:
             await answer.refuse(scope, Problem(500, words))
         finally:
             self._tell(scope, answer.status, time.perf_counter() - began)
+        return answer.status
 
     def _most_bytes(self, scope: Scope) -> int:
         """Return the largest body that is read; it is read before anybody looks at the token."""
