@@ -82,9 +82,12 @@ class SparkEngine:
                 if line in broken
             ]
 
-    def open_parquet(self, path: Path) -> ibis.Table:
+    def open_parquet(self, *paths: Path) -> ibis.Table:
         view = f"prophase_parquet_{next(_VIEW_NUMBERS)}"
-        self.session.read.parquet(str(path)).createOrReplaceTempView(view)
+        # folders such as day=3 are columns if they lie below what Spark takes as the table
+        above = [str(one) for one in paths[0].parents if "=" not in one.name]
+        source = self.session.read.option("basePath", above[0]).option("mergeSchema", True)
+        source.parquet(*map(str, paths)).createOrReplaceTempView(view)
         return self.connection.table(view)
 
     def write_parquet(self, table: ibis.Table, path: Path, progress: Progress) -> None:

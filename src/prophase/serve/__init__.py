@@ -16,9 +16,8 @@ feedback and admin (admin has all). ``who: Caller`` as a parameter names the cal
 
 *Errors.* Raise any ``ProphaseError``; it becomes problem+json with the words of the command line
 (``problems.py``), or a page where a browser asks. ``Problem(404, "words")`` is for what only a
-service can refuse. ``serve/pages`` may bring its own pages: ``problem_page(request, status,
-words)`` and ``login_page(request, goal, words, *, status)`` (``login.py``); a browser without a
-token is sent to ``/login``, its token lives in a cookie.
+service can refuse. A browser without a token is sent to ``/login``; its token, ours or that of a
+provider (``guard/oidc.py``), lives in a cookie.
 
 *Templates.* ``templates/`` (Jinja2, escaped) and ``static/``, mounted at ``/static``. The content
 security policy allows nothing inline and nothing from elsewhere: scripts and styles are files.

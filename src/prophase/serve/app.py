@@ -27,13 +27,16 @@ from prophase.serve.background.tasks import BackgroundTasks
 from prophase.serve.dependencies import require
 from prophase.serve.guard.browser_rules import is_loopback
 from prophase.serve.guard.middleware import Guard, limits_of
+from prophase.serve.guard.oidc import OidcProvider
 from prophase.serve.guard.rate_limits import BucketExchange
 from prophase.serve.loaded_workspace import WorkspaceCache
 from prophase.serve.metrics import Metrics
 from prophase.serve.model_versions import ModelVersions
+from prophase.serve.pages.templates import problem_page
 from prophase.serve.prediction_batches import Batcher
 from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
+from prophase.serve.tracing import Tracing, traces_address
 from prophase.serve.workspace_reloader import WorkspaceReloader
 from prophase.trace.service_database import ServiceDatabase, shared_address
 from prophase.trace.workspace_paths import UPLOADS
@@ -86,6 +89,14 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
             f"an open service lets in whoever reaches it, and {chosen.host} is reached from "
             "elsewhere. Leave --open out and make tokens, or listen on 127.0.0.1."
         )
+    if chosen.open and chosen.oidc is not None:
+        raise ParameterError(
+            "an open service asks nobody who they are, and [serve.oidc] of prophase.toml names who "
+            "does. Leave --open out, or remove [serve.oidc]."
+        )
+    oidc = OidcProvider(chosen.oidc) if chosen.oidc is not None else None
+    address = traces_address(chosen.traces)
+    tracing = Tracing(address) if address else None
     versions = _versions(Path(workspace))
     library = WorkspaceCache(Path(workspace))
 
@@ -110,6 +121,8 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
             app.state.tokens.close()
             if versions is not None:
                 versions.close()
+            if tracing is not None:
+                tracing.close()
 
     app = FastAPI(
         title="Prophase",
@@ -133,6 +146,7 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
         after=None if versions is None else partial(versions.publish, socket.gethostname()),
     )
     app.state.tokens = TokenStore(library.workspace.folder, open=chosen.open)
+    app.state.oidc = oidc
     app.state.audit = AuditLog(library.workspace.folder)
     app.state.metrics = Metrics()
     app.state.batcher = Batcher()
@@ -144,7 +158,7 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
     exchange = (
         BucketExchange(ServiceDatabase.of(library.workspace.folder), buckets) if versions else None
     )
-    problems.install(app, login.problem_page)
+    problems.install(app, problem_page)
     contract.install(app)
     refusals: JsonObject = {"responses": contract.REFUSALS}
     app.include_router(health.router)
@@ -171,6 +185,8 @@ def create_app(workspace: Path | str, settings: ServiceSettings | None = None) -
         seen=app.state.metrics.seen,
         audit=app.state.audit,
         buckets=buckets,
+        oidc=oidc,
+        tracing=tracing,
     )
     _build_routes(app)
     return app

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import secrets
+import time
+from dataclasses import asdict
 from html import escape
-from http import HTTPStatus
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from prophase.serve import pages
-from prophase.serve.forms import form_of
+from prophase.serve.forms import form_of, local_path
 from prophase.serve.guard.authentication import COOKIE
+from prophase.serve.guard.oidc import LoginAttempt, OidcProvider
+from prophase.serve.pages.templates import login_page
+from prophase.serve.problems import Problem
 from prophase.serve.tokens import TokenStore
 
 router = APIRouter(include_in_schema=False)
+#: what a browser keeps while it is at the provider; it comes back from another site
+_ATTEMPT, _ATTEMPT_S = "prophase_login", 600
+#: browsers drop cookies that are larger
+_MOST_COOKIE = 3900
 
 
 @router.get("/login")
@@ -46,52 +54,87 @@ async def log_in(request: Request) -> Response:
     return answer
 
 
+@router.get("/login/oidc")
+def leave(request: Request, next: Annotated[str, Query(max_length=2000)] = "/") -> Response:
+    """Send a browser to the provider."""
+    oidc = _provider(request)
+    attempt = LoginAttempt.new(local_path(next))
+    answer = RedirectResponse(oidc.leave_for(attempt, _back(request, oidc)), 303)
+    answer.set_cookie(
+        _ATTEMPT,
+        urlencode(asdict(attempt)),
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+        max_age=_ATTEMPT_S,
+        path="/login",
+    )
+    return answer
+
+
+@router.get("/login/oidc/back")
+def come_back(
+    request: Request,
+    state: Annotated[str, Query(max_length=200)] = "",
+    code: Annotated[str, Query(max_length=4000)] = "",
+    error: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Take what the provider says about who logs in, and keep it in a cookie."""
+    oidc = _provider(request)
+    held = dict(parse_qsl(request.cookies.get(_ATTEMPT, "")))
+    if set(held) != {"state", "nonce", "verifier", "goal"}:
+        return login_page(request, "/", "This login took too long. Begin again.", status=401)
+    attempt = LoginAttempt(**held)
+    goal = local_path(attempt.goal)
+    if error or not secrets.compare_digest(state.encode(), attempt.state.encode()):
+        words = f"The provider says: {error}." if error else "This login was begun elsewhere."
+        return login_page(request, goal, f"{words} Begin again.", status=401)
+    try:
+        token = oidc.come_back(attempt, code, _back(request, oidc))
+        found = oidc.identity(token)
+    except Problem as refusal:
+        return login_page(request, goal, _capital(str(refusal)), status=refusal.status)
+    if found.refusal or len(token) > _MOST_COOKIE:
+        words = found.refusal or (
+            "The provider says more than a browser keeps (4 KB). Let it leave out claims."
+        )
+        return login_page(request, goal, _capital(words), status=403)
+    # a page, not a redirect: a browser sends no strict cookie on a way that began elsewhere
+    away = f"<meta http-equiv='refresh' content='0;url={escape(goal)}'>"
+    head = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Welcome</title>"
+    answer = HTMLResponse(f"{head}{away}<p><a href='{escape(goal)}'>Go on</a></p></html>")
+    answer.set_cookie(
+        COOKIE,
+        token,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+        max_age=max(1, int(found.until_s - time.time())),
+    )
+    answer.delete_cookie(_ATTEMPT, path="/login", httponly=True, samesite="lax")
+    return answer
+
+
+def _capital(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}"
+
+
+def _provider(request: Request) -> OidcProvider:
+    oidc: OidcProvider | None = request.app.state.oidc
+    if oidc is None:
+        raise Problem(404, "this service knows no provider. Log in with a token.")
+    return oidc
+
+
+def _back(request: Request, oidc: OidcProvider) -> str:
+    """Return the address to which the provider sends browsers back."""
+    base = oidc.settings.redirect or str(request.base_url)
+    return f"{base.rstrip('/')}/login/oidc/back"
+
+
 @router.post("/logout")
 async def log_out() -> Response:
     """Forget the token."""
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return answer
-
-
-def local_path(asked: str) -> str:
-    """Return a path of this service, never an address elsewhere.
-
-    Examples
-    --------
-    >>> [local_path(one) for one in ("/runs", "//evil.org", "https://evil.org", "/\\\\evil.org")]
-    ['/runs', '/', '/', '/']
-    """
-    parts = urlsplit(asked)
-    inside = asked.startswith("/") and not parts.scheme and not parts.netloc
-    return asked if inside and asked.isprintable() and "\\" not in asked else "/"
-
-
-def login_page(request: Request, goal: str, words: str, *, status: int = 200) -> Response:
-    """Return the page that asks for a token; the dashboard may bring its own."""
-    own = getattr(pages, "login_page", None)
-    if own is not None:
-        found: Response = own(request, goal, words, status=status)
-        return found
-    return _bare(
-        "Log in",
-        f"<p role='alert'>{escape(words)}</p><form method='post' action='/login'>"
-        f"<input type='hidden' name='next' value='{escape(goal)}'>"
-        "<label>Token <input name='token' type='password' autocomplete='current-password' "
-        "required autofocus></label> <button>Log in</button></form>",
-        status,
-    )
-
-
-def problem_page(request: Request, status: int, words: str) -> Response:
-    """Return the page of a problem; the dashboard may bring its own."""
-    own = getattr(pages, "problem_page", None)
-    if own is not None:
-        found: Response = own(request, status, words)
-        return found
-    return _bare(HTTPStatus(status).phrase, f"<p>{escape(words)}</p>", status)
-
-
-def _bare(title: str, body: str, status: int) -> HTMLResponse:
-    head = f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{title}</title>"
-    return HTMLResponse(f"{head}<h1>{title}</h1>{body}</html>", status)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from prophase.json_types import JsonObject
 from prophase.profile.predict.job_model import JobModel
 from prophase.profile.predict.prediction_rows import predicted_rows
+from prophase.serve.tracing import later
 
 #: a table of more jobs is answered alone
 _MOST_TOGETHER = 256
@@ -33,6 +35,9 @@ class _Question:
     rows: list[JsonObject]
     targets: tuple[str, ...] | None
     done: Future[list[JsonObject]] = field(default_factory=Future)
+    asked_ns: int = field(default_factory=time.time_ns)
+    #: says in the trace of the request how long it waited and who was answered with it
+    traced: Callable[..., None] = field(default_factory=lambda: later("model"))
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -114,7 +119,7 @@ class Batcher:
 
 
 def _answer_together(questions: list[_Question]) -> None:
-    first = questions[0]
+    first, began_ns = questions[0], time.time_ns()
     try:
         jobs = [row for one in questions for row in one.rows]
         rows = predicted_rows(first.model, jobs, first.targets)
@@ -130,5 +135,7 @@ def _answer_together(questions: list[_Question]) -> None:
     at = 0
     for one in questions:
         count = each * len(one.rows)
+        waited_ms = (began_ns - one.asked_ns) / 1e6
+        one.traced(began_ns, jobs=len(one.rows), waited_ms=waited_ms, jobs_together=len(jobs))
         one.done.set_result(rows[at : at + count])
         at += count

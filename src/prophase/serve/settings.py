@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from prophase import units
 from prophase.errors import ParameterError, not_among
 from prophase.json_types import JsonMapping
+from prophase.serve.guard.oidc import OidcSettings
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class ServiceSettings:
         Most requests per caller and second over a longer time; 0 for no limit.
     tasks_at_once : int
         How many background tasks compute at the same time; others wait.
+    oidc : OidcSettings, optional
+        A provider whose users may ask, beside tokens.
+    traces : str, optional
+        Address of an OpenTelemetry collector that takes traces over HTTP.
     """
 
     host: str = "127.0.0.1"
@@ -61,6 +67,8 @@ class ServiceSettings:
     max_connections: int = 1_000
     requests_per_s: float = 500.0
     tasks_at_once: int = 1
+    oidc: OidcSettings | None = None
+    traces: str | None = None
 
     @property
     def address(self) -> str:
@@ -101,6 +109,17 @@ def further_limits(settings: JsonMapping) -> dict[str, Any]:
             found["max_connections"] = _whole(name, value, 1, 1_000_000)
         elif name == "max_json_mib":
             found["max_json_bytes"] = _whole(name, value, 1, 1_024) << 20
+        elif name == "traces":
+            if not str(value).startswith(("http://", "https://")):
+                raise ParameterError(
+                    f"prophase.toml: traces is {value!r}, but is the address of a collector, such "
+                    "as http://127.0.0.1:4318."
+                )
+            found["traces"] = str(value)
+        elif name == "oidc":
+            if not isinstance(value, Mapping):
+                raise ParameterError("prophase.toml: oidc is a table. Write [serve.oidc].")
+            found["oidc"] = OidcSettings.of(value, os.environ.get("PROPHASE_OIDC_SECRET", ""))
         elif name != "database":
             raise ParameterError(
                 not_among(f"prophase.toml: [serve] has no limit {name!r}.", name, _FURTHER)
@@ -109,7 +128,7 @@ def further_limits(settings: JsonMapping) -> dict[str, Any]:
 
 
 #: the address of the database is read where the database is opened
-_FURTHER = ("database", "header_timeout", "max_connections", "max_json_mib")
+_FURTHER = ("database", "header_timeout", "max_connections", "max_json_mib", "oidc", "traces")
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import ibis
@@ -71,7 +72,7 @@ class Dump:
                 unpacked = files.unpack(path, self.scratch / "unpacked", self.advance)
                 if archive:
                     unpacked = [one for one in unpacked if files.matches(one.path, patterns)]
-                elif self.root.is_file():
+                elif self.root.is_file() and not files.is_parquet(unpacked[0].path):
                     # the user has chosen it: say at once if it is empty or no text at all
                     files.first_lines(unpacked[0].path, 1, shown=path)
                 found += unpacked
@@ -99,7 +100,9 @@ class Dump:
         quoted: bool = True,
         missing: Sequence[str] = MISSING_WORDS,
     ) -> Sheet:
-        """Open a text table; without ``columns`` its first line names them."""
+        """Open a text table; without ``columns`` its first line names them, or it is Parquet."""
+        if columns is None and files.is_parquet(file.path):
+            return self._parquet_sheet([file], as_text=True, missing=missing)
         if columns is None:
             columns, skip = header_of(file, separator), 1
         else:
@@ -108,6 +111,43 @@ class Dump:
         opened = Sheet(file, self.engine.open_text(file.path, layout), layout)
         self.sheets.append(opened)
         return opened
+
+    def sheets_of(self, found: Sequence[SourceFile]) -> list[Sheet]:
+        """Open tables with the same columns: each text file by itself, Parquet files as one."""
+        parquet = [file for file in found if files.is_parquet(file.path)]
+        texts = [self.sheet(file) for file in found if file not in parquet]
+        return texts + ([self._parquet_sheet(parquet)] if parquet else [])
+
+    def _parquet_sheet(
+        self, found: Sequence[SourceFile], *, as_text: bool = False, missing: Sequence[str] = ()
+    ) -> Sheet:
+        for file in found:
+            files.parquet_columns(file.path, shown=file.origin)
+        table = self.engine.open_parquet(*(file.path for file in found))
+        if as_text:
+            cells = {name: table[name].cast("string") for name in table.columns}
+            table = table.select(
+                **{name: cell.isin(missing).ifelse(None, cell) for name, cell in cells.items()}
+            )
+        opened = Sheet(found[0], table, TextLayout(table.columns), parquet=tuple(found))
+        self.sheets.append(opened)
+        return opened
+
+    def in_one(self, name: str, found: Sequence[SourceFile], *, skip: int = 0) -> SourceFile:
+        """Put text files without a header below each other, so that they are read as one.
+
+        ``skip`` lines are left out at the top of each. A trace in hundreds of parts is read faster
+        so, and needs their size on the disk once more.
+        """
+        if len(found) == 1 and not skip:
+            return found[0]
+        flat = self.scratch / "flat" / f"{name}.csv"
+        flat.parent.mkdir(parents=True, exist_ok=True)
+        with flat.open("wb") as out:
+            for file in found:
+                with file.path.open("rb") as lines:
+                    out.writelines(islice(lines, skip, None))
+        return SourceFile(flat, found[0].origin)
 
     def lines(self, file: SourceFile) -> Sheet:
         """Open a text file as a table with the single column ``line``."""
@@ -133,7 +173,7 @@ class Dump:
 
     def new_bad_lines(self) -> list[BadLine]:
         """Return the lines that did not split into their columns since the last call."""
-        paths = dict.fromkeys(sheet.file.path for sheet in self.sheets)
+        paths = dict.fromkeys(sheet.file.path for sheet in self.sheets if not sheet.parquet)
         found = [bad for path in paths for bad in self.engine.bad_lines(path)]
         fresh = self._waiting + [bad for bad in found if bad not in self._told]
         self._told.update(fresh)
@@ -198,7 +238,9 @@ def kept_lines(parquet: Path) -> list[BadLine]:
 
 
 def header_of(file: SourceFile, separator: str = ",") -> list[str]:
-    """Return the column names in the first line of a text table."""
+    """Return the column names in the first line of a text table, or those of a Parquet file."""
+    if files.is_parquet(file.path):
+        return files.parquet_columns(file.path, shown=file.origin)
     line = files.first_lines(file.path, 1, shown=file.origin)[0]
     return column_names(line, separator, file.origin)
 
@@ -255,10 +297,15 @@ def words_of(line: str) -> list[str]:
 
 
 def first_line_of(path: Path) -> str:
-    """Return the first line of a file, through its compression; nothing if unreadable."""
+    """Return the first line of a file, through its compression; nothing if unreadable.
+
+    The columns of a Parquet file stand for it, joined by commas.
+    """
     try:
+        if path.suffix == ".parquet" and files.is_parquet(path):
+            return ",".join(files.parquet_columns(path))
         with files.open_bytes(path) as stream:
             line = stream.readline(1 << 16)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, FormatError):
         return ""
     return line.decode("utf-8-sig", errors="replace").strip()

@@ -30,6 +30,9 @@ _PARQUET: dict[str, object] = {
     "dictionary_size_limit": 1000,
 }
 
+#: DuckDB's table of lines that did not split into their columns
+_REFUSED = "reject_errors"
+
 #: called now and then with how far a long query is, 0..100
 Progress = Callable[[float], object]
 
@@ -69,7 +72,12 @@ class Engine(Protocol):
         """Return the lines of ``path`` that were left out, after it has been read."""
         ...
 
-    def open_parquet(self, path: Path) -> ibis.Table: ...
+    def open_parquet(self, *paths: Path) -> ibis.Table:
+        """Return Parquet files of one layout as a table.
+
+        Folders named ``day=3`` above them are columns.
+        """
+        ...
 
     def write_parquet(self, table: ibis.Table, path: Path, progress: Progress) -> None:
         """Run the expression and write it as one Parquet file."""
@@ -116,8 +124,11 @@ class DuckEngine:
         )
 
     def bad_lines(self, path: Path) -> list[BadLine]:
+        # DuckDB makes the table of refused lines when it first reads a text file
+        if not self._sql("SELECT 1, '' FROM duckdb_tables() WHERE table_name = ?", [_REFUSED]):
+            return []
         rows = self._sql(
-            "SELECT e.line, min(e.error_message) FROM reject_errors e "
+            f"SELECT e.line, min(e.error_message) FROM {_REFUSED} e "
             "JOIN reject_scans s USING (scan_id, file_id) WHERE s.file_path IN (?, ?) "
             "GROUP BY 1 ORDER BY 1",
             # a path that was given relative to here is known by its whole name
@@ -125,8 +136,8 @@ class DuckEngine:
         )
         return [BadLine(path, line, _plain_reason(message)) for line, message in rows]
 
-    def open_parquet(self, path: Path) -> ibis.Table:
-        return self.connection.read_parquet(str(path))
+    def open_parquet(self, *paths: Path) -> ibis.Table:
+        return self.connection.read_parquet([str(path) for path in paths], union_by_name=True)
 
     def write_parquet(self, table: ibis.Table, path: Path, progress: Progress) -> None:
         finished = Event()

@@ -84,7 +84,7 @@ class SourceTable:
         if self.note:
             dump.note(self.note)
         chosen = fitting if self.many else fitting[:1]
-        return {self.name: stack([self.read(dump.sheet(file)) for file in chosen])}
+        return {self.name: stack([self.read(sheet) for sheet in dump.sheets_of(chosen)])}
 
 
 def filled(table: str, columns: Iterable[str]) -> list[str]:

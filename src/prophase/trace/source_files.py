@@ -59,6 +59,8 @@ _STREAMS: dict[str, Callable[[Path], Any]] = {
 }
 _ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip")
 _CHUNK = 1 << 20
+#: how Parquet files begin and end
+_PARQUET = b"PAR1"
 #: how compressed files begin, whatever their name
 _MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 
@@ -204,9 +206,36 @@ def first_lines(path: Path, count: int = 2, *, shown: Path | None = None) -> lis
     return decoded(head, shown, cut=len(head) == block).splitlines()[:count]
 
 
+def is_parquet(path: Path) -> bool:
+    """Return whether a file begins as a Parquet file does, whatever its name."""
+    with storage_errors(path), path.open("rb") as handle:
+        return handle.read(len(_PARQUET)) == _PARQUET
+
+
+def parquet_columns(path: Path, *, shown: Path | None = None) -> list[str]:
+    """Return the column names of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError) as cause:
+        raise FormatError(
+            f"{shown or path}: is a Parquet file that is cut or damaged. Copy or fetch it again."
+        ) from cause
+
+
+def parquet_rows(path: Path, count: int) -> list[dict[str, Any]]:
+    """Return the first rows of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    part = next(pq.ParquetFile(path).iter_batches(batch_size=count), None)
+    return [] if part is None else part.to_pylist()
+
+
 def refuse_no_text(path: Path) -> None:
     """Stop at a file that is empty, binary or in another encoding; archives are not opened."""
-    if path.is_file() and not path.name.endswith(_ARCHIVES):
+    if path.is_file() and not path.name.endswith(_ARCHIVES) and not is_parquet(path):
         try:
             with open_bytes(path) as stream:
                 head = stream.read(_CHUNK)
@@ -232,7 +261,7 @@ def decoded(head: bytes, shown: Path, *, cut: bool) -> str:
                 f"{shown}: is compressed ({suffix}) although its name does not say so. Rename it: "
                 f"mv {shlex.quote(str(shown))} {shlex.quote(f'{shown}{suffix}')}"
             )
-    if head.startswith(b"PAR1"):
+    if head.startswith(_PARQUET):
         raise FormatError(
             f'{shown}: is a Parquet file. Write it as CSV, for example: python -c "import pandas; '
             f"pandas.read_parquet('{shown}').to_csv('{shown.stem}.csv', index=False)\""

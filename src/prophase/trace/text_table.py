@@ -1,4 +1,4 @@
-"""A text table whose columns become typed expressions, and that remembers what did not parse.
+"""A table of a dump whose columns become typed expressions, and that remembers what did not parse.
 
 Readers ask a sheet for ``number("plan_gpu")`` instead of casting: the sheet then
 knows which rows held something else and can name file, line and value.
@@ -15,6 +15,7 @@ from itertools import islice
 import ibis
 import ibis.expr.operations as ops
 import pandas as pd
+import pyarrow.parquet as pq
 
 from prophase.errors import MissingColumnError, not_among
 from prophase.trace.engine import TextLayout
@@ -62,11 +63,13 @@ class _Expectation:
 
 @dataclass
 class Sheet:
-    """One text file as a table of strings."""
+    """One text file as a table of strings, or Parquet files as one table with types."""
 
     file: SourceFile
     table: ibis.Table
     layout: TextLayout
+    #: the files of a Parquet table; none if it is text
+    parquet: tuple[SourceFile, ...] = ()
     _expected: dict[str, _Expectation] = field(default_factory=dict)
     _rules: list[tuple[ibis.Value, str]] = field(default_factory=list)
     #: column of ours -> columns of the file it was made from
@@ -100,7 +103,8 @@ class Sheet:
         if optional and not self.has(name):
             return ibis.null("string")
         self.need(name)
-        return self.table[name]
+        column = self.table[name]
+        return column if column.type().is_string() else column.cast("string")
 
     def number(self, name: str, *, factor: float = 1.0, optional: bool = False) -> ibis.Value:
         """Return a column of numbers; what is neither a number nor missing makes a bad row."""
@@ -108,6 +112,10 @@ class Sheet:
             return ibis.null("float64")
         self.need(name)
         column = self.table[name]
+        if column.type().is_floating():
+            # written by pandas, a missing number is NaN
+            value = column.isnan().ifelse(ibis.null("float64"), column.cast("float64"))
+            return value if factor == 1.0 else value * factor
         value = column.try_cast("float64")
         self._expect(name, "a number", value, float)
         return value if factor == 1.0 else value * factor
@@ -177,27 +185,40 @@ class Sheet:
             return []
         names, missing = self._made_from.get(target, []), self.layout.missing
         found = (
-            f"{self.file.name} line {number}: {name} is {cell!r}, which is {flaw}."
-            for number, name, cell in self._cells(names)
+            f"{where}: {name} is {cell!r}, which is {flaw}."
+            for where, name, cell in self._cells(names)
             if unfit(cell, missing)
         )
         return list(islice(found, limit))
 
     def _broken_cells(self) -> Iterator[str]:
-        for number, name, cell in self._cells(self._expected):
+        for where, name, cell in self._cells(self._expected):
             if cell not in self.layout.missing and not self._parses(name, cell):
                 what = self._expected[name].what
-                yield f"{self.file.name} line {number}: {name} is {cell!r}, which is not {what}."
+                yield f"{where}: {name} is {cell!r}, which is not {what}."
 
-    def _cells(self, names: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-        """Yield line, column and text of every cell of these columns, in the file's order."""
+    def _cells(self, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+        """Yield place, column and text of every cell of these columns, in the file's order."""
+        if self.parquet:
+            yield from self._parquet_cells(list(names))
+            return
         places = {name: self.columns.index(name) for name in names}
         with self.file.path.open(newline="", encoding="utf-8", errors="replace") as handle:
             rows = csv.reader(handle, delimiter=self.layout.separator)
             for row in rows:
                 if rows.line_num > self.layout.skip and len(row) == len(self.columns):
                     for name, place in places.items():
-                        yield rows.line_num, name, row[place]
+                        yield f"{self.file.name} line {rows.line_num}", name, row[place]
+
+    def _parquet_cells(self, names: list[str]) -> Iterator[tuple[str, str, str]]:
+        for file in self.parquet:
+            source = pq.ParquetFile(file.path)
+            held = [name for name in names if name in source.schema_arrow.names]
+            rows = (row for part in source.iter_batches(columns=held) for row in part.to_pylist())
+            for number, row in enumerate(rows, 1):
+                for name in held:
+                    if row[name] is not None:
+                        yield f"{file.name} row {number}", name, str(row[name])
 
     def _expect(
         self, name: str, what: str, value: ibis.Value, parse: Callable[[str], object]

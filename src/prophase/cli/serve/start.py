@@ -113,7 +113,7 @@ def command(
         say(f"The {what} are not used: {error}")
     if "predictions" not in app.state.library.now.models:
         say(f"Nothing can be predicted yet. Learn with: prophase learn {as_typed(path)}")
-    if not tokens and not open:
+    if not tokens and not open and settings.oidc is None:
         say(
             "Nobody may ask yet. Make a token with: prophase serve token add NAME --role admin "
             f"--workspace {as_typed(path)}; or start with --open for this machine alone."

@@ -17,6 +17,7 @@ from prophase.serve.dependencies import (
     require,
 )
 from prophase.serve.json_bodies import JsonRoute
+from prophase.serve.tracing import span
 
 router = APIRouter(
     route_class=JsonRoute, tags=["ask"], dependencies=[Depends(require("read", tenants=True))]
@@ -48,8 +49,9 @@ def ask_jobs(
     model = held.model
     if who.tenants:
         refuse_other_tenants(who, described_columns(question.jobs))
-    found = [
-        ask(model, job, targets=question.targets, classifier=held.classifier)
-        for job in question.jobs
-    ]
+    with span("model", jobs=len(question.jobs)):
+        found = [
+            ask(model, job, targets=question.targets, classifier=held.classifier)
+            for job in question.jobs
+        ]
     return {"jobs": [advice.to_dict() for advice in found], **model.origin}

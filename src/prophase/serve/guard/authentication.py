@@ -8,6 +8,7 @@ from ipaddress import ip_address
 
 from starlette.datastructures import Headers
 
+from prophase.serve.guard.oidc import OidcProvider, is_jwt
 from prophase.serve.problems import Problem
 from prophase.serve.tokens import Role, TokenStore
 
@@ -34,7 +35,10 @@ class AuthenticatedCaller:
 
 
 def authenticated_caller(
-    headers: Headers, store: TokenStore, address: str = "127.0.0.1"
+    headers: Headers,
+    store: TokenStore,
+    address: str = "127.0.0.1",
+    oidc: OidcProvider | None = None,
 ) -> AuthenticatedCaller:
     """Return who asks; a wrong token is not refused here, as some pages need none.
 
@@ -42,10 +46,12 @@ def authenticated_caller(
     ----------
     address : str
         Where the request comes from: an open service is open to its own machine alone.
+    oidc : OidcProvider, optional
+        Whose tokens count beside ours.
     """
     if store.is_open and not _is_elsewhere(address):
         return AuthenticatedCaller("anyone", "admin")
-    secret = _secret(headers)
+    secret = secret_of(headers)
     if secret is None:
         return AuthenticatedCaller(
             "anyone",
@@ -55,6 +61,8 @@ def authenticated_caller(
                 "with: prophase serve token add NAME"
             ),
         )
+    if oidc is not None and is_jwt(secret):
+        return _of_provider(oidc, secret)
     token = store.find(secret)
     if token is None:
         unknown = _unknown("this token is unknown: mistyped, or it was revoked.")
@@ -66,6 +74,15 @@ def authenticated_caller(
         )
         return AuthenticatedCaller(token.name, None, expired, sent=True)
     return AuthenticatedCaller(token.name, token.role, sent=True, tenants=token.tenants)
+
+
+def _of_provider(oidc: OidcProvider, token: str) -> AuthenticatedCaller:
+    try:
+        found = oidc.identity(token)
+    except Problem as refusal:
+        return AuthenticatedCaller("anyone", None, refusal, sent=True)
+    refusal = Problem(403, found.refusal) if found.refusal else None
+    return AuthenticatedCaller(found.name, found.role, refusal, sent=True, tenants=found.tenants)
 
 
 def _is_elsewhere(address: str) -> bool:
@@ -80,7 +97,8 @@ def _unknown(words: str) -> Problem:
     return Problem(401, words, {"www-authenticate": 'Bearer realm="prophase"'})
 
 
-def _secret(headers: Headers) -> str | None:
+def secret_of(headers: Headers) -> str | None:
+    """Return the token that a request brings, in its header or its cookie."""
     said = headers.get("authorization")
     if said is not None:
         kind, _, secret = said.partition(" ")

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prophase.errors import ProphaseError
 from prophase.serve.audit import AuditLog, is_audited
-from prophase.serve.guard.authentication import authenticated_caller
+from prophase.serve.guard.authentication import authenticated_caller, secret_of
 from prophase.serve.guard.browser_rules import (
     add_headers,
     is_loopback,
@@ -22,10 +22,12 @@ from prophase.serve.guard.browser_rules import (
     refuse_other_sites,
 )
 from prophase.serve.guard.fair_shares import FairShares
+from prophase.serve.guard.oidc import OidcProvider
 from prophase.serve.guard.rate_limits import Buckets
 from prophase.serve.problems import Problem, problem, status_of
 from prophase.serve.settings import ServiceSettings
 from prophase.serve.tokens import TokenStore
+from prophase.serve.tracing import Tracing, span
 
 log = logging.getLogger("prophase.serve")
 #: (method, route, status, seconds) of an answered request
@@ -66,6 +68,10 @@ class Guard:
         Where changes are noted.
     buckets : mapping, optional
         How often callers may ask, as :func:`limits_of` returns it.
+    oidc : OidcProvider, optional
+        Whose tokens count beside ours.
+    tracing : Tracing, optional
+        Where spans of requests go.
     """
 
     def __init__(
@@ -76,9 +82,11 @@ class Guard:
         seen: Seen,
         audit: AuditLog,
         buckets: Mapping[str, Buckets] | None = None,
+        oidc: OidcProvider | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         self.app, self.settings, self.tokens, self.seen = app, settings, tokens, seen
-        self.audit = audit
+        self.audit, self.oidc, self.tracing = audit, oidc, tracing
         self._shares = FairShares(large=_LARGE_AT_ONCE, small=_AT_ONCE)
         limits = buckets or limits_of(settings)
         self._requests, self._wrong = limits["requests"], limits["wrong"]
@@ -87,11 +95,24 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if self.tracing is None:
+            await self._pass(scope, receive, send)
+            return
+        with self.tracing.request(dict(Headers(scope=scope))) as made:
+            status = await self._pass(scope, receive, send)
+            asking = scope.get("state", {}).get("asking")
+            caller = asking.name if asking else "-"
+            self.tracing.answered(made, scope["method"], route_of(scope), status, caller)
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """Answer a request, or refuse it; return the status."""
         limited = _Limited(receive, self._most_bytes(scope))
         answer = _Answer(send, limited, tls=self.settings.certificate is not None)
         began = time.perf_counter()
         try:
-            caller, large = self._admit(scope)
+            await self._know_keys(scope)
+            with span("admit"):
+                caller, large = self._admit(scope)
             async with (
                 asyncio.timeout(self.settings.timeout_s),
                 self._shares.of(caller, large=large),
@@ -109,6 +130,7 @@ class Guard:
             await answer.refuse(scope, Problem(500, words))
         finally:
             self._tell(scope, answer.status, time.perf_counter() - began)
+        return answer.status
 
     def _most_bytes(self, scope: Scope) -> int:
         """Return the largest body that is read; it is read before anybody looks at the token."""
@@ -117,6 +139,13 @@ class Guard:
         if "authorization" in headers or "cookie" in headers or self.tokens.is_open:
             return most
         return min(most, _MOST_OF_STRANGERS)
+
+    async def _know_keys(self, scope: Scope) -> None:
+        """Ask the provider for the key of a token off the event loop, before anybody needs it."""
+        if self.oidc is not None:
+            token = secret_of(Headers(scope=scope))
+            if token is not None and self.oidc.needs_keys(token):
+                await asyncio.to_thread(self.oidc.fetch_keys)
 
     def _admit(self, scope: Scope) -> tuple[str, bool]:
         """Refuse what is too large, too often, or not meant for us; note who asks.
@@ -133,7 +162,7 @@ class Guard:
         if length > self.settings.max_body_bytes:
             raise _too_large(self.settings.max_body_bytes)
         address = (scope.get("client") or ("unknown", 0))[0]
-        asking = authenticated_caller(headers, self.tokens, address)
+        asking = authenticated_caller(headers, self.tokens, address, self.oidc)
         wrong = asking.refusal is not None and asking.sent
         if wrong and (wait := self._wrong.wait_s(address)):
             raise _too_often(wait, "too many wrong tokens")

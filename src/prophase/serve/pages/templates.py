@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
@@ -94,7 +95,11 @@ def folder_as_typed(held: LoadedWorkspace) -> str:
 def login_page(request: Request, goal: str, words: str, *, status: int = 200) -> Response:
     """Return the page that asks for a token."""
     blank: JsonObject = {"workspace": "", "about": {}}
-    return page(request, "login.html", status=status, goal=goal, words=words, **blank)
+    oidc = request.app.state.oidc
+    name = urlsplit(oidc.settings.issuer).hostname if oidc is not None else ""
+    return page(
+        request, "login.html", status=status, goal=goal, words=words, provider=name, **blank
+    )
 
 
 def problem_page(request: Request, status: int, words: str) -> Response:

@@ -23,6 +23,7 @@ from prophase.serve.submit.annotations import audit
 from prophase.serve.submit.decision import SubmitDecision, decide
 from prophase.serve.submit.pods import mapping
 from prophase.serve.submit.submission_service import SubmissionService, submission_service_of
+from prophase.serve.tracing import carried, span
 
 log = logging.getLogger("prophase.serve")
 
@@ -89,7 +90,7 @@ async def admit(
     began = time.perf_counter()
     policy = desk.policy
     asked = review.request
-    future = desk.workers.submit(_decided, desk, asked)
+    future = desk.workers.submit(carried(_decided), desk, asked)
     try:
         decision = await asyncio.wait_for(
             asyncio.wrap_future(future), timeout=policy.budget_ms / 1000
@@ -121,14 +122,17 @@ def _decided(desk: SubmissionService, asked: AdmissionRequest) -> SubmitDecision
         labels = mapping(mapping(document.get("metadata")).get("labels"))
         rules = desk.policy.rules_for(namespace, labels)
         counts = not asked.dryRun
-        decision = decide(
-            document,
-            namespace,
-            rules,
-            desk.counsellor,
-            lambda: desk.attempts.of(document, asked.uid, count=counts),
-            desk.bounds_of(namespace),
-        )
+        with span("decide", mode=rules.mode) as made:
+            decision = decide(
+                document,
+                namespace,
+                rules,
+                desk.counsellor,
+                lambda: desk.attempts.of(document, asked.uid, count=counts),
+                desk.bounds_of(namespace),
+            )
+            if made is not None:
+                made.set_attribute("outcome", decision.outcome)
         if counts and desk.events is not None and desk.policy.events:
             desk.events.tell(document, namespace, decision)
         return decision

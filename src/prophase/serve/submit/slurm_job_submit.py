@@ -32,6 +32,7 @@ from prophase.serve.dependencies import require
 from prophase.serve.json_bodies import DocumentRoute
 from prophase.serve.submit.policy import MODES, Mode, SubmitRules
 from prophase.serve.submit.submission_service import SubmissionService, submission_service_of
+from prophase.serve.tracing import carried, span
 from prophase.sizing.job_request import RequestRecommendation
 from prophase.study.submission.job_recommender import JobRecommendation
 from prophase.study.submission.sbatch import recommended_options
@@ -84,7 +85,7 @@ async def advise_slurm(
         # the plugin only reports
         return _nothing("skipped", "the job says nothing")
     budget_s = desk.policy.budget_ms / 1000
-    future = desk.workers.submit(_answered, desk, question)
+    future = desk.workers.submit(carried(_answered), desk, question)
     try:
         answer = await asyncio.wait_for(asyncio.wrap_future(future), timeout=budget_s)
     except TimeoutError:
@@ -121,7 +122,8 @@ def _answered(desk: SubmissionService, question: SlurmQuestion) -> JsonObject:
     if not submission.columns:
         return _nothing("skipped", "the job says nothing")
     recommender = desk.sizer if question.brief else desk.counsellor
-    counsel = recommender.counsel(submission, resources=rules.resources)
+    with span("decide", mode=rules.mode):
+        counsel = recommender.counsel(submission, resources=rules.resources)
     if question.script is None:
         change = _fields(counsel, rules.resources, question.attempt, question.job)
     else:

@@ -31,7 +31,8 @@ from prophase.trace.text_table import MISSING_WORDS
 #: rows looked at, spread over the first bytes of the file (unpacked)
 _ROWS = 5000
 _BYTES = 1 << 26
-_TEXT_TABLES = ("*.csv", "*.tsv", "*.psv", "*.txt")
+#: names of files that may be tables
+TABLE_FILES = ("*.csv", "*.tsv", "*.psv", "*.txt", "*.parquet")
 
 
 def guess_mapping(path: Path | str) -> str:
@@ -92,7 +93,16 @@ _CLOCK_WORDS = {
 
 
 def look_at(path: Path, rows: int = _ROWS) -> tuple[list[ColumnTraits], str]:
-    """Return the columns of a text table as a sample of its rows shows them, and its separator."""
+    """Return the columns of a table as a sample of its rows shows them, and its separator."""
+    if files.is_parquet(path):
+        names = files.parquet_columns(path)
+        sample = files.parquet_rows(path, rows)
+        if not sample:
+            raise FormatError(f"{path}: has {len(names)} columns but no rows. Export it again.")
+        return [
+            ColumnTraits(name, ["" if row[name] is None else str(row[name]) for row in sample])
+            for name in names
+        ], ","
     lines = _head(path)
     separator = separator_of(lines[0])
     header = column_names(lines[0], separator, path)
@@ -121,6 +131,11 @@ def separator_of(line: str) -> str:
     return max(",;|\t", key=lambda mark: len(next(csv.reader([line], delimiter=mark), [])))
 
 
+def separator_in(path: Path) -> str:
+    """Return what separates the columns of a table; of a Parquet file, any mark will do."""
+    return "," if files.is_parquet(path) else separator_of(files.first_lines(path, 1)[0])
+
+
 def _head(path: Path) -> list[str]:
     try:
         with files.open_bytes(path) as stream:
@@ -137,9 +152,9 @@ def _head(path: Path) -> list[str]:
 def _same_header(path: Path) -> list[list[Path]]:
     """Return the text tables at ``path``, those with the same first line together."""
     found = files.files_below(path)
-    tables = [file for file in found if path.is_file() or files.matches(file, _TEXT_TABLES)]
+    tables = [file for file in found if path.is_file() or files.matches(file, TABLE_FILES)]
     if not tables:
-        raise MissingFileError(f"{path}: holds no {', '.join(_TEXT_TABLES)} file to look at.")
+        raise MissingFileError(f"{path}: holds no {', '.join(TABLE_FILES)} file to look at.")
     groups: dict[str, list[Path]] = {}
     for file in tables:
         # one that cannot be read is reported when it is read

@@ -1,4 +1,4 @@
-"""Any delimited text file: with a mapping of columns and units, or with our own column names.
+"""Any delimited text or Parquet file: with a mapping of columns and units, or with our own names.
 
 The mapping is a small TOML file (see ``trace.mapping``). Without one, columns
 that already have the names of our tables are taken as they are, so a table that was
@@ -18,7 +18,7 @@ from prophase.errors import MissingColumnError, ParameterError
 from prophase.trace.dump import Dump, header_of, numbered, stack
 from prophase.trace.mapping.column_mapping import ColumnRule, TableRule, free_name, read_mapping
 from prophase.trace.mapping.column_vocabulary import STATUS_WORDS
-from prophase.trace.mapping.mapping_proposal import guess_mapping, separator_of
+from prophase.trace.mapping.mapping_proposal import TABLE_FILES, guess_mapping, separator_in
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.row_rules import REPAIRED
 from prophase.trace.schema import (
@@ -30,13 +30,12 @@ from prophase.trace.schema import (
     STATUSES,
     USAGE,
 )
-from prophase.trace.source_files import SourceFile, file_hash, first_lines
+from prophase.trace.source_files import SourceFile, file_hash
 from prophase.trace.text_formats import form_of
 from prophase.trace.text_table import MISSING_WORDS, Sheet
 
 __all__ = ["READER", "guess_mapping"]
 
-_TEXT_TABLES = ("*.csv", "*.tsv", "*.psv", "*.txt")
 #: the columns that give one of our own tables away
 _KEYS = {"usage": ("series_id", "time_s"), "jobs": ("job_id",), "nodes": ("node_id",)}
 
@@ -49,7 +48,7 @@ def _read(dump: Dump) -> Tables:
     _remember(dump, mapping.path)
     tables: Tables = {}
     for rule in mapping.tables:
-        files = dump.find(*(_TEXT_TABLES if list(rule.files) == ["*"] else rule.files))
+        files = dump.find(*(TABLE_FILES if list(rule.files) == ["*"] else rule.files))
         parts = [_mapped(dump, rule, file, mapping.path) for file in files]
         tables[rule.schema.name] = _named(dump, rule, stack(parts))
     if mapping.clock:
@@ -66,8 +65,8 @@ def _remember(dump: Dump, path: Path) -> None:
 
 def _tables_with_our_names(dump: Dump) -> Tables:
     parts: dict[str, list[ibis.Table]] = {}
-    for file in dump.find(*_TEXT_TABLES):
-        separator = separator_of(first_lines(file.path, 1)[0])
+    for file in dump.find(*TABLE_FILES):
+        separator = separator_in(file.path)
         header = header_of(file, separator)
         name = next((n for n, key in _KEYS.items() if set(key) <= set(header)), None)
         if name is not None:
@@ -111,7 +110,7 @@ def _unmapped(
 
 
 def _mapped(dump: Dump, rule: TableRule, file: SourceFile, path: Path) -> ibis.Table:
-    separator = rule.separator or separator_of(first_lines(file.path, 1)[0])
+    separator = rule.separator or separator_in(file.path)
     sheet = dump.sheet(file, separator=separator, missing=(*MISSING_WORDS, *rule.missing))
     for column in rule.columns:
         if column.column is not None:
@@ -250,7 +249,7 @@ def _named(dump: Dump, rule: TableRule, table: ibis.Table) -> ibis.Table:
 
 READER = Reader(
     name="csv",
-    title="Any delimited text file, with a mapping of columns and units or with our own names",
+    title="Any delimited text or Parquet file, with a mapping of columns or with our own names",
     fills={
         "jobs": [name for name in JOBS.names if name != "source"],
         "usage": USAGE.names,
@@ -258,7 +257,7 @@ READER = Reader(
     },
     cannot="what the file does not hold; further columns are kept as attr_... and after_...",
     read=_read,
-    patterns=_TEXT_TABLES,
+    patterns=TABLE_FILES,
     # tables with our own column names
     signature=("series_id", "time_s"),
     also=(("job_id", "submit_s"), ("job_id", "duration_s"), ("node_id", "cpu_cores")),

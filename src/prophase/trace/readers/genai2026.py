@@ -17,6 +17,7 @@ from prophase.errors import MissingFileError, ParameterError
 from prophase.trace.dump import Dump, stack
 from prophase.trace.reader import Reader, Tables
 from prophase.trace.row_rules import REPAIRED
+from prophase.trace.source_files import SourceFile
 from prophase.trace.text_table import REASON
 
 
@@ -30,6 +31,10 @@ class _Metric:
     #: below zero by up to this much is noise of the sensor, not damage
     noise: float = 0.0
 
+    @property
+    def pattern(self) -> str:
+        return f"{self.stem}*.csv"
+
 
 _METRICS = (
     _Metric("pod_gpu_duty_cycle", "gpu_util_pct", noise=1e-3),
@@ -42,10 +47,8 @@ _AVERAGED = f"{REPAIRED}several samples of a metric in one step, averaged"
 
 def _read(dump: Dump) -> Tables:
     step_s = _step(dump)
-    found = {m: dump.find(f"{m.stem}.csv", required=False) for m in _METRICS}
-    if dump.root.is_file():
-        found = {m: files for m, files in found.items() if files and files[0].stem == m.stem}
-    present = [metric for metric in _METRICS if found.get(metric)]
+    found = {m: _file_of(dump, m) for m in _METRICS}
+    present = [metric for metric in _METRICS if found[metric] is not None]
     if not present:
         raise MissingFileError(
             f"{dump.root}: holds none of {', '.join(m.stem + '.csv' for m in _METRICS)}. "
@@ -54,7 +57,7 @@ def _read(dump: Dump) -> Tables:
     absent = [metric.stem for metric in _METRICS if metric not in present]
     if absent:
         dump.note(f"{', '.join(absent)} not in the dump: {len(absent)} metrics stay missing.")
-    samples = stack([_samples(dump, metric) for metric in present])
+    samples = stack([_samples(dump, m, file) for m, file in found.items() if file is not None])
     return {"usage": _in_steps(samples, present, step_s)}
 
 
@@ -69,9 +72,15 @@ def _step(dump: Dump) -> float:
     return step_s
 
 
-def _samples(dump: Dump, metric: _Metric) -> ibis.Table:
+def _file_of(dump: Dump, metric: _Metric) -> SourceFile | None:
+    """Return the file of a metric; Alibaba's end in ``_anon``."""
+    found = dump.find(metric.pattern, required=False)
+    return next((file for file in found if file.stem.removesuffix("_anon") == metric.stem), None)
+
+
+def _samples(dump: Dump, metric: _Metric, file: SourceFile) -> ibis.Table:
     """Read one file: pod, time and one metric."""
-    sheet = dump.sheet(dump.find(f"{metric.stem}.csv")[0])
+    sheet = dump.sheet(file)
     sheet.need("value", "timestamp_anon", "container_ip")
     pod = sheet.text("container_ip")
     value = sheet.number("value", factor=metric.factor)
@@ -107,7 +116,7 @@ READER = Reader(
     fills={"usage": "series_id time_s gpu_util_pct gpu_memory_gib memory_util_frac".split()},
     cannot="jobs, requests and CPU; times are shifted, so they are no dates",
     read=_read,
-    patterns=tuple(f"{metric.stem}.csv" for metric in _METRICS),
+    patterns=tuple(metric.pattern for metric in _METRICS),
     signature=("value", "timestamp_anon", "container_ip"),
     options={"step_s": "sampling step in seconds that the metrics are joined by, default 57"},
 )
