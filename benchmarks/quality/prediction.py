@@ -11,8 +11,8 @@ single baseline, so losses stand beside gains.
 CatBoost and quantile forests with conformalised ranges (install lightgbm, catboost and
 quantile-forest to see them): the last part of every trace. "Clusters" does the same on clusters
 that the training side does not have: learnt from one, judged on another. "Stability" leaves out one
-training row in a thousand at random, twenty times. "Names" compares answers that read names as text with
-answers that do not, on workflows that were left out and on later jobs.
+training row in a thousand at random, twenty times. "Names" compares answers that read
+names as text with answers that do not, on workflows that were left out and on later jobs.
 
     python benchmarks/quality/prediction.py [--part pai,splits,later,confirm,usage,gpumemnet]
     python benchmarks/quality/prediction.py --part ahead,clusters,stability,names --most 12000
@@ -392,7 +392,7 @@ def peers(train: pd.DataFrame, test: pd.DataFrame) -> Found:
 
 
 def names() -> None:
-    """Judge on workflows that the training side does not have, and on later jobs: names read or not.
+    """Judge on workflows that the training side lacks, and on later jobs: names read or not.
 
     Workflows share steps, not names, so this is what words are for.
     """
@@ -419,8 +419,9 @@ def names() -> None:
             record(Measurement(f"names: {title}: {key}", "", values, "names not read", base, title))
     for key, least in (("within_x2_pct", -X2_TIE), ("r2_log", -R2_TIE)):
         held = [r["default"][key] - u["default"][key] >= least for r, u in runs.values()]
-        record(Measurement(f"names: {key} at least as good as without, less a tie", "share",
-                           [float(np.mean(held))], remark=f"{sum(held)} of {len(held)}"))  # fmt: skip
+        share, remark = [float(np.mean(held))], f"{sum(held)} of {len(held)}"
+        name = f"names: {key} at least as good as without, less a tie"
+        record(Measurement(name, "share", share, remark=remark))
 
 
 def _read_or_not(train: pd.DataFrame, test: pd.DataFrame, *, online: bool) -> list[Found]:
