@@ -11,10 +11,11 @@ single baseline, so losses stand beside gains.
 CatBoost and quantile forests with conformalised ranges (install lightgbm, catboost and
 quantile-forest to see them): the last part of every trace. "Clusters" does the same on clusters
 that the training side does not have: learnt from one, judged on another. "Stability" leaves out one
-training row in a thousand at random, twenty times.
+training row in a thousand at random, twenty times. "Names" compares answers that read
+names as text with answers that do not, on workflows that were left out and on later jobs.
 
     python benchmarks/quality/prediction.py [--part pai,splits,later,confirm,usage,gpumemnet]
-    python benchmarks/quality/prediction.py --part ahead,clusters,stability --most 12000
+    python benchmarks/quality/prediction.py --part ahead,clusters,stability,names --most 12000
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -34,6 +36,7 @@ from prophase.errors import ProphaseError
 from prophase.profile.predict.error_measures import measure
 from prophase.profile.predict.evaluation import evaluate, in_sequence
 from prophase.profile.predict.methods import BASELINES, METHODS
+from prophase.profile.predict.methods.mixture import Mixture
 from prophase.profile.predict.submit_columns import arrivals, outcomes, submitted
 from prophase.profile.predict.yes_no_target import yes_no_measures
 from prophase.trace.split import split_by_job, split_by_time
@@ -388,6 +391,47 @@ def peers(train: pd.DataFrame, test: pd.DataFrame) -> Found:
     return found
 
 
+def names() -> None:
+    """Judge on workflows that the training side lacks, and on later jobs: names read or not.
+
+    Workflows share steps, not names, so this is what words are for.
+    """
+    runs: dict[str, list[Found]] = {}
+    for trace in ("nextflow", "wfinstances"):
+        jobs = jobs_of(trace)
+        for workflow, count in jobs["workload"].value_counts().items():
+            if count >= STRATUM_JOBS:
+                left_out = (jobs["workload"] == workflow).to_numpy()
+                title = f"{trace} without {workflow}"
+                runs[title] = _read_or_not(jobs[~left_out], jobs[left_out], online=False)
+    for trace in ("nextflow", "hpc-swf/cerit-wagap-2013.part1.swf.gz"):
+        jobs = jobs_of(trace)
+        for cut in CUTS:
+            split = split_by_time(jobs, test_share=cut)
+            train, test = jobs.iloc[split.train], jobs.iloc[split.test]
+            for online in (False, True):
+                title = _title(f"{trace}, last {cut:.0%}", online)
+                runs[title] = _read_or_not(train, test, online=online)
+    for title, (read, unread) in runs.items():
+        show(title, {"read": read["default"], "not read": unread["default"]})
+        for key in ("within_x2_pct", "r2_log", "interval_score_log", "coverage_90_pct"):
+            values, base = ([one["default"][key]] for one in (read, unread))
+            record(Measurement(f"names: {title}: {key}", "", values, "names not read", base, title))
+    for key, least in (("within_x2_pct", -X2_TIE), ("r2_log", -R2_TIE)):
+        held = [r["default"][key] - u["default"][key] >= least for r, u in runs.values()]
+        share, remark = [float(np.mean(held))], f"{sum(held)} of {len(held)}"
+        name = f"names: {key} at least as good as without, less a tie"
+        record(Measurement(name, "share", share, remark=remark))
+
+
+def _read_or_not(train: pd.DataFrame, test: pd.DataFrame, *, online: bool) -> list[Found]:
+    found = []
+    for reads in (True, False):
+        with patch.object(Mixture, "_reads_text", reads):
+            found.append(judged(train, test, ["default"], online=online))
+    return found
+
+
 def stability(most: int = 12_000, times: int = 20) -> None:
     """Leave out one training row in a thousand, at random: measures should hardly move."""
     for trace in ("hpc-swf/kth-sp2-1996.part1.swf.gz", "drac-slurm/cedar_2021-05.csv.gz"):
@@ -503,6 +547,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "confirm": confirm,
     "usage": usage,
     "gpumemnet": gpumemnet,
+    "names": names,
 }
 
 

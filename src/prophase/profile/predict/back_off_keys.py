@@ -61,7 +61,7 @@ _FEW_VALUES = 20
 #: the same of names whose numbers were folded, of which each is a kind of job
 _MOST_FOLDED = 0.2
 #: these name the cluster or log a job is of
-_CLUSTER = ("attr_cluster", "attr_log", "attr_system", "attr_site", "attr_region")
+CLUSTER_COLUMNS = ("attr_cluster", "attr_log", "attr_system", "attr_site", "attr_region")
 #: the hash of a missing value
 MISSING = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER = np.uint64(0x100000001B3)
@@ -167,7 +167,7 @@ class ClusterColumns:
     def of(cls, jobs: pd.DataFrame) -> ClusterColumns:
         """Find the columns in a history."""
         usual = {}
-        for column in _CLUSTER:
+        for column in CLUSTER_COLUMNS:
             known = jobs[column].dropna() if column in jobs else pd.Series(dtype=object)
             if known.nunique() == 1:
                 usual[column] = int(_hash(pd.DataFrame({column: known[:1]}), column)[0])

@@ -17,8 +17,10 @@ from prophase.profile.predict.back_off_keys import (
     hash_columns,
     key_of,
 )
+from prophase.profile.predict.job_text import NO_TOKEN, TextColumns
 from prophase.profile.predict.memory import Keys, Memory, Recall
 from prophase.profile.predict.submit_columns import Columns, arrivals, is_number, numbers, submitted
+from prophase.profile.predict.word_memory import WordMemory, WordRecall
 
 #: a key that no job has
 _UNSEEN = np.uint64(0x5DEECE66D)
@@ -40,6 +42,8 @@ class Question:
     #: the jobs as they came, and the row of each job in them
     _jobs: pd.DataFrame | Columns
     places: NDArray[np.intp]
+    #: hashed words of the job's texts
+    tokens: Keys
 
     def __len__(self) -> int:
         return len(self.arrival)
@@ -60,6 +64,7 @@ class Question:
             self.as_of[chosen] if as_of is None else as_of,
             self._jobs,
             self.places[chosen],
+            self.tokens[chosen],
         )
 
     def without(
@@ -73,6 +78,12 @@ class Question:
         )
         return replace(self, keys=keys)
 
+    def with_half_of_the_words(self, rows: NDArray[np.bool_]) -> Question:
+        """Return the same jobs, some of them as if the other words had never been seen."""
+        # the last bits of a hash are as good as a draw, and the same for every job of a word
+        hidden = rows[:, None] & (self.tokens % np.uint64(2) == 0)
+        return replace(self, tokens=np.where(hidden, NO_TOKEN, self.tokens))
+
 
 class History:
     """Outcomes by key level; knows which columns it was built from."""
@@ -80,7 +91,7 @@ class History:
     #: the history is long enough to tell hours of the day apart
     tells_hours = True
 
-    def __init__(self, jobs: pd.DataFrame, *, shares: bool = False) -> None:
+    def __init__(self, jobs: pd.DataFrame, *, shares: bool = False, text: bool = False) -> None:
         seen = submitted(jobs)
         arrival = arrivals(jobs)
         self.tells_hours = _days(arrival) >= _FEWEST_DAYS
@@ -95,6 +106,8 @@ class History:
             if is_number(seen, name) and seen[name].nunique(dropna=False) > 1
         ]
         self.memories = tuple(Memory() for _ in self.levels)
+        self.text = TextColumns.of(seen[steady], arrival) if text else TextColumns(())
+        self.words = WordMemory()
         self.shares = shares
 
     def __len__(self) -> int:
@@ -111,6 +124,8 @@ class History:
         # the hour of day means something only on a clock that went round several times
         timed = self.tells_hours and ("submit_s" in jobs or "start_s" in jobs)
         columns.append(clock if timed else clock * 0.0)
+        if self.text.numbers:
+            columns += list(self.text.values(jobs).T)
         return Question(
             keys=tuple(key_of(level, hashes, len(jobs), cluster) for level in self.levels),
             numbers=np.column_stack(columns),
@@ -119,16 +134,20 @@ class History:
             as_of=np.full(len(jobs), np.inf) if as_of is None else as_of,
             _jobs=jobs,
             places=np.arange(len(jobs)),
+            tokens=self.text.tokens(jobs),
         )
 
     def add(self, question: Question, ends: Floats, values: Floats) -> None:
         """Remember the outcomes of jobs."""
         for memory, keys in zip(self.memories, question.keys, strict=True):
             memory.add(keys, ends, values)
+        if self.text.names:
+            self.words.add(question.tokens, ends, values)
 
     def forget(self) -> None:
         """Forget all outcomes, not the levels."""
         self.memories = tuple(Memory() for _ in self.levels)
+        self.words = WordMemory()
 
     def recall(self, question: Question) -> list[Recall]:
         """Return what each level knew, finest first."""
@@ -137,6 +156,12 @@ class History:
             for memory, keys in zip(self.memories, question.keys, strict=True)
         ]
         return [replace(part, shares=True) for part in found] if self.shares else found
+
+    def recall_words(self, question: Question, variance: float) -> WordRecall | None:
+        """Return what jobs with the same words did; None if no column is read as text."""
+        if not self.text.names:
+            return None
+        return self.words.recall(question.tokens, question.as_of, variance)
 
     def medians(self, level: int, question: Question) -> tuple[Floats, Floats]:
         """Return median (of yes or no: share) and count over all rows of a level's keys."""

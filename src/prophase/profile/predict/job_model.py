@@ -84,6 +84,12 @@ class JobModel(ShortForm):
     @property
     def columns(self) -> tuple[str, ...]:
         """Submit-time columns that any answer depends on."""
+        read = (name for one in self.predictors.values() for name in one.history_.text.names)
+        return tuple(sorted({*self.told_apart, *read}))
+
+    @property
+    def told_apart(self) -> tuple[str, ...]:
+        """Columns whose values count as such; others are read as text."""
         names: dict[str, None] = {}
         for predictor in self.predictors.values():
             names |= dict.fromkeys(predictor.history_.columns)
@@ -334,7 +340,7 @@ def learn(
         predictors[target] = predictor_named(method, random_state=random_state).fit(history, target)
     name = DEFAULT if method == "default" else method
     model = JobModel(predictors, name, len(history), data_hash, random_state, tuple(notes))
-    columns = model.columns
+    columns = model.told_apart
     return replace(
         model, seen=SeenValues.of(history, columns), exemplars=Exemplars.of(history, columns)
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,6 +163,27 @@ class Memory:
             sample=self._sample(start, count, start_short, count_short),
         )
 
+    def moments(self, keys: Keys, as_of: Floats) -> tuple[Ints, Floats, Floats]:
+        """Return count, mean and variance over all rows of each key that ended before.
+
+        Examples
+        --------
+        >>> memory = Memory()
+        >>> keys = np.array([1, 1], dtype=np.uint64)
+        >>> memory.add(keys, np.array([1.0, 2.0]), np.array([5.0, 7.0]))
+        >>> [one.tolist() for one in memory.moments(keys[:1], np.array([9.0]))]
+        [[2], [6.0], [1.0]]
+        """
+        count = np.zeros(len(keys), dtype=np.int64)
+        total, square = np.zeros(len(keys)), np.zeros(len(keys))
+        for run in (self._long, self._short):
+            start, held = run.find(keys, as_of)
+            count += held
+            total += run.total(start, held)
+            square += run.squares[start + held] - run.squares[start]
+        mean = total / np.maximum(count, 1)
+        return count, mean, np.maximum(square / np.maximum(count, 1) - mean**2, 0.0)
+
     def medians(self, keys: Keys, as_of: Floats) -> tuple[Floats, Floats]:
         """Return the median of all rows of each key that ended before, and how many these are.
 
@@ -258,6 +280,11 @@ class _Run:
         place = code.astype(np.int64) * (len(moments) + 1) + rank
         sums = np.concatenate([[0.0], np.cumsum(values)])
         return cls(keys, ends, values, names, first.astype(np.int64), moments, place, sums, order)
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Running sums of the squared values."""
+        return np.concatenate([[0.0], np.cumsum(self.values**2)])
 
     def with_values(self, values: Floats) -> _Run:
         """Return the same rows with other values, given in the order in which rows were added."""

@@ -85,7 +85,11 @@ class Packer:
                 f"a {kind.__module__}.{kind.__qualname__} cannot be saved in a model file. "
                 "Save a model of another method."
             )
-        state = _history_state(value) if isinstance(value, History) else vars(value)
+        state = vars(value)
+        if isinstance(value, History):
+            state = _history_state(value)
+        elif isinstance(value, Memory):
+            state = {"parts": value.parts()}
         return {
             "object": f"{kind.__module__}:{kind.__qualname__}",
             "state": {name: self.pack(item) for name, item in state.items()},
@@ -143,6 +147,8 @@ class Unpacker:
         kind = _class_named(name)
         if kind is History:
             return self._history(state)
+        if kind is Memory:
+            return Memory.of_parts(*self.unpack(state["parts"]))
         made = object.__new__(kind)
         for attribute, item in state.items():
             # frozen dataclasses are no exception: their own __init__ does the same

@@ -91,6 +91,8 @@ class Predictor(ABC):
     name: ClassVar[str]
     #: what an update changes in place
     _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_",)
+    #: names and command lines are read as words
+    _reads_text: ClassVar[bool] = False
 
     def __init__(self, *, random_state: int = 0) -> None:
         self.random_state = random_state
@@ -112,7 +114,9 @@ class Predictor(ABC):
         runs = target == "duration_s"
         limit_s = numbers(jobs, "time_limit_s")
         self.bounds_ = RecordedBounds.of(outcome, limit_s) if runs else RecordedBounds()
-        self.history_ = History(jobs, shares=self.yes_no_)
+        self.history_ = History(
+            jobs, shares=self.yes_no_, text=self._reads_text and not self.yes_no_
+        )
         arrival, end = arrivals(jobs), ends(jobs)
         if not np.isfinite(arrival).any():
             # without a clock the order of the rows is the only before and after
@@ -237,7 +241,7 @@ class Predictor(ABC):
         reason = np.where(
             thin,
             f"fewer than {FEWEST_FINISHED} finished jobs are known",
-            np.where(silent, self._why_silent(), match.reason),
+            np.where(silent, self._why_silent(), self._why(question, recall, match)),
         )
         return _Told(answer, PointAndRange(*bounded), match, silent, reason)
 
@@ -273,6 +277,7 @@ class Predictor(ABC):
         mine.history_ = copy.copy(self.history_)
         # a memory never changes its rows, it replaces them
         mine.history_.memories = tuple(map(copy.copy, self.history_.memories))
+        mine.history_.words = self.history_.words.own_copy()
         for name in self._moved_by_updates:
             if hasattr(self, name):
                 setattr(mine, name, copy.deepcopy(getattr(self, name)))
@@ -317,6 +322,10 @@ class Predictor(ABC):
     @abstractmethod
     def _answer(self, question: Question, recall: list[Recall]) -> PointAndRange:
         """Return point and range of each job, in logarithms; NaN where there is no answer."""
+
+    def _why(self, question: Question, recall: list[Recall], match: Match) -> Array:
+        """Return per job what its answer is based on."""
+        return match.reason
 
     def _why_silent(self) -> str:
         return "nothing is known that this method could answer from"

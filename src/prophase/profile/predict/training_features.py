@@ -8,6 +8,7 @@ from prophase.array_types import Floats
 from prophase.profile.predict.back_off_keys import FOLDED, Level
 from prophase.profile.predict.history import Question
 from prophase.profile.predict.memory import Recall
+from prophase.profile.predict.word_memory import WordRecall
 
 _SHORT = 5
 #: with more jobs it is as quick, and takes less memory, to go level by level
@@ -15,7 +16,7 @@ _FEW = 16
 _WHOLE_PAST = (0.1, 0.5, 0.9)
 
 
-def features(question: Question, recall: list[Recall]) -> Floats:
+def features(question: Question, recall: list[Recall], words: WordRecall | None = None) -> Floats:
     """Return one row per job; everything in it was known at ``question.as_of``."""
     if recall[-1].shares:
         # which of the last few were true is mostly chance, and would be learned as if it were not
@@ -25,6 +26,8 @@ def features(question: Question, recall: list[Recall]) -> Floats:
     else:
         columns = [one for part in recall for one in _of_level(part, question.arrival)]
     columns += [recent_backoff(recall), shrunk(recall)]
+    if words is not None:
+        columns += words.features()
     return np.column_stack([*columns, question.numbers]).astype(np.float32)
 
 
@@ -110,6 +113,8 @@ def strangers(
     chosen = draw.random(len(question)) < share
     kind, word = draw.integers(0, 3, len(question)), draw.integers(0, len(words), len(question))
     attributes = [column for column in columns if column.startswith("attr_")]
+    if question.tokens.shape[1]:
+        question = question.with_half_of_the_words(chosen)
     question = question.without(levels, chosen & (kind == 0), [w for w in words if w in _OWN])
     question = question.without(levels, chosen & (kind == 1), words + attributes)
     for place, one in enumerate(words):

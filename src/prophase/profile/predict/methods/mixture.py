@@ -26,7 +26,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from prophase.array_types import Bools, Floats, Ints
+from prophase.array_types import Array, Bools, Floats, Ints
+from prophase.plural import counted
 from prophase.profile.predict.expert_weights import ExpertWeights
 from prophase.profile.predict.history import Question
 from prophase.profile.predict.leading_point import SIMPLE, TRUSTED, LeadingPoint, gains
@@ -38,7 +39,7 @@ from prophase.profile.predict.leaf_forest import (
     rows_for_forests,
 )
 from prophase.profile.predict.memory import RECENT, SAMPLED, Recall
-from prophase.profile.predict.point_and_range import PointAndRange, strata_of
+from prophase.profile.predict.point_and_range import Match, PointAndRange, strata_of
 from prophase.profile.predict.pooled_distribution import (
     EXACT_TOO,
     FACTOR_TWO,
@@ -58,6 +59,7 @@ from prophase.profile.predict.training_features import (
     shrunk,
     strangers,
 )
+from prophase.profile.predict.word_memory import WordRecall
 from prophase.profile.predict.yes_no_target import BoostedChance, ShareCalibrator
 
 #: weights of the experts before any outcome is known
@@ -66,9 +68,11 @@ _PRIOR = {
     "from_shrunk": 3.0,
     "from_recent": 3.0,
     "from_limit": 3.0,
+    "from_words": 3.0,
     "boosted": 9.0,
     "key": 1.0,
     "key_lately": 1.0,
+    "words": 1.0,
     "user": 1.0,
     "all": 1.0,
     "all_lately": 1.0,
@@ -109,19 +113,21 @@ class Mixture(Predictor):
     """Forests and memories as one distribution, weighted by what they have earned."""
 
     name = "mixture"
+    _reads_text = True
     _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_", "weights_", "leading_")
 
     def _learn(self, question: Question, values: Floats) -> None:
         asked, answers = lessons(question, values, self.random_state)
         asked = strangers(asked, self.history_.levels, self.random_state)
         recall = self.history_.recall(asked)
-        seen = features(asked, recall)
+        words = self._words(asked)
+        seen = features(asked, recall, words)
         fewest = YES_NO_FEWEST if self.yes_no_ else FEWEST
         self.forests_ = {
             name: LeafForest(fewest=fewest, random_state=self.random_state + number).fit(
                 seen, answers - base
             )
-            for number, (name, base) in enumerate(_bases(asked, recall).items())
+            for number, (name, base) in enumerate(_bases(asked, recall, words).items())
             if name in self.weights_.names
         }
         if self.yes_no_:
@@ -269,17 +275,42 @@ class Mixture(Predictor):
         for regime in (False, True):
             rows = np.flatnonzero(late == regime)
             lead[rows] = self.leading_.leaders(stratum[rows], question.as_of[rows], stale=regime)
-        points = self._points(question, recall, steps, None if every else lead)
+        simple = self._simple(question, recall, stratum)
+        points = self._points(simple, steps, None if every else lead)
         points = np.minimum(points, longest)
         return PointAndRange(
             points[np.arange(len(lead)), lead], low, high, steps, points if every else None
         )
 
-    def _points(
-        self, question: Question, recall: list[Recall], steps: Floats, lead: Ints | None
-    ) -> Floats:
-        """Return the numbers that could be told, the one that needs no learning first."""
+    def _simple(
+        self, question: Question, recall: list[Recall], stratum: NDArray[np.str_]
+    ) -> Floats:  # fmt: skip
+        """Return the back-off median; of a job of no known kind, what its words say if they can."""
         simple = self.history_.backed_off(question, recall)
+        words = self._words(question)
+        if words is None:
+            return simple
+        return np.where(self._read(words, recall, stratum), words.mean, simple)
+
+    def _read(self, words: WordRecall, recall: list[Recall], stratum: NDArray[np.str_]) -> Bools:
+        """Say which jobs are of no known kind but have words that tell more than their keys."""
+        return (stratum != "seen") & words.sharper_than(recall, self.variance_)
+
+    def _why(self, question: Question, recall: list[Recall], match: Match) -> Array:
+        words = self._words(question)
+        if words is None or not hasattr(self, "forests_"):
+            return match.reason
+        reason = match.reason.copy()
+        where = " and ".join(self.history_.text.names)
+        for row in np.flatnonzero(self._read(words, recall, match.stratum)).tolist():
+            based = (
+                f"based on {counted(int(words.count[row]), 'job')} with the same words in {where}"
+            )
+            reason[row] = f"no past job matches all fields; {based}"
+        return reason
+
+    def _points(self, simple: Floats, steps: Floats, lead: Ints | None) -> Floats:
+        """Return the numbers that could be told, the one that needs no learning first."""
         runs = self.target_ == "duration_s"
         best = (FACTOR_TWO, EXACT_TOO) if runs else (NEARLY_EXACT,)
         points = np.full((len(simple), 2 + len(best)), np.nan)
@@ -318,15 +349,21 @@ class Mixture(Predictor):
             return self.yes_no_
         if name == "from_limit":
             return self.target_ == "duration_s" and bool(np.isfinite(question.limit_s).any())
+        if name in ("words", "from_words"):
+            return bool(self.history_.text.names)
         # which of the last few were true is mostly chance
         return not (self.yes_no_ and name in ("from_recent", "key_lately", "all_lately"))
 
+    def _words(self, question: Question) -> WordRecall | None:
+        return self.history_.recall_words(question, self.variance_)
+
     def _experts(self, question: Question, recall: list[Recall]) -> dict[str, Expert]:
         """Return what each forest and each memory has to say, made when asked for."""
-        seen = features(question, recall)
+        words = self._words(question)
+        seen = features(question, recall, words)
         # boosted trees are asked through XGBoost in any case
         data = matrix(seen) if self.yes_no_ else rows_for_forests(seen)
-        bases = _bases(question, recall)
+        bases = _bases(question, recall, words)
         found: dict[str, Expert] = {
             name: _of_forest(forest.outcomes(data) + bases[name][:, None])
             for name, forest in self.forests_.items()
@@ -352,6 +389,11 @@ class Mixture(Predictor):
             "key": key, "key_lately": key_lately, "user": user, "all": everything,
             "all_lately": lately,
         }  # fmt: skip
+        if words is not None:
+            memories["words"] = (
+                np.where(words.known[:, None], words.sample, everything[0]),
+                np.where(words.known, SAMPLED, everything[1]),
+            )
         found |= {name: _of_memory(*memory) for name, memory in memories.items()}
         return {name: found[name] for name in self.weights_.names}
 
@@ -375,19 +417,24 @@ def _of_memory(ordered: Floats, held: Ints) -> Expert:
     return lambda rows, count: evenly(ordered[rows], held[rows], count)
 
 
-def _bases(question: Question, recall: list[Recall]) -> Mapping[str, Floats]:
+def _bases(
+    question: Question, recall: list[Recall], words: WordRecall | None
+) -> Mapping[str, Floats]:  # fmt: skip
     """Return what each forest's outcomes are measured from."""
     pulled, recent = shrunk(recall), recent_backoff(recall)
     limit = question.limit_s
     known = np.isfinite(limit) & (limit > 0)
     # jobs without a limit are measured from what is usual, which keeps the scale
     from_limit = np.where(known, np.log(np.where(known, limit, 1.0)), pulled)
-    return {
+    bases = {
         "outcome": np.zeros(len(pulled)),
         "from_shrunk": np.nan_to_num(pulled),
         "from_recent": np.nan_to_num(recent),
         "from_limit": np.nan_to_num(from_limit),
     }
+    if words is not None:
+        bases["from_words"] = np.nan_to_num(np.where(words.known, words.mean, pulled))
+    return bases
 
 
 def _familiarity(recall: list[Recall]) -> Ints:

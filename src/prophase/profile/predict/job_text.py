@@ -1,0 +1,198 @@
+"""Names, scripts, images and command lines read as text: words, pairs of words, and numbers.
+
+A name such as ``NFCORE_RNASEQ:FASTQC (sample_12)`` is not one of many thousand values but a few
+words, which other jobs share, and a number. Words are folded to lower case; each is a token, and so
+are a word with the number behind it and two words side by side. Tokens are hashed, so nothing grows
+with the number of different words. What looks like a hash or an id is one token, not many.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from prophase.array_types import Floats, Ints
+from prophase.profile.predict.back_off_keys import CLUSTER_COLUMNS, Keys
+from prophase.profile.predict.submit_columns import Columns, is_number
+
+#: whose job it is and where it waits are names, not texts
+_NO_TEXT = ("user", "group", "queue", "tenant", "kind", "gpu_type", *CLUSTER_COLUMNS)
+_MOST_COLUMNS = 4
+#: tokens per job, and characters of a text that are read
+_TOKENS = 24
+_LONGEST = 240
+#: different values that are looked at to tell texts from labels, and fewer than that tell nothing
+_LOOKED_AT, _FEWEST_VALUES = 2_000, 8
+#: a word that this share of the values has tells them apart; half of the values have one
+_IN_NEARLY_ALL, _HAVE_ONE = 0.8, 0.5
+#: pieces of letters and digits from which on a word is a hash or an id
+_OPAQUE = 4
+_MOST_NUMBERS = 8
+#: a number counts if this share of the jobs has it
+_OFTEN = 0.1
+#: numbers that rise with the clock, such as dates and counters, never come back
+_RISES = 0.8
+#: stands where a job has fewer tokens
+NO_TOKEN = np.uint64(0)
+
+_CHUNKS = re.compile(r"[A-Za-z0-9]+(?:\.[0-9]+)*")
+_PIECES = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|[0-9]+(?:\.[0-9]+)*")
+
+
+@dataclass(frozen=True)
+class JobText:
+    """Words of a text in order, and the numbers that stand behind them."""
+
+    words: tuple[str, ...]
+    #: word before it -> number
+    numbers: dict[str, str]
+
+    @classmethod
+    def of(cls, value: str) -> JobText:
+        """Read a text.
+
+        Examples
+        --------
+        >>> read = JobText.of("TrainResNet lr=0.01 --shard 7")
+        >>> read.words, read.numbers
+        (('train', 'res', 'net', 'lr', 'shard'), {'lr': '0.01', 'shard': '7'})
+        >>> JobText.of("290d9b6f43193").words
+        ('290d9b6f43193',)
+        """
+        words: list[str] = []
+        found: dict[str, str] = {}
+        for chunk in _CHUNKS.findall(value[:_LONGEST]):
+            pieces = _PIECES.findall(chunk)
+            if len(pieces) >= _OPAQUE and any(piece[0].isdigit() for piece in pieces):
+                words.append(chunk.lower())
+                continue
+            for piece in pieces:
+                if piece[0].isdigit():
+                    found.setdefault(words[-1] if words else "", piece)
+                else:
+                    words.append(piece.lower())
+        return cls(tuple(words), found)
+
+    def tokens(self) -> list[str]:
+        """Return words, pairs of neighbours and words with numbers, the last words first."""
+        words = self.words[::-1]
+        pairs = [f"{two} {one}" for one, two in pairwise(words)]
+        counts = [f"{word}={number}" for word, number in self.numbers.items()]
+        return list(dict.fromkeys([*words, *counts, *pairs]))
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """Columns of a history that are read as text, and the numbers in them that tell something."""
+
+    names: tuple[str, ...]
+    #: column and word of each number
+    numbers: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, jobs: pd.DataFrame, arrival: Floats) -> TextColumns:
+        """Find them among submit-time columns.
+
+        Examples
+        --------
+        >>> jobs = pd.DataFrame(
+        ...     {"name": [f"{w} n={n}" for w in ("sort", "align") for n in "12345"]}
+        ... )
+        >>> found = TextColumns.of(jobs, np.array([0.0] * 10))
+        >>> found.names, found.numbers
+        (('name',), (('name', 'n'),))
+        """
+        names = [
+            name for name in map(str, jobs)
+            if name not in _NO_TEXT and not is_number(jobs, name) and _is_text(jobs[name])
+        ][:_MOST_COLUMNS]  # fmt: skip
+        found = cls(tuple(names))
+        return cls(found.names, found._telling_numbers(jobs, arrival))
+
+    def tokens(self, jobs: pd.DataFrame | Columns) -> Keys:
+        """Return the hashed tokens of each job, padded with :data:`NO_TOKEN`."""
+        each = _TOKENS // max(len(self.names), 1)
+        parts = [_hashed(jobs, name, each) for name in self.names if name in jobs]
+        if not parts:
+            return np.zeros((len(jobs), 0), dtype=np.uint64)
+        # what two columns say alike counts once
+        found = np.sort(np.concatenate(parts, axis=1), axis=1)
+        found[:, 1:][found[:, 1:] == found[:, :-1]] = NO_TOKEN
+        return found
+
+    def values(self, jobs: pd.DataFrame | Columns) -> Floats:
+        """Return the numbers of each job, a column per number; NaN where it has none."""
+        found = np.full((len(jobs), len(self.numbers)), np.nan)
+        for name in {name for name, _ in self.numbers if name in jobs}:
+            code, texts = _different(jobs, name)
+            for place, (column, word) in enumerate(self.numbers):
+                if column == name:
+                    own = [_as_number(text.numbers.get(word)) for text in texts]
+                    found[:, place] = np.array([*own, np.nan])[code]
+        return found
+
+    def _telling_numbers(self, jobs: pd.DataFrame, arrival: Floats) -> tuple[tuple[str, str], ...]:
+        found: list[tuple[str, str]] = []
+        for name in self.names:
+            code, texts = _different(jobs, name)
+            weight = np.bincount(code[code >= 0], minlength=len(texts))
+            often: Counter[str] = Counter()
+            for text, count in zip(texts, weight.tolist(), strict=True):
+                often.update(dict.fromkeys(text.numbers, count))
+            found += [(name, w) for w, count in often.most_common() if count >= _OFTEN * len(jobs)]
+        values = TextColumns(self.names, tuple(found)).values(jobs)
+        kept = [
+            one for one, held in zip(found, values.T, strict=True)
+            if pd.Series(held).nunique() > 2 and not _rises(held, arrival)
+        ]  # fmt: skip
+        return tuple(kept[:_MOST_NUMBERS])
+
+
+def _is_text(values: pd.Series) -> bool:
+    """Say whether the values of a column share words."""
+    different = values.dropna().astype(str).unique()
+    if len(different) < _FEWEST_VALUES:
+        return False
+    some = different[:: 1 + len(different) // _LOOKED_AT]
+    texts = [set(JobText.of(value).words) for value in some]
+    often = Counter(word for words in texts for word in words)
+    telling = {word for word, count in often.items() if 1 < count < _IN_NEARLY_ALL * len(texts)}
+    return sum(bool(words & telling) for words in texts) >= _HAVE_ONE * len(texts)
+
+
+def _different(jobs: pd.DataFrame | Columns, name: str) -> tuple[Ints, list[JobText]]:
+    """Return which different text each job has, -1 if none, and these texts."""
+    code, values = pd.factorize(np.asarray(jobs[name], dtype=object))
+    return code, [JobText.of(str(value)) for value in values]
+
+
+def _hashed(jobs: pd.DataFrame | Columns, name: str, most: int) -> Keys:
+    code, texts = _different(jobs, name)
+    # the last row is that of a job without a text
+    found = np.full((len(texts) + 1, most), NO_TOKEN, dtype=np.uint64)
+    lists = [text.tokens()[:most] for text in texts]
+    lengths = np.array([len(one) for one in lists], dtype=np.int64)
+    flat = np.array([token for one in lists for token in one], dtype=object)
+    if len(flat):
+        place = np.arange(most)[None, :] < lengths[:, None]
+        found[:-1][place] = pd.util.hash_array(flat, categorize=len(flat) > 100)
+    return found[code]
+
+
+def _as_number(text: str | None) -> float:
+    if text is None or text.count(".") > 1:
+        return np.nan
+    return float(text)
+
+
+def _rises(values: Floats, arrival: Floats) -> bool:
+    known = np.isfinite(values) & np.isfinite(arrival)
+    if known.sum() < 3 or np.ptp(arrival[known]) == 0 or np.ptp(values[known]) == 0:
+        return False
+    ranks = [pd.Series(one[known]).rank().to_numpy() for one in (values, arrival)]
+    return abs(float(np.corrcoef(*ranks)[0, 1])) > _RISES

@@ -1,0 +1,140 @@
+"""What jobs with the same words did: the words that tell most decide, as of any moment."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from prophase.array_types import Bools, Floats, Ints
+from prophase.profile.predict.back_off_keys import Keys
+from prophase.profile.predict.job_text import NO_TOKEN
+from prophase.profile.predict.memory import SAMPLED, Memory, Recall
+
+#: jobs of a history whose words are remembered; later ones are added as they end
+_MOST = 20_000
+#: a word seen once may be anything
+_FEWEST = 2
+#: how much more the words count after which outcomes vary less
+_SHARPNESS = 2.0
+#: words whose past stands for the job's distribution
+_LEADING = 3
+_EACH = SAMPLED // _LEADING
+
+
+@dataclass(frozen=True)
+class WordRecall:
+    """What the words of each job tell: a mean, its spread, how often seen, and outcomes.
+
+    NaN and no outcomes where none of its words is known.
+    """
+
+    mean: Floats
+    spread: Floats
+    count: Floats
+    #: in order of size
+    sample: Floats
+
+    @property
+    def known(self) -> Bools:
+        """Jobs of which some word is known."""
+        return np.isfinite(self.mean)
+
+    def sharper_than(self, recall: list[Recall], variance: float) -> Bools:
+        """Say where outcomes vary less among jobs with the same words than with the same key."""
+        spread = np.full(len(self.mean), np.inf)
+        for part in reversed(recall):
+            held = np.minimum(part.count, SAMPLED)
+            known = np.arange(SAMPLED)[None, :] < held[:, None]
+            some = np.where(known, part.sample, 0.0)
+            mean = some.sum(axis=1) / np.maximum(held, 1)
+            away = np.where(known, some - mean[:, None], 0.0)
+            own = _steadied((away**2).sum(axis=1) / np.maximum(held, 1), part.count, variance)
+            spread = np.where(part.count > 0, np.sqrt(own), spread)
+        return self.known & (np.nan_to_num(self.spread, nan=np.inf) < spread)
+
+    def features(self) -> list[Floats]:
+        """Return what learning methods see."""
+        return [self.mean, self.spread, np.log1p(self.count)]
+
+
+def _steadied(own: Floats, count: Ints, variance: float) -> Floats:
+    """Return variances; few outcomes that happen to agree are no reason to be sure."""
+    return (count * own + variance) / (count + 1.0)
+
+
+class WordMemory:
+    """Outcomes of finished jobs by word.
+
+    Examples
+    --------
+    Jobs with the second word always end after 3; the first word tells little.
+
+    >>> held = WordMemory()
+    >>> words = np.array([[1, 2], [1, 2], [1, 0], [1, 0]], dtype=np.uint64)
+    >>> held.add(words, np.arange(4.0), np.array([3.0, 3.0, 9.0, 1.0]))
+    >>> held.recall(words[:1], np.array([10.0]), variance=9.0).mean.round(1)
+    array([3.1])
+    """
+
+    def __init__(self) -> None:
+        self._memory = Memory()
+
+    def add(self, tokens: Keys, ends: Floats, values: Floats) -> None:
+        """Remember finished jobs; of very many, some that lie evenly over time."""
+        rows = np.argsort(ends, kind="stable")[:: 1 + len(ends) // _MOST]
+        job, place = np.nonzero(tokens[rows] != NO_TOKEN)
+        job = rows[job]
+        self._memory.add(tokens[job, place], ends[job], values[job])
+
+    def own_copy(self) -> WordMemory:
+        """Return a memory that can learn alone."""
+        mine = WordMemory()
+        # a memory never changes its rows, it replaces them
+        mine._memory = copy.copy(self._memory)
+        return mine
+
+    def recall(self, tokens: Keys, as_of: Floats, variance: float) -> WordRecall:
+        """Return what was known of the words of each job before each moment."""
+        rows, width = tokens.shape
+        moments = np.repeat(as_of, width)
+        count, mean, own = (
+            one.reshape(rows, width) for one in self._memory.moments(tokens.ravel(), moments)
+        )
+        count = np.where(tokens == NO_TOKEN, 0, count)
+        vary = _steadied(own, count, variance)
+        weight = np.where(
+            count >= _FEWEST, count / (count + 2.0) * (variance / vary) ** _SHARPNESS, 0.0
+        )
+        total = weight.sum(axis=1)
+        known = total > 0
+        share = weight / np.where(known, total, 1.0)[:, None]
+        blank = np.where(known, 0.0, np.nan)
+        leading = np.argsort(-weight, axis=1, kind="stable")[:, :_LEADING]
+        return WordRecall(
+            (share * mean).sum(axis=1) + blank,
+            np.sqrt((share * vary).sum(axis=1)) + blank,
+            np.take_along_axis(count, leading[:, :1], axis=1)[:, 0] if width else np.zeros(rows),
+            self._outcomes(tokens, as_of, weight, leading),
+        )
+
+    def _outcomes(self, tokens: Keys, as_of: Floats, weight: Floats, leading: Ints) -> Floats:
+        """Return outcomes of the leading words, as many of each."""
+        rows = len(tokens)
+        found = np.full((rows, SAMPLED), np.nan)
+        if not leading.shape[1]:
+            return found
+        chosen = np.take_along_axis(tokens, leading, axis=1)
+        unknown = np.take_along_axis(weight, leading, axis=1) <= 0
+        # a job of one known word is told by that word alone
+        chosen = np.where(unknown, chosen[:, :1], chosen)
+        if chosen.shape[1] < _LEADING:
+            chosen = np.concatenate(
+                [chosen] + [chosen[:, :1]] * (_LEADING - chosen.shape[1]), axis=1
+            )
+        past = self._memory.recall(chosen.ravel(), np.repeat(as_of, _LEADING))
+        held = np.minimum(past.count, SAMPLED)
+        place = ((np.arange(_EACH)[None, :] + 0.5) * held[:, None] / _EACH).astype(np.int64)
+        some = np.take_along_axis(past.sample, np.minimum(place, SAMPLED - 1), axis=1)
+        return np.sort(some.reshape(rows, SAMPLED), axis=1)
