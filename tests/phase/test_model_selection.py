@@ -5,7 +5,14 @@ import pytest
 from tests.phase.made_series import steps
 
 from prophase.errors import InputError, ParameterError
-from prophase.phase.model_selection import choose, reason, sweep
+from prophase.phase.model_selection import (
+    LabellerTrial,
+    choose,
+    doubt,
+    marked,
+    reason,
+    sweep,
+)
 
 SCALED = [(steps([1.0, 4.0, 1.0, 4.0], 25, seed=n) - 2) / 2 for n in range(4)]
 
@@ -48,9 +55,51 @@ def test_hidden_features_are_swept_for_the_network_only() -> None:
     assert [one.hidden for one in trials if one.labeller == "samples"] == [None]
 
 
-def test_a_choice_comes_with_its_reason() -> None:
+def test_a_choice_comes_with_the_reason_that_decided() -> None:
     found, trials = choose(SCALED, "samples", window=1)
-    said = reason(trials, found.n_phases, 1)
+    said = reason(trials)
     assert said is not None
+    assert found.n_phases == 2
     assert said.startswith(f"Chosen of {len(trials)} trials: 2 phases and a window of 1 sample")
-    assert reason(trials[:1], 2, 1) is None
+    assert "one phase less would take" in said
+    assert "one phase more would take" in said
+    assert reason(trials[:1]) is None
+
+
+def test_a_sweep_marks_what_a_fit_takes() -> None:
+    for labeller in ("hmm", "samples"):
+        fitted, _ = choose(SCALED, labeller)
+        trials = sweep(SCALED, [labeller], n_phases=range(1, 5), stability=False)
+        taken = next(one for one in trials if one.chosen)
+        assert (taken.n_phases, taken.window) == (fitted.n_phases, fitted.history or 1)
+
+
+def test_larger_containers_are_no_phase_of_their_own() -> None:
+    sizes = [1.0, 1.05, 1.2, 1.3]
+    series = [size * steps([1.0, 4.0, 1.0, 4.0], 25, seed=n) for n, size in enumerate(sizes)]
+    found, _ = choose(series, "hmm", window=1)
+    assert found.n_phases == 2
+
+
+def test_services_that_share_no_level_keep_their_phases() -> None:
+    series = [steps(levels * 2, 25, seed=n) for n, levels in enumerate([[1, 4], [1, 4], [20, 30]])]
+    found, _ = choose(series, "hmm", window=1)
+    assert found.n_phases == 4
+
+
+def test_one_series_is_enough_for_plain_levels() -> None:
+    found, trials = choose([steps([1.0, 4.0, 7.0] * 2, 25)], "hmm", window=1)
+    assert found.n_phases == 3
+    assert doubt(trials) is None
+
+
+def test_what_cannot_be_told_is_said() -> None:
+    trials = marked(
+        [
+            LabellerTrial("hmm", n, 1, bits / 100, 5.0, by_series=(bits,))
+            for n, bits in ((1, 900.0), (2, 500.0), (3, 504.0))
+        ]
+    )
+    said = doubt(trials)
+    assert said is not None
+    assert "3 explains them about as well as 2" in said

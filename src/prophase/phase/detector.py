@@ -69,13 +69,14 @@ class PhaseDetector(FittedPhases):
         self.metrics_ = found.metrics
         self.mean_, self.scale_ = values.mean(axis=0), values.std(axis=0)
         self.gap_s_ = found.gap_s
-        stretches = [(part - self.mean_) / self.scale_ for part in found.stretches()]
+        stretches, series = _scaled(found, self.mean_, self.scale_)
         self.labeller_, self.trials_ = choose(
             stretches,
             self.labeller,
             n_phases=self.n_phases,
             window=self.window,
             hidden=self.hidden,
+            series=series,
             random_state=self.random_state,
             progress=progress,
         )
@@ -192,12 +193,19 @@ class PhaseDetector(FittedPhases):
 
 def scaled_stretches(
     usage: pd.DataFrame, metrics: Sequence[str] | None = None, *, step_s: float | None = None
-) -> list[Floats]:
-    """Return the uninterrupted parts of series in standard scores, for `choosing.sweep`."""
+) -> tuple[list[Floats], list[int]]:
+    """Return the uninterrupted parts of series in standard scores, and whose they are.
+
+    What `model_selection.sweep` takes.
+    """
     found = _without_constants(series_of(usage, metrics, step_s=step_s))
     values = np.concatenate([one.values for one in found.series])
-    mean, scale = values.mean(axis=0), values.std(axis=0)
-    return [(part - mean) / scale for part in found.stretches()]
+    return _scaled(found, values.mean(axis=0), values.std(axis=0))
+
+
+def _scaled(found: SeriesSet, mean: Floats, scale: Floats) -> tuple[list[Floats], list[int]]:
+    stretches = [(part - mean) / scale for part in found.stretches()]
+    return stretches, [n for n, one in enumerate(found.series) for _ in one.stretches()]
 
 
 def _without_constants(found: SeriesSet) -> SeriesSet:

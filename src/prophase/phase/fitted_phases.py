@@ -212,6 +212,7 @@ def _trial(row: JsonObject) -> LabellerTrial:
         np.nan if row["bits"] is None else row["bits"],
         np.nan if row["changes_per_1000"] is None else row["changes_per_1000"],
         row["stability"],
-        () if row["unseen_bits"] is None else (row["unseen_bits"],),
         row.get("hidden"),
+        row.get("chosen") == "yes",
+        row.get("chosen") == "as good",
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from prophase.array_types import Bools
 from prophase.trace.series.autoregression import (
     fitted_motion,
     log_density,
@@ -44,8 +45,8 @@ def adjusted_rand_index(one: Ints, other: Ints) -> float:
 # there are save less than they cost, and so do labels that flicker.
 
 
-#: samples before one that predict it
-_ORDER = 1
+#: samples before one that predict it: two see a swing, which with one would be two phases
+_ORDER = 2
 
 
 def description_bits(stretches: Sequence[Floats], labels: Sequence[Ints]) -> float:
@@ -71,45 +72,56 @@ def description_bits(stretches: Sequence[Floats], labels: Sequence[Ints]) -> flo
     >>> right < description_bits([values], [rng.integers(0, 2, 200)])
     True
     """
-    design, now, before = _pairs(stretches, labels)
+    design, now, before, staying_on = _pairs(stretches, labels)
     if len(design) == 0:
         return float("nan")
     count = int(max(now.max(), before.max())) + 1
     inside = np.zeros((len(design), count))
     inside[np.arange(len(design)), now] = 1.0
-    remained = inside * (now == before)[:, None]
+    remained = inside * staying_on[:, None]
     weights, variance, level, spread = fitted_motion(
         moments_of(design), (inside, remained), variance_floor(design)
     )
     staying = log_density(design, weights, variance)[np.arange(len(design)), now]
     entering = log_density(design[:, :, :2], level[:, :, None], spread)
     entering = entering[np.arange(len(design)), now]
-    samples = np.where(now == before, staying, entering).sum()
+    samples = np.where(staying_on, staying, entering).sum()
     moves = np.zeros((count, count))
     np.add.at(moves, (before, now), 1.0)
     rates = (moves + 0.5) / (moves + 0.5).sum(axis=1, keepdims=True)
     changes = (moves * np.log(rates)).sum()
     used = int((inside.sum(axis=0) > 0).sum())
-    parameters = used * used - 1 + used * design.shape[1] * (2 + _ORDER + 2)
+    # of all moves only those that happen are written down
+    parameters = int((moves > 0).sum()) + used * design.shape[1] * (2 + _ORDER + 2)
     whole = -(samples + changes) + 0.5 * parameters * np.log(len(design))
     return float(whole / len(design) / np.log(2))
 
 
-def _pairs(stretches: Sequence[Floats], labels: Sequence[Ints]) -> tuple[Floats, Ints, Ints]:
-    """Return samples with their history, their phase, and the phase before."""
-    designs, now, before = [], [], []
+def _pairs(stretches: Sequence[Floats], labels: Sequence[Ints]) -> tuple[Floats, Ints, Ints, Bools]:
+    """Return samples with their history, their phase, the one before, and whether all are one.
+
+    What came before a phase says nothing about it, so a sample is predicted from its history only
+    if all of that is of its phase.
+    """
+    designs, now, before, same = [], [], [], []
     for values, phase in zip(stretches, labels, strict=True):
-        known = phase >= 0
-        kept = known[_ORDER:] & known[:-_ORDER] if len(phase) > _ORDER else np.zeros(0, bool)
-        if not kept.any():
+        if len(phase) <= _ORDER:
             continue
+        last = phase[_ORDER - 1 : -1]
+        kept = (phase[_ORDER:] >= 0) & (last >= 0)
         designs.append(with_lags(values, _ORDER)[kept])
         now.append(phase[_ORDER:][kept])
-        before.append(phase[:-_ORDER][kept])
+        before.append(last[kept])
+        one = np.ones(len(last), dtype=bool)
+        for lag in range(1, _ORDER + 1):
+            one &= phase[_ORDER - lag : len(phase) - lag] == phase[_ORDER:]
+        same.append(one[kept])
     if not designs:
-        return np.zeros((0, 1, 3)), np.zeros(0, int), np.zeros(0, int)
+        none = np.zeros(0, dtype=np.int64)
+        return np.zeros((0, 1, 2 + _ORDER)), none, none, none.astype(bool)
     return (
         np.concatenate(designs),
         np.concatenate(now).astype(np.int64),
         np.concatenate(before).astype(np.int64),
+        np.concatenate(same),
     )

@@ -1,10 +1,8 @@
 """How many phases are there, and how far back must one look? Try, and take what explains most.
 
-Series differ from each other in ways that are no phases: one container is a little larger than
-its sister. A criterion that counts samples, such as BIC, takes such differences for phases, the
-more samples the surer. So a hidden Markov model is judged on series it has not seen, and the
-smallest number of phases wins that no larger one beats beyond what differs between series. Other
-labellers, and windows, are compared by how few bits the series take with their labels.
+Every labelling is judged by how few bits the series take with it, each with levels and movements of
+its own. A hidden Markov model is learned with too many phases, which are joined until telling them
+apart pays (`phase_merging`); other labellers are learned with each number of phases.
 """
 
 from __future__ import annotations
@@ -20,7 +18,8 @@ from prophase.phase.labellers import LABELLERS
 from prophase.phase.labellers.boltzmann import HIDDEN, BoltzmannMeans
 from prophase.phase.labellers.hidden_markov import HiddenMarkov
 from prophase.phase.labellers.labeller import Labeller
-from prophase.phase.labelling_scores import adjusted_rand_index, description_bits
+from prophase.phase.labelling_scores import adjusted_rand_index
+from prophase.phase.phase_merging import as_good, bits_by_series, join
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import Result, Table
@@ -29,14 +28,14 @@ from prophase.trace.series.usage_series import Floats, Ints
 
 #: phases that are tried at most when their number is not given
 MOST_PHASES = 12
+#: phases that joining begins with; with the most, if hardly any were joined
+_FIRST_PHASES = 8
+#: samples of a phase, on average, that are needed to try so many
+_LEAST_SAMPLES = 12
 #: samples that choices are made on; the chosen one then learns from all
 _TRIED_SAMPLES = 12_000
 #: numbers of phases that may be worse in a row before larger ones are given up
 _PATIENCE = 1
-#: a number of phases is clearly worse if it is so by this many standard errors
-_CLEARLY = 1.0
-#: parts of series that are needed for a standard error
-_LEAST_UNITS = 8
 
 Progress = Callable[[str, float | None], None]
 
@@ -48,16 +47,21 @@ class LabellerTrial:
     labeller: str
     n_phases: int
     window: int
-    #: bits per sample that series take with its labels; less is better; NaN if not asked for
+    #: bits per sample that series take with its labels, each by itself; less is better
     bits: float
     #: changes of phase per 1,000 samples
     changes_per_1000: float
     #: agreement of labels learned from two halves of the series, 1 is full; None if not asked for
     stability: float | None = None
-    #: bits per sample of series that the model did not learn from; for ``hmm``
-    unseen: tuple[float, ...] = ()
     #: hidden features; for ``crbm``
     hidden: int | None = None
+    #: taken; or else explains the series about as well as what was taken
+    chosen: bool = False
+    as_good: bool = False
+    #: bits of each series, while in memory
+    by_series: tuple[float, ...] = ()
+    #: its phases of each sample, while in memory; for ``hmm``
+    labels: tuple[Ints, ...] = ()
 
     def row(self) -> JsonObject:
         return {
@@ -66,9 +70,9 @@ class LabellerTrial:
             "window": self.window,
             "hidden": self.hidden,
             "bits": self.bits if np.isfinite(self.bits) else None,
-            "unseen_bits": float(np.mean(self.unseen)) if self.unseen else None,
-            "changes_per_1000": self.changes_per_1000 if np.isfinite(self.bits) else None,
+            "changes_per_1000": self.changes_per_1000,
             "stability": self.stability,
+            "chosen": "yes" if self.chosen else "as good" if self.as_good else "",
         }
 
 
@@ -91,6 +95,7 @@ def choose(
     n_phases: int | None = None,
     window: int | None = None,
     hidden: int = HIDDEN,
+    series: Sequence[int] | None = None,
     random_state: int = 0,
     progress: Progress = lambda step, percent: None,
 ) -> tuple[Labeller, tuple[LabellerTrial, ...]]:
@@ -104,6 +109,8 @@ def choose(
         Given, they are taken as they are; otherwise several are tried.
     hidden : int, default=10
         Hidden features, for ``crbm``.
+    series : sequence of int, optional
+        Series that each stretch belongs to; each is one of its own if not given.
 
     Examples
     --------
@@ -114,49 +121,94 @@ def choose(
     3
     """
     check_choice(labeller, n_phases, window)
-    part = _part(stretches, random_state)
-    trials: list[LabellerTrial] = []
+    of = np.arange(len(stretches)) if series is None else np.asarray(series)
+    part, whose = _part(stretches, of, random_state)
     windows = LABELLERS[labeller][1] if window is None else (window,)
     numbers: Sequence[int] = range(1, MOST_PHASES + 1) if n_phases is None else (n_phases,)
-    if len(windows) * len(numbers) > 1:
-        finalists: list[LabellerTrial] = []
-        for tried in windows:
-            near = numbers
-            if labeller == "hmm" and finalists:
-                # the number of phases hardly depends on how far back is looked
-                near = [n for n in numbers if abs(n - finalists[0].n_phases) <= 1]
-            found = _numbers(part, labeller, near, tried, hidden, random_state, progress)
-            finalist = _fewest(found)
-            if labeller == "hmm":
-                model = learn(part, labeller, finalist.n_phases, tried, random_state)
-                judged = _judged(model, labeller, part, tried)
-                found[found.index(finalist)] = judged = replace(judged, unseen=finalist.unseen)
-                finalist = judged
-            finalists.append(finalist)
-            trials += found
-        best = min(finalists, key=lambda one: one.bits)
-        chosen, looked = best.n_phases, best.window
+    many = len(np.unique(of))
+    if len(windows) * len(numbers) == 1:
+        progress(f"learning {numbers[0]} phases", None)
+        model = learn(stretches, labeller, numbers[0], windows[0], random_state, hidden=hidden)
+        trial = replace(_judged(model, labeller, stretches, windows[0], of), chosen=True)
+        return _for_others(model, many), (trial,)
+    trials: list[LabellerTrial] = []
+    for tried in windows:
+        trials += _numbers(part, whose, labeller, numbers, tried, hidden, random_state, progress)
+    trials = marked(trials)
+    best = next(one for one in trials if one.chosen)
+    progress(f"learning {best.n_phases} phases", None)
+    if best.labels and n_phases is None:
+        labels: Sequence[Ints] = best.labels
+        if part is not stretches:
+            begun = HiddenMarkov.continued(
+                part, labels, window=best.window, random_state=random_state
+            )
+            labels = [begun.label(one) for one in stretches]
+        model = HiddenMarkov.continued(
+            stretches, labels, window=best.window, random_state=random_state
+        )
     else:
-        chosen, looked = numbers[0], windows[0]
-    progress(f"learning {chosen} phases", None)
-    model = learn(stretches, labeller, chosen, looked, random_state, hidden=hidden)
-    if not trials:
-        trials = [_judged(model, labeller, stretches, looked)]
-    return model, tuple(trials)
+        model = learn(stretches, labeller, best.n_phases, best.window, random_state, hidden=hidden)
+    return _for_others(model, many), tuple(trials)
 
 
-def reason(trials: Sequence[LabellerTrial], n_phases: int, window: int) -> str | None:
+def _for_others(model: Labeller, series: int) -> Labeller:
+    """Return a model that leaves room for what differs between series."""
+    return HiddenMarkov(model.model.widened(series)) if isinstance(model, HiddenMarkov) else model
+
+
+def marked(trials: Sequence[LabellerTrial]) -> list[LabellerTrial]:
+    """Mark the trial that takes the fewest bits, of equals the one with the fewest phases.
+
+    Further numbers of phases are marked that series cannot tell from it.
+    """
+    best = min(trials, key=lambda one: (round(one.bits, 9), one.n_phases))
+    alike = [one for one in trials if (one.window, one.hidden) == (best.window, best.hidden)]
+    doubt = {
+        one.n_phases for one in alike if as_good(np.array(one.by_series), np.array(best.by_series))
+    }
+    return [
+        replace(
+            one,
+            chosen=one is best,
+            as_good=one is not best and one in alike and one.n_phases in doubt,
+        )
+        for one in trials
+    ]
+
+
+def reason(trials: Sequence[LabellerTrial]) -> str | None:
     """Say why this number of phases and this window were chosen; None if both were given."""
-    if len(trials) < 2:
+    best = next((one for one in trials if one.chosen), None)
+    if len(trials) < 2 or best is None:
         return None
-    why = (
-        "the fewest that explain series not trained on as well as more would"
-        if any(one.unseen for one in trials)
-        else "the fewest bits"
+    said = (
+        f"Chosen of {len(trials)} trials: {counted(best.n_phases, 'phase')} and a window of "
+        f"{counted(best.window, 'sample')}, the fewest bits ({best.bits:.2f} per sample)"
     )
+    near = {
+        one.n_phases - best.n_phases: one.bits
+        for one in trials
+        if (one.window, one.hidden) == (best.window, best.hidden)
+    }
+    beside = [
+        f"{more} would take {near[step] - best.bits:.2f} more"
+        for step, more in ((-1, "one phase less"), (1, "one phase more"))
+        if step in near
+    ]
+    return said + "".join(f"; {one}" for one in beside) + "."
+
+
+def doubt(trials: Sequence[LabellerTrial]) -> str | None:
+    """Say that the number of phases cannot be told from these series, if so."""
+    best = next((one for one in trials if one.chosen), None)
+    others = sorted({one.n_phases for one in trials if one.as_good})
+    if best is None or not others:
+        return None
     return (
-        f"Chosen of {len(trials)} trials: {counted(n_phases, 'phase')} and a window of "
-        f"{counted(window, 'sample')}, {why}."
+        f"How many phases there are cannot be told from these series: "
+        f"{', '.join(map(str, others))} explain{'s' if len(others) == 1 else ''} them about as well "
+        f"as {best.n_phases}. Give more series, or set the number with --phases."
     )
 
 
@@ -187,31 +239,37 @@ def sweep(
     n_phases: Sequence[int],
     windows: Sequence[int] | None = None,
     hidden: Sequence[int] = (HIDDEN,),
+    series: Sequence[int] | None = None,
     random_state: int = 0,
     stability: bool = True,
     progress: Progress = lambda step, percent: None,
 ) -> list[LabellerTrial]:
     """Return a trial per labeller, window and number of phases, best explanation first.
 
-    ``crbm`` is tried with each number of hidden features as well.
+    ``crbm`` is tried with each number of hidden features as well. Of each labeller the one that
+    `choose` would take is marked.
     """
-    part = _part(stretches, random_state)
+    of = np.arange(len(stretches)) if series is None else np.asarray(series)
+    part, whose = _part(stretches, of, random_state)
     found = []
     for labeller in labellers:
         check_choice(labeller, None, None)
+        own = []
         for window in windows or LABELLERS[labeller][1]:
             for units in hidden if labeller == "crbm" else (HIDDEN,):
-                tried = _numbers(
-                    part, labeller, n_phases, window, units, random_state, progress, every=True
-                )
-                if stability:
-                    tried = [_with_stability(one, part, random_state) for one in tried]
-                found += tried
+                own += _numbers(
+                    part, whose, labeller, n_phases, window, units, random_state, progress,
+                    every=True,
+                )  # fmt: skip
+        if stability:
+            own = [_with_stability(one, part, random_state) for one in own]
+        found += marked(own)
     return sorted(found, key=lambda one: one.bits)
 
 
 def _numbers(
     stretches: list[Floats],
+    series: Ints,
     labeller: str,
     numbers: Sequence[int],
     window: int,
@@ -225,15 +283,16 @@ def _numbers(
     trials: list[LabellerTrial] = []
     worse = 0
     shared = None
+    joined: dict[int, LabellerTrial] = {}
+    if labeller == "hmm" and len(numbers) > 1:
+        joined = _joined(stretches, series, numbers, window, random_state, progress)
     for number in numbers:
-        progress(f"{labeller}: {number} phases, window {window}", None)
-        if labeller == "hmm" and not every:
-            trials.append(_not_seen(stretches, number, window, random_state))
-            scores = [_trimmed(np.array(one.unseen))[0] for one in trials]
-            worse = 0 if scores[-1] <= min(scores) else worse + 1
-            if worse > _PATIENCE:
-                break
+        if number in joined:
+            trials.append(joined[number])
             continue
+        if joined and not every:
+            break
+        progress(f"{labeller}: {number} phases, window {window}", None)
         try:
             # hidden features do not depend on how many groups are made of them
             if labeller == "crbm" and shared is not None:
@@ -245,77 +304,53 @@ def _numbers(
                 raise
             break
         shared = model.model if isinstance(model, BoltzmannMeans) else None
-        trial = _judged(model, labeller, stretches, window)
-        if labeller == "hmm":
-            held = _not_seen(stretches, number, window, random_state)
-            trial = replace(trial, unseen=held.unseen)
-        trials.append(trial)
-        worse = 0 if trial.bits <= min(one.bits for one in trials) else worse + 1
+        trials.append(_judged(model, labeller, stretches, window, series))
+        worse = 0 if trials[-1].bits <= min(one.bits for one in trials) else worse + 1
         if worse > _PATIENCE and not every:
             break
     return trials
 
 
-def _fewest(trials: list[LabellerTrial]) -> LabellerTrial:
-    """Return the trial with the best score, or a smaller one that is not clearly worse."""
-    if not trials[0].unseen:
-        return min(trials, key=lambda one: one.bits)
-    scores = {one.n_phases: np.array(one.unseen) for one in trials}
-    best = min(scores, key=lambda number: _trimmed(scores[number])[0])
-    for one in trials:
-        worse, error = _trimmed(scores[one.n_phases] - scores[best])
-        if one.n_phases == best or worse <= _CLEARLY * error:
-            return one
-    raise AssertionError("the best trial is among the trials")
+def _joined(
+    stretches: list[Floats],
+    series: Ints,
+    numbers: Sequence[int],
+    window: int,
+    random_state: int,
+    progress: Progress,
+) -> dict[int, LabellerTrial]:
+    """Return a trial per number of phases that remains while too many of them are joined."""
+    most = max(2, sum(map(len, stretches)) // _LEAST_SAMPLES)
+    for begun in (_FIRST_PHASES, MOST_PHASES):
+        count = min(begun, most)
+        progress(f"hmm: joining {count} phases, window {window}", None)
+        model = learn(stretches, "hmm", count, window, random_state)
+        path = join(stretches, [model.label(one) for one in stretches], series)
+        least = min(one.bits_per_sample for one in path)
+        fewest = min(one.n_phases for one in path if one.bits_per_sample <= least + 1e-9)
+        if fewest < count - 1 or count == most:
+            break
+    return {
+        one.n_phases: LabellerTrial(
+            "hmm", one.n_phases, window, one.bits_per_sample, _changes(list(one.labels)),
+            by_series=tuple(one.bits.tolist()), labels=one.labels,
+        )
+        for one in path
+        if one.n_phases in numbers
+    }  # fmt: skip
 
 
-def _trimmed(values: Floats) -> tuple[float, float]:
-    """Return mean and standard error without the outermost fifths (Tukey and McLaughlin 1963).
-
-    A series that is larger than all others is explained badly by any number of phases, and would
-    decide alone.
-    """
-    ordered = np.sort(values)
-    cut = len(ordered) // 5
-    inner = ordered[cut : len(ordered) - cut]
-    if len(inner) < 2:
-        return float(ordered.mean()), 0.0
-    drawn_in = np.clip(ordered, inner[0], inner[-1])
-    error = drawn_in.std(ddof=1) / (len(inner) / len(ordered)) / np.sqrt(len(ordered))
-    return float(inner.mean()), float(error)
-
-
-def _judged(model: Labeller, labeller: str, stretches: list[Floats], window: int) -> LabellerTrial:
-    labels = [model.label(one) for one in stretches]
-    bits = description_bits(stretches, labels)
-    hidden = model.model.hidden if isinstance(model, BoltzmannMeans) else None
-    return LabellerTrial(labeller, model.n_phases, window, bits, _changes(labels), hidden=hidden)
-
-
-def _not_seen(
-    stretches: list[Floats], n_phases: int, window: int, random_state: int
+def _judged(
+    model: Labeller, labeller: str, stretches: list[Floats], window: int, series: Ints
 ) -> LabellerTrial:
-    """Judge by the bits per sample of each stretch under a model of the other half of them."""
-    units = stretches
-    if len(units) < _LEAST_UNITS:
-        size = max(sum(map(len, stretches)) // _LEAST_UNITS, 4 * (window + 2))
-        units = [
-            one[begin : begin + size]
-            for one in stretches
-            for begin in range(0, len(one), size)
-            if len(one[begin : begin + size]) > window + 2
-        ]
-    fold = np.random.default_rng(random_state).permutation(len(units)) % 2
-    bits = np.full(len(units), np.nan)
-    for side in (0, 1):
-        others = [one for one, where in zip(units, fold, strict=True) if where != side]
-        if not any(len(one) > window + 1 for one in others):
-            raise InputError(_too_short(units, window))
-        model = HiddenMarkov.learn(others, n_phases, window=window, random_state=random_state)
-        own = np.flatnonzero(fold == side)
-        bits[own] = model.model.bits_of([units[place] for place in own])
-    unseen = tuple(bits[np.isfinite(bits)].tolist())
-    return LabellerTrial("hmm", n_phases, window, float("nan"), float("nan"), unseen=unseen)
+    labels = [model.label(one) for one in stretches]
+    bits = bits_by_series(stretches, labels, series)
+    samples = sum(int((one >= 0).sum()) for one in labels)
+    hidden = model.model.hidden if isinstance(model, BoltzmannMeans) else None
+    return LabellerTrial(
+        labeller, model.n_phases, window, float(bits.sum() / max(samples, 1)), _changes(labels),
+        hidden=hidden, by_series=tuple(bits.tolist()),
+    )  # fmt: skip
 
 
 def _too_short(stretches: list[Floats], window: int) -> str:
@@ -359,34 +394,34 @@ def _with_stability(
     return replace(trial, stability=agreement)
 
 
-def _part(stretches: list[Floats], random_state: int) -> list[Floats]:
-    """Return whole stretches, drawn until there are enough samples to choose by."""
+def _part(stretches: list[Floats], series: Ints, random_state: int) -> tuple[list[Floats], Ints]:
+    """Return stretches of whole series, drawn until there are enough samples to choose by."""
     if sum(map(len, stretches)) <= _TRIED_SAMPLES:
-        return stretches
+        return stretches, series
     rng = np.random.default_rng(random_state)
-    kept, held = [], 0
-    for place in rng.permutation(len(stretches)):
-        if held >= _TRIED_SAMPLES:
-            break
-        kept.append(stretches[place][: min(MOST_ROWS, _TRIED_SAMPLES)])
-        held += len(kept[-1])
-    return kept
+    kept: list[Floats] = []
+    whose: list[int] = []
+    held = 0
+    for number in rng.permutation(np.unique(series)):
+        for place in np.flatnonzero(series == number):
+            if held >= _TRIED_SAMPLES:
+                break
+            kept.append(stretches[place][: min(MOST_ROWS, _TRIED_SAMPLES)])
+            whose.append(int(number))
+            held += len(kept[-1])
+    return kept, np.array(whose)
 
 
 def trials_result(trials: Sequence[LabellerTrial]) -> Result:
-    """Return what was tried, the fewest bits first."""
+    """Return what was tried, the fewest bits first, and what a fit of each labeller would take."""
     rows = [finite(one.row()) for one in trials]
     if all(one.hidden is None for one in trials):
         rows = [{name: row[name] for name in row if name != "hidden"} for row in rows]
-    first = trials[0]
-    return Result(
-        "phase-sweep",
-        tables=[Table("trials", rows)],
-        notes=[
-            "bits: per sample, what series take with these labels, less is better; unseen_bits: "
-            "of series the model did not learn from; stability: agreement of labels from two "
-            "halves, 1 is full.",
-            f"Fewest bits: {first.labeller} with {first.n_phases} phases, window {first.window}"
-            + (f" and {first.hidden} hidden features." if first.hidden else "."),
-        ],
-    )
+    notes = [
+        "bits: per sample, what series take with these labels, less is better; stability: "
+        "agreement of labels from two halves, 1 is full; chosen: what a fit of that labeller takes.",
+    ]
+    for name in dict.fromkeys(one.labeller for one in trials):
+        own = [one for one in trials if one.labeller == name]
+        notes += [f"{name}: {said}" for said in (reason(own), doubt(own)) if said]
+    return Result("phase-sweep", tables=[Table("trials", rows)], notes=notes)

@@ -7,8 +7,9 @@ import pandas as pd
 from prophase.errors import ParameterError
 from prophase.json_types import JsonObject
 from prophase.phase.detector import PhaseDetector, labels_as_json, phases_as_json
-from prophase.phase.model_selection import reason
+from prophase.phase.model_selection import doubt, reason
 from prophase.phase.next_phase import in_words
+from prophase.phase.stays import seen_once
 from prophase.plain import finite
 from prophase.result import Result, Row, Table
 
@@ -18,11 +19,12 @@ _MOST_METRICS = 4
 
 def phases_result(detector: PhaseDetector, *, fitted: bool = False, **values: object) -> Result:
     """Return what phases there are; just after a fit also why so many."""
-    why = reason(detector.trials_, detector.n_phases_, detector.labeller_.history) if fitted else ""
+    why = reason(detector.trials_) if fitted else None
+    said = [one for one in (why, doubt(detector.trials_), seen_once(detector.lengths_)) if one]
     return Result(
         "phases",
         tables=[Table("phases", _overview(detector))],
-        notes=[*detector.notes_, *([why] if why else []), f"{detector.prototypes_said_}."],
+        notes=[*detector.notes_, *said, f"{detector.prototypes_said_}."],
         values=finite({**values, **phases_as_json(detector)}),
     )
 

@@ -110,3 +110,31 @@ def stay_lengths(stays: Stays, n_phases: int) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def seen_once(lengths: pd.DataFrame) -> str | None:
+    """Say that further phases are likely, if some of those found were entered only once.
+
+    The share of stays in phases that were seen once is how likely the next stay is one in a phase
+    that nobody has seen (Good 1953).
+
+    Examples
+    --------
+    >>> seen_once(pd.DataFrame({"phase": [0, 1], "stays": [3, 1]}))
+    'Phase 1 was entered once: about 25 % of further stays may be in phases not seen yet.'
+    """
+    once = [int(n) for n in lengths.loc[lengths["stays"] == 1, "phase"]]
+    total = int(lengths["stays"].sum())
+    if not once or len(lengths) < 2:
+        return None
+    named = f"Phase {once[0]} was" if len(once) == 1 else f"Phases {listed(once)} were"
+    return (
+        f"{named} entered once: about {100 * len(once) / total:.0f} % of further stays may be in "
+        "phases not seen yet."
+    )
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Write numbers as a list of words."""
+    *most, last = map(str, numbers)
+    return f"{', '.join(most)} and {last}" if most else last

@@ -20,7 +20,7 @@ def command(
     ] = "hmm,crbm,samples,windows,change-points",
     phases: Annotated[
         str, typer.Option(help="Numbers of phases: 2-6, or joined by commas.")
-    ] = "2-6",
+    ] = "1-8",
     windows: Annotated[
         str | None, typer.Option(help="Windows, joined by commas. [default: each labeller's own]")
     ] = None,
@@ -54,12 +54,14 @@ def command(
     with progress_bar() as progress:
         progress("reading the series", None)
         usage = read_usage(path, source, option)
+        stretches, series = scaled_stretches(usage, metric or None, step_s=step_seconds(step))
         trials = sweep(
-            scaled_stretches(usage, metric or None, step_s=step_seconds(step)),
+            stretches,
             names,
             n_phases=numbers,
             windows=looked,
             hidden=_numbers("--hidden", hidden),
+            series=series,
             random_state=seed,
             stability=stability,
             progress=progress,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
 
 from prophase.phase.labellers.labeller import NO_PHASE
-from prophase.trace.series.hidden_markov_model import HMM, best_hmm
+from prophase.trace.series.hidden_markov_model import HMM, best_hmm, by_level, learn_hmm
 from prophase.trace.series.usage_series import Floats, Ints
 
 
@@ -64,6 +64,15 @@ class HiddenMarkov:
     ) -> Self:
         """Learn from scaled values; ``window`` is the order, the samples that predict one."""
         return cls(best_hmm(stretches, n_phases, order=window, random_state=random_state))
+
+    @classmethod
+    def continued(
+        cls, stretches: list[Floats], labels: Sequence[Ints], *, window: int, random_state: int = 0
+    ) -> Self:
+        """Learn from scaled values whose phases are about known."""
+        states = 1 + max(int(one.max(initial=0)) for one in labels)
+        found = learn_hmm(stretches, states, order=window, random_state=random_state, guess=labels)
+        return cls(by_level(found))
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Floats]) -> Self:
