@@ -29,12 +29,12 @@ SIGNATURES = {
     "describe": "(history, *, short_below_s=3600.0, low_gpus=1.0, laws=True)",
     "learn": "(history, targets=None, *, method='default', seed=0)",
     "prove": "(history, recommendations=None, cluster=None, *, max_oom=0.01, min_saving=0.0, "
-    "max_longer_wait=None, prior='none', seed=0, **settings)",
+    "max_longer_wait=None, prior='none', min_memory_gib=0.03125, seed=0, **settings)",
     "read": "(path, *, source=None, options=None, by=None)",
     "simulate": "(jobs, cluster=None, *, order='fifo', place='best_fit', queue='skip', seed=42, "
     "**settings)",
     "size": "(history, *, risk=0.01, resource='auto', min_runs=10, min_saving=0.0, max_oom=None, "
-    "by=None, prior='none')",
+    "by=None, prior='none', min_memory_gib=0.03125)",
     "study": "(history, out=None, **settings)",
     "synth": "(name='pai', *, seed=0, **parameters)",
     "why": "(jobs, cluster=None, *, order='fifo', place='best_fit', queue='skip', by='class', "

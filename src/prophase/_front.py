@@ -228,6 +228,7 @@ def size(
     max_oom: float | None = None,
     by: str | None = None,
     prior: Literal["none", "kind", "tenant"] = "none",
+    min_memory_gib: float = 0.03125,
 ) -> ResourceRecommendations:
     """Recommend what each task should ask for, tried out on the task's own past.
 
@@ -250,6 +251,8 @@ def size(
         Whose runs may stand beside those of a task that has at least three but fewer than
         ``min_runs``: the same kind of other tenants, or other kinds of the same tenant. They
         never lower a request by themselves.
+    min_memory_gib : float, default=0.03125
+        No request of memory is below it, unless jobs ask for less today. 32 MiB.
 
     Returns
     -------
@@ -274,7 +277,7 @@ def size(
 
     trace = _trace(history, "jobs", "nodes")
     parts = parts_given(trace.jobs, trace.tables.get("nodes"))
-    gate = Gate(min_runs, min_saving, max_oom, prior, parts)
+    gate = Gate(min_runs, min_saving, max_oom, prior, parts, min_memory_gib)
     jobs = with_identity(trace.jobs, by=by)
     return recommend(jobs, risk=risk, gate=gate, resource=resource, data_hash=trace.data_hash)
 
@@ -288,6 +291,7 @@ def prove(
     min_saving: float = 0.0,
     max_longer_wait: float | None = None,
     prior: Literal["none", "kind", "tenant"] = "none",
+    min_memory_gib: float = 0.03125,
     seed: int = 0,
     **settings: Any,
 ) -> Proof:
@@ -310,6 +314,8 @@ def prove(
         which the mean wait may grow (not judged if None).
     prior : {"none", "kind", "tenant"}, default="none"
         As for :func:`size`, of recommendations that are made here and at the cut-off dates.
+    min_memory_gib : float, default=0.03125
+        As for :func:`size`.
     settings
         Further ones of :func:`prophase.study.prove`, such as ``risk``, ``resource``, ``prices``,
         ``splits``, ``seeds``, ``workers``.
@@ -343,7 +349,7 @@ def prove(
     elif recommendations is not None:
         candidate = read_candidate(recommendations)
     parts = parts_given(trace.jobs, trace.tables.get("nodes"))
-    settings.setdefault("gate", Gate(prior=prior, gpu_parts=parts))
+    settings.setdefault("gate", Gate(prior=prior, gpu_parts=parts, min_memory_gib=min_memory_gib))
     return proven(
         trace.jobs,
         candidate,

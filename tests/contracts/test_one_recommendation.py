@@ -13,10 +13,12 @@ from typer.testing import CliRunner
 
 import prophase as ph
 from prophase.cli.main import app
+from prophase.errors import ParameterError
 from prophase.runs.recommended_ladders import read_recommended_ladders
 from prophase.serve.background.task_functions import recommend_sizes
 from prophase.serve.pages import page_results
 from prophase.sizing.recommender import Recommender, learn_recommender
+from prophase.sizing.resources import SMALLEST_GIB
 from prophase.study.proof.candidate import Candidate, read_candidate
 from prophase.study.submission.job_recommender import JobRecommender
 from prophase.study.workspace_models import learn_models
@@ -70,6 +72,7 @@ def by_service(workspace: Path) -> Answers:
         "max_oom": None,
         "resource": "memory",
         "prior": "none",
+        "min_memory_gib": SMALLEST_GIB,
     }
     found = recommend_sizes(workspace, asked, lambda step, percent: None)
     return of_rows(found["tasks"])
@@ -157,6 +160,7 @@ def test_every_door_gives_the_part_of_a_gpu_that_nodes_have(shared_gpus: Path) -
     expected = of_rows(rows)["serve"]
     assert expected == pytest.approx(2 / 7)
     asked = {"risk": 0.01, "min_runs": 10, "min_saving": 0.0, "max_oom": None, "prior": "none"}
+    asked |= {"min_memory_gib": SMALLEST_GIB}
     served = recommend_sizes(shared_gpus, {**asked, "resource": "gpu"}, lambda step, percent: None)
     paged = page_results.size(
         shared_gpus, {"risk": "1", "least": "0", "resource": "gpu"}, lambda step, percent: None
@@ -174,6 +178,31 @@ def test_every_door_gives_the_part_of_a_gpu_that_nodes_have(shared_gpus: Path) -
     }
     # a replay counts thousandths of a GPU
     assert found == pytest.approx(dict.fromkeys(found, expected), rel=2e-3)
+
+
+def test_every_door_takes_a_least_amount_of_memory(tmp_path: Path) -> None:
+    at = np.arange(40)
+    jobs = pd.DataFrame({"job_id": at.astype(str), "task": "tick", "submit_s": 7200.0 * at})
+    jobs["duration_s"], jobs["request_memory_gib"] = 900.0, 0.25
+    jobs["memory_peak_gib"] = 0.003
+    folder = tmp_path / "ws"
+    Workspace.create(folder).store_frames({"jobs": jobs}, source="test", source_hash="4")
+    said = "--format", "json"
+    rows = json.loads(command(folder, *said, "--min-memory", "64M"))["tasks"]
+    assert of_rows(rows)["tick"] == 0.0625
+    assert of_rows(json.loads(command(folder, *said))["tasks"])["tick"] == SMALLEST_GIB
+    python = ph.size(folder, min_memory_gib=0.0625).to_dict()["tasks"]
+    assert of_rows(python)["tick"] == 0.0625
+    (folder / "prophase.toml").write_text(
+        f'{(folder / "prophase.toml").read_text()}\n[requests]\nmin_memory = "64M"\n'
+    )
+    learn_models(folder, ["duration_s"], method="global-median")
+    held = Recommender.load(folder / REQUESTS)
+    job = {"task": "tick", "request_memory_gib": 0.25}
+    assert held.recommend(job, ["memory"])[0].ladder[0] == 0.0625
+    assert not held.recommend({**job, "request_memory_gib": 0.05}, ["memory"])[0].change
+    with pytest.raises(ParameterError, match="least memory"):
+        ph.size(folder, min_memory_gib=-1.0)
 
 
 def test_every_door_takes_a_prior(tmp_path: Path) -> None:

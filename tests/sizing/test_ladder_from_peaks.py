@@ -25,7 +25,7 @@ def test_no_first_request_is_below_the_floor_that_the_online_sizer_has() -> None
 
 
 def test_who_asks_for_less_than_the_floor_is_not_asked_to_ask_for_more() -> None:
-    assert ladder_of(np.full(50, 0.003), 0.01, 0.05, MEMORY)[0] == 0.05
+    assert ladder_of(np.full(50, 0.003), 0.01, 0.02, MEMORY)[0] == 0.02
     assert ladder_of(np.full(50, 0.003), 0.01, math.nan, MEMORY)[0] == LEAST
 
 
@@ -53,6 +53,18 @@ def test_the_first_rung_is_exceeded_by_no_more_than_the_risk(risk: float) -> Non
         for _ in range(200)
     ]
     assert np.mean(killed) < 1.3 * risk
+
+
+@pytest.mark.parametrize("spread", [0.3, 0.7, 1.3])
+def test_of_few_runs_the_first_rung_is_hardly_exceeded_more_often_than_asked(spread: float) -> None:
+    rng = np.random.default_rng(3)
+    later = np.sort(rng.lognormal(0.0, spread, 100_000))
+    firsts = [ladder_of(rng.lognormal(0.0, spread, 12), 0.01, math.nan, ANY)[0] for _ in range(300)]
+    assert np.mean(1 - np.searchsorted(later, firsts) / len(later)) < 0.02
+
+
+def test_a_few_runs_at_two_levels_do_not_reach_far_beyond_the_higher_one() -> None:
+    assert ladder_of(np.tile([1.0, 5.0], 30), 0.01, math.nan, ANY)[0] < 1.3 * 5.0
 
 
 def test_room_is_added_only_where_it_costs_next_to_nothing() -> None:

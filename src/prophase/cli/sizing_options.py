@@ -32,6 +32,9 @@ PRIOR = typer.Option(
     help="Whose runs may stand beside too few of a task's own: kind (the same kind of other "
     "tenants), tenant (other kinds of the same tenant). They never lower a request by themselves."
 )
+MIN_MEMORY = typer.Option(
+    help="No request of memory is below this, unless the task asks for less today."
+)
 GroupOption = Annotated[str | None, BY, Formerly("--kind", "--keys")]
 
 
@@ -57,6 +60,7 @@ class GateSettings:
     task_min_saving: TaskMinSaving = "0%"
     task_max_oom: TaskMaxOom = None
     prior: Annotated[str, PRIOR] = "none"
+    min_memory: Annotated[str, MIN_MEMORY] = "32M"
 
     def gate(self, gpu_parts: tuple[GpuGrant, ...] = ()) -> Gate:
         """Return them as the recommender has them, for nodes that give these parts of a GPU."""
@@ -72,4 +76,16 @@ class GateSettings:
             else units.parse_share(most, where="--task-max-oom", below_one=True),
             known_prior(self.prior, where="--prior"),
             gpu_parts,
+            parse_min_memory(self.min_memory),
         )
+
+
+def parse_min_memory(text: str) -> float:
+    """Return the GiB of ``--min-memory``.
+
+    Examples
+    --------
+    >>> parse_min_memory("512M")
+    0.5
+    """
+    return units.parse_memory(text, g_is="binary", bare="GiB", where="--min-memory")

@@ -24,11 +24,13 @@ from prophase.cli.output import (
 from prophase.cli.replay_options import ClusterOption
 from prophase.cli.shared_options import MOST_JOBS, SEED, SEEDS, WORKERS, PricesOption
 from prophase.cli.sizing_options import (
+    MIN_MEMORY,
     PRIOR,
     GroupOption,
     MaxOomOption,
     MinSavingOption,
     RiskOption,
+    parse_min_memory,
 )
 from prophase.cli.trace_options import MAX_BAD, MappingOption, SourceOption
 from prophase.errors import InputError, StorageError
@@ -65,6 +67,7 @@ class PlanSettings:
     source: SourceOption = None
     by: GroupOption = None
     prior: Annotated[str | None, PRIOR] = None
+    min_memory: Annotated[str | None, MIN_MEMORY] = None
 
     def changed(self, plan: StudyPlan) -> StudyPlan:
         """Return the plan with what is given here."""
@@ -91,6 +94,7 @@ class PlanSettings:
             workers=self.workers,
             seed=self.seed,
             prior=None if self.prior is None else known_prior(self.prior, where="--prior"),
+            min_memory_gib=None if self.min_memory is None else parse_min_memory(self.min_memory),
             kind=None if self.by is None else tuple(one.strip() for one in self.by.split(",")),
         )
 

@@ -158,7 +158,7 @@ def requested(
         Returns what is known of the job before it runs, as sizers are given it; asked only
         where it may matter.
     """
-    past = evidence.past
+    past, what = evidence.past, evidence.gate.sized(what)
     scale = 1.0 / what.request_factor
 
     def stays(why: str) -> RequestRecommendation:

@@ -28,7 +28,7 @@ from prophase.sizing.ladder_from_peaks import ladder_of, outlook_of, rise_to_com
 from prophase.sizing.least_waste.history import REMEMBERED
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, task_runs
-from prophase.sizing.resources import Resource, sized_resource
+from prophase.sizing.resources import SMALLEST_GIB, Resource, sized_resource
 from prophase.sizing.wider_level import OWN_RUNS, Prior, WiderLevels, known_prior, spoken
 from prophase.stats import Estimate, months_in, wilson_ends
 from prophase.trace.identity.job_identity import Key, KeyNames, shown_keys
@@ -61,6 +61,8 @@ class Gate:
         other kinds of the same tenant. They never lower a request by themselves.
     gpu_parts : tuple of GpuGrant
         Parts of a GPU that the nodes give; empty: any share.
+    min_memory_gib : float
+        No request of memory is below it, unless jobs ask for less today.
     """
 
     fewest_runs: int = 10
@@ -68,6 +70,13 @@ class Gate:
     most_oom: float | None = None
     prior: Prior = "none"
     gpu_parts: tuple[GpuGrant, ...] = ()
+    min_memory_gib: float = SMALLEST_GIB
+
+    def sized(self, what: Resource) -> Resource:
+        """Return a resource with the least of it that is recommended."""
+        if what.unit != "GiB" or what.least == self.min_memory_gib:
+            return what
+        return replace(what, least=self.min_memory_gib)
 
 
 @dataclass(frozen=True)
@@ -244,6 +253,10 @@ def recommend_runs(
         raise ParameterError(
             f"the least saving is {gate.least_saving}, but lies between 0 and 1: write 0.5 or 50%."
         )
+    if not 0 <= gate.min_memory_gib < math.inf:
+        raise ParameterError(
+            f"the least memory is {gate.min_memory_gib} GiB, but is 0 or more: write 0.03 or 32M."
+        )
     resource = runs.resource.name
     by_task: defaultdict[str, list[TaskRun]] = defaultdict(list)
     for run in runs.runs:
@@ -288,6 +301,7 @@ def recommended(
     wider : KindRuns, optional
         Runs of others that stand beside too few of its own.
     """
+    what = gate.sized(what)
     runs, earlier = runs.of_latest_code(), len(runs)
     peaks, requests, hours = runs.peaks, runs.requests, runs.hours(what)
     known = requests[np.isfinite(requests)]

@@ -1,16 +1,18 @@
 """What a task should ask for, given the peaks of its runs so far.
 
 The highest peak so far is no promise for the next one. Peaks that have not been seen yet get a
-share of the sample; and where peaks rise from run to run, as in a workflow whose small samples
-come first, the ladder assumes that they go on rising for a while. Where only the usual peaks rise
-and the highest do not, it does not.
+share of the sample, and of few runs the spread of the peaks says how far the next may go. Where
+peaks rise from run to run, as in a workflow whose small samples come first, the ladder assumes that
+they go on rising for a while. Where only the usual peaks rise and the highest do not, it does not.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 
 import numpy as np
+from scipy.special import stdtrit
 
 from prophase.sizing.least_waste.history import growth_to_come
 from prophase.sizing.least_waste.ladder import Floats, Outlook
@@ -27,6 +29,8 @@ RUNS = 2000
 _DRAWN_ON = 5.0
 #: of fewer runs than a kill is to be expected of, the highest peak gets this room
 _MARGIN = 1.15
+#: runs whose spread says something, and how many times the highest peak it may reach at most
+_FEWEST, _FURTHEST = 3, 8.0
 #: room that is added while the first request stays below this share of today's
 _ROOM, _CHEAP = 2.0, 0.05
 
@@ -56,6 +60,31 @@ def rise_to_come(peaks: Floats) -> float:
     return float(min(growth, higher**_DRAWN_ON))
 
 
+def beyond_seen(peaks: Floats, risk: float) -> float:
+    """Return what the next peak exceeds with the risk, seen from the highest of a few peaks.
+
+    The highest of n peaks is exceeded once in n + 1 times. From there on the distance is that of
+    normal logarithms, of as many as there are, with the spread that they show around their mean
+    or above their median, whichever is smaller: low peaks say nothing of high ones.
+
+    Examples
+    --------
+    >>> steady, wide = np.tile([2.0, 2.1], 6), np.tile([0.1, 0.2, 0.8, 2.1], 3)
+    >>> round(beyond_seen(steady, 0.01), 2), round(beyond_seen(wide, 0.01), 1)
+    (2.17, 9.7)
+    """
+    runs = len(peaks)
+    if runs < _FEWEST:
+        return 0.0
+    logs = np.log(peaks)
+    middle = float(np.median(logs))
+    above = logs[logs >= middle] - middle
+    spread = min(float(logs.std()), math.sqrt(float(above @ above) / len(above)))
+    at_risk, at_highest = stdtrit(runs - 1, [1.0 - risk, runs / (runs + 1)])
+    reach = float(at_risk - at_highest) * spread * math.sqrt((runs + 1) / (runs - 1))
+    return float(peaks.max()) * math.exp(min(reach, math.log(_FURTHEST)))
+
+
 def ladder_of(peaks: Floats, risk: float, now: float, what: Resource) -> tuple[float, ...]:
     """Return the rungs: one exceeded with the risk, a rarer one, and the request.
 
@@ -74,7 +103,7 @@ def ladder_of(peaks: Floats, risk: float, now: float, what: Resource) -> tuple[f
     outlook, growth = outlook_of(peaks), rise_to_come(peaks)
     first = growth * outlook.quantile(1.0 - risk)
     if what.kills and len(peaks) * risk < 1:
-        first = max(first, _MARGIN * float(peaks.max()))
+        first = max(first, _MARGIN * float(peaks.max()), beyond_seen(peaks[-RUNS:], risk))
     first *= what.room
     if now > 0:
         # where requests are far above use, room for peaks to come costs next to nothing

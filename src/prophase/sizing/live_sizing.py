@@ -18,9 +18,11 @@ from prophase.json_types import JsonMapping
 from prophase.modelfile import Parts
 from prophase.sizing.least_waste.ladder import Floats
 from prophase.sizing.least_waste.saved_state import Arrays, packed_engine, unpacked_engine
+from prophase.sizing.least_waste.settings import LeastWasteSettings
 from prophase.sizing.least_waste.sizer import LeastWaste
 from prophase.sizing.packed_kinds import BuiltWhenAsked, NarrowRows
 from prophase.sizing.replays.task_runs import TaskRun
+from prophase.sizing.resources import SMALLEST_GIB
 from prophase.sizing.sizer import GROWTH, Features
 from prophase.stats import Estimate, calendar_blocks, share
 
@@ -89,10 +91,13 @@ class LiveSizing:
     ----------
     risk : float, optional
         Share of runs that may be killed at their first request.
+    least : float, optional
+        No request is below it, unless the user asks for less.
     """
 
-    def __init__(self, risk: float | None = None) -> None:
-        self.engine = LeastWaste(risk, prior=False)
+    def __init__(self, risk: float | None = None, least: float = SMALLEST_GIB) -> None:
+        settings = LeastWasteSettings(least=least)
+        self.engine = LeastWaste(risk, settings=settings, prior=False)
         self.records: MutableMapping[str, KindRecord] = {}
         #: the end of the latest run that was learnt from
         self.known_until_s = -math.inf

@@ -42,7 +42,7 @@ from prophase.sizing.kind_runs import KEPT, KindRuns
 from prophase.sizing.live_sizing import LiveSizing
 from prophase.sizing.packed_kinds import BuiltWhenAsked, NarrowRows, narrowed
 from prophase.sizing.replays.task_runs import TaskRun, TaskRuns, known_of, task_runs
-from prophase.sizing.resources import RESOURCES
+from prophase.sizing.resources import RESOURCES, SMALLEST_GIB
 from prophase.sizing.wider_level import WiderLevels, known_prior
 from prophase.stats import Estimate
 from prophase.trace.identity.job_identity import (
@@ -173,7 +173,8 @@ class Recommender:
             self._stale[resource] |= {key, *levels.sharing(key)}
             self._tenants.add(key[0])
         if RESOURCES[resource].kills:
-            live = self._live.setdefault(resource, LiveSizing(self.risk))
+            least = self.gate.sized(RESOURCES[resource]).least
+            live = self._live.setdefault(resource, LiveSizing(self.risk, least))
             live.learn([run for run in runs.runs if run.request > 0 or not run.cut_off])
 
     def of(self, resource: str, task: str | Key) -> Recommendation | None:
@@ -280,6 +281,7 @@ class Recommender:
                 "risk": self.risk,
                 "gate": [self.gate.fewest_runs, self.gate.least_saving, self.gate.most_oom],
                 "prior": self.gate.prior,
+                "min_memory_gib": self.gate.min_memory_gib,
                 "gpu_parts": [[one.share, one.words] for one in self.gate.gpu_parts],
                 "resources": parts,
                 "live": live,
@@ -326,7 +328,8 @@ def learn_recommender(
 def _restored(meta: JsonMapping, arrays: Mapping[str, Any], data_hash: str) -> Recommender:
     runs, saving, most = meta["gate"]
     grants = tuple(GpuGrant(float(share), str(words)) for share, words in meta["gpu_parts"])
-    gate = Gate(runs, saving, most, known_prior(str(meta["prior"])), grants)
+    least = float(meta.get("min_memory_gib", SMALLEST_GIB))
+    gate = Gate(runs, saving, most, known_prior(str(meta["prior"])), grants, least)
     made = Recommender(risk=float(meta["risk"]), gate=gate)
     made.data_hash, made.silent = data_hash, dict(meta["silent"])
     made.rule = IdentityRule.from_dict(meta["identity"])

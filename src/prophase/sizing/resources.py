@@ -78,8 +78,8 @@ def _numbers(jobs: pd.DataFrame, column: str) -> Any:
     return pd.to_numeric(jobs[column], errors="coerce").to_numpy(float, na_value=np.nan)
 
 
-#: 100 MB, as KRR has it: what a process needs that does nothing yet
-SMALLEST_GIB = 100e6 / 2**30
+#: 32 MiB: what starts a job needs some of its memory. Slurm limits none below 30 MB (MinRAMSpace)
+SMALLEST_GIB = 32 / 1024
 
 RESOURCES = {
     one.name: one

@@ -12,6 +12,7 @@ from typing import Any, Self
 from prophase import units
 from prophase.errors import FormatError, MissingFileError, ParameterError, not_among
 from prophase.json_types import JsonMapping, JsonObject
+from prophase.sizing.resources import SMALLEST_GIB
 from prophase.sizing.wider_level import PRIORS, Prior
 from prophase.study.proof.candidate import PROVABLE
 from prophase.study.proof.verdict import Limits
@@ -84,6 +85,7 @@ class StudyPlan:
     min_runs: int = 10
     advise_above: float = 0.0
     prior: Prior = "none"
+    min_memory_gib: float = SMALLEST_GIB
     # replays
     order: str = "fifo"
     place: str = "best_fit"
@@ -131,7 +133,9 @@ _PLACES = {
     **dict.fromkeys(("source", "options", "keep", "max_bad", "engine"), "import"),
     **dict.fromkeys(("max_oom", "min_saving", "max_longer_wait"), "limits"),
     **dict.fromkeys(("methods", "targets", "test_share"), "predict"),
-    **dict.fromkeys(("resource", "kind", "risk", "min_runs", "advise_above", "prior"), "size"),
+    **dict.fromkeys(
+        ("resource", "kind", "risk", "min_runs", "advise_above", "prior", "min_memory_gib"), "size"
+    ),
     **dict.fromkeys(("order", "place", "queue", "by", "seeds", "splits", "kills_after"), "replay"),
     "measure": "next",
 }
@@ -209,6 +213,8 @@ def _value(key: str, value: Any, name: str, folder: Path) -> Any:
     where = f"{name}: {key}"
     if key in _SHARES:
         return units.parse_share(value, where=where, error=FormatError)
+    if key == "min_memory_gib":
+        return units.parse_memory(value, g_is="binary", bare="GiB", where=where, error=FormatError)
     default = next(one for one in fields(StudyPlan) if one.name == key).default
     if key in ("trace", "prices", "cluster"):
         if not isinstance(value, str):

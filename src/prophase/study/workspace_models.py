@@ -358,7 +358,7 @@ def _learn_to_tell_profiles(folder: Path, trace: Trace, seed: int, show: Show) -
     return True
 
 
-_KNOWN = ("risk", "min_saving", "min_runs", "max_oom", "prior")
+_KNOWN = ("risk", "min_saving", "min_runs", "max_oom", "prior", "min_memory")
 
 
 def request_settings(settings: JsonMapping) -> tuple[float, Gate]:
@@ -367,7 +367,7 @@ def request_settings(settings: JsonMapping) -> tuple[float, Gate]:
     Examples
     --------
     >>> request_settings({"requests": {"risk": "2%", "min_saving": "20%"}})
-    (0.02, Gate(fewest_runs=10, least_saving=0.2, most_oom=None, prior='none', gpu_parts=()))
+    (0.02, Gate(fewest_runs=10, least_saving=0.2, most_oom=None, prior='none', ...))
     """
     from prophase.sizing.kind_recommendation import Gate
     from prophase.sizing.wider_level import known_prior
@@ -392,6 +392,12 @@ def request_settings(settings: JsonMapping) -> tuple[float, Gate]:
         least_saving=_share(held, "min_saving", usual.least_saving),
         most_oom=None if most is None else _share(held, "max_oom", 0.0),
         prior=known_prior(str(held.get("prior", usual.prior)), where="prophase.toml: prior"),
+        min_memory_gib=units.parse_memory(
+            held.get("min_memory", usual.min_memory_gib),
+            g_is="binary",
+            bare="GiB",
+            where="prophase.toml: min_memory",
+        ),
     )
 
 

@@ -167,9 +167,9 @@ def test_a_text_known_at_submission_distinguishes_tasks() -> None:
     assert sizer.predict("plan", {**ASKED, "region": "south"}) > 9.0
 
 
-def test_no_first_request_is_below_a_hundred_megabytes_unless_users_ask_for_less() -> None:
+def test_no_first_request_is_below_the_least_unless_users_ask_for_less() -> None:
     sizer = _taught([0.002] * 40)
-    assert sizer.predict("align", ASKED) == pytest.approx(100e6 / 2**30)
+    assert sizer.predict("align", ASKED) == sizer.settings.least
     assert sizer.predict("align", {**ASKED, "request_gib": 0.01}) <= 0.01
 
 

@@ -11,6 +11,7 @@ from prophase.json_types import JsonObject
 from prophase.serve.api.tasks import LATER, Short, StarterNow, Word
 from prophase.serve.dependencies import require
 from prophase.serve.json_bodies import JsonRoute
+from prophase.sizing.resources import SMALLEST_GIB
 
 router = APIRouter(route_class=JsonRoute, tags=["tasks"])
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -49,6 +50,7 @@ class Wanted(BaseModel):
     advise_above: Share = 0.0
     min_runs: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     prior: Literal["none", "kind", "tenant"] = "none"
+    min_memory_gib: Annotated[float, Field(ge=0, le=1e6)] = SMALLEST_GIB
     splits: Annotated[int, Field(ge=0, le=100)] = 10
     seeds: Annotated[int, Field(ge=0, le=200)] = 10
     kills_after: Annotated[float, Field(gt=0, le=1)] = 1.0

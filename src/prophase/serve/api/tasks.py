@@ -16,6 +16,7 @@ from prophase.serve.dependencies import Caller, LoadedWorkspaceNow, TasksNow, Wh
 from prophase.serve.guard.authentication import AuthenticatedCaller
 from prophase.serve.json_bodies import JsonRoute
 from prophase.serve.problems import Problem
+from prophase.sizing.resources import SMALLEST_GIB
 
 router = APIRouter(route_class=JsonRoute, tags=["tasks"])
 _READ, _ADMIN = [Depends(require("read"))], [Depends(require("admin"))]
@@ -173,6 +174,7 @@ class SizeRequest(BaseModel):
     min_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     max_oom: Annotated[float | None, Field(ge=0, lt=1)] = None
     prior: Literal["none", "kind", "tenant"] = "none"
+    min_memory_gib: Annotated[float, Field(ge=0, le=1e6)] = SMALLEST_GIB
 
 
 class Learning(BaseModel):

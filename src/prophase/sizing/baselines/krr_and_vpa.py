@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 from prophase.sizing.baselines.seen_peaks import MaximumSeen
-from prophase.sizing.resources import SMALLEST_GIB
 from prophase.sizing.sizer import Features, OnlineSizer, known_number, request_or_plenty
+
+#: 100 MB, as KRR has it
+_KRR_FLOOR_GIB = 100e6 / 2**30
 
 
 class KrrRule(MaximumSeen):
@@ -15,7 +17,7 @@ class KrrRule(MaximumSeen):
     margin = 1.15
 
     def predict(self, task: str, features: Features) -> float:
-        return max(super().predict(task, features), SMALLEST_GIB)
+        return max(super().predict(task, features), _KRR_FLOOR_GIB)
 
 
 # The Kubernetes vertical pod autoscaler's recommender, as it really works.

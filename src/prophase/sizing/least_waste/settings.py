@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from prophase.sizing.resources import SMALLEST_GIB
+
 #: running instances per ended one that count at most
 MOST_OPEN = 8.0
 
@@ -50,6 +52,8 @@ class LeastWasteSettings:
     preference: float = 10.0
     #: what a kill costs beside the lost work, as a share of a usual request x run time
     kill_cost: float = 0.003
+    #: no request is below it, unless the user asks for less
+    least: float = SMALLEST_GIB
     #: other tasks that must speak before a task without history gets less than its request
     cold_tasks: float = 5.0
     #: expected saving from which that is done

@@ -35,7 +35,6 @@ from prophase.sizing.least_waste.lineage import (
 )
 from prophase.sizing.least_waste.predictive_samples import PLAIN, Sample, tag_level, views
 from prophase.sizing.least_waste.settings import MOST_OPEN, LeastWasteSettings
-from prophase.sizing.resources import SMALLEST_GIB
 from prophase.sizing.sizer import (
     GROWTH,
     Features,
@@ -100,7 +99,8 @@ class LeastWaste(OnlineSizer):
         held = request is not None and asked >= request
         self.price_.decided(task, features, 0.0 if held else chance)
         self._history(task).open += 1
-        return max(asked, min(SMALLEST_GIB, request or SMALLEST_GIB))
+        least = self.settings.least
+        return max(asked, min(least, request or least))
 
     def retry(self, task: str, features: Features, attempt: int, last_gib: float) -> float:
         self.price_.retried(task, features)

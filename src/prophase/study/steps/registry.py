@@ -30,7 +30,7 @@ class StudyStep:
 
 
 _LEARNT = ("seed", "most_jobs")
-_SIZED = ("resource", "kind", "risk", "min_runs", "advise_above", "prior")
+_SIZED = ("resource", "kind", "risk", "min_runs", "advise_above", "prior", "min_memory_gib")
 #: every step after the import, in the order they run
 STEPS: tuple[StudyStep, ...] = (
     StudyStep("lint", "what is wrong with the data", lint_step),

@@ -34,7 +34,13 @@ RECOMMENDATION_FILE = "recommendation.json"
 def _gate(work: StepContext) -> Gate:
     plan, nodes = work.plan, work.trace.tables.get("nodes")
     parts = parts_given(work.jobs, nodes)
-    return Gate(plan.min_runs, plan.advise_above, prior=plan.prior, gpu_parts=parts)
+    return Gate(
+        plan.min_runs,
+        plan.advise_above,
+        prior=plan.prior,
+        gpu_parts=parts,
+        min_memory_gib=plan.min_memory_gib,
+    )
 
 
 def sizing_step(work: StepContext) -> StepOutcome:
