@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -433,27 +434,28 @@ def _parse_json(source: Path, name: str, content: bytes) -> dict[str, Any]:
 def _arrays(source: Path, content: bytes) -> dict[str, NDArray[Any]]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            found = {}
             for info in archive.infolist():
                 stored = info.compress_type == zipfile.ZIP_STORED
                 if not stored or info.file_size > len(content):
                     raise _crafted(source, f"the array {info.filename!r} is packed")
-                with archive.open(info) as member:
-                    _refuse_oversized(source, info, member)
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+                name = info.filename.removesuffix(".npy")
+                found[name] = _array(source, info.filename, archive.read(info))
+            return found
     except ModelFileError:
         raise
     except Exception as cause:
         raise _crafted(source, "the arrays cannot be read", cause) from cause
 
 
-def _refuse_oversized(source: Path, info: zipfile.ZipInfo, member: Any) -> None:
-    """Compare the size an array's header claims with its bytes, before memory is set aside."""
-    if np.lib.format.read_magic(member) != (1, 0):
-        raise _crafted(source, f"the array {info.filename!r} has another format")
-    shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-    count = 1
-    for length in shape:
-        count *= length
-    if dtype.hasobject or count * dtype.itemsize != info.file_size - member.tell():
-        raise _crafted(source, f"the array {info.filename!r} is not what its header says")
+def _array(source: Path, name: str, data: bytes) -> NDArray[Any]:
+    """Read one array; the size that its header claims is compared with its bytes first."""
+    stream = io.BytesIO(data)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise _crafted(source, f"the array {name!r} has another format")
+    shape, by_column, dtype = np.lib.format.read_array_header_1_0(stream)
+    count = math.prod(shape)
+    if dtype.hasobject or count * dtype.itemsize != len(data) - stream.tell():
+        raise _crafted(source, f"the array {name!r} is not what its header says")
+    flat = np.frombuffer(data, dtype, count, stream.tell()) if count else np.empty(0, dtype)
+    return flat.reshape(shape, order="F" if by_column else "C").copy(order="K")

@@ -13,6 +13,7 @@ import pandas as pd
 
 from prophase import units
 from prophase.errors import InputError, ParameterError, nearest
+from prophase.sim.measures.backlog_blocks import LEAST_BLOCKS, days_of_backlog
 from prophase.sim.request_variants import highest_of
 from prophase.sim.simulation import simulate
 from prophase.sim.sweep.dry_run import try_policies, unfit_jobs
@@ -27,11 +28,8 @@ from prophase.sim.sweep.runner import measures_of
 from prophase.sim.whatif.scenarios import BASELINE, WhatIfScenario
 from prophase.sim.workload import name_some
 from prophase.stats import Estimate
-from prophase.stats.block_length import days_together
 from prophase.workers import run_all
 
-#: fewer independent blocks than this say next to nothing about how they differ
-_LEAST_BLOCKS = 4
 _DAY_H = 24.0
 
 
@@ -162,19 +160,13 @@ def blocks_for(scenario: WhatIfScenario, block_h: float | None = None) -> DrawnB
         return DrawnBlocks(block_h, 1, Resampler(scenario.workload, block_h).blocks)
     settings = {**scenario.policy, "leave_out_unfit": True}
     schedule = simulate(scenario.workload, scenario.cluster, **settings)
-    workload = schedule.workload
-    day = np.floor(workload.submit_s / (3600 * _DAY_H)).astype(np.int64)
-    day -= day[0]
-    amount = workload.gpus if workload.gpus.any() else workload.cores
-    load = np.bincount(day, (amount if amount.any() else 1.0) * workload.duration_s)
-    waiting = np.bincount(day, np.nan_to_num(schedule.wait_s))
-    run, blocks = min(days_together(load, waiting), len(load)), len(load)
+    run, blocks = days_of_backlog(schedule)
     why_not = ""
-    if blocks // run < _LEAST_BLOCKS:
+    if blocks // run < LEAST_BLOCKS:
         held = f"the load and the backlog hold together for {run} days" if run > 1 else ""
         whole = f"the trace has only {blocks} day{'s' * (blocks != 1)}"
         why_not = (
-            f"{held + ', and ' * bool(held)}{whole}: fewer than {_LEAST_BLOCKS} blocks that could "
+            f"{held + ', and ' * bool(held)}{whole}: fewer than {LEAST_BLOCKS} blocks that could "
             "be drawn from"
         )
     return DrawnBlocks(_DAY_H, run, blocks, why_not)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from prophase.sim.measures.backlog_blocks import backlog_blocks, why_too_few
 from prophase.sim.measures.job_classes import JobClasses
 from prophase.sim.signatures import Floats
 from prophase.sim.why.causes import CAUSES, NAMES, WORDS, by_cause, whole_percent
 from prophase.sim.why.wait_split import WaitSplit
-from prophase.stats import calendar_blocks, ratio
+from prophase.stats import ratio
 
 
 def share_rows(split: WaitSplit) -> list[dict[str, Any]]:
@@ -17,14 +18,17 @@ def share_rows(split: WaitSplit) -> list[dict[str, Any]]:
     ``at_root_pct`` books the waiting of jobs that the queue held up on what the job in the way
     lacked; what is left under order had no waiting job in its way.
     """
-    submit_s, cause_s, fine_s = split.schedule.workload.submit_s, split.cause_s, split.fine_s
+    cause_s, fine_s = split.cause_s, split.fine_s
     seconds = cause_s.sum(axis=0)
     root = by_cause(split.behind_s)
     root[:-1] += seconds[:-1]
     at_root = whole_percent(root, digits=2)
     percent = whole_percent(seconds, digits=2)
-    days, whole_s = calendar_blocks(submit_s), cause_s.sum(axis=1)
-    shares = [ratio(100 * one_s, whole_s, days).within(0.0, 100.0).ends() for one_s in cause_s.T]
+    blocks, whole_s = backlog_blocks(split.schedule), cause_s.sum(axis=1)
+    shares: list[tuple[float | None, float | None]] = [(None, None)] * len(CAUSES)
+    if not why_too_few(blocks):
+        each = [ratio(100 * one_s, whole_s, blocks) for one_s in cause_s.T]
+        shares = [one.within(0.0, 100.0).ends() for one in each]
     fine = fine_s.sum(axis=0)
     rows = []
     for number, cause in enumerate(CAUSES):

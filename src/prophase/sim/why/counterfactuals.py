@@ -17,6 +17,7 @@ import pandas as pd
 from prophase.json_types import JsonObject
 from prophase.plain import finite
 from prophase.sim.cluster import Cluster
+from prophase.sim.measures.backlog_blocks import backlog_blocks, why_too_few
 from prophase.sim.measures.cost import cost_per_hour
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import (
@@ -31,7 +32,8 @@ from prophase.sim.signatures import (
 )
 from prophase.sim.simulation import simulate
 from prophase.sim.workload import Workload
-from prophase.stats import Estimate, calendar_blocks, ratio
+from prophase.stats import Estimate, ratio
+from prophase.stats.blocks import Blocks
 from prophase.trace.prices import Prices
 
 #: a node's GPUs are the bits of one number
@@ -195,7 +197,8 @@ def _merged(cluster: Cluster) -> Cluster:
 class Effect:
     """All waiting in a world without a cause, against the world as it is.
 
-    ``change_pct`` is the change of total waiting in percent of it, with its interval over days.
+    ``change_pct`` is the change of total waiting in percent of it, with its interval over days,
+    or over blocks of days that hold the backlog.
     ``skipped`` says why there was nothing to remove. ``cost_per_day`` is what it takes in money:
     nothing for a setting, unknown without prices and for an ideal that nobody sells.
     """
@@ -241,7 +244,7 @@ def effects_of_removal(
     if share is not None:
         # the schedule's requests are what sharing left of them already
         settings = {**settings, "share": replace(share, per_gpu=0)}
-    found = []
+    found, blocks = [], backlog_blocks(schedule)
     for number, removal in enumerate(REMOVALS):
         if progress:
             progress(f"without {removal.cause}: {removal.words}", 100 * number / len(REMOVALS))
@@ -254,7 +257,7 @@ def effects_of_removal(
         if removal.kind == "purchase" and prices is not None:
             bought = cost_per_hour(world.cluster, prices) - cost_per_hour(cluster, prices)
             cost = 24 * bought
-        found.append(replace(_compare(removal, schedule, waits), cost_per_day=cost))
+        found.append(replace(_compare(removal, schedule, waits, blocks), cost_per_day=cost))
     return found
 
 
@@ -268,14 +271,16 @@ def _waits(world: Counterfactual, jobs: int) -> Floats:
     return last
 
 
-def _compare(removal: Removal, schedule: Schedule, waits: Floats) -> Effect:
+def _compare(removal: Removal, schedule: Schedule, waits: Floats, blocks: Blocks) -> Effect:
     before = schedule.wait_s
     # a job that never starts in one of the worlds has no wait to compare
     known = np.isfinite(before) & np.isfinite(waits)
     total = float(before[known].sum())
     difference = waits[known] - before[known]
-    days = calendar_blocks(schedule.workload.submit_s[known])
-    found = ratio(100 * difference, before[known], days).within(-100.0)
+    held = blocks.some(known)
+    found = ratio(100 * difference, before[known], held).within(-100.0)
+    if reason := why_too_few(held):
+        found = Estimate(found.value, reason=reason)
     change = replace(found, value=float(difference.sum()) * 100 / total)
     wait_s = float(waits[known].sum())
     return Effect(removal.cause, removal.words, "", wait_s, change, removal.kind)
