@@ -96,6 +96,29 @@ def real_kube(
     kube.delete_namespaces()
 
 
+#: dear to start, so that all tests that use one run in one process
+_SHARED = ("slurm_of", "kube_of", "rich_workspace")
+#: folders and files whose tests take long or wait: they come first, or the last worker ends alone
+_LONG = (
+    "integrations", "docs", "journeys", "contracts", "serve", "test_golden_house.py", "faults",
+    "papers", "cli", "trace",
+)  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what runs in one process (a file, or all that share what is dear), and what first."""
+    ranks: dict[str, int] = {}
+    for item in items:
+        used = getattr(item, "fixturenames", ())
+        group = next((name for name in _SHARED if name in used), item.nodeid.split("::")[0])
+        item.add_marker(pytest.mark.xdist_group(group))
+        parts = Path(group).parts
+        place = next((n for n, name in enumerate(_LONG) if name in parts[:2]), len(_LONG))
+        ranks[item.nodeid] = -len(_SHARED) + _SHARED.index(group) if group in _SHARED else place
+    items.sort(key=lambda item: ranks[item.nodeid])
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: object) -> Iterator[None]:
     outcome = yield
