@@ -29,6 +29,21 @@ def test_a_replay_reports_waits_and_writes_one_row_per_job(prophase_here, dump, 
     assert list(table["wait_s"]) == [0.0, 90.0]
 
 
+def test_tasks_without_a_clock_wait_for_their_parents_and_have_energy(prophase_here, tmp_path):
+    tasks = "job_id,duration_s,request_gpus,attr_parents\na,3600,1,\nb,3600,1,a\n"
+    (tmp_path / "tasks.csv").write_text(tasks)
+    (tmp_path / "power.csv").write_text("gpu_type,idle_w,busy_w\n*,100,1000\n")
+    done = prophase_here(
+        "simulate", tmp_path / "tasks.csv", "--source", "csv", "--cluster", "1x2", "--depends",
+        "attr_parents", "--power", tmp_path / "power.csv", "--out", "s.csv", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["makespan_s"] == 7200.0
+    assert answer["energy"]["kwh"] == pytest.approx(2 * 0.5 + 2 * 0.05)
+    assert pd.read_csv(tmp_path / "s.csv")["energy_kwh"].tolist() == [0.5, 0.5]
+
+
 def test_a_cluster_may_be_a_list_of_nodes(prophase_here, dump, tmp_path):
     (tmp_path / "nodes.csv").write_text("node_id,cpu_cores,memory_gib,gpus\nn1,8,64,1\n")
     done = prophase_here("simulate", dump, "--cluster", tmp_path / "nodes.csv", "--json")
@@ -43,6 +58,14 @@ def test_a_cluster_may_be_a_list_of_nodes(prophase_here, dump, tmp_path):
         (("--cluster", "many"), "not understood"),
         (("--cluster", "1x1", "--order", "shortst"), "Did you mean 'shortest'"),
         (("--cluster", "1x1", "--out", "s.xlsx"), ".csv.gz, .parquet"),
+        (("--cluster", "1x1", "--depends", "attr_parents"), "no column attr_parents"),
+        (("--cluster", "1x1", "--elastic", "maximum=2"), "'maximum' is unknown"),
+        (("--cluster", "1x1", "--elastic", "on", "--preempt", "on"), "cannot be combined"),
+        (("--cluster", "1x1", "--cohorts", "none.csv"), "there is no file none.csv"),
+        (("--cluster", "1x1", "--topology", "nodes=1.5"), "no column rack"),
+        (("--cluster", "1x1", "--carbon", "c.csv"), "--carbon needs --power"),
+        (("--cluster", "1x1", "--power", "none.csv"), "there is no file none.csv"),
+        (("--cluster", "1x1", "--defer", "slack=1h"), "say table as well"),
         (("--preset", "pie"), "Known: pai"),
         (("--preset", "openb"), "needs --nodes"),
         (("--preset", "openb", "--theory"), "nobody queues"),

@@ -227,6 +227,7 @@ def test_long_work_has_the_result_of_the_command(
     told.pop("registered", None)
     plain = json.loads(json.dumps(result, default=float))
     plain.pop("notes", None)
-    # how many cells an earlier run had kept, and where they lie
-    assert len(plain.pop("remarks", [])) == max(0, len(told.pop("remarks", [])) - 2)
+    if route == "sweep":
+        # the command also says how many cells an earlier run had kept, and where they lie
+        assert len(plain.pop("remarks")) == len(told.pop("remarks")) - 2
     assert plain == told

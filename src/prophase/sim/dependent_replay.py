@@ -46,7 +46,8 @@ def simulate_dependent(
     for rounds in range(1, len(workload) + 3):
         schedule = run(workload.released_at(release))
         end = np.full(len(workload), np.nan)
-        end[ids.get_indexer(schedule.workload.jobs["job_id"].astype(str))] = schedule.end_s
+        replayed = pd.Index(schedule.workload.jobs["job_id"].astype(str))
+        end[ids.get_indexer(replayed)] = schedule.end_s
         implied = graph.released(workload.submit_s, end, workload.duration_s)
         if np.array_equal(implied, release):
             notes = (*schedule.notes, *_said(graph, workload, end, ideal_end, rounds))

@@ -105,8 +105,9 @@ class Schedule(JobTimes, ShortForm):
         from prophase.sim.measures.energy import Power, energy_of
         from prophase.sim.rules.carbon import CarbonSeries
 
-        known = carbon is None or isinstance(carbon, CarbonSeries)
-        return energy_of(self, Power.of(power), carbon if known else CarbonSeries.of(carbon))
+        if carbon is not None and not isinstance(carbon, CarbonSeries):
+            carbon = CarbonSeries.of(carbon)
+        return energy_of(self, Power.of(power), carbon)
 
     def summary(self) -> list[str]:
         """Say who ran where, how long jobs waited and how long it took."""

@@ -15,7 +15,7 @@ from prophase.sim.feasibility import ignores_types, keep_fitting, never_fit, wit
 from prophase.sim.policies import OrderPolicy, named, order_policies, place_policies
 from prophase.sim.rules.hours import longest_admitted
 from prophase.sim.rules.quotas import over_quota, quota_matrix
-from prophase.sim.rules.rule_set import RuleKeywords, SchedulingRules
+from prophase.sim.rules.rule_set import STEP_RULES, RuleKeywords, SchedulingRules
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import ASK_CPU, ASK_GPUS, ASK_MEMORY, CPU, GPUS, MEMORY, Floats
 from prophase.sim.slurm.site_rules import SiteRules
@@ -277,7 +277,7 @@ def _step_by_step(
     **setting: Any,
 ) -> Schedule:
     """Replay with the loop in plain Python."""
-    from prophase.sim.step_rules import STEP_RULES, StepSetting, simulate_step_rules
+    from prophase.sim.step_rules import StepSetting, simulate_step_rules
 
     moving, _ = _order(order, workload, options)
     if moving is not None or slurm is not None:

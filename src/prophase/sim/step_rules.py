@@ -213,7 +213,8 @@ class _Lending:
         """Return the GPUs that each queue holds."""
         running = [job for job in state.running if job not in without]
         rows = self._queues.of_job[running]
-        return np.bincount(rows, self._gpus[running], len(self._queues.names))
+        used = np.bincount(rows, self._gpus[running], len(self._queues.names))
+        return used.astype(np.float64)
 
     def _allowed(self, state: ClusterState, job: int, without: list[int] | None = None) -> bool:
         """Tell whether quotas admit a job: its queue's with what it may borrow, its cohort's."""

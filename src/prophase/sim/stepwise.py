@@ -63,7 +63,7 @@ class Pace:
         return 1.0
 
 
-class Ended(NamedTuple):
+class RunStretch(NamedTuple):
     """A time in which a job ran with the same workers."""
 
     job: int
@@ -108,7 +108,7 @@ class ClusterState:
         self.running: dict[int, float] = {}
         #: running job -> when it ends if nothing changes
         self.ends: dict[int, float] = {}
-        self.ended: list[Ended] = []
+        self.ended: list[RunStretch] = []
         self.wakes: list[float] = []
         #: how many starts and stops there were
         self.changes = 0
@@ -258,7 +258,7 @@ class ClusterState:
         worked_s = max(0.0, ran_s - restart_s) * self._pace.rate(job, rows[:, 0])
         lost_s = ran_s if outcome == PREEMPTED else min(ran_s, restart_s)
         if ran_s > 0 or outcome != RESIZED:
-            self.ended.append(Ended(job, since, self.now, outcome, rows.copy(), lost_s))
+            self.ended.append(RunStretch(job, since, self.now, outcome, rows.copy(), lost_s))
         return max(0.0, left_s - worked_s), rows
 
     def stop(self, job: int) -> None:

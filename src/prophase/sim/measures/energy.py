@@ -124,7 +124,8 @@ def energy_of(
         amount, total = getattr(during, name), getattr(whole, name)
         if amount is None or total is None:
             continue
-        of_jobs = np.bincount(job_of, share * busy_w[held.node] * amount, jobs)
+        of_jobs = np.zeros(jobs)
+        np.add.at(of_jobs, job_of, share * busy_w[held.node] * amount)
         idle = float(idle_w.sum() * total[0] - (share * idle_w[held.node] * amount).sum())
         if away is not None:
             missed = _Meter(np.maximum(away.from_s, begin), np.minimum(away.to_s, finish), carbon)

@@ -74,7 +74,7 @@ class Cohorts:
             _numbers(table, "borrow", np.inf),
             words.map(_true).to_numpy(np.bool_),
             np.unique(cohort.astype(str), return_inverse=True)[1].astype(np.int64),
-            owners.map(place).to_numpy(np.int64),
+            np.array(owners.map(place), np.int64),
         )
 
     def never(self, gpus: Floats) -> NDArray[np.bool_]:

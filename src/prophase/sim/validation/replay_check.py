@@ -37,7 +37,7 @@ class Scoring:
     score_ids: Sequence[str] | None = None
     thresholds: Thresholds | None = None
     learn_rules: bool = False
-    time_zone: str | None = None
+    time_zone: str = "UTC"
     seed: int = 0
 
 

@@ -178,6 +178,11 @@ def runnable_scenarios(
     """Refuse what cannot run, or leave a job that one scenario cannot run out of all."""
     stuck = np.zeros(len(scenarios[0].workload), np.bool_)
     for scenario in scenarios:
+        if "seed" in scenario.policy:
+            raise ParameterError(
+                f"{scenario.name}: seed cannot be set, as every replay has its own. Say how many "
+                "there are (--seeds)."
+            )
         unfit = unfit_jobs(highest_of(scenario.workload, scenario.policy), scenario.cluster)
         if unfit.any() and not leave_out_unfit:
             ids = scenario.workload.jobs.loc[unfit, "job_id"]

@@ -13,6 +13,7 @@ from prophase import units
 from prophase.errors import ParameterError
 from prophase.short_form import ShortForm
 from prophase.sim.cluster import Cluster
+from prophase.sim.measures.backlog_blocks import backlog_blocks, why_too_few
 from prophase.sim.measures.job_classes import groups_of
 from prophase.sim.simulation import simulate
 from prophase.sim.why.cause_shares import class_rows, share_rows
@@ -280,6 +281,8 @@ def _notes(split: WaitSplit, effects: list[Effect], waits: bool) -> list[str]:
         notes.append(f"{split.never_started:,} jobs never start and are left out.")
     if not split.limited:
         notes.append("Quotas: none are modelled, so none keep anybody waiting.")
+    if waits and (reason := why_too_few(backlog_blocks(schedule))):
+        notes.append(f"No intervals: {reason}, long enough to hold the backlog.")
     notes += [f"Not run: {one.change} ({one.skipped})." for one in effects if one.skipped]
     if not {"cpu_cores", "memory_gib"} & set(schedule.cluster.nodes):
         notes.append("The nodes state neither CPU nor memory: these cannot be short.")
