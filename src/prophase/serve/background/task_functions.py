@@ -179,6 +179,7 @@ def recommend_sizes(folder: Path, arguments: JsonMapping, progress: Progress) ->
     """Say what tasks should ask for, as ``prophase size recommend``."""
     from prophase.sizing.gpu_grants import parts_given
     from prophase.sizing.kind_recommendation import Gate, recommend
+    from prophase.sizing.resources import SMALLEST_GIB
     from prophase.trace.trace_tables import open_trace
 
     progress("reading", None)
@@ -191,7 +192,7 @@ def recommend_sizes(folder: Path, arguments: JsonMapping, progress: Progress) ->
             least_saving=arguments["min_saving"],
             most_oom=arguments["max_oom"],
             prior=arguments["prior"],
-            min_memory_gib=arguments["min_memory_gib"],
+            min_memory_gib=arguments.get("min_memory_gib", SMALLEST_GIB),
             gpu_parts=parts_given(trace.jobs, trace.tables.get("nodes")),
         ),
         resource=arguments["resource"],
@@ -309,6 +310,7 @@ def prove_recommendation(folder: Path, arguments: JsonMapping, progress: Progres
     from prophase.sim import Cluster
     from prophase.sizing.gpu_grants import parts_given
     from prophase.sizing.kind_recommendation import Gate
+    from prophase.sizing.resources import SMALLEST_GIB
     from prophase.study.proof.candidate import candidate_of
     from prophase.study.proof.prover import prove
     from prophase.study.proof.verdict import Limits
@@ -329,7 +331,7 @@ def prove_recommendation(folder: Path, arguments: JsonMapping, progress: Progres
             arguments["min_runs"],
             arguments["advise_above"],
             prior=arguments["prior"],
-            min_memory_gib=arguments["min_memory_gib"],
+            min_memory_gib=arguments.get("min_memory_gib", SMALLEST_GIB),
             gpu_parts=parts_given(trace.jobs, trace.tables.get("nodes")),
         ),
         resource=arguments["resource"],

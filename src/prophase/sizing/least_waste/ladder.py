@@ -52,8 +52,8 @@ class Outlook:
         upto = weights.cumsum() / total
         sums = (weights * values).cumsum() / total
         if len(values) > 48:
-            kept = np.unique(np.append(upto.searchsorted(_LEVELS), len(values) - 1))
-            kept = kept[kept < len(values)]
+            kept = np.zeros(len(values), np.bool_)
+            kept[np.minimum(upto.searchsorted(_LEVELS), len(values) - 1)] = kept[-1] = True
             values, upto, sums = values[kept], upto[kept], sums[kept]
         self.values, self.upto, self.sums = values, upto, sums
 

@@ -170,14 +170,15 @@ def _by_number(
 def _line(x: Floats, y: Floats, at: float) -> Floats | None:
     """Return what a least-squares line predicts: its value plus leave-one-out residuals."""
     count = len(x)
-    offset = x - x.mean()
+    middle = float(x.mean())
+    offset = x - middle
     spread = float(offset @ offset)
     if spread <= 1e-12 * float(x @ x):
         return None
     level = y.mean()
     slope = float(offset @ y) / spread
     leverage = 1.0 / count + offset * offset / spread
-    away = at - float(x.mean())
+    away = at - middle
     widening = math.sqrt(1.0 + min(1.0 / count + away * away / spread, 50.0))
     residuals = (y - level - slope * offset) / np.maximum(1.0 - leverage, 0.05)
     predicted: Floats = level + slope * away + widening * residuals

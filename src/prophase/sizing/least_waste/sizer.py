@@ -52,7 +52,7 @@ _LEAST_STEP = 1.1
 _WORST = 1.0
 _UNSEEN_POWER = 2.0
 #: what was never seen may be anything up to the request: so many values stand for it
-_STEPS_TO_REQUEST = 6
+_STEPS_TO_REQUEST = np.arange(1, 7) / 6
 #: with a smaller risk a task without history gets its whole request
 _COLD_RISK = 0.01
 #: runs from which a rise of the peaks counts
@@ -180,9 +180,11 @@ class LeastWaste(OnlineSizer):
             unseen = self._unseen(history, under_way)
             rare = min(1.0, _COLD_RISK / self.risk)
             worst = rare * _WORST * float(weights.sum()) * unseen
-            spread = np.geomspace(min(history.highest, most), most, _STEPS_TO_REQUEST + 1)[1:]
-            values = np.append(values, spread)
-            weights = np.append(weights, np.full(_STEPS_TO_REQUEST, worst / _STEPS_TO_REQUEST))
+            lowest = min(history.highest, most)
+            spread = lowest * (most / lowest) ** _STEPS_TO_REQUEST
+            count = len(_STEPS_TO_REQUEST)
+            values = np.concatenate([values, spread])
+            weights = np.concatenate([weights, np.full(count, worst / count)])
             # without word from those under way, a rise of the peaks goes on
             values = values * self._growth(history, under_way)
         return Outlook(values, weights, most=most, above=above)
