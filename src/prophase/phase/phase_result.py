@@ -9,7 +9,8 @@ from prophase.json_types import JsonObject
 from prophase.phase.detector import PhaseDetector, labels_as_json, phases_as_json
 from prophase.phase.model_selection import doubt, reason
 from prophase.phase.next_phase import in_words
-from prophase.phase.stays import seen_once
+from prophase.phase.stays import seen_once, stays_of
+from prophase.phase.time_scales import cycle_in
 from prophase.plain import finite
 from prophase.result import Result, Row, Table
 
@@ -21,6 +22,9 @@ def phases_result(detector: PhaseDetector, *, fitted: bool = False, **values: ob
     """Return what phases there are; just after a fit also why so many."""
     why = reason(detector.trials_) if fitted else None
     said = [one for one in (why, doubt(detector.trials_), seen_once(detector.lengths_)) if one]
+    if fitted:
+        cycle = cycle_in(stays_of(detector.labels_), detector.usual_step_s_)
+        said += [cycle.sentence()] if cycle else []
     return Result(
         "phases",
         tables=[Table("phases", _overview(detector))],

@@ -95,8 +95,6 @@ def _paint(axes: Axes, transitions: Floats, samples: Floats) -> None:
 
 #: series that are drawn
 _STRIPS = 3
-#: samples that are drawn of each
-_MOST_SAMPLES = 2_000
 
 
 def save_figures(detector: PhaseDetector, usage: pd.DataFrame, folder: Path) -> list[Path]:
@@ -106,8 +104,8 @@ def save_figures(detector: PhaseDetector, usage: pd.DataFrame, folder: Path) -> 
     longest = sorted(found, key=len, reverse=True)[:_STRIPS]
     for number, one in enumerate(longest):
         figure = plot_series(
-            one.values[:_MOST_SAMPLES],
-            phases=[detector.labels(one)[:_MOST_SAMPLES]],
+            one.values,
+            phases=[detector.labels(one)],
             names=detector.metrics_,
         )
         figure.suptitle(short(one.series_id, 60), fontsize=10, x=0.01, ha="left")
