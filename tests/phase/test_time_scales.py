@@ -99,3 +99,19 @@ def test_more_memory_than_ever_is_new_whatever_else_happens() -> None:
     assert found.label(more)["new"].mean() < 0.02
     more["memory_gib"] = learnt["memory_gib"].max() + 0.5
     assert found.label(more)["new"].all()
+
+
+def test_irregular_steps_are_brought_to_one_and_said(levels_usage: pd.DataFrame) -> None:
+    rng = np.random.default_rng(0)
+    moved = levels_usage.assign(time_s=np.cumsum(rng.uniform(5, 20, len(levels_usage))))
+    kept = PhaseDetector("samples", n_phases=3).fit(moved)
+    assert "irregular steps" in " ".join(kept.notes_)
+    found = PhaseDetector("samples", n_phases=3, step_s="auto").fit(moved)
+    assert found.step_s_ is not None
+    assert "were brought to" in " ".join(found.notes_)
+
+
+def test_prototypes_are_a_table(detector: PhaseDetector) -> None:
+    rows = detector.prototype_rows_
+    assert sum(row["executions"] for row in rows) == 4
+    assert rows[0]["phases"] == "0 1 2 0 1 2 0 1 2"

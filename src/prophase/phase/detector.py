@@ -63,8 +63,8 @@ class PhaseDetector(FittedPhases):
     hidden: int = HIDDEN
     #: columns to use; all that vary if not given
     metrics: Sequence[str] | None = None
-    #: bring samples to this step; see `series_of`. ``"auto"``: a longer one if phases of single
-    #: samples would only flicker
+    #: bring samples to this step; see `series_of`. ``"auto"``: a common one if theirs vary, and a
+    #: longer one if phases of single samples would only flicker
     step_s: float | Literal["auto"] | None = None
     #: no phase is told for less than this; without a step, half of it is the step
     min_stay_s: float | None = None
@@ -77,7 +77,13 @@ class PhaseDetector(FittedPhases):
         """Learn phases from a usage table: ``series_id``, ``time_s`` and metrics."""
         check_choice(self.labeller, self.n_phases, self.window)
         if self.step_s == "auto" and self.min_stay_s is None:
-            self._fit_at(usage, None, progress)
+            found = series_of(usage, self.metrics, gap_s=self.gap_s)
+            self._fit_at(usage, found.common_step_s, progress)
+            if found.common_step_s is not None:
+                self.notes_ += (
+                    f"Samples come at irregular steps and were brought to "
+                    f"{units.duration(found.common_step_s)}. --step sets another.",
+                )
             self._take_human_scale(usage, progress)
         else:
             self._fit_at(usage, self._asked_step(usage), progress)
@@ -266,6 +272,7 @@ class PhaseDetector(FittedPhases):
         self.next_ = learn_next(labels, self.n_phases_)
         self.prototypes_ = prototypes_of(labels)
         self.prototypes_said_ = self.prototypes_.sentence()
+        self.prototype_rows_ = self.prototypes_.rows([one.series_id for one in found.series])
 
     def _require_fit(self) -> None:
         if not hasattr(self, "labeller_"):
@@ -307,7 +314,7 @@ def _without_constants(found: SeriesSet) -> SeriesSet:
     )
     kept = tuple(name for name, yes in zip(found.metrics, varies, strict=True) if yes)
     note = f"{', '.join(constant)} never change and were left out."
-    return SeriesSet(series, kept, found.step_s, found.gap_s, (*found.notes, note), found.refused)
+    return replace(found, series=series, metrics=kept, notes=(*found.notes, note))
 
 
 def phases_as_json(detector: PhaseDetector) -> dict[str, object]:
@@ -323,6 +330,7 @@ def phases_as_json(detector: PhaseDetector) -> dict[str, object]:
         "lengths": detector.lengths_.to_dict("records"),
         "transitions": detector.transitions_.tolist(),
         "prototypes": detector.prototypes_said_,
+        "executions": detector.prototype_rows_,
         "tried": [one.row() for one in detector.trials_],
         "notes": list(detector.notes_),
     }

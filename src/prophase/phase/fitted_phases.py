@@ -95,6 +95,8 @@ class FittedPhases:
     prototypes_: Prototypes
     #: how few executions stand for most, in words
     prototypes_said_: str
+    #: a row per such execution
+    prototype_rows_: list[JsonObject]
     #: what a reader of the result has to know
     notes_: tuple[str, ...]
     data_hash_: str
@@ -164,6 +166,7 @@ def save_detector(detector: FittedPhases, path: Path | str) -> str:
         "statistics": _records(detector.statistics_),
         "lengths": _records(detector.lengths_),
         "prototypes": detector.prototypes_said_,
+        "prototype_rows": detector.prototype_rows_,
         "notes": list(detector.notes_),
     }
     return save_model(
@@ -222,6 +225,7 @@ def load_detector(path: Path | str, make: Callable[..., Detector]) -> Detector:
         found.statistics_ = pd.DataFrame(meta["statistics"])
         found.lengths_ = pd.DataFrame(meta["lengths"])
         found.prototypes_said_ = meta["prototypes"]
+        found.prototype_rows_ = meta.get("prototype_rows", [])
         found.notes_, found.data_hash_ = tuple(meta["notes"]), held.data_hash
     except (KeyError, TypeError, ValueError) as cause:
         raise ModelFileError(

@@ -16,6 +16,7 @@ from prophase.result import Result, Row, Table
 
 #: metrics of the table for a terminal
 _MOST_METRICS = 4
+_MOST_PROTOTYPES = 8
 
 
 def phases_result(detector: PhaseDetector, *, fitted: bool = False, **values: object) -> Result:
@@ -27,7 +28,10 @@ def phases_result(detector: PhaseDetector, *, fitted: bool = False, **values: ob
         said += [cycle.sentence()] if cycle else []
     return Result(
         "phases",
-        tables=[Table("phases", _overview(detector))],
+        tables=[
+            Table("phases", _overview(detector)),
+            *_prototypes(detector.prototype_rows_),
+        ],
         notes=[*detector.notes_, *said, f"{detector.prototypes_said_}."],
         values=finite({**values, **phases_as_json(detector)}),
     )
@@ -83,6 +87,13 @@ def labels_result(detector: PhaseDetector, usage: pd.DataFrame, labels: pd.DataF
         ],
         values=values,
     )
+
+
+def _prototypes(rows: list[JsonObject]) -> list[Table]:
+    """Return the executions that stand for most; none if there is but one execution."""
+    if sum(row["executions"] for row in rows) < 2:
+        return []
+    return [Table("prototypes", finite(rows[:_MOST_PROTOTYPES]))]
 
 
 def _overview(detector: PhaseDetector) -> list[Row]:

@@ -71,6 +71,16 @@ class PhaseStream:
             return self._binned(time_s, sample, paused)
         return self._take(time_s, sample, paused)
 
+    @property
+    def last_s(self) -> float:
+        """Time of the last sample that was taken; minus infinity before the first."""
+        return self._last_s
+
+    def lacking(self, time_s: float) -> list[str]:
+        """Return the metrics without a recent value, for which no phase can be told."""
+        old = time_s - self._seen_s > self._detector.gap_s_
+        return [name for name, yes in zip(self._detector.metrics_, old, strict=True) if yes]
+
     def forecast(self) -> PhaseForecast | None:
         """Return which phase comes next, and when; None if nothing is known."""
         if self._phase == NO_PHASE:

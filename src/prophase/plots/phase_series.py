@@ -96,7 +96,7 @@ def plot_series(
             if last:
                 axes.set_xlabel("sample")
         if phases:
-            _legend(figure, phases, palette)
+            phase_legend(figure, phases, palette)
     if file:
         save_file(figure, file)
     return figure
@@ -170,7 +170,10 @@ def _strip(axes: Axes, phases: Ints, palette: Mapping[int, str] | None, words: s
     axes.set_ylabel(words, rotation=0, ha="right", va="center")
 
 
-def _legend(figure: Figure, phases: Sequence[Ints], palette: Mapping[int, str] | None) -> None:
+def phase_legend(
+    figure: Figure, phases: Sequence[Ints], palette: Mapping[int, str] | None = None
+) -> None:
+    """Say below a figure which colour is which phase."""
     from matplotlib.patches import Patch
 
     present = sorted({int(one) for labels in phases for one in np.unique(labels)})
