@@ -68,7 +68,7 @@ class SeriesSet:
     notes: tuple[str, ...] = ()
     #: series -> why it was left out
     refused: Mapping[str, str] = field(default_factory=dict)
-    #: a step that samples should be brought to, as theirs vary; None if they do not
+    #: a step that samples should be brought to, as theirs are irregular; None if they are not
     common_step_s: float | None = None
 
     def __len__(self) -> int:
@@ -169,7 +169,7 @@ def series_of(
         max(pause, GAP_STEPS * step_s) if step_s is not None else pause,
         tuple(log.notes()),
         log.refused,
-        _slowest_step(steps) if varies else None,
+        own_step if varies else None,
     )
 
 
@@ -292,7 +292,7 @@ class _Log:
         return np.where(bad, np.nan, values)
 
     def steps(self, usual: Sequence[float], times: Sequence[Floats], step_s: float | None) -> bool:
-        """Say that steps vary between series or inside them, and return whether they do."""
+        """Say that steps vary between series or inside them; return whether inside."""
         if not usual or step_s is not None:
             return False
         if max(usual) > 2 * min(usual):
@@ -300,7 +300,7 @@ class _Log:
                 f"usual steps differ between series, {min(usual):g} to {max(usual):g} s; time is "
                 "counted in samples. Pass a step to bring them to one."
             )
-            return True
+            return False
         uneven = sum(map(_uneven, times))
         if uneven:
             self.closing.append(
