@@ -147,10 +147,12 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=20)
     options.add_argument("--first-seed", type=int, default=500)
     options.add_argument("--series", default="1,2,4,12")
+    options.add_argument("--kinds", default="levels,both")
     options.add_argument("--peers", default="hmmlearn,k-means,ruptures")
     chosen = options.parse_args()
     seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
-    for kind, words in NAMES.items():
+    for kind in chosen.kinds.split(","):
+        words = NAMES[kind]
         for count in map(int, chosen.series.split(",")):
             rows = [compared(kind, seed, count, chosen.peers.split(",")) for seed in seeds]
             ours = [row["prophase"] for row in rows]

@@ -11,6 +11,7 @@ from prophase.errors import ParameterError
 from prophase.phase.detector import PhaseDetector
 from prophase.phase.stays import stays_of
 from prophase.phase.time_scales import Cycle, TimeScale, human
+from prophase.stats import Estimate
 
 
 def a_training_run(epochs: int = 6) -> pd.DataFrame:
@@ -62,7 +63,7 @@ def test_no_phase_is_told_for_less_than_the_minimum_stay(run: pd.DataFrame, tmp_
 
 
 def test_the_scale_with_the_fewest_stays_per_cycle_is_taken() -> None:
-    cycle = Cycle(1, 600.0, 590.0, 610.0, 6)
+    cycle = Cycle(1, Estimate(600.0, 590.0, 610.0, n=6))
     flickers = TimeScale(1.0, 9, 2.0, None)
     fine, coarse = TimeScale(3.0, 6, 30.0, cycle), TimeScale(30.0, 2, 290.0, cycle)
     assert human([flickers, fine, coarse]) is coarse

@@ -16,6 +16,7 @@ from prophase.json_types import JsonObject
 from prophase.phase.stays import Stays, stays_of
 from prophase.plain import finite
 from prophase.result import Result, Table
+from prophase.stats import Estimate
 from prophase.trace.series.usage_series import Floats, Ints
 
 #: steps that are looked at, in usual steps of the series
@@ -37,18 +38,15 @@ class Cycle:
     """A phase that comes back at regular times, as the end of an epoch does."""
 
     phase: int
-    #: time between two visits: median, and the middle half
-    every_s: float
-    low_s: float
-    high_s: float
-    #: times between visits that were seen
-    times: int
+    #: seconds between two visits: median, middle half, and how many were seen
+    every_s: Estimate
 
     def sentence(self) -> str:
-        every, low, high = map(units.duration, (self.every_s, self.low_s, self.high_s))
+        held = self.every_s
+        every, low, high = map(units.duration, (held.value, held.low, held.high))
         return (
             f"Phase {self.phase} comes back every {every} (half of the times {low} to {high}, "
-            f"{self.times} seen), as the end of an epoch would."
+            f"{held.n} seen), as the end of an epoch would."
         )
 
 
@@ -71,8 +69,8 @@ class TimeScale:
                 "step_s": self.step_s,
                 "phases": self.phases,
                 "mean_stay_s": self.mean_stay_s,
-                "cycle_s": self.cycle.every_s if self.cycle else None,
-                "cycles_seen": self.cycle.times if self.cycle else None,
+                "cycle_s": self.cycle.every_s.value if self.cycle else None,
+                "cycles_seen": self.cycle.every_s.n if self.cycle else None,
                 "like": self.like,
             }
         )
@@ -101,7 +99,7 @@ def cycle_in(stays: Stays, step_s: float) -> Cycle | None:
     --------
     >>> labels = np.tile(np.repeat([0, 1], [20, 2]), 6)
     >>> found = cycle_in(stays_of([labels]), 30.0)
-    >>> found.every_s, found.times
+    >>> found.every_s.value, found.every_s.n
     (660.0, 4)
     """
     found: list[tuple[float, Cycle]] = []
@@ -116,7 +114,8 @@ def cycle_in(stays: Stays, step_s: float) -> Cycle | None:
             continue
         low, middle, high = (float(q) for q in np.quantile(gaps, (0.25, 0.5, 0.75)))
         if (high - low) <= _REGULAR * middle and middle >= 2 * _LEAST_STAY * step_s:
-            found.append(((high - low) / middle, Cycle(int(phase), middle, low, high, len(gaps))))
+            every = Estimate(middle, low, high, level=0.5, n=len(gaps))
+            found.append(((high - low) / middle, Cycle(int(phase), every)))
     return min(found, key=lambda one: one[0])[1] if found else None
 
 
@@ -153,7 +152,9 @@ def human(scales: Sequence[TimeScale]) -> TimeScale:
     calm = [one for one in scales if not one.flickers and one.phases > 1]
     if not calm or calm[0] is scales[0]:
         return scales[0]
-    stays = [(one.cycle.every_s / one.mean_stay_s, one) for one in calm if one.cycle is not None]
+    stays = [
+        (one.cycle.every_s.value / one.mean_stay_s, one) for one in calm if one.cycle is not None
+    ]
     return min(stays, key=lambda pair: pair[0])[1] if stays else calm[0]
 
 
