@@ -36,7 +36,7 @@ _LEAST_SAMPLES = 12
 #: samples that choices are made on; the chosen one then learns from all
 _TRIED_SAMPLES = 12_000
 #: bits per sample that a longer window must save
-_SAME_BITS = 0.02
+_SAME_BITS = 0.05
 #: numbers of phases that may be worse in a row before larger ones are given up
 _PATIENCE = 1
 
