@@ -86,3 +86,19 @@ def test_rows_without_what_the_phases_were_learned_with_are_refused(
                 [{"series_id": "a", "time_s": "1", "cpu_cores": "x", "memory_gib": "1"}]
             )
         )
+
+
+def test_samples_that_cannot_be_used_are_named_once_per_series(detector: PhaseDetector) -> None:
+    said: list[str] = []
+    watch = PhaseWatch(detector, tell=said.append)
+    for time_s in (0.0, 10.0, 10.0, 5.0, 20.0):
+        watch.push("a", time_s, {"cpu_cores": 1.0, "memory_gib": 2.0})
+    assert len(said) == 1
+    assert "a: a sample at 10 s came after one at 10 s" in said[0]
+    assert "two series share this id" in said[0]
+    for time_s in range(30, 200, 10):
+        watch.push("a", time_s, {"cpu_cores": float("nan"), "memory_gib": 2.0})
+    assert len(said) == 2
+    assert "no recent value of cpu_cores" in said[1]
+    with pytest.raises(FormatError, match="row 1: cpu_cores is 'high'"):
+        list(watch.changes([{"series_id": "b", "time_s": "1", "cpu_cores": "high"}]))

@@ -75,3 +75,38 @@ def test_a_given_number_of_groups_is_made(levels_usage: pd.DataFrame) -> None:
     result = expand(learnt(levels_usage), strange(), groups=3)
     assert len(result.added) == 3
     assert np.isfinite(result.table["variance"].dropna()).all()
+    assert result.table["share_pct"].sum() == pytest.approx(100)
+    assert set(result.added) <= set(result.table["phase"])
+    assert result.variance is not None
+    assert result.variance[1] < result.variance[0]
+
+
+def test_a_network_splits_on_activations_saved_streamed_and_repeated(
+    levels_usage: pd.DataFrame, tmp_path: Path
+) -> None:
+    found = PhaseDetector("crbm", n_phases=3, window=2, hidden=4).fit(levels_usage)
+    before = found.label(levels_usage)["phase"]
+    result = expand(found, strange(), groups=2)
+    assert found.splits_[0].hidden
+    assert found.splits_[0].centres.shape == (2, 4)
+    assert found.label(levels_usage)["phase"].equals(before)
+    assert found.statistics_.groupby("metric")["share_pct"].sum().tolist() == pytest.approx(
+        [100, 100]
+    )
+    found.save(tmp_path / "split.model")
+    again = PhaseDetector.load(tmp_path / "split.model")
+    labels = found.label(strange())["phase"].tolist()
+    assert set(labels) & set(result.added)
+    assert again.label(strange())["phase"].tolist() == labels
+    live = again.stream()
+    rows = strange().drop(columns="series_id").to_numpy().tolist()
+    told = [live.push(time_s, values) for time_s, *values in rows]
+    assert [one.phase for one in told if one is not None] == labels
+    # what was split is known, so the same series split nothing a second time
+    assert expand(again, strange()).added == ()
+
+
+def test_all_samples_learned_from_are_known_however_many() -> None:
+    many = usage_of({f"s{n}": steps([1.0, 4.0] * 40, seed=n) for n in range(3)})
+    found = PhaseDetector("samples", n_phases=2).fit(many)
+    assert not found.label(many)["new"].any()

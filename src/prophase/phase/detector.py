@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 
+from prophase import units
 from prophase.array_types import Bools
 from prophase.errors import InputError, MissingColumnError, ParameterError
 from prophase.json_types import JsonObject
@@ -23,6 +25,14 @@ from prophase.phase.novelty import remember
 from prophase.phase.phase_stream import PhaseStream
 from prophase.phase.prototypes import prototypes_of
 from prophase.phase.stays import phase_statistics, stay_lengths, stays_of, transition_table
+from prophase.phase.time_scales import (
+    LEAST_SAMPLES,
+    MULTIPLES,
+    TimeScale,
+    human,
+    scale_of,
+    steady,
+)
 from prophase.trace.series.usage_series import Floats, Ints, Series, SeriesSet, series_of
 
 
@@ -35,7 +45,7 @@ class PhaseDetector(FittedPhases):
     >>> rng = np.random.default_rng(0)
     >>> cores = np.repeat([1.0, 4.0] * 5, 30) + rng.normal(0, 0.1, 300)
     >>> usage = pd.DataFrame({"series_id": "a", "time_s": np.arange(300.0), "cpu_cores": cores})
-    >>> detector = PhaseDetector().fit(usage)
+    >>> detector = PhaseDetector(window=1).fit(usage)
     >>> detector.n_phases_, detector.label(usage)["phase"].tolist()[28:33]
     (2, [0, 0, 1, 1, 1])
     """
@@ -53,8 +63,11 @@ class PhaseDetector(FittedPhases):
     hidden: int = HIDDEN
     #: columns to use; all that vary if not given
     metrics: Sequence[str] | None = None
-    #: bring samples to this step; see `series_of`
-    step_s: float | None = None
+    #: bring samples to this step; see `series_of`. ``"auto"``: a common one if theirs vary, and a
+    #: longer one if phases of single samples would only flicker
+    step_s: float | Literal["auto"] | None = None
+    #: no phase is told for less than this; without a step, half of it is the step
+    min_stay_s: float | None = None
     #: a pause longer than this starts a new history; five usual steps if not given
     gap_s: float | None = None
     #: the same seed and series give the same model, byte by byte
@@ -63,10 +76,28 @@ class PhaseDetector(FittedPhases):
     def fit(self, usage: pd.DataFrame, *, progress: Progress = lambda step, percent: None) -> Self:
         """Learn phases from a usage table: ``series_id``, ``time_s`` and metrics."""
         check_choice(self.labeller, self.n_phases, self.window)
-        found = series_of(usage, self.metrics, step_s=self.step_s, gap_s=self.gap_s)
+        if self.step_s == "auto" and self.min_stay_s is None:
+            found = series_of(usage, self.metrics, gap_s=self.gap_s)
+            self._fit_at(usage, found.common_step_s, progress)
+            if found.common_step_s is not None:
+                self.notes_ += (
+                    f"Samples come at irregular steps and were brought to "
+                    f"{units.duration(found.common_step_s)}. --step sets another.",
+                )
+            self._take_human_scale(usage, progress)
+        else:
+            self._fit_at(usage, self._asked_step(usage), progress)
+        return self
+
+    def _fit_at(self, usage: pd.DataFrame, step_s: float | None, progress: Progress) -> None:
+        """Learn phases at one step; None takes samples as they are."""
+        found = series_of(usage, self.metrics, step_s=step_s, gap_s=self.gap_s)
         found = _without_constants(found)
         values = np.concatenate([one.values for one in found.series])
-        self.metrics_ = found.metrics
+        self.metrics_, self.step_s_, self.usual_step_s_ = found.metrics, step_s, found.step_s
+        self.hold_ = 1
+        if self.min_stay_s is not None:
+            self.hold_ = max(1, math.ceil(self.min_stay_s / found.step_s - 1e-9))
         self.mean_, self.scale_ = values.mean(axis=0), values.std(axis=0)
         self.gap_s_ = found.gap_s
         stretches, series = _scaled(found, self.mean_, self.scale_)
@@ -87,7 +118,58 @@ class PhaseDetector(FittedPhases):
         self.notes_ = found.notes
         self.data_hash_ = hashlib.sha256(values.tobytes()).hexdigest()
         self._describe(found)
-        return self
+
+    def _asked_step(self, usage: pd.DataFrame) -> float | None:
+        if isinstance(self.step_s, float | int):
+            return float(self.step_s)
+        if self.min_stay_s is None:
+            return None
+        if not 0 < self.min_stay_s < np.inf:
+            raise ParameterError(f"min_stay_s is {self.min_stay_s}. Pass seconds above 0.")
+        own = series_of(usage, self.metrics, gap_s=self.gap_s).step_s
+        return self.min_stay_s / 2 if self.min_stay_s > 3 * own else None
+
+    def scales(
+        self, usage: pd.DataFrame, *, progress: Progress = lambda step, percent: None
+    ) -> list[TimeScale]:
+        """Return what phases there are at several time scales, the finest first."""
+        self._fit_at(usage, None, progress)
+        return [self._own_scale(), *self._coarser(usage, progress)]
+
+    def _own_scale(self) -> TimeScale:
+        return scale_of(self.labels_, self.usual_step_s_, self.n_phases_)
+
+    def _coarser(self, usage: pd.DataFrame, progress: Progress) -> list[TimeScale]:
+        """Return the scales above that of single samples."""
+        own, samples = self.usual_step_s_, sum(map(len, self.labels_))
+        found = []
+        for times in MULTIPLES[1:]:
+            if samples / times < LEAST_SAMPLES:
+                break
+            other = replace(self, step_s=times * own)
+            progress(f"steps of {times * own:g} s", None)
+            try:
+                other.fit(usage)
+            except InputError:
+                break
+            found.append(other._own_scale())
+        return found
+
+    def _take_human_scale(self, usage: pd.DataFrame, progress: Progress) -> None:
+        """Take a longer step if phases of single samples only flicker."""
+        own = self._own_scale()
+        if self.labeller != "hmm" or self.window is not None or not own.flickers:
+            return
+        scales = [own, *self._coarser(usage, progress)]
+        taken = human(scales)
+        if taken is own:
+            return
+        self._fit_at(usage, taken.step_s, progress)
+        self.notes_ += (
+            f"Sample by sample there are {own.phases} phases that last "
+            f"{units.duration(own.mean_stay_s)} on average; these are of steps of "
+            f"{units.duration(taken.step_s)}. --step {own.step_s:g}s gives the shorter ones.",
+        )
 
     def series_in(self, usage: pd.DataFrame) -> SeriesSet:
         """Return the series of a table as this model reads them, mended."""
@@ -99,7 +181,9 @@ class PhaseDetector(FittedPhases):
                 f"lacks; it has {', '.join(map(str, usage))}. Give series of the same source, "
                 "or learn phases again."
             )
-        return series_of(usage, self.metrics_, step_s=self.step_s, gap_s=self.gap_s_, min_samples=1)
+        return series_of(
+            usage, self.metrics_, step_s=self.step_s_, gap_s=self.gap_s_, min_samples=1
+        )
 
     def label(self, usage: pd.DataFrame) -> pd.DataFrame:
         """Return a row per sample: ``series_id``, ``time_s``, ``phase``, ``new``.
@@ -125,7 +209,8 @@ class PhaseDetector(FittedPhases):
         found = np.full(len(series), NO_PHASE, dtype=np.int64)
         scaled = (series.values - self.mean_) / self.scale_
         for part in series.stretches():
-            found[part] = self.renumbered(self.labeller_.label(scaled[part]), scaled[part])
+            held = self.renumbered(self.labeller_.label(scaled[part]), scaled[part])
+            found[part] = steady(held, self.hold_)
         return found
 
     def is_new(self, series: Series) -> Bools:
@@ -140,7 +225,7 @@ class PhaseDetector(FittedPhases):
         >>> rng = np.random.default_rng(0)
         >>> cores = np.repeat([1.0, 4.0] * 5, 30) + rng.normal(0, 0.1, 300)
         >>> usage = pd.DataFrame({"series_id": "a", "time_s": np.arange(300.0), "cpu": cores})
-        >>> live = PhaseDetector().fit(usage).stream()
+        >>> live = PhaseDetector(n_phases=2, window=1).fit(usage).stream()
         >>> [live.push(t, {"cpu": 1.0 if t < 5 else 4.0}).phase for t in range(8)]
         [-1, 0, 0, 0, 0, 1, 1, 1]
         """
@@ -169,6 +254,8 @@ class PhaseDetector(FittedPhases):
         fresh = phase_statistics(found, labels, self.n_phases_)
         fresh = fresh[fresh["phase"] >= old]
         self.statistics_ = pd.concat([self.statistics_, fresh], ignore_index=True)
+        totals = self.statistics_.groupby("metric")["samples"].transform("sum")
+        self.statistics_["share_pct"] = 100 * self.statistics_["samples"] / totals
         longer = stay_lengths(stays_of(labels), self.n_phases_)
         self.lengths_ = pd.concat(
             [self.lengths_, longer[longer["phase"] >= old]], ignore_index=True
@@ -185,6 +272,7 @@ class PhaseDetector(FittedPhases):
         self.next_ = learn_next(labels, self.n_phases_)
         self.prototypes_ = prototypes_of(labels)
         self.prototypes_said_ = self.prototypes_.sentence()
+        self.prototype_rows_ = self.prototypes_.rows([one.series_id for one in found.series])
 
     def _require_fit(self) -> None:
         if not hasattr(self, "labeller_"):
@@ -226,7 +314,7 @@ def _without_constants(found: SeriesSet) -> SeriesSet:
     )
     kept = tuple(name for name, yes in zip(found.metrics, varies, strict=True) if yes)
     note = f"{', '.join(constant)} never change and were left out."
-    return SeriesSet(series, kept, found.step_s, found.gap_s, (*found.notes, note), found.refused)
+    return replace(found, series=series, metrics=kept, notes=(*found.notes, note))
 
 
 def phases_as_json(detector: PhaseDetector) -> dict[str, object]:
@@ -236,12 +324,13 @@ def phases_as_json(detector: PhaseDetector) -> dict[str, object]:
         "phases": detector.n_phases_,
         "window": detector.labeller_.history,
         "metrics": list(detector.metrics_),
-        "step_s": detector.step_s,
+        "step_s": detector.step_s_,
         "gap_s": detector.gap_s_,
         "statistics": detector.statistics_.to_dict("records"),
         "lengths": detector.lengths_.to_dict("records"),
         "transitions": detector.transitions_.tolist(),
         "prototypes": detector.prototypes_said_,
+        "executions": detector.prototype_rows_,
         "tried": [one.row() for one in detector.trials_],
         "notes": list(detector.notes_),
     }

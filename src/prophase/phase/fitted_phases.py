@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,14 +15,14 @@ from prophase.errors import ModelFileError
 from prophase.json_types import JsonObject
 from prophase.modelfile import load_model, save_model
 from prophase.phase.labellers import LABELLERS
-from prophase.phase.labellers.boltzmann import HIDDEN
+from prophase.phase.labellers.boltzmann import HIDDEN, BoltzmannMeans
 from prophase.phase.labellers.labeller import Labeller
 from prophase.phase.model_selection import LabellerTrial
 from prophase.phase.next_phase import NextPhase
 from prophase.phase.novelty import Familiar
 from prophase.phase.prototypes import Prototypes
 from prophase.trace.series.kmeans_centres import nearest
-from prophase.trace.series.usage_series import Floats, Ints
+from prophase.trace.series.usage_series import GAP_STEPS, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,21 @@ class PhaseSplit:
     phase: int
     #: number of the first new phase
     first: int
-    #: (new phases, metrics), scaled
+    #: (new phases, features): scaled samples, or activations of a network
     centres: Floats
     #: what was seen before
     familiar: Familiar
+    #: centres are of activations
+    hidden: bool = False
 
-    def apply(self, phases: Ints, scaled: Floats) -> Ints:
+    def apply(self, phases: Ints, scaled: Floats, features: Floats) -> Ints:
         """Return the phases with those of new samples of the split one renumbered."""
         inside = np.flatnonzero(phases == self.phase)
         if len(inside) == 0:
             return phases
         strange = inside[self.familiar.is_new(scaled[inside])]
         found = phases.copy()
-        found[strange] = self.first + nearest(scaled[strange], self.centres)
+        found[strange] = self.first + nearest(features[strange], self.centres)
         return found
 
 
@@ -60,9 +62,15 @@ class FittedPhases:
     window: int | None
     hidden: int
     metrics: Sequence[str] | None
-    step_s: float | None
+    step_s: float | Literal["auto"] | None
+    min_stay_s: float | None
     gap_s: float | None
     random_state: int
+    #: step that samples are brought to, if any, and the time between two samples as labelled
+    step_s_: float | None
+    usual_step_s_: float
+    #: samples that a new phase must last before it is told
+    hold_: int
     #: what gives samples their phase
     labeller_: Labeller
     #: what was tried, and how well it explained the series
@@ -87,15 +95,36 @@ class FittedPhases:
     prototypes_: Prototypes
     #: how few executions stand for most, in words
     prototypes_said_: str
+    #: a row per such execution
+    prototype_rows_: list[JsonObject]
     #: what a reader of the result has to know
     notes_: tuple[str, ...]
     data_hash_: str
 
     def renumbered(self, phases: Ints, scaled: Floats) -> Ints:
-        """Return phases after the splits that were made later."""
+        """Return phases after the splits that were made later.
+
+        ``scaled`` may begin earlier than ``phases``, with the samples that a network looks back at.
+        """
+        own = scaled[len(scaled) - len(phases) :]
         for split in self.splits_:
-            phases = split.apply(phases, scaled)
+            rows = self.split_features(scaled)[-len(own) :] if split.hidden else own
+            phases = split.apply(phases, own, rows)
         return phases
+
+    @property
+    def splits_activations(self) -> bool:
+        """Say whether a phase is split by what a network makes of samples, as AI4DL does."""
+        return isinstance(self.labeller_, BoltzmannMeans)
+
+    def split_features(self, scaled: Floats) -> Floats:
+        """Return what phases are split by, a row per sample: activations, or the sample itself."""
+        if not isinstance(self.labeller_, BoltzmannMeans):
+            return scaled
+        found = np.zeros((len(scaled), self.labeller_.centres.shape[1]))
+        if len(scaled) > self.labeller_.history:
+            found[self.labeller_.history :] = self.labeller_.features(scaled)
+        return found
 
 
 KIND = "phase.detector"
@@ -109,31 +138,35 @@ def save_detector(detector: FittedPhases, path: Path | str) -> str:
     }
     for number, split in enumerate(detector.splits_):
         arrays[f"split.{number}.centres"] = split.centres
-        arrays[f"split.{number}.seen"] = split.familiar.seen
+        arrays |= _known(f"split.{number}.", split.familiar)
     arrays |= {
         "mean": detector.mean_,
         "scale": detector.scale_,
-        "seen": detector.familiar_.seen,
         "pairs": detector.next_.pairs,
         "transitions": detector.transitions_,
+        **_known("", detector.familiar_),
     }
     meta = {
         "labeller": detector.labeller,
         "n_phases": detector.n_phases,
         "window": detector.window,
         "hidden": detector.hidden,
-        "step_s": detector.step_s,
+        "step_s": detector.step_s_,
+        "usual_step_s": detector.usual_step_s_,
+        "min_stay_s": detector.min_stay_s,
+        "hold": detector.hold_,
         "gap_s": detector.gap_s_,
         "limit": detector.familiar_.limit,
         "n_phases_now": detector.n_phases_,
         "splits": [
-            {"phase": s.phase, "first": s.first, "limit": s.familiar.limit}
+            {"phase": s.phase, "first": s.first, "limit": s.familiar.limit, "hidden": s.hidden}
             for s in detector.splits_
         ],
         "trials": [one.row() for one in detector.trials_],
         "statistics": _records(detector.statistics_),
         "lengths": _records(detector.lengths_),
         "prototypes": detector.prototypes_said_,
+        "prototype_rows": detector.prototype_rows_,
         "notes": list(detector.notes_),
     }
     return save_model(
@@ -159,6 +192,7 @@ def load_detector(path: Path | str, make: Callable[..., Detector]) -> Detector:
             hidden=meta.get("hidden", HIDDEN),
             metrics=held.columns,
             step_s=meta["step_s"],
+            min_stay_s=meta.get("min_stay_s"),
             gap_s=meta["gap_s"],
             random_state=held.seed or 0,
         )
@@ -170,14 +204,17 @@ def load_detector(path: Path | str, make: Callable[..., Detector]) -> Detector:
         found.labeller_ = LABELLERS[meta["labeller"]][0].from_arrays(own)
         found.metrics_ = held.columns
         found.mean_, found.scale_ = arrays["mean"], arrays["scale"]
-        found.gap_s_ = meta["gap_s"]
-        found.familiar_ = Familiar(arrays["seen"], meta["limit"])
+        found.gap_s_, found.step_s_ = meta["gap_s"], meta["step_s"]
+        found.usual_step_s_ = meta.get("usual_step_s", meta["gap_s"] / GAP_STEPS)
+        found.hold_ = meta.get("hold", 1)
+        found.familiar_ = _familiar("", arrays, meta["limit"])
         found.splits_ = tuple(
             PhaseSplit(
                 one["phase"],
                 one["first"],
                 arrays[f"split.{number}.centres"],
-                Familiar(arrays[f"split.{number}.seen"], one["limit"]),
+                _familiar(f"split.{number}.", arrays, one["limit"]),
+                one.get("hidden", False),
             )
             for number, one in enumerate(meta["splits"])
         )
@@ -188,12 +225,28 @@ def load_detector(path: Path | str, make: Callable[..., Detector]) -> Detector:
         found.statistics_ = pd.DataFrame(meta["statistics"])
         found.lengths_ = pd.DataFrame(meta["lengths"])
         found.prototypes_said_ = meta["prototypes"]
+        found.prototype_rows_ = meta.get("prototype_rows", [])
         found.notes_, found.data_hash_ = tuple(meta["notes"]), held.data_hash
     except (KeyError, TypeError, ValueError) as cause:
         raise ModelFileError(
             f"{path}: the phases in it cannot be understood ({cause!r}). Learn them again."
         ) from cause
     return found
+
+
+def _known(name: str, familiar: Familiar) -> dict[str, Array]:
+    return {
+        f"{name}seen": familiar.seen,
+        f"{name}low": familiar.low,
+        f"{name}high": familiar.high,
+    }
+
+
+def _familiar(name: str, arrays: Mapping[str, Array], limit: float) -> Familiar:
+    """Return what was seen; a file of an earlier version knows no range."""
+    none = np.full(arrays[f"{name}seen"].shape[1], np.inf)
+    low, high = arrays.get(f"{name}low", -none), arrays.get(f"{name}high", none)
+    return Familiar(arrays[f"{name}seen"], limit, low, high)
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, object]]:

@@ -19,7 +19,8 @@ from prophase.phase.labellers.boltzmann import HIDDEN, BoltzmannMeans
 from prophase.phase.labellers.hidden_markov import HiddenMarkov
 from prophase.phase.labellers.labeller import Labeller
 from prophase.phase.labelling_scores import adjusted_rand_index
-from prophase.phase.phase_merging import as_good, bits_by_series, join
+from prophase.phase.phase_merging import JoinedPhases, as_good, bits_by_series, join
+from prophase.phase.stays import listed
 from prophase.plain import finite
 from prophase.plural import counted
 from prophase.result import Result, Table
@@ -34,6 +35,8 @@ _FIRST_PHASES = 8
 _LEAST_SAMPLES = 12
 #: samples that choices are made on; the chosen one then learns from all
 _TRIED_SAMPLES = 12_000
+#: bits per sample that a longer window must save
+_SAME_BITS = 0.05
 #: numbers of phases that may be worse in a row before larger ones are given up
 _PATIENCE = 1
 
@@ -160,9 +163,13 @@ def _for_others(model: Labeller, series: int) -> Labeller:
 def marked(trials: Sequence[LabellerTrial]) -> list[LabellerTrial]:
     """Mark the trial that takes the fewest bits, of equals the one with the fewest phases.
 
-    Further numbers of phases are marked that series cannot tell from it.
+    A longer window must be worth it. Further numbers of phases are marked that series cannot tell
+    from the one taken.
     """
-    best = min(trials, key=lambda one: (round(one.bits, 9), one.n_phases))
+    least = min(one.bits for one in trials)
+    window = min(one.window for one in trials if one.bits <= least + _SAME_BITS)
+    near = [one for one in trials if one.window == window]
+    best = min(near, key=lambda one: (round(one.bits, 9), one.n_phases))
     alike = [one for one in trials if (one.window, one.hidden) == (best.window, best.hidden)]
     doubt = {
         one.n_phases for one in alike if as_good(np.array(one.by_series), np.array(best.by_series))
@@ -206,9 +213,9 @@ def doubt(trials: Sequence[LabellerTrial]) -> str | None:
     if best is None or not others:
         return None
     return (
-        f"How many phases there are cannot be told from these series: "
-        f"{', '.join(map(str, others))} explain{'s' if len(others) == 1 else ''} them about as well "
-        f"as {best.n_phases}. Give more series, or set the number with --phases."
+        f"How many phases there are cannot be told from these series: {listed(others)} "
+        f"explain{'s' if len(others) == 1 else ''} them about as well as {best.n_phases}. Give "
+        "more series, or set the number with --phases."
     )
 
 
@@ -331,13 +338,32 @@ def _joined(
         if fewest < count - 1 or count == most:
             break
     return {
-        one.n_phases: LabellerTrial(
-            "hmm", one.n_phases, window, one.bits_per_sample, _changes(list(one.labels)),
-            by_series=tuple(one.bits.tolist()), labels=one.labels,
-        )
+        one.n_phases: _settled(one, stretches, series, window, random_state)
+        if abs(one.n_phases - fewest) <= 1
+        else _as_joined(one, window)
         for one in path
         if one.n_phases in numbers
-    }  # fmt: skip
+    }
+
+
+def _as_joined(one: JoinedPhases, window: int) -> LabellerTrial:
+    return LabellerTrial(
+        "hmm", one.n_phases, window, one.bits_per_sample, _changes(list(one.labels)),
+        by_series=tuple(one.bits.tolist()), labels=one.labels,
+    )  # fmt: skip
+
+
+def _settled(
+    one: JoinedPhases, stretches: list[Floats], series: Ints, window: int, random_state: int
+) -> LabellerTrial:
+    """Let samples that were joined to the wrong phase find theirs, if that takes fewer bits."""
+    before = _as_joined(one, window)
+    model = HiddenMarkov.continued(stretches, one.labels, window=window, random_state=random_state)
+    labels = tuple(model.label(each) for each in stretches)
+    after = _judged(model, "hmm", stretches, window, series)
+    after = replace(after, bits=after.bits + one.lost / max(one.samples, 1), labels=labels)
+    used = len(np.unique(np.concatenate([each[each >= 0] for each in labels])))
+    return after if after.bits < before.bits and used == one.n_phases else before
 
 
 def _judged(
@@ -419,7 +445,7 @@ def trials_result(trials: Sequence[LabellerTrial]) -> Result:
         rows = [{name: row[name] for name in row if name != "hidden"} for row in rows]
     notes = [
         "bits: per sample, what series take with these labels, less is better; stability: "
-        "agreement of labels from two halves, 1 is full; chosen: what a fit of that labeller takes.",
+        "agreement of labels from two halves, 1 is full; chosen: what a fit of a labeller takes.",
     ]
     for name in dict.fromkeys(one.labeller for one in trials):
         own = [one for one in trials if one.labeller == name]

@@ -1,4 +1,4 @@
-"""Is this behaviour that has been seen before? Distance to the nearest sample that was."""
+"""Is this behaviour that has been seen before? Distance to what was, and each metric's range."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ MOST_SAMPLES = 4_000
 _FOLDS = 20
 #: share of the samples of a series of known kind that may be called new
 ALLOWED = 0.01
+#: share of the steps from sample to sample that are usual
+_USUAL = 0.95
+#: share of a metric's range that it may go beyond it at most
+_ROOM = 0.1
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,9 @@ class Familiar:
     seen: Floats
     #: samples farther than this from all of them are new
     limit: float
+    #: (metrics,) and those below or above these, whatever the other metrics say
+    low: Floats
+    high: Floats
 
     @cached_property
     def _tree(self) -> cKDTree:
@@ -46,7 +53,17 @@ class Familiar:
         >>> known.is_new(np.array([[0.0, 0.0], [9.0, 9.0]])).tolist()
         [False, True]
         """
-        return np.asarray(self.distances(values) > self.limit)
+        outside = ((values < self.low) | (values > self.high)).any(axis=1)
+        return np.asarray((self.distances(values) > self.limit) | outside)
+
+    def joined(self, other: Familiar) -> Familiar:
+        """Return what knows the samples of both, as far apart as this one."""
+        return Familiar(
+            np.concatenate([self.seen, other.seen]),
+            self.limit,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+        )
 
 
 def remember(series: list[Floats], *, random_state: int = 0, allowed: float = ALLOWED) -> Familiar:
@@ -78,4 +95,28 @@ def remember(series: list[Floats], *, random_state: int = 0, allowed: float = AL
             distances.append(cKDTree(np.concatenate(others)).query(np.concatenate(own))[0])
     limit = float(np.quantile(np.concatenate(distances), 1 - allowed)) if distances else 0.0
     # samples that repeat exactly leave no room at all for a metric's own noise
-    return Familiar(np.concatenate(kept), max(limit, 0.05))
+    limit, seen = max(limit, 0.05), np.concatenate(kept)
+    if share < 1:
+        # whatever was learned from is known, also where few samples are remembered
+        every = np.concatenate(groups)
+        seen = np.concatenate([seen, every[cKDTree(seen).query(every)[0] > limit]])
+    return Familiar(seen, limit, *_range(series))
+
+
+def _range(series: list[Floats]) -> tuple[Floats, Floats]:
+    """Return the least and the largest value of each metric that is nothing new.
+
+    Beyond what was seen there is as much room as one series went beyond all others, and as much as
+    the metric jumps from sample to sample: CPU may be a little higher than ever, memory that grows
+    slowly may not.
+    """
+    lows = np.array([one.min(axis=0) for one in series])
+    highs = np.array([one.max(axis=0) for one in series])
+    low, high = lows.min(axis=0), highs.max(axis=0)
+    jumps = np.concatenate([np.abs(np.diff(one, axis=0)) for one in series])
+    usual = np.quantile(jumps, _USUAL, axis=0) if len(jumps) else np.inf
+    below = above = np.minimum(usual, _ROOM * (high - low))
+    if len(series) > 1:
+        below = np.maximum(below, np.sort(lows, axis=0)[1] - low)
+        above = np.maximum(above, high - np.sort(highs, axis=0)[-2])
+    return low - below, high + above

@@ -34,7 +34,10 @@ class PhaseWatch:
     detector: PhaseDetector
     #: column of the source -> (metric, factor), for sources whose columns have other names
     factors: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    #: told once per series what is wrong with its samples
+    tell: Callable[[str], None] = lambda said: None
     streams: dict[str, PhaseStream] = field(default_factory=dict, init=False)
+    _told: set[tuple[str, str]] = field(default_factory=set, init=False)
     _was_new: dict[str, bool] = field(default_factory=dict, init=False)
 
     def push(
@@ -42,7 +45,25 @@ class PhaseWatch:
     ) -> PhaseChange | None:
         """Take a sample; return a change if there is one."""
         stream = self.streams.setdefault(series_id, self.detector.stream())
+        last_s = stream.last_s
+        if time_s <= last_s:
+            self._once(
+                series_id,
+                "order",
+                f"{series_id}: a sample at {time_s:.0f} s came after one at {last_s:.0f} s and is "
+                "left out, as all such are. If two series share this id, give each its own.",
+            )
         step = stream.push(time_s, values)
+        lacking = stream.lacking(time_s) if time_s > last_s else []
+        if lacking:
+            self._once(
+                series_id,
+                "lacking",
+                f"{series_id}: no recent value of {', '.join(lacking)} at {time_s:.0f} s, so no "
+                "phase is told until there is one.",
+            )
+        else:
+            self._told.discard((series_id, "lacking"))
         if step is None:
             return None
         turned = step.new != self._was_new.get(series_id, False)
@@ -50,6 +71,11 @@ class PhaseWatch:
         if not step.changed and not turned:
             return None
         return PhaseChange(series_id, step, stream.forecast())
+
+    def _once(self, series_id: str, what: str, said: str) -> None:
+        if (series_id, what) not in self._told:
+            self._told.add((series_id, what))
+            self.tell(said)
 
     def changes(self, rows: Iterable[Mapping[str, str]]) -> Iterator[PhaseChange]:
         """Yield the changes in rows of text, such as those of a growing CSV."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prophase.array_types import Bools
 from prophase.errors import InputError, ParameterError
 from prophase.phase.detector import PhaseDetector
 from prophase.phase.fitted_phases import PhaseSplit
-from prophase.phase.novelty import Familiar, remember
+from prophase.phase.novelty import remember
 from prophase.plain import finite
 from prophase.result import Result, Table
 from prophase.trace.series.kmeans_centres import kmeans
@@ -27,13 +28,16 @@ _MOST_GROUPS = 6
 class Expansion:
     """What new series are like under the phases that are known."""
 
-    #: a row per phase: samples, new_samples, new_pct, variance, variance_before
+    #: a row per phase: samples, new_samples, new_pct, variance; after a split also
+    #: variance_before and share_pct, and rows of the new phases
     table: pd.DataFrame
     #: the phase to split, or None if there is nothing new
     phase: int | None
     reason: str
     #: phases that were added
     added: tuple[int, ...] = ()
+    #: variance inside phases before and after, in scaled units; None if nothing was split
+    variance: tuple[float, float] | None = None
 
     def result(self) -> Result:
         """Return a row per phase, and which one is split."""
@@ -44,8 +48,15 @@ class Expansion:
                 f"New phases: {', '.join(map(str, self.added))}. Samples like those that were "
                 "learnt from keep their phase."
             )
+        if self.variance is not None:
+            before, after = self.variance
+            notes.append(
+                f"Variance inside phases, of metrics in standard scores: {before:.3g} before, "
+                f"{after:.3g} after."
+            )
         values = {
             "phase": self.phase, "reason": self.reason, "added": list(self.added), "phases": rows,
+            "variance": list(self.variance) if self.variance else None,
         }  # fmt: skip
         return Result("phase-expand", tables=[Table("phases", rows)], notes=notes, values=values)
 
@@ -116,41 +127,79 @@ def expand(
     if chosen is None:
         return found
     phases, scaled, strange = _labelled(detector, usage)
-    rows = scaled[(phases == chosen) & strange]
+    features = _features(detector, usage)
+    rows = features[(phases == chosen) & strange]
     if len(rows) < _ENOUGH:
         raise InputError(
             f"phase {chosen} has {len(rows)} new samples, and {_ENOUGH} are needed to split it. "
             "Give more series, or another phase."
         )
-    centres = _centres(rows, groups, _width(detector), detector.random_state)
+    hidden = detector.splits_activations
+    width = _width(detector) if not hidden else _spread_of(features, phases, strange)
+    centres = _centres(rows, groups, width, detector.random_state)
     first = detector.n_phases_
-    split = PhaseSplit(chosen, first, centres, detector.familiar_)
+    split = PhaseSplit(chosen, first, centres, detector.familiar_, hidden)
     series = detector.series_in(usage)
     values = [(one.values - detector.mean_) / detector.scale_ for one in series.series]
     known = remember(values, random_state=detector.random_state)
-    seen = np.concatenate([detector.familiar_.seen, known.seen])
     detector.splits_ = (*detector.splits_, split)
     detector.n_phases_ += len(centres)
     # what was new is known from now on
-    detector.familiar_ = Familiar(seen, detector.familiar_.limit)
+    detector.familiar_ = detector.familiar_.joined(known)
     detector.extend_description(series)
-    after = split.apply(phases, scaled)
-    table = found.table.rename(columns={"variance": "variance_before"})
-    kept = [
-        float(scaled[after == n].var(axis=0).mean()) if (after == n).any() else np.nan
-        for n in table["phase"]
-    ]
+    after = split.apply(phases, scaled, features)
+    added = tuple(range(first, first + len(centres)))
+    rows_after = found.table.rename(columns={"variance": "variance_before"}).to_dict("records")
+    rows_after += [{"phase": n, "new_samples": int((after == n).sum())} for n in added]
+    table = pd.DataFrame(rows_after)
+    table["samples"] = [int((after == n).sum()) for n in table["phase"]]
+    labelled = max(int((after >= 0).sum()), 1)
+    table["share_pct"] = 100 * table["samples"] / labelled
+    table["variance"] = [_variance(scaled[after == n]) for n in table["phase"]]
     return Expansion(
-        table.assign(variance=kept),
+        table,
         chosen,
         found.reason if phase is None else f"phase {phase} was asked for.",
-        tuple(range(first, first + len(centres))),
+        added,
+        (_inside(scaled, phases), _inside(scaled, after)),
     )
 
 
-def _labelled(
-    detector: PhaseDetector, usage: pd.DataFrame
-) -> tuple[Ints, Floats, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _variance(rows: Floats) -> float:
+    return float(rows.var(axis=0).mean()) if len(rows) else np.nan
+
+
+def _inside(scaled: Floats, phases: Ints) -> float:
+    """Return the variance inside phases, by samples, in scaled units."""
+    known = phases[phases >= 0]
+    parts = [(number, int((known == number).sum())) for number in np.unique(known)]
+    total = sum(_variance(scaled[phases == number]) * count for number, count in parts)
+    return total / max(len(known), 1)
+
+
+def _features(detector: PhaseDetector, usage: pd.DataFrame) -> Floats:
+    """Return what phases are split by, a row per sample."""
+    parts = []
+    for one in detector.series_in(usage).series:
+        scaled = (one.values - detector.mean_) / detector.scale_
+        parts += [detector.split_features(scaled[part]) for part in one.stretches()]
+    return np.concatenate(parts)
+
+
+def _spread_of(features: Floats, phases: Ints, strange: Bools) -> float:
+    """Return the variance of activations inside phases of samples that are nothing new.
+
+    With none, as narrow as a tenth of what all samples spread.
+    """
+    known = features[(phases >= 0) & ~strange]
+    labels = phases[(phases >= 0) & ~strange]
+    if len(known) < 2 * _ENOUGH:
+        return float(features.var(axis=0).sum()) / 10
+    inside = [known[labels == n].var(axis=0).sum() * (labels == n).sum() for n in np.unique(labels)]
+    return float(sum(inside) / len(known))
+
+
+def _labelled(detector: PhaseDetector, usage: pd.DataFrame) -> tuple[Ints, Floats, Bools]:
     series = detector.series_in(usage).series
     phases = np.concatenate([detector.labels(one) for one in series])
     scaled = np.concatenate([(one.values - detector.mean_) / detector.scale_ for one in series])

@@ -9,21 +9,29 @@ from prophase.json_types import JsonObject
 from prophase.phase.detector import PhaseDetector, labels_as_json, phases_as_json
 from prophase.phase.model_selection import doubt, reason
 from prophase.phase.next_phase import in_words
-from prophase.phase.stays import seen_once
+from prophase.phase.stays import seen_once, stays_of
+from prophase.phase.time_scales import cycle_in
 from prophase.plain import finite
 from prophase.result import Result, Row, Table
 
 #: metrics of the table for a terminal
 _MOST_METRICS = 4
+_MOST_PROTOTYPES = 8
 
 
 def phases_result(detector: PhaseDetector, *, fitted: bool = False, **values: object) -> Result:
     """Return what phases there are; just after a fit also why so many."""
     why = reason(detector.trials_) if fitted else None
     said = [one for one in (why, doubt(detector.trials_), seen_once(detector.lengths_)) if one]
+    if fitted:
+        cycle = cycle_in(stays_of(detector.labels_), detector.usual_step_s_)
+        said += [cycle.sentence()] if cycle else []
     return Result(
         "phases",
-        tables=[Table("phases", _overview(detector))],
+        tables=[
+            Table("phases", _overview(detector)),
+            *_prototypes(detector.prototype_rows_),
+        ],
         notes=[*detector.notes_, *said, f"{detector.prototypes_said_}."],
         values=finite({**values, **phases_as_json(detector)}),
     )
@@ -79,6 +87,13 @@ def labels_result(detector: PhaseDetector, usage: pd.DataFrame, labels: pd.DataF
         ],
         values=values,
     )
+
+
+def _prototypes(rows: list[JsonObject]) -> list[Table]:
+    """Return the executions that stand for most; none if there is but one execution."""
+    if sum(row["executions"] for row in rows) < 2:
+        return []
+    return [Table("prototypes", finite(rows[:_MOST_PROTOTYPES]))]
 
 
 def _overview(detector: PhaseDetector) -> list[Row]:

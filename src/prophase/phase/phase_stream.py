@@ -10,6 +10,7 @@ import numpy as np
 
 from prophase.errors import InputError
 from prophase.phase.labellers.labeller import NO_PHASE
+from prophase.phase.time_scales import Hold
 from prophase.trace.series.usage_series import Floats
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class PhaseStream:
     def __init__(self, detector: FittedPhases) -> None:
         self._detector = detector
         self._push: Callable[[Floats], int] = detector.labeller_.stream()
+        self._hold = Hold(detector.hold_)
+        self._recent: list[Floats] = []
         self._last_s = -np.inf
         self._values = np.full(len(detector.metrics_), np.nan)
         self._seen_s = np.full(len(detector.metrics_), -np.inf)
@@ -64,9 +67,19 @@ class PhaseStream:
             return None
         paused = time_s - self._last_s > self._detector.gap_s_
         self._last_s = time_s
-        if self._detector.step_s is not None:
+        if self._detector.step_s_ is not None:
             return self._binned(time_s, sample, paused)
         return self._take(time_s, sample, paused)
+
+    @property
+    def last_s(self) -> float:
+        """Time of the last sample that was taken; minus infinity before the first."""
+        return self._last_s
+
+    def lacking(self, time_s: float) -> list[str]:
+        """Return the metrics without a recent value, for which no phase can be told."""
+        old = time_s - self._seen_s > self._detector.gap_s_
+        return [name for name, yes in zip(self._detector.metrics_, old, strict=True) if yes]
 
     def forecast(self) -> PhaseForecast | None:
         """Return which phase comes next, and when; None if nothing is known."""
@@ -102,7 +115,7 @@ class PhaseStream:
         return self._values if bool(usable.all()) else None
 
     def _binned(self, time_s: float, sample: Floats, paused: bool) -> StreamedPhase | None:
-        step_s = self._detector.step_s
+        step_s = self._detector.step_s_
         assert step_s is not None
         found: StreamedPhase | None = None
         if not np.isfinite(self._bin_end) or paused:
@@ -128,10 +141,15 @@ class PhaseStream:
     def _take(self, time_s: float, sample: Floats, begins: bool) -> StreamedPhase:
         if begins:
             self._push = self._detector.labeller_.stream()
+            self._hold = Hold(self._detector.hold_)
+            self._recent = []
             self._phase, self._before, self._elapsed = NO_PHASE, NO_PHASE, 0
         scaled = (sample - self._detector.mean_) / self._detector.scale_
         new = bool(self._detector.familiar_.is_new(scaled[None])[0])
-        phase = self._detector.renumbered(np.array([self._push(scaled)]), scaled[None])[0]
+        self._recent = [*self._recent, scaled][-self._detector.labeller_.history - 1 :]
+        label = np.array([self._push(scaled)])
+        found = self._detector.renumbered(label, np.array(self._recent))[0]
+        phase = self._hold.push(int(found))
         changed = bool(phase != self._phase)
         if changed:
             self._before, self._phase, self._elapsed = self._phase, int(phase), 0

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prophase.json_types import JsonObject
 from prophase.phase.stays import stays_of
 from prophase.trace.series.usage_series import Ints
 
 #: sequences longer than this are compared by their beginning
 _MOST_STAYS = 200
+#: phases of a sequence that are written out
+_SHOWN = 12
 #: executions that are compared with each other at most
 _MOST_SERIES = 400
 
@@ -39,6 +42,19 @@ class Prototypes:
         """Return the share of executions that the first so many prototypes stand for."""
         return sum(len(one.stands_for) for one in self.prototypes[:count]) / max(self.series, 1)
 
+    def rows(self, series_ids: Sequence[str]) -> list[JsonObject]:
+        """Return a row per prototype: whose it is, its phases in order, how many run like it."""
+        return [
+            {
+                "prototype": number,
+                "series_id": series_ids[one.series],
+                "executions": len(one.stands_for),
+                "share_pct": 100 * len(one.stands_for) / max(self.series, 1),
+                "phases": in_order(one.phases),
+            }
+            for number, one in enumerate(self.prototypes)
+        ]
+
     def sentence(self, share: float = 0.8) -> str:
         """Say how few prototypes stand for a share of the executions."""
         count = next(
@@ -49,6 +65,19 @@ class Prototypes:
             f"{count} {'prototype covers' if count == 1 else 'prototypes cover'} "
             f"{100 * self.covered(count):.0f} % of {self.series:,} executions"
         )
+
+
+def in_order(phases: Sequence[int]) -> str:
+    """Write phases in order; a long sequence by its beginning.
+
+    Examples
+    --------
+    >>> in_order([0, 2, 1])
+    '0 2 1'
+    """
+    shown = " ".join(map(str, phases[:_SHOWN]))
+    more = len(phases) - _SHOWN
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def prototypes_of(labels: Sequence[Ints], *, alike: float = 0.25) -> Prototypes:

@@ -68,6 +68,8 @@ def phase_statistics(found: SeriesSet, labels: Sequence[Ints], n_phases: int) ->
     """
     values = np.concatenate([one.values for one in found.series])
     phase = np.concatenate(labels)
+    # samples before the first phase are of none, so that shares add to 100
+    known_samples = max(int((phase >= 0).sum()), 1)
     rows = []
     for number in range(n_phases):
         inside = values[phase == number]
@@ -80,7 +82,7 @@ def phase_statistics(found: SeriesSet, labels: Sequence[Ints], n_phases: int) ->
                     "phase": number,
                     "metric": metric,
                     "samples": len(column),
-                    "share_pct": 100 * len(column) / max(len(phase), 1),
+                    "share_pct": 100 * len(column) / known_samples,
                     "mean": float(column.mean()) if known else np.nan,
                     "std": float(column.std()) if known else np.nan,
                     "q05": float(low),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prophase.phase.detector import PhaseDetector
-from prophase.plots.phase_series import phase_colour, plot_series
-from prophase.plots.style import INK, MUTED, PAPER, draw, save
+from prophase.phase.prototypes import prototypes_of
+from prophase.plots.phase_series import phase_colour, phase_legend, plot_series, shade
+from prophase.plots.style import INK, MUTED, PAPER, WIDTH_IN, canvas, draw, save
+from prophase.plural import counted
 from prophase.result.short_names import short
-from prophase.trace.series.usage_series import Floats
+from prophase.trace.series.usage_series import Floats, Series
 
 #: arrows that stand for a smaller share of the changes out of a phase are left out
 _LEAST = 0.05
@@ -93,27 +96,48 @@ def _paint(axes: Axes, transitions: Floats, samples: Floats) -> None:
     axes.axis("off")
 
 
-#: series that are drawn
-_STRIPS = 3
-#: samples that are drawn of each
-_MOST_SAMPLES = 2_000
+#: series and prototypes that are drawn
+_STRIPS, _PROTOTYPES = 3, 6
 
 
 def save_figures(detector: PhaseDetector, usage: pd.DataFrame, folder: Path) -> list[Path]:
     """Draw the transition graph, and a strip of phases above all metrics of some series."""
     written = [save_transitions(detector, folder)]
     found = detector.series_in(usage).series
+    if len(found) > 1:
+        save(prototype_strips(detector, found), folder, "prototypes", formats=("png",))
+        written.append(folder / "prototypes.png")
     longest = sorted(found, key=len, reverse=True)[:_STRIPS]
     for number, one in enumerate(longest):
         figure = plot_series(
-            one.values[:_MOST_SAMPLES],
-            phases=[detector.labels(one)[:_MOST_SAMPLES]],
+            one.values,
+            phases=[detector.labels(one)],
             names=detector.metrics_,
         )
         figure.suptitle(short(one.series_id, 60), fontsize=10, x=0.01, ha="left")
         save(figure, folder, f"phases-{number}", formats=("png",))
         written.append(folder / f"phases-{number}.png")
     return written
+
+
+def prototype_strips(detector: PhaseDetector, found: Sequence[Series]) -> Figure:
+    """Draw the phases of the executions that stand for most, a strip each."""
+    labels = [detector.labels(one) for one in found]
+    shown = prototypes_of(labels).prototypes[:_PROTOTYPES]
+    longest = max(len(labels[one.series]) for one in shown)
+    with canvas(1.5 * WIDTH_IN, 0.55 * len(shown) + 1.2) as figure:
+        for row, one in enumerate(shown):
+            axes = figure.add_subplot(len(shown), 1, row + 1)
+            shade(axes, labels[one.series], None, 1.0)
+            axes.set_xlim(-0.5, longest - 0.5)
+            axes.set_yticks([])
+            axes.grid(False)
+            axes.tick_params(labelbottom=row == len(shown) - 1)
+            alike = counted(len(one.stands_for), "execution")
+            axes.set_title(f"{short(found[one.series].series_id, 50)}: {alike}", fontsize=8)
+        axes.set_xlabel("sample")
+        phase_legend(figure, [labels[one.series] for one in shown])
+    return figure
 
 
 def save_transitions(detector: PhaseDetector, folder: Path) -> Path:

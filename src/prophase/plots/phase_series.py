@@ -32,11 +32,14 @@ def phase_colour(phase: int, palette: Mapping[int, str] | None = None) -> str:
 def shade(axes: Axes, phases: Ints, palette: Mapping[int, str] | None, alpha: float) -> None:
     """Colour the background of axes by phase."""
     stays = stays_of([phases + 1])
-    begin = 0
-    for phase, samples in zip(stays.phase, stays.samples, strict=True):
+    begins = np.cumsum(stays.samples) - stays.samples - 0.5
+    for phase in np.unique(stays.phase):
+        own = stays.phase == phase
+        spans = list(zip(begins[own].tolist(), stays.samples[own].tolist(), strict=True))
         colour = phase_colour(int(phase) - 1, palette)
-        axes.axvspan(begin - 0.5, begin + samples - 0.5, color=colour, alpha=alpha, lw=0)
-        begin += int(samples)
+        # one piece of the drawing per phase: a long series has thousands of stays
+        across = axes.get_xaxis_transform()
+        axes.broken_barh(spans, (0, 1), transform=across, color=colour, alpha=alpha, lw=0)
 
 
 Values = Floats | pd.DataFrame
@@ -93,7 +96,7 @@ def plot_series(
             if last:
                 axes.set_xlabel("sample")
         if phases:
-            _legend(figure, phases, palette)
+            phase_legend(figure, phases, palette)
     if file:
         save_file(figure, file)
     return figure
@@ -167,7 +170,10 @@ def _strip(axes: Axes, phases: Ints, palette: Mapping[int, str] | None, words: s
     axes.set_ylabel(words, rotation=0, ha="right", va="center")
 
 
-def _legend(figure: Figure, phases: Sequence[Ints], palette: Mapping[int, str] | None) -> None:
+def phase_legend(
+    figure: Figure, phases: Sequence[Ints], palette: Mapping[int, str] | None = None
+) -> None:
+    """Say below a figure which colour is which phase."""
     from matplotlib.patches import Patch
 
     present = sorted({int(one) for labels in phases for one in np.unique(labels)})

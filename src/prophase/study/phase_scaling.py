@@ -111,7 +111,7 @@ def phases_for(fleet: Fleet, asked: str, *, random_state: int = 0) -> DetectedPh
             "A file of prophase phase fit will also do."
         )
     found = PhaseDetector.load(path)
-    step_s = found.step_s
+    step_s = found.step_s_
     if step_s is not None and not np.isclose(step_s, fleet.step_s, rtol=0.2):
         raise ParameterError(
             f"{path}: these phases have samples of {step_s:g} s, the series of {fleet.step_s:g} s. "

@@ -9,6 +9,7 @@ SUBCOMMANDS = {
     "show": "show",
     "expand": "expand",
     "sweep": "sweep",
+    "scales": "scales",
 }
 
 app = command_group(

@@ -38,6 +38,12 @@ class LabellerSettings:
     hidden: Annotated[int, typer.Option(min=1, help="crbm: number of hidden features.")] = 10
     metric: MetricOption = None
     step: StepOption = None
+    min_stay: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Tell no phase for less than this, {units.DURATION_HELP}. [default: any stay]"
+        ),
+    ] = None
 
 
 def command(
@@ -65,6 +71,8 @@ def command(
 
     `prophase phase fit ws`
 
+    `prophase phase fit ws --min-stay 1min`
+
     `prophase phase fit pods --source genai2026 --out phases.model --phases 5 --figures drawn`
     """
     from prophase.phase.detector import PhaseDetector
@@ -80,7 +88,10 @@ def command(
             window=made.window,
             hidden=made.hidden,
             metrics=made.metric or None,
-            step_s=step_seconds(made.step),
+            step_s="auto" if made.step is None else step_seconds(made.step),
+            min_stay_s=None
+            if made.min_stay is None
+            else units.parse_duration(made.min_stay, bare="s", where="--min-stay", positive=True),
             gap_s=None
             if gap is None
             else units.parse_duration(gap, bare="s", where="--gap", positive=True),

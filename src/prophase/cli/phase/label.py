@@ -121,7 +121,7 @@ def _from_file(detector: PhaseDetector, path: Path, follow: bool) -> Iterable[Ph
     from prophase.phase.phase_changes import PhaseWatch, tail_rows
     from prophase.trace.readers.containers import ORIGINAL_FEATURES
 
-    return PhaseWatch(detector, ORIGINAL_FEATURES).changes(tail_rows(path, follow=follow))
+    return PhaseWatch(detector, ORIGINAL_FEATURES, say).changes(tail_rows(path, follow=follow))
 
 
 def _from_prometheus(
@@ -139,7 +139,7 @@ def _from_prometheus(
             f"the phases were learnt with {', '.join(detector.metrics_)}; give a --query for "
             f"{', '.join(lacking)} as well, as METRIC=EXPRESSION."
         )
-    watch = PhaseWatch(detector)
+    watch = PhaseWatch(detector, tell=say)
     asked = {metric: queries[metric] for metric in detector.metrics_}
     step_s = units.parse_duration(server.step, bare="s", where="--step", positive=True)
     begin = time.time() - units.parse_duration(server.last, bare="s", where="--last")

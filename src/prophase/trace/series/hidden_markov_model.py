@@ -197,7 +197,9 @@ def learn_hmm(
         chunks = _chunks(stretches, order, rng)
         start = _first_guess(chunks, states, order, guess, random_state)
     else:
-        told = [np.column_stack(both) for both in zip(stretches, guess, strict=True)]
+        told = [
+            np.column_stack(both).astype(np.float64) for both in zip(stretches, guess, strict=True)
+        ]
         cut = _chunks(told, order, rng)
         chunks = [one[:, :-1] for one in cut]
         start = np.concatenate([one[order:, -1] for one in cut]).astype(np.int64)

@@ -26,6 +26,8 @@ Ints = NDArray[np.int64]
 GAP_STEPS = 5.0
 #: share of all samples in series that decide what a usual step is
 _HELD = 0.99
+#: share of steps that are a quarter off the usual one from which on a series is irregular
+_UNEVEN = 0.2
 #: share of samples of one time with different values from which on an id stands for two series
 _OVERLAP = 0.01
 
@@ -66,6 +68,8 @@ class SeriesSet:
     notes: tuple[str, ...] = ()
     #: series -> why it was left out
     refused: Mapping[str, str] = field(default_factory=dict)
+    #: a step that samples should be brought to, as theirs are irregular; None if they are not
+    common_step_s: float | None = None
 
     def __len__(self) -> int:
         return len(self.series)
@@ -157,7 +161,7 @@ def series_of(
             built.append(one)
     if not built:
         raise InputError(_nothing_left(log.refused, len(usage)))
-    log.steps(usual, step_s)
+    varies = log.steps(usual, [time_s for _, time_s, _, _ in pieces], step_s)
     return SeriesSet(
         tuple(built),
         names,
@@ -165,6 +169,7 @@ def series_of(
         max(pause, GAP_STEPS * step_s) if step_s is not None else pause,
         tuple(log.notes()),
         log.refused,
+        own_step if varies else None,
     )
 
 
@@ -249,6 +254,14 @@ def _usual_step(time_s: Floats) -> float:
     return float(np.median(steps)) if len(steps) else 0.0
 
 
+def _uneven(time_s: Floats) -> bool:
+    """Say whether many steps of a series are not about the usual one; pauses do not count."""
+    usual = _usual_step(time_s)
+    steps = np.diff(time_s)
+    steps = steps[(steps > 0) & (steps <= GAP_STEPS * usual)]
+    return len(steps) > 0 and float((np.abs(steps - usual) > 0.25 * usual).mean()) > _UNEVEN
+
+
 def _slowest_step(steps: Sequence[tuple[float, int]]) -> float:
     """Return the longest usual step, but for series that hold hardly any of the samples."""
     known = sorted((step, samples) for step, samples in steps if step > 0)
@@ -278,12 +291,23 @@ class _Log:
         )
         return np.where(bad, np.nan, values)
 
-    def steps(self, usual: Sequence[float], step_s: float | None) -> None:
-        if usual and step_s is None and max(usual) > 2 * min(usual):
+    def steps(self, usual: Sequence[float], times: Sequence[Floats], step_s: float | None) -> bool:
+        """Say that steps vary between series or inside them; return whether inside."""
+        if not usual or step_s is not None:
+            return False
+        if max(usual) > 2 * min(usual):
             self.closing.append(
                 f"usual steps differ between series, {min(usual):g} to {max(usual):g} s; time is "
                 "counted in samples. Pass a step to bring them to one."
             )
+            return False
+        uneven = sum(map(_uneven, times))
+        if uneven:
+            self.closing.append(
+                f"{counted(uneven, 'series has', 'series have')} irregular steps; time is counted "
+                "in samples. Pass a step to bring them to one."
+            )
+        return uneven > 0
 
     def notes(self) -> list[str]:
         said = [counted(n, one, many) for (one, many), n in self.counts.items()]
