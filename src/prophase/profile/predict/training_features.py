@@ -116,7 +116,7 @@ def strangers(
     kind, word = draw.integers(0, 3, len(question)), draw.integers(0, len(words), len(question))
     attributes = [column for column in columns if column.startswith("attr_")]
     if question.tokens.shape[1]:
-        question = question.with_half_of_the_words(chosen)
+        question = question.with_few_words(chosen)
     question = question.without(levels, chosen & (kind == 0), [w for w in words if w in _OWN])
     question = question.without(levels, chosen & (kind == 1), words + attributes)
     for place, one in enumerate(words):
