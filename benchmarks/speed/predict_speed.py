@@ -4,13 +4,18 @@ The model learns from 50,000 real Slurm jobs (synthetic PAI jobs where those are
 is saved and loaded, and answers in this process. Times are CPU time, so that other work on the
 machine does not count; the wall clock stands in the remarks.
 
+With ``--history`` it is measured what learning from so many jobs takes: the real ones, month after
+month.
+
     python benchmarks/speed/predict_speed.py [--repeats 3] [--jobs 100000]
+    python benchmarks/speed/predict_speed.py --history 1000000
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -35,8 +40,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=100_000)
+    parser.add_argument("--history", type=int, default=0, help="learn from so many jobs, once")
     options = parser.parse_args()
     jobs, data = real_jobs()
+    if options.history:
+        long_history(repeated(jobs, options.history), data)
+        return
     history, asked = jobs[:LEARNT], bare(jobs[-SINGLE:])
     many = bare(jobs.sample(options.jobs, replace=True, random_state=0, ignore_index=True))
     models = {name: loaded(history, method) for name, method in METHODS.items()}
@@ -66,6 +75,45 @@ def main() -> None:
     ask(models["default"], job)
     advised = [1e3 * seconds(lambda: ask(models["default"], job))[1] for _ in range(20)]
     record(Measurement("ask for one job, with what mattered", "ms", advised, data=data))
+
+
+def long_history(history: pd.DataFrame, data: str) -> None:
+    """Record what learning from a long history takes, and loading what was learnt."""
+    held = peak_gib()
+    # a small model first: imports are not learning
+    learn(history[:500], ["duration_s"])
+    base = seconds(lambda: learn(history, ["duration_s"], method="global-median"))[1]
+    found: list[JobModel] = []
+    wall, cpu = seconds(lambda: found.append(learn(history, ["duration_s"])))
+    size, remark = f"{len(history):,} jobs", f"wall {wall:.0f} s; at most 60 are wanted"
+    record(Measurement(f"learn from {size}", "s", [cpu], "global median", [base], data, remark))
+    remark = f"the process, of which {held:.2f} held the history; 1.5 are wanted"
+    record(
+        Measurement(f"memory to learn from {size}", "GiB", [peak_gib()], data=data, remark=remark)
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.model"
+        found[0].save(path)
+        taken = [seconds(lambda: JobModel.load(path))[1] for _ in range(3)]
+        remark = f"{path.stat().st_size / 1e6:.0f} MB; 0.1 s is wanted"
+    record(Measurement(f"load a model of {size}", "s", taken, data=data, remark=remark))
+
+
+def peak_gib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def repeated(jobs: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Return the jobs as often as needed, one month after the other."""
+    clocks = [name for name in ("submit_s", "start_s", "end_s") if name in jobs]
+    span = float(jobs["submit_s"].max() - jobs["submit_s"].min()) + 1.0
+    times = -(-count // len(jobs))
+    whole = pd.concat([jobs] * times, ignore_index=True)
+    month = np.repeat(np.arange(times), len(jobs))
+    whole["job_id"] = np.arange(len(whole)).astype(str)
+    for name in clocks:
+        whole[name] += span * month
+    return whole[:count]
 
 
 def real_jobs() -> tuple[pd.DataFrame, str]:

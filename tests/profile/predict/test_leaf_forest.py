@@ -24,3 +24,17 @@ def test_the_walk_ends_in_the_leaves_that_xgboost_names(rows: int) -> None:
 def test_a_forest_without_a_split_has_one_leaf() -> None:
     forest = LeafForest().fit(np.ones((30, 2), np.float32), np.ones(30))
     assert (Walk(forest.booster_).leaves(np.zeros((2, 2), np.float32)) == 0).all()
+
+
+def test_forests_that_are_joined_answer_as_each_of_them() -> None:
+    draw = np.random.default_rng(0)
+    seen = draw.normal(size=(400, 3)).astype(np.float32)
+    answers = seen[:, 0].astype(np.float64)
+    parts = [
+        LeafForest(trees=trees, random_state=trees).fit(seen[first::2], answers[first::2])
+        for first, trees in ((0, 2), (1, 3))
+    ]
+    whole = LeafForest.joined(parts)
+    for rows in (seen[:5], matrix(seen)):
+        apart = np.concatenate([part.outcomes(rows) for part in parts], axis=1)
+        np.testing.assert_array_equal(whole.outcomes(rows), apart)

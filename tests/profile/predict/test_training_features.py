@@ -7,7 +7,7 @@ import pytest
 from prophase.profile.predict import training_features as module
 from prophase.profile.predict.history import History
 from prophase.profile.predict.memory import RECENT
-from prophase.profile.predict.training_features import features
+from prophase.profile.predict.training_features import features, lessons
 
 
 def test_a_few_jobs_have_the_features_they_have_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +32,12 @@ def test_a_few_jobs_have_the_features_they_have_among_many(monkeypatch: pytest.M
     np.testing.assert_array_equal(few, features(question, apart))
     for one, other in zip(together, apart, strict=True):
         np.testing.assert_array_equal(one._middles[RECENT], other._middles[RECENT])
+
+
+def test_parts_of_a_history_share_no_job_and_leave_none_out() -> None:
+    jobs = pd.DataFrame({"user": list("ab") * 100, "submit_s": 100.0 * np.arange(200)})
+    question = History(jobs).ask(jobs)
+    parts = [asked.places for asked, _ in lessons(question, np.zeros(200), 0, 200, 3)]
+    together = np.concatenate(parts)
+    assert len(set(together.tolist())) == len(together) == 180
+    assert all((np.diff(part) > 0).all() for part in parts)

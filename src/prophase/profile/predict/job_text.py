@@ -194,5 +194,5 @@ def _rises(values: Floats, arrival: Floats) -> bool:
     known = np.isfinite(values) & np.isfinite(arrival)
     if known.sum() < 3 or np.ptp(arrival[known]) == 0 or np.ptp(values[known]) == 0:
         return False
-    ranks = [pd.Series(one[known]).rank().to_numpy() for one in (values, arrival)]
-    return abs(float(np.corrcoef(*ranks)[0, 1])) > _RISES
+    ranks = pd.Series(values[known]).rank()
+    return abs(float(ranks.corr(pd.Series(arrival[known]).rank()))) > _RISES

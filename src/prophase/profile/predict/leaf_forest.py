@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
@@ -74,14 +75,13 @@ def _depth(
         steps += 1
 
 
-_TREES = 24
+TREES = 24
 #: rows that a leaf holds at least; a share of few rows is mostly chance
 FEWEST = 10
 YES_NO_FEWEST = 40
 #: outcomes kept per leaf
 _KEPT = 4
 _SETTINGS: dict[str, object] = {
-    "num_parallel_tree": _TREES,
     "max_depth": 8,
     "eta": 1.0,
     "subsample": 0.63,
@@ -90,6 +90,24 @@ _SETTINGS: dict[str, object] = {
     # several threads wait for each other on a busy machine and are slower than one
     "nthread": 1,
 }
+
+
+def _joined(boosters: Sequence[Any]) -> Any:
+    """Return a booster with the trees of several, as if they had been grown together."""
+    raws = [json.loads(bytes(one.save_raw("json"))) for one in boosters]
+    whole, models = raws[0], [raw["learner"]["gradient_booster"]["model"] for raw in raws]
+    trees = [tree for model in models for tree in model["trees"]]
+    for number, tree in enumerate(trees):
+        tree["id"] = number
+    count = str(len(trees))
+    own = models[0]
+    own["trees"], own["tree_info"] = trees, [0] * len(trees)
+    own["iteration_indptr"] = [0, len(trees)]
+    own["gbtree_model_param"] |= {"num_trees": count, "num_parallel_tree": count}
+    made = xgboost().Booster()
+    made.load_model(bytearray(json.dumps(whole).encode()))
+    made.set_param({"nthread": 1})
+    return made
 
 
 def xgboost() -> ModuleType:
@@ -115,15 +133,36 @@ def _clean(seen: Array) -> Array:
 class LeafForest:
     """Random forest that answers with outcomes of like jobs instead of their mean."""
 
-    def __init__(self, *, fewest: int = FEWEST, random_state: int = 0) -> None:
+    def __init__(
+        self, *, fewest: int = FEWEST, trees: int = TREES, random_state: int = 0
+    ) -> None:  # fmt: skip
         self.fewest = fewest
+        self.trees = trees
         self.random_state = random_state
+
+    @classmethod
+    def joined(cls, parts: Sequence[LeafForest]) -> LeafForest:
+        """Return the trees of several forests as one."""
+        if len(parts) == 1:
+            return parts[0]
+        made = cls(
+            fewest=parts[0].fewest,
+            trees=sum(part.trees for part in parts),
+            random_state=parts[0].random_state,
+        )
+        made.booster_ = _joined([part.booster_ for part in parts])
+        most = max(part.kept_.shape[1] for part in parts)
+        made.kept_ = np.concatenate(
+            [np.pad(p.kept_, ((0, 0), (0, most - p.kept_.shape[1]), (0, 0))) for p in parts]
+        )
+        return made
 
     def fit(self, seen: Array, answers: Floats) -> Self:
         """Grow the trees and fill their leaves with outcomes."""
         data = matrix(seen, answers)
         settings = {
             **_SETTINGS,
+            "num_parallel_tree": self.trees,
             # of few columns each branch has to see some
             "colsample_bynode": min(1.0, max(0.4, 4 / seen.shape[1])),
             "min_child_weight": self.fewest,
@@ -132,8 +171,8 @@ class LeafForest:
         self.booster_ = xgboost().train(settings, data, 1)
         leaves = self._leaves(data)
         draw = np.random.default_rng(self.random_state)
-        self.kept_ = np.zeros((_TREES, int(leaves.max()) + 1, _KEPT), dtype=np.float32)
-        for tree in range(_TREES):
+        self.kept_ = np.zeros((self.trees, int(leaves.max()) + 1, _KEPT), dtype=np.float32)
+        for tree in range(self.trees):
             order = np.argsort(leaves[:, tree], kind="stable")
             names, first, held = np.unique(
                 leaves[order, tree], return_index=True, return_counts=True
@@ -148,8 +187,8 @@ class LeafForest:
         ``data`` is a :func:`matrix`, or what :func:`rows_for_forests` returns.
         """
         leaves = self._leaves(data)
-        found = self.kept_[np.arange(_TREES)[None, :], leaves]
-        return found.reshape(len(leaves), _TREES * _KEPT).astype(np.float64)
+        found = self.kept_[np.arange(self.trees)[None, :], leaves]
+        return found.reshape(len(leaves), self.trees * _KEPT).astype(np.float64)
 
     def _leaves(self, data: Any) -> Ints:
         if isinstance(data, np.ndarray):
@@ -158,7 +197,7 @@ class LeafForest:
                 walk = _WALKS[self] = Walk(self.booster_)
             return walk.leaves(data)
         found = self.booster_.predict(data, pred_leaf=True)
-        return np.asarray(found).astype(np.int64).reshape(data.num_row(), _TREES)
+        return np.asarray(found).astype(np.int64).reshape(data.num_row(), self.trees)
 
 
 #: forest -> its trees as arrays, made when a few rows are asked for and not part of a model file

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from prophase.array_types import Floats
@@ -84,8 +86,8 @@ def shrunk(recall: list[Recall], pull: float = 1.0, most: int = 8) -> Floats:
 # old memory is worth.
 
 
-#: more lessons cost time and change little
-_MOST = 20_000
+#: lessons of a part; of a longer history each part of the forests learns from other jobs
+PART = 20_000
 #: the first jobs have hardly any past to learn from
 _BURN_IN = 0.1
 
@@ -114,7 +116,7 @@ def strangers(
     kind, word = draw.integers(0, 3, len(question)), draw.integers(0, len(words), len(question))
     attributes = [column for column in columns if column.startswith("attr_")]
     if question.tokens.shape[1]:
-        question = question.with_half_of_the_words(chosen)
+        question = question.with_few_words(chosen)
     question = question.without(levels, chosen & (kind == 0), [w for w in words if w in _OWN])
     question = question.without(levels, chosen & (kind == 1), words + attributes)
     for place, one in enumerate(words):
@@ -122,17 +124,25 @@ def strangers(
     return question
 
 
-def lessons(question: Question, values: Floats, random_state: int) -> tuple[Question, Floats]:
-    """Return the jobs to learn from, in order of arrival, and their outcomes."""
+def lessons(
+    question: Question, values: Floats, random_state: int, most: int = PART, parts: int = 1
+) -> Iterator[tuple[Question, Floats]]:  # fmt: skip
+    """Yield parts of the jobs to learn from, each in order of arrival, and their outcomes.
+
+    No job is in two parts, and together they are at most ``most`` jobs.
+    """
     draw = np.random.default_rng(random_state)
     rows = np.arange(int(_BURN_IN * len(question)), len(question))
-    if len(rows) > _MOST:
-        rows = np.sort(draw.choice(rows, _MOST, replace=False))
-    arrival = question.arrival[rows]
+    if len(rows) > most:
+        rows = draw.choice(rows, most, replace=False)
+    elif parts > 1:
+        rows = draw.permutation(rows)
     span = float(np.ptp(question.arrival)) if len(question) else 0.0
-    lag = np.where(
-        draw.random(len(rows)) < 0.5, 0.0, span * 10 ** draw.uniform(-3.0, -0.3, len(rows))
-    )
-    # a job asked as of before the first outcome would teach nothing
-    as_of = np.maximum(arrival - lag, np.minimum(arrival, question.arrival[0] + 0.05 * span))
-    return question.rows(rows, as_of), values[rows]
+    for some in np.array_split(rows, parts):
+        chosen = np.sort(some)
+        arrival = question.arrival[chosen]
+        fresh = draw.random(len(chosen)) < 0.5
+        lag = np.where(fresh, 0.0, span * 10 ** draw.uniform(-3.0, -0.3, len(chosen)))
+        # a job asked as of before the first outcome would teach nothing
+        as_of = np.maximum(arrival - lag, np.minimum(arrival, question.arrival[0] + 0.05 * span))
+        yield question.rows(chosen, as_of), values[chosen]

@@ -99,11 +99,10 @@ class WordMemory:
         """Return what was known of the words of each job before each moment."""
         rows, width = tokens.shape
         moments = np.repeat(as_of, width)
-        count, mean, own = (
-            one.reshape(rows, width) for one in self._memory.moments(tokens.ravel(), moments)
-        )
-        count = np.where(tokens == NO_TOKEN, 0, count)
-        vary = _steadied(own, count, variance)
+        held, means, own = self._memory.moments(tokens.ravel(), moments)
+        count = np.where(tokens == NO_TOKEN, 0, held.reshape(rows, width))
+        mean = means.reshape(rows, width)
+        vary = _steadied(own.reshape(rows, width), count, variance)
         weight = np.where(
             count >= _FEWEST, count / (count + 2.0) * (variance / vary) ** _SHARPNESS, 0.0
         )
@@ -115,7 +114,7 @@ class WordMemory:
         return WordRecall(
             (share * mean).sum(axis=1) + blank,
             np.sqrt((share * vary).sum(axis=1)) + blank,
-            np.take_along_axis(count, leading[:, :1], axis=1)[:, 0] if width else np.zeros(rows),
+            np.take_along_axis(count, leading[:, :1], axis=1).sum(axis=1).astype(np.float64),
             self._outcomes(tokens, as_of, weight, leading),
         )
 

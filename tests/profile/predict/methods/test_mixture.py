@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from prophase.profile.predict.evaluation import evaluate
+from prophase.profile.predict.methods import mixture as module
 from prophase.profile.predict.methods import predictor_named
 from prophase.profile.predict.methods.mixture import Mixture
 
@@ -100,3 +104,23 @@ def test_rows_without_a_target_are_left_out(jobs: pd.DataFrame) -> None:
         predictor_named("mixture").fit(holes[:600]).predict(asked)["value"],
         predictor_named("mixture").fit(full[full.index < 600]).predict(asked)["value"],
     )
+
+
+@pytest.mark.parametrize("part", [300, 20])
+def test_of_a_long_history_all_jobs_are_learnt_from(
+    part: int, jobs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PART", part)
+    places: set[int] = set()
+    taught = module.lessons
+
+    def noted(*given: Any) -> Iterator[Any]:
+        for asked, answers in taught(*given):
+            places.update(asked.places.tolist())
+            yield asked, answers
+
+    monkeypatch.setattr(module, "lessons", noted)
+    held = Mixture().fit(jobs[:700])
+    assert len(places) >= 0.9 * 700
+    assert {len(forest.kept_) for forest in held.forests_.values()} == {24}
+    assert np.isfinite(held.predict(jobs[700:720])["value"]).all()

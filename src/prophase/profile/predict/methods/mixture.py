@@ -33,6 +33,7 @@ from prophase.profile.predict.history import Question
 from prophase.profile.predict.leading_point import SIMPLE, TRUSTED, LeadingPoint, gains
 from prophase.profile.predict.leaf_forest import (
     FEWEST,
+    TREES,
     YES_NO_FEWEST,
     LeafForest,
     matrix,
@@ -53,6 +54,7 @@ from prophase.profile.predict.pooled_distribution import (
 from prophase.profile.predict.predictor import FEWEST_FINISHED, Predictor
 from prophase.profile.predict.range_levels import LevelCalibrator
 from prophase.profile.predict.training_features import (
+    PART,
     features,
     lessons,
     recent_backoff,
@@ -77,6 +79,7 @@ _PRIOR = {
     "all": 1.0,
     "all_lately": 1.0,
 }
+_FORESTS = ("outcome", "from_shrunk", "from_recent", "from_limit", "from_words")
 #: how often the finest key was seen decides whose opinion counts: once or twice, a few times,
 #: often, very often
 _FAMILIAR = (3, 12, 60)
@@ -93,6 +96,10 @@ _BATCH = 4_000
 #: parts of the history that are judged from a moment before them: from and to which share
 _FOLDS = ((0.45, 0.7), (0.7, 1.0))
 _MOST_JUDGED = 6_000
+#: lessons before such a part; forests that only judge need not see all of a long history
+_MOST_BEFORE = 100_000
+#: parts of a long history that forests are grown on, a part of their trees on each
+_PARTS = (1, 2, 3, 4, 6, 8, 12)
 _MOST_STRANGERS = 1_500
 
 #: outcomes of some rows: how many of each
@@ -116,20 +123,28 @@ class Mixture(Predictor):
     _reads_text = True
     _moved_by_updates: ClassVar[tuple[str, ...]] = ("calibrator_", "weights_", "leading_")
 
-    def _learn(self, question: Question, values: Floats) -> None:
-        asked, answers = lessons(question, values, self.random_state)
-        asked = strangers(asked, self.history_.levels, self.random_state)
-        recall = self.history_.recall(asked)
-        words = self._words(asked)
-        seen = features(asked, recall, words)
+    def _learn(self, question: Question, values: Floats, most: int | None = None) -> None:
+        """Grow the forests; of a long history each of their parts learns from other jobs."""
+        most = len(values) if most is None else most
+        if self.yes_no_:
+            most = PART
+        names = [name for name in _FORESTS if name in self.weights_.names]
+        wanted = min(len(values), most) / PART
+        parts = next((one for one in _PARTS if one >= wanted), _PARTS[-1])
+        # of a very long history each forest has parts of its own
+        forests = len(names) if wanted > _PARTS[-1] else 1
         fewest = YES_NO_FEWEST if self.yes_no_ else FEWEST
-        self.forests_ = {
-            name: LeafForest(fewest=fewest, random_state=self.random_state + number).fit(
-                seen, answers - base
-            )
-            for number, (name, base) in enumerate(_bases(asked, recall, words).items())
-            if name in self.weights_.names
-        }
+        grown: dict[str, list[LeafForest]] = {}
+        taught = lessons(question, values, self.random_state, most, parts * forests)
+        for part, (lesson, answers) in enumerate(taught):
+            asked = strangers(lesson, self.history_.levels, self.random_state + part)
+            recall, words = self.history_.recall(asked), self._words(asked)
+            seen, bases = features(asked, recall, words), _bases(asked, recall, words)
+            for name in names[part % forests :: forests]:
+                seed = self.random_state + _FORESTS.index(name) + part * len(_FORESTS)
+                forest = LeafForest(fewest=fewest, trees=TREES // parts, random_state=seed)
+                grown.setdefault(name, []).append(forest.fit(seen, answers - bases[name]))
+        self.forests_ = {name: LeafForest.joined(grown[name]) for name in names}
         if self.yes_no_:
             self.boosted_ = BoostedChance(random_state=self.random_state).fit(seen, answers)
 
@@ -162,7 +177,7 @@ class Mixture(Predictor):
             if len(late) > _MOST_JUDGED:
                 late = np.sort(draw.choice(late, _MOST_JUDGED, replace=False))
             if len(early) >= FEWEST_FINISHED and len(late):
-                self._learn(question.rows(early), values[early])
+                self._learn(question.rows(early), values[early], _MOST_BEFORE)
                 found.append(_Fold(late, cut, self.forests_, getattr(self, "boosted_", None)))
         return found
 

@@ -31,7 +31,7 @@ class Boosting(Predictor):
     name = "boosting"
 
     def _learn(self, question: Question, values: Floats) -> None:
-        asked, answers = lessons(question, values, self.random_state)
+        asked, answers = next(lessons(question, values, self.random_state))
         seen = features(asked, self.history_.recall(asked))
         settings = {**_SETTINGS, "seed": self.random_state, "nthread": 1}
         self.booster_ = xgboost().train(settings, matrix(seen, answers), _ROUNDS)
@@ -50,7 +50,7 @@ class Forest(Predictor):
     name = "forest"
 
     def _learn(self, question: Question, values: Floats) -> None:
-        asked, answers = lessons(question, values, self.random_state)
+        asked, answers = next(lessons(question, values, self.random_state))
         seen = features(asked, self.history_.recall(asked))
         fewest = YES_NO_FEWEST if self.yes_no_ else FEWEST
         forest = LeafForest(fewest=fewest, random_state=self.random_state)
