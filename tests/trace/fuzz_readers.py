@@ -1,9 +1,13 @@
 """Feed readers broken input: whatever comes, an answer or an error in words, never a traceback.
 
-    python -m tests.trace.fuzz_readers [INPUTS] [SEED] [--reader NAME]
+    python -m tests.trace.fuzz_readers [INPUTS] [SEED] [--reader NAME] [--records]
 
 Each reader gets INPUTS texts (100,000 unless told): sound ones that were cut, mixed, repeated, and
 sprinkled with what breaks parsers. A seed gives the same texts again.
+
+A whole file of a trace takes a second to import. With `--records` the inputs of such a reader are
+records instead, a thousand broken ones to a file below a sound head and among sound ones: every
+sound record must come out, and every other be kept or counted.
 """
 
 from __future__ import annotations
@@ -138,17 +142,82 @@ def fuzz(name: str, inputs: int, seed: int) -> dict[str, object]:
     }  # fmt: skip
 
 
+#: reader -> file name, lines above the records, a record with a place for its number
+RECORDS: dict[str, tuple[str, str, str]] = {
+    "sacct": (
+        "sacct.txt",
+        SACCT.splitlines(keepends=True)[0],
+        "{}|train|ann|nlp|gpu|2024-01-01T00:00:00|2024-01-01T00:01:00|2024-01-01T01:00:00|"
+        "COMPLETED|16G|2000K|4|08:00:00|00:59:00|cpu=4,mem=16G,gres/gpu=1|n1",
+    ),
+    "swf": (
+        "log.swf",
+        "; Version: 2.2\n; UnixStartTime: 1000000\n; MaxNodes: 64\n",
+        "{} 0 10 100 4 90 2048 4 200 4096 1 3 1 -1 1 1 -1 -1",
+    ),
+    "csv": (
+        "jobs.csv",
+        CSV.splitlines(keepends=True)[0],
+        "{},ann,train,0,10,100,completed,16,2",
+    ),
+}
+_TO_A_FILE = 1000
+#: before every so many broken records stands a sound one; the first tells what the file is
+_SOUND_EVERY = 10
+
+
+def fuzz_records(name: str, inputs: int, seed: int) -> dict[str, object]:
+    """Feed one reader of traces with broken records; return what came of them."""
+    from prophase.trace import open_trace
+
+    file, head, record = RECORDS[name]
+    tracebacks: list[str] = []
+    kept = lost = refused = 0
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        for start in range(0, inputs, _TO_A_FILE):
+            chance = random.Random(f"{name} records {seed} {start}")
+            lines, sound = [], set()
+            for number in range(start, min(start + _TO_A_FILE, inputs)):
+                if number % _SOUND_EVERY == 0:
+                    sound.add(str(9_000_000 + number))
+                    lines.append(record.format(9_000_000 + number))
+                # marks that join lines to one are for whole files: here they would hide the others
+                text = broken(record.format(1_000_000 + number), chance)
+                lines.append("".join(one for one in text if one not in '"\n\r\x00\u2028'))
+            path = Path(scratch) / file
+            path.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+            try:
+                found = set(open_trace(path, source=name, max_bad=1.0).jobs["job_id"])
+            except ProphaseError:
+                refused += 1
+            except Exception as error:
+                tracebacks.append(f"{start}: {type(error).__name__}: {error}"[:300])
+            else:
+                kept += len(found)
+                lost += len(sound - found)
+    return {
+        "reader": f"{name} records", "inputs": inputs, "kept": kept, "sound records lost": lost,
+        "files refused": refused, "tracebacks": len(tracebacks),
+        "seconds": round(time.monotonic() - began, 1), "examples": tracebacks[:20],
+    }  # fmt: skip
+
+
 def main() -> None:
     """Feed all readers, or one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("inputs", type=int, nargs="?", default=100_000)
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("--reader", choices=READERS, action="append")
+    parser.add_argument("--records", action="store_true")
     asked = parser.parse_args()
     failed = False
     for name in asked.reader or READERS:
-        found = fuzz(name, asked.inputs, asked.seed)
-        failed |= bool(found["tracebacks"])
+        if asked.records and name in RECORDS:
+            found = fuzz_records(name, asked.inputs, asked.seed)
+        else:
+            found = fuzz(name, asked.inputs, asked.seed)
+        failed |= bool(found["tracebacks"] or found.get("sound records lost"))
         print(json.dumps(found), flush=True)
     sys.exit(failed)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.trace.fuzz_readers import fuzz
+from tests.trace.fuzz_readers import fuzz, fuzz_records
 
 
 @pytest.mark.parametrize(
@@ -13,3 +13,11 @@ from tests.trace.fuzz_readers import fuzz
 def test_no_input_gives_a_traceback(name: str, inputs: int) -> None:
     found = fuzz(name, inputs, seed=1)
     assert found["examples"] == []
+
+
+@pytest.mark.parametrize("name", ["sacct", "swf", "csv"])
+def test_sound_records_come_out_from_among_broken_ones(name: str) -> None:
+    found = fuzz_records(name, 300, seed=1)
+    assert found["examples"] == []
+    assert found["sound records lost"] == 0
+    assert found["files refused"] == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from tests.serve.pages.axe import axe_findings
 from tests.serve.pages.service import serving
 
 from prophase.runs.campaign import Campaign
@@ -68,10 +69,10 @@ class Watched:
 
 
 def barriers(page: Page) -> list[str]:
-    """Return what keeps people from using a page, once its charts are drawn."""
+    """Return what keeps people from using a page, once its charts are drawn; axe-core helps."""
     page.wait_for_selector("html[data-ready]")
     found: list[str] = page.evaluate(_ACCESSIBLE)
-    return found
+    return found + axe_findings(page)
 
 
 @pytest.fixture
@@ -93,6 +94,14 @@ def test_every_page_shows_real_data_to_everybody(watched: Watched, path: str) ->
     assert barriers(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/users", "/tenants", "/queue", "/login"])
+def test_axe_finds_nothing_on_pages_of_people_and_queues(watched: Watched, path: str) -> None:
+    page = watched.open(path)
+    assert barriers(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert barriers(page) == []
 
 
 def test_one_series_shows_its_phases_and_allocation_curves(watched: Watched) -> None:

@@ -147,3 +147,8 @@ def test_the_three_batch_logs_read_as_their_readme_says(shared_data: Path) -> No
     wagap = jobs[jobs["attr_log"] == "cerit-wagap-2013"]
     assert (wagap["instances"] * wagap["request_cpu_cores"] == wagap["after_procs"]).all()
     assert wagap["request_memory_gib"].max() <= 505
+
+
+def test_a_first_line_with_odd_numbers_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="18 numbers"):
+        open_trace(log(tmp_path, "1 1.2.3 " + "0 " * 16), source="swf")

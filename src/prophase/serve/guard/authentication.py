@@ -79,8 +79,8 @@ def authenticated_caller(
 def _of_provider(oidc: OidcProvider, token: str) -> AuthenticatedCaller:
     try:
         found = oidc.identity(token)
-    except Problem as refusal:
-        return AuthenticatedCaller("anyone", None, refusal, sent=True)
+    except Problem as wrong:
+        return AuthenticatedCaller("anyone", None, wrong, sent=True)
     refusal = Problem(403, found.refusal) if found.refusal else None
     return AuthenticatedCaller(found.name, found.role, refusal, sent=True, tenants=found.tenants)
 

@@ -151,7 +151,8 @@ class LoginAttempt:
     @classmethod
     def new(cls, goal: str) -> LoginAttempt:
         """Begin a login that ends at a page of ours."""
-        return cls(*(secrets.token_urlsafe(32) for _ in range(3)), goal)
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        return cls(state, nonce, verifier, goal)
 
 
 class OidcProvider:

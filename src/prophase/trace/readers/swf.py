@@ -266,7 +266,7 @@ def read_log(file: SourceFile) -> SwfLog:
             header.setdefault(key.strip(), value.strip())
         elif line.strip():
             fields = line.split()
-            if len(fields) < len(FIELDS) or not re.fullmatch(r"-?[0-9.]+", fields[1]):
+            if len(fields) < len(FIELDS) or not re.fullmatch(r"-?[0-9]+(\.[0-9]*)?", fields[1]):
                 raise FormatError(
                     f"{file.origin}: the first job has {len(fields)} fields, but the Standard "
                     f"Workload Format has {len(FIELDS)} numbers. Check which file this is."
