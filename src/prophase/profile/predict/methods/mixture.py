@@ -309,7 +309,7 @@ class Mixture(Predictor):
 
     def _read(self, words: WordRecall, recall: list[Recall], stratum: NDArray[np.str_]) -> Bools:
         """Say which jobs are of no known kind but have words that tell more than their keys."""
-        return (stratum != "seen") & words.sharper_than(recall, self.variance_)
+        return np.asarray((stratum != "seen") & words.sharper_than(recall, self.variance_))
 
     def _why(self, question: Question, recall: list[Recall], match: Match) -> Array:
         words = self._words(question)
