@@ -64,7 +64,7 @@ class TimeScale:
         return self.mean_stay_s < _LEAST_STAY * self.step_s
 
     def row(self) -> JsonObject:
-        return finite(
+        found: JsonObject = finite(
             {
                 "step_s": self.step_s,
                 "phases": self.phases,
@@ -74,6 +74,7 @@ class TimeScale:
                 "like": self.like,
             }
         )
+        return found
 
     @property
     def like(self) -> str:
