@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 import pytest
-from tests.trace.fuzz_readers import fuzz, fuzz_records
+from tests.trace.fuzz_readers import READERS, fuzz, fuzz_records
+
+from prophase.errors import ProphaseError
 
 
 @pytest.mark.parametrize(
@@ -21,3 +26,18 @@ def test_sound_records_come_out_from_among_broken_ones(name: str) -> None:
     assert found["examples"] == []
     assert found["sound records lost"] == 0
     assert found["files refused"] == 0
+
+
+@pytest.mark.parametrize(
+    ("sound", "odd"),
+    [
+        ("cpu: 4, memory", "cpu: 4,4, memory"),
+        ("{team: nlp}", "{4: nlp}"),
+        ("      containers", "      nodeSelector: {4: x}\n      containers"),
+    ],
+)
+def test_a_number_as_a_name_is_no_trouble(tmp_path: Path, sound: str, odd: str) -> None:
+    text, reader = READERS["manifests"]
+    assert sound in text
+    with contextlib.suppress(ProphaseError):
+        reader()(tmp_path, text.replace(sound, odd))

@@ -116,7 +116,7 @@ def _owners(labels: Mapping[str, object], notes: list[str]) -> dict[str, object]
     found: JsonObject = {}
     for column, words in OWNER_WORDS.items():
         for word in words:
-            key = next((k for k in labels if k.rsplit("/", 1)[-1].lower() == word), None)
+            key = next((k for k in labels if str(k).rsplit("/", 1)[-1].lower() == word), None)
             if key is not None:
                 found[column], used[key] = str(labels[key]), column
                 break
@@ -175,14 +175,14 @@ def _column(resource: str) -> str | None:
         return "request_cpu_cores"
     if resource == "memory":
         return "request_memory_gib"
-    return "request_gpus" if resource.rsplit("/", 1)[-1] in ("gpu", "gpu.shared") else None
+    return "request_gpus" if str(resource).rsplit("/", 1)[-1] in ("gpu", "gpu.shared") else None
 
 
 def _gpu_type(pod: JsonMapping) -> str | None:
     """Return the GPU types that the node selector or a required affinity allows."""
     selector = pod.get("nodeSelector") or {}
     for key, value in selector.items():
-        if key.rsplit("/", 1)[-1] in _GPU_TYPE:
+        if str(key).rsplit("/", 1)[-1] in _GPU_TYPE:
             return str(value)
     required = pod.get("affinity") or {}
     for part in ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"):
