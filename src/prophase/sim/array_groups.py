@@ -51,9 +51,17 @@ def _words(kind: types.Type) -> int:
     return 1 + kind.ndim if isinstance(kind, types.Array) else 1
 
 
-@cache
 def compiled(group: type) -> GroupType:
     """Return the compiled type of a named tuple, from the types of its fields."""
+    if group not in _TYPES:
+        _TYPES[group] = _compiled(group)
+    return _TYPES[group]
+
+
+_TYPES: dict[type, GroupType] = {}
+
+
+def _compiled(group: type) -> GroupType:
     hints = get_type_hints(group, include_extras=True)
     fields = [
         (name, hint.__metadata__[0] if hasattr(hint, "__metadata__") else compiled(hint))

@@ -151,9 +151,9 @@ def measure_coverage(
             alike = wait_of_alike(jobs, now_s, rows_by_id.loc[one.job_id])
             made.append(_Made(now_s, one.ahead_s, told, guess, alike))
     if len(made) < _LEAST:
-        told = ", ".join(f"{count} x {why}" for why, count in abstained.items()) or "no queue"
+        missed = ", ".join(f"{count} x {why}" for why, count in abstained.items()) or "no queue"
         raise InputError(
-            f"only {len(made)} forecasts could be checked ({told}); {_LEAST} are needed."
+            f"only {len(made)} forecasts could be checked ({missed}); {_LEAST} are needed."
         )
     return _summed_up(made, abstained)
 

@@ -191,8 +191,16 @@ def forecast_start(
     if now_s is None:
         now_s = last_event_s(jobs)
     job_id, state = _target(jobs, QueueState.at(jobs, now_s), job)
-    settings = {"draws": draws, "newcomers": newcomers, "random_state": random_state}
-    return forecast_waiting(state, cluster, [job_id], stretch=stretch, **settings, **policy)[0]
+    return forecast_waiting(
+        state,
+        cluster,
+        [job_id],
+        draws=draws,
+        newcomers=newcomers,
+        stretch=stretch,
+        random_state=random_state,
+        **policy,
+    )[0]
 
 
 def forecast_waiting(
