@@ -122,7 +122,7 @@ def _owners(labels: Mapping[str, object], notes: list[str]) -> dict[str, object]
                 break
     spare = [key for key in labels if key not in used]
     if spare:
-        notes.append(f"Labels and annotations not used: {', '.join(spare)}.")
+        notes.append(f"Labels and annotations not used: {', '.join(map(str, spare))}.")
     return found
 
 
