@@ -93,6 +93,8 @@ class History:
 
     #: the history is long enough to tell hours of the day apart
     tells_hours = True
+    #: models of earlier versions read no words
+    text = TextColumns(())
 
     def __init__(self, jobs: pd.DataFrame, *, shares: bool = False, text: bool = False) -> None:
         seen = submitted(jobs)

@@ -133,6 +133,9 @@ def _clean(seen: Array) -> Array:
 class LeafForest:
     """Random forest that answers with outcomes of like jobs instead of their mean."""
 
+    #: models of earlier versions have so many, and do not say it
+    trees = TREES
+
     def __init__(
         self, *, fewest: int = FEWEST, trees: int = TREES, random_state: int = 0
     ) -> None:  # fmt: skip
