@@ -96,27 +96,45 @@ def real_kube(
     kube.delete_namespaces()
 
 
-#: dear to start, so that all tests that use one run in one process
-_SHARED = ("slurm_of", "kube_of", "rich_workspace")
+#: tests that share what is dear to start run in one process
+_TOGETHER = {
+    "tests/integrations/slurm/": "slurm",
+    "tests/tools/test_slurm_referee.py": "slurm",
+    "tests/integrations/kubernetes/": "kubernetes",
+    "tests/deploy/test_helm_install.py": "kubernetes",
+    "tests/serve/submit/test_real_api_server.py": "kubernetes",
+    "tests/sim/test_kube_scheduler.py": "kubernetes",
+    "tests/tools/test_kubernetes_referee.py": "kubernetes",
+    "tests/serve/pages/": "pages",
+}
 #: folders and files whose tests take long or wait: they come first, or the last worker ends alone
 _LONG = (
-    "integrations", "docs", "journeys", "contracts", "serve", "test_golden_house.py", "faults",
-    "papers", "cli", "trace",
+    *_TOGETHER, "tests/integrations/", "tests/docs/", "tests/journeys/", "tests/contracts/",
+    "tests/serve/", "tests/test_golden_house.py", "tests/faults/", "tests/papers/", "tests/cli/",
+    "tests/trace/",
 )  # fmt: skip
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say what runs in one process (a file, or all that share what is dear), and what first."""
-    ranks: dict[str, int] = {}
-    for item in items:
-        used = getattr(item, "fixturenames", ())
-        group = next((name for name in _SHARED if name in used), item.nodeid.split("::")[0])
-        item.add_marker(pytest.mark.xdist_group(group))
-        parts = Path(group).parts
-        place = next((n for n, name in enumerate(_LONG) if name in parts[:2]), len(_LONG))
-        ranks[item.nodeid] = -len(_SHARED) + _SHARED.index(group) if group in _SHARED else place
-    items.sort(key=lambda item: ranks[item.nodeid])
+    """Let what takes long come first."""
+    items.sort(
+        key=lambda item: next(
+            (place for place, name in enumerate(_LONG) if item.nodeid.startswith(name)), len(_LONG)
+        )
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Give each worker whole files, or all that share something."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Shared(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return next((to for name, to in _TOGETHER.items() if file.startswith(name)), file)
+
+    return Shared(config, log)
 
 
 @pytest.hookimpl(hookwrapper=True)
