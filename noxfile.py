@@ -11,7 +11,7 @@ nox.options.reuse_venv = "yes"
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 LOCK = "requirements/dev.txt"
-EXTRAS = "dev,spark,dask,learn,runs,kubernetes,serve,mcp,mlflow"
+EXTRAS = "dev,spark,dask,learn,runs,kubernetes,serve,oidc,otel,mcp,mlflow,gym"
 
 
 @nox.session(python=PYTHONS)

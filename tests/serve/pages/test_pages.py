@@ -38,7 +38,7 @@ def test_every_page_without_data_names_the_command_that_brings_some(
 ) -> None:
     answer = empty.get(address, headers=_BROWSER)
     assert answer.status_code == 200
-    assert '<div class="command"><code>prophase ' in answer.text
+    assert '<div class="command"><code tabindex="0">prophase ' in answer.text
     # a folder with a space can be copied as it is
     assert "my data&#39;" in answer.text
 
