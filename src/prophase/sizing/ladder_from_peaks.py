@@ -12,13 +12,13 @@ import math
 import sys
 
 import numpy as np
-from scipy.special import stdtrit
 
 from prophase.sizing.least_waste.history import growth_to_come
 from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.least_waste.predictive_samples import tailed
 from prophase.sizing.least_waste.settings import LeastWasteSettings
 from prophase.sizing.resources import Resource
+from prophase.stats.interval_of_quantile import beyond_highest
 
 #: peaks as they were and a chance of 1 in (runs + 1) of more: shares of runs then come out right
 _AS_SEEN = LeastWasteSettings(tail=1.0, smoothed_from=sys.maxsize)
@@ -80,8 +80,7 @@ def beyond_seen(peaks: Floats, risk: float) -> float:
     middle = float(np.median(logs))
     above = logs[logs >= middle] - middle
     spread = min(float(logs.std()), math.sqrt(float(above @ above) / len(above)))
-    at_risk, at_highest = stdtrit(runs - 1, [1.0 - risk, runs / (runs + 1)])
-    reach = float(at_risk - at_highest) * spread * math.sqrt((runs + 1) / (runs - 1))
+    reach = beyond_highest(runs, risk) * spread
     return float(peaks.max()) * math.exp(min(reach, math.log(_FURTHEST)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -51,3 +52,19 @@ def quantile(values: ArrayLike, part: float, blocks: Blocks, *, level: float = L
         high=max(float(ends[1]), value),
         method=f"interval of the share below, over {blocks.told()}",
     )
+
+
+def beyond_highest(count: int, chance: float) -> float:
+    """Return how far beyond the highest of so many normal values the next lies with this chance.
+
+    In standard deviations of those values; the highest is exceeded once in ``count + 1`` times.
+
+    Examples
+    --------
+    >>> round(beyond_highest(10, 0.01), 2), round(beyond_highest(10, 0.2), 2)
+    (1.52, -0.62)
+    """
+    from scipy.special import stdtrit
+
+    at_chance, at_highest = stdtrit(count - 1, [1.0 - chance, count / (count + 1)])
+    return float(at_chance - at_highest) * math.sqrt((count + 1) / (count - 1))
