@@ -98,6 +98,23 @@ FOLDERS = (
 
 #: columns that a source can fill but these copies of it do not hold; each has a test of its own
 ELSEWHERE = {
+    # the shared folders hold prepared parts; the owners' own files are read too
+    ("azure-vm", "jobs"): (
+        "job_id user group workload submit_s start_s end_s duration_s wait_s instances "
+        "request_cpu_cores request_memory_gib cpu_mean_cores cpu_peak_cores after_cpu_p95_pct "
+        "attr_cores_bucket attr_memory_bucket"
+    ),
+    ("azure-vm", "usage"): "cpu_util_min_pct",
+    ("bitbrains", "jobs"): "cpu_mean_cores cpu_peak_cores memory_mean_gib memory_peak_gib",
+    ("bitbrains", "usage"): (
+        "memory_gib memory_limit_gib read_bytes_per_s write_bytes_per_s received_bytes_per_s "
+        "sent_bytes_per_s"
+    ),
+    ("google2011", "jobs"): "name submit_s start_s end_s wait_s status",
+    ("google2011", "usage"): (
+        "series_id time_s step_s cpu_frac cpu_peak_frac ram_frac ram_peak_frac"
+    ),
+    ("google2011", "nodes"): "node_id attr_platform attr_cpu_frac attr_ram_frac",
     ("drac", "jobs"): "gpu_type",
     ("dstat", "usage"): "load_1m",
     ("helios", "jobs"): (
