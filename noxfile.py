@@ -18,7 +18,7 @@ EXTRAS = "dev,spark,dask,learn,runs,kubernetes,serve,oidc,otel,mcp,mlflow,gym"
 def tests(session: nox.Session) -> None:
     """Run the tests, or those named after `--`, with the locked versions."""
     session.install("-c", LOCK, "-e", f".[{EXTRAS}]")
-    session.run("python", "-m", "pytest", *(session.posargs or ["-n", "3", "--dist", "loadfile"]))
+    session.run("python", "-m", "pytest", *(session.posargs or ["-n", "2", "--dist", "loadfile"]))
 
 
 @nox.session(python=PYTHONS[0])

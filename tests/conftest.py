@@ -105,6 +105,7 @@ _TOGETHER = {
     "tests/serve/submit/test_real_api_server.py": "kubernetes",
     "tests/sim/test_kube_scheduler.py": "kubernetes",
     "tests/tools/test_kubernetes_referee.py": "kubernetes",
+    "tests/integrations/prometheus/": "prometheus",
     "tests/serve/pages/": "pages",
 }
 #: folders and files whose tests take long or wait: they come first, or the last worker ends alone

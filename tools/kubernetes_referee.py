@@ -304,7 +304,8 @@ class KubernetesReferee:
         names = [one["metadata"]["name"] for one in self.get("namespaces")["items"]]
         made = [one for one in names if one != "default" and not one.startswith("kube-")]
         if made:
-            self.kubectl("delete", "namespace", *made, "--wait=false")
+            # one that a test has deleted may be gone by now
+            self.kubectl("delete", "namespace", *made, "--wait=false", "--ignore-not-found")
 
     def kubeconfig_of(self, user: str) -> Path:
         """Return the kubeconfig of a user."""
