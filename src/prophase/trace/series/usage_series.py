@@ -310,8 +310,11 @@ class _Log:
         return uneven > 0
 
     def notes(self) -> list[str]:
-        said = [counted(n, one, many) for (one, many), n in self.counts.items()]
-        said = [text if text.endswith(".") else f"{text} and were left out." for text in said]
+        said = []
+        for (one, many), count in self.counts.items():
+            text = counted(count, one, many)
+            left = "was" if count == 1 else "were"
+            said.append(text if text.endswith(".") else f"{text} and {left} left out.")
         if self.refused:
             first, why = next(iter(self.refused.items()))
             said.append(f"{counted(len(self.refused), 'series', 'series')} refused: {first} {why}.")
