@@ -41,6 +41,12 @@ class WordRecall:
         """Jobs of which some word is known."""
         return np.isfinite(self.mean)
 
+    def rows(self, chosen: Bools) -> WordRecall:
+        """Return what is told of some of the jobs."""
+        return WordRecall(
+            self.mean[chosen], self.spread[chosen], self.count[chosen], self.sample[chosen]
+        )
+
     def sharper_than(self, recall: list[Recall], variance: float) -> Bools:
         """Say where outcomes vary less among jobs with the same words than with the same key."""
         spread = np.full(len(self.mean), np.inf)

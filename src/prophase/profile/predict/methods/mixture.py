@@ -19,7 +19,7 @@ point that is most often close to the outcome, with a price on large misses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -302,27 +302,38 @@ class Mixture(Predictor):
     ) -> Floats:  # fmt: skip
         """Return the back-off median; of a job of no known kind, what its words say if they can."""
         simple = self.history_.backed_off(question, recall)
-        words = self._words(question)
+        rows, words = self._strangers(question, recall, stratum)
         if words is None:
             return simple
-        return np.where(self._read(words, recall, stratum), words.mean, simple)
+        return _replaced(simple, rows, words.mean)
 
-    def _read(self, words: WordRecall, recall: list[Recall], stratum: NDArray[np.str_]) -> Bools:
-        """Say which jobs are of no known kind but have words that tell more than their keys."""
-        return np.asarray((stratum != "seen") & words.sharper_than(recall, self.variance_))
+    def _strangers(
+        self, question: Question, recall: list[Recall], stratum: NDArray[np.str_]
+    ) -> tuple[Ints, WordRecall | None]:
+        """Return the jobs of no known kind whose words tell more than their keys, and what they do.
+
+        Only their words are looked up: most jobs are of a known kind.
+        """
+        rows = np.flatnonzero(stratum != "seen")
+        words = self._words(question.rows(rows)) if len(rows) else None
+        if words is None:
+            return rows[:0], None
+        sharper = words.sharper_than([part.rows(rows) for part in recall], self.variance_)
+        return rows[sharper], words.rows(sharper)
 
     def _why(self, question: Question, recall: list[Recall], match: Match) -> Array:
-        words = self._words(question)
-        if words is None or not hasattr(self, "forests_"):
+        if not hasattr(self, "forests_"):
             return match.reason
-        reason = match.reason.copy()
+        rows, words = self._strangers(question, recall, match.stratum)
+        if words is None:
+            return match.reason
         where = " and ".join(self.history_.text.names)
-        for row in np.flatnonzero(self._read(words, recall, match.stratum)).tolist():
-            based = (
-                f"based on {counted(int(words.count[row]), 'job')} with the same words in {where}"
-            )
-            reason[row] = f"no past job matches all fields; {based}"
-        return reason
+        told = [
+            "no past job matches all fields; based on "
+            f"{counted(int(count), 'job')} with the same words in {where}"
+            for count in words.count
+        ]
+        return _replaced(match.reason, rows, told)
 
     def _points(self, simple: Floats, steps: Floats, lead: Ints | None) -> Floats:
         """Return the numbers that could be told, the one that needs no learning first."""
@@ -430,6 +441,13 @@ def _of_forest(outcomes: Floats) -> Expert:
 
 def _of_memory(ordered: Floats, held: Ints) -> Expert:
     return lambda rows, count: evenly(ordered[rows], held[rows], count)
+
+
+def _replaced(values: Array, rows: Ints, others: Sequence[object] | Floats) -> Array:
+    """Return a copy with other values in some rows."""
+    made = values.copy()
+    made[rows] = others
+    return made
 
 
 def _bases(
