@@ -258,17 +258,28 @@ def forecast_waiting(
         elif np.isnan(one).mean() > 0.05:
             found.append(abstain(about, "the job never starts in some of the simulated futures"))
         else:
-            found.append(_told(about, one, stretch, tuple(futures.notes)))
+            found.append(told_start(about, one, stretch, tuple(futures.notes)))
     return found
 
 
-def _told(
-    about: dict[str, Any], starts: Floats, stretch: IntervalWidening | None, notes: tuple[str, ...]
+def told_start(
+    about: Mapping[str, Any],
+    starts: Floats,
+    stretch: IntervalWidening | None,
+    notes: tuple[str, ...] = (),
 ) -> StartForecast:
+    """Return the forecast that the starts in many futures give; a missing one never comes."""
     known = np.nan_to_num(starts, nan=np.inf)
     raw_low, middle, raw_high = (float(q) for q in np.quantile(known, [0.1, 0.5, 0.9]))
     low, high = (stretch or IntervalWidening()).apply(raw_low, raw_high)
-    return StartForecast(**about, p10_s=low, p50_s=middle, p90_s=high, starts_s=known, notes=notes)
+    return StartForecast(
+        **about,
+        p10_s=min(low, middle),
+        p50_s=middle,
+        p90_s=max(high, middle),
+        starts_s=known,
+        notes=notes,
+    )
 
 
 def forecast_in_schedule(

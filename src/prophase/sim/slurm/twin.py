@@ -18,7 +18,12 @@ from prophase.errors import InputError, ParameterError, not_among
 from prophase.sim.cluster import Cluster
 from prophase.sim.feasibility import with_types
 from prophase.sim.forecast.remaining_time import RunTimes
-from prophase.sim.forecast.start_forecast import LEAST_FINISHED, IntervalWidening, StartForecast
+from prophase.sim.forecast.start_forecast import (
+    LEAST_FINISHED,
+    IntervalWidening,
+    StartForecast,
+    told_start,
+)
 from prophase.sim.kernels.dynamic.array_layout import DRAIN
 from prophase.sim.rules.backfill import Backfill
 from prophase.sim.signatures import ASK_INSTANCES, Floats, Ints
@@ -238,33 +243,30 @@ class QueueTwin:
                 runs = " It runs already." if job in ids else ""
                 raise ParameterError(f"job {job} does not wait in this queue.{runs}")
 
-        def told(job: str, **more: Any) -> StartForecast:
-            return StartForecast(
-                job_id=job,
-                now_s=self.snapshot.now_s,
-                running=self.running,
-                waiting=len(waiting),
-                ahead=waiting.index(job),
-                **more,
-            )
+        def about(job: str) -> dict[str, Any]:
+            return {
+                "job_id": job,
+                "now_s": self.snapshot.now_s,
+                "running": self.running,
+                "waiting": len(waiting),
+                "ahead": waiting.index(job),
+            }
 
-        nothing = {"p10_s": None, "p50_s": None, "p90_s": None}
+        def abstain(job: str, reason: str) -> StartForecast:
+            return StartForecast(**about(job), p10_s=None, p50_s=None, p90_s=None, reason=reason)
+
         try:
             drawn = self.left_s
             tables = [self.starts(one) for one in drawn.T]
         except InputError as cause:
-            return {job: told(job, **nothing, reason=str(cause).rstrip(".")) for job in jobs}
+            return {job: abstain(job, str(cause).rstrip(".")) for job in jobs}
         found = {}
         for job in jobs:
             starts = np.array([table[job] for table in tables], np.float64)
             if np.isnan(starts).any():
-                found[job] = told(job, **nothing, reason="it never starts in some futures")
-                continue
-            low, middle, high = (float(q) for q in np.quantile(starts, [0.1, 0.5, 0.9]))
-            low, high = (stretch or IntervalWidening()).apply(low, high)
-            found[job] = told(
-                job, p10_s=min(low, middle), p50_s=middle, p90_s=max(high, middle), starts_s=starts
-            )
+                found[job] = abstain(job, "it never starts in some futures")
+            else:
+                found[job] = told_start(about(job), starts, stretch)
         return found
 
 
