@@ -82,3 +82,29 @@ def test_gpus_above_one_are_recommended_in_whole_numbers(
     use: float, rungs: tuple[float, ...]
 ) -> None:
     assert ladder_of(np.full(50, use), 0.02, 8.0, RESOURCES["gpu"]) == pytest.approx(rungs)
+
+
+@pytest.mark.parametrize("per_day", [1, 10])
+def test_a_time_limit_holds_where_the_runs_of_a_day_are_alike(per_day: int) -> None:
+    rng, days = np.random.default_rng(4), 30
+    limit = replace(RESOURCES["time"], room=1.0)
+
+    def runs(count: int) -> np.ndarray:
+        of_day = rng.normal(0.0, 0.8, count)
+        return np.exp(np.repeat(of_day, per_day) + rng.normal(0.0, 0.1, count * per_day))
+
+    when_s = np.repeat(86_400.0 * np.arange(days), per_day)
+    firsts = [ladder_of(runs(days), 0.01, math.nan, limit, when_s)[0] for _ in range(200)]
+    killed = [np.mean(runs(500) > first) for first in firsts]
+    assert np.mean(killed) < 0.015
+    alone = [ladder_of(runs(days), 0.01, math.nan, limit)[0] for _ in range(200)]
+    assert per_day == 1 or np.mean([np.mean(runs(500) > first) for first in alone]) > 0.02
+
+
+def test_equal_runs_of_a_few_days_get_a_limit_close_to_them() -> None:
+    when_s = np.repeat(86_400.0 * np.arange(4), 10)
+    first = ladder_of(np.full(40, 2.0), 0.01, 24.0, RESOURCES["time"], when_s)[0]
+    assert first == pytest.approx(2.0 * 1.15 * RESOURCES["time"].room)
+    uneven = np.tile([1.0, 2.0], 20)
+    one_day = ladder_of(uneven, 0.01, 24.0, RESOURCES["time"], np.zeros(40))[0]
+    assert one_day > 4 * first

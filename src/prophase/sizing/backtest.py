@@ -60,7 +60,7 @@ class RecommendationBacktest:
         asked = reserved = 0.0
         while known < len(peaks):
             upto = min(len(peaks), max(known + 1, int(known * _GROWTH)))
-            rungs = ladder_of(peaks[:known], self.risk, now, self.what)
+            rungs = ladder_of(peaks[:known], self.risk, now, self.what, when_s[:known])
             for place in range(known, upto):
                 request = requests[place]
                 stays = capped and request <= rungs[0]

@@ -208,7 +208,7 @@ def _asked_by_others(
         return None
     now, peaks = asked * what.request_factor, evidence.others.peaks
     above = float((peaks > now).mean())
-    ladder = ladder_of(peaks, evidence.risk, now, what)
+    ladder = ladder_of(peaks, evidence.risk, now, what, evidence.others.when_s)
     if not above > evidence.risk or COST_OF_A_KILL * above < ladder[0] / now - 1:
         return None
     why = (

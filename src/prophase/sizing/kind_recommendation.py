@@ -306,13 +306,13 @@ def recommended(
     peaks, requests, hours = runs.peaks, runs.requests, runs.hours(what)
     known = requests[np.isfinite(requests)]
     now = float(np.median(known)) if len(known) else math.nan
-    ladder = ladder_of(peaks, risk, now, what)
+    ladder = ladder_of(peaks, risk, now, what, runs.when_s)
     needs_prior = OWN_RUNS <= len(runs) < gate.fewest_runs and wider is not None
     beside = wider if needs_prior and len(runs) + len(wider or ()) >= gate.fewest_runs else None
     past = _Past(runs, peaks, now, what, earlier - len(runs), beside)
     trial = RecommendationBacktest(gate.fewest_runs, risk, what)
     if beside is not None:
-        ladder = _higher(ladder, ladder_of(beside.peaks, risk, now, what))
+        ladder = _higher(ladder, ladder_of(beside.peaks, risk, now, what, beside.when_s))
         trial.run(
             beside.peaks, beside.hours(what), beside.requests, beside.when_s, now, ladder,
             capped=not what.held,

@@ -18,6 +18,7 @@ from prophase.sizing.least_waste.ladder import Floats, Outlook
 from prophase.sizing.least_waste.predictive_samples import tailed
 from prophase.sizing.least_waste.settings import LeastWasteSettings
 from prophase.sizing.resources import Resource
+from prophase.stats.blocks import DAY_S
 from prophase.stats.interval_of_quantile import beyond_highest
 
 #: peaks as they were and a chance of 1 in (runs + 1) of more: shares of runs then come out right
@@ -60,12 +61,18 @@ def rise_to_come(peaks: Floats) -> float:
     return float(min(growth, higher**_DRAWN_ON))
 
 
-def beyond_seen(peaks: Floats, risk: float) -> float:
+def beyond_seen(peaks: Floats, risk: float, days: int | None = None) -> float:
     """Return what the next peak exceeds with the risk, seen from the highest of a few peaks.
 
     The highest of n peaks is exceeded once in n + 1 times. From there on the distance is that of
     normal logarithms, of as many as there are, with the spread that they show around their mean
     or above their median, whichever is smaller: low peaks say nothing of high ones.
+
+    Parameters
+    ----------
+    days : int, optional
+        Days that the runs come from, if those of one day count as one; the larger spread counts
+        then, since a day of short runs may be followed by one of long runs.
 
     Examples
     --------
@@ -73,18 +80,22 @@ def beyond_seen(peaks: Floats, risk: float) -> float:
     >>> round(beyond_seen(steady, 0.01), 2), round(beyond_seen(wide, 0.01), 1)
     (2.17, 9.7)
     """
-    runs = len(peaks)
-    if runs < _FEWEST:
+    if len(peaks) < _FEWEST:
         return 0.0
+    # of one day the spread between days is not known; two are the fewest that say something of it
+    runs = len(peaks) if days is None else max(days, 2)
     logs = np.log(peaks)
     middle = float(np.median(logs))
     above = logs[logs >= middle] - middle
-    spread = min(float(logs.std()), math.sqrt(float(above @ above) / len(above)))
+    spreads = float(logs.std()), math.sqrt(float(above @ above) / len(above))
+    spread = min(spreads) if days is None else max(spreads)
     reach = beyond_highest(runs, risk) * spread
     return float(peaks.max()) * math.exp(min(reach, math.log(_FURTHEST)))
 
 
-def ladder_of(peaks: Floats, risk: float, now: float, what: Resource) -> tuple[float, ...]:
+def ladder_of(
+    peaks: Floats, risk: float, now: float, what: Resource, when_s: Floats | None = None
+) -> tuple[float, ...]:
     """Return the rungs: one exceeded with the risk, a rarer one, and the request.
 
     Each is an amount that can be given.
@@ -97,12 +108,18 @@ def ladder_of(peaks: Floats, risk: float, now: float, what: Resource) -> tuple[f
         Request of today; NaN if there is none.
     what : Resource
         No first rung is below its least, unless the request is.
+    when_s : array, optional
+        When each run was submitted; only time limits ask. Long runs come together, and one that is ended by its time
+        limit has worked for nothing: for limits the runs of one day count as one.
     """
     least = what.least
     outlook, growth = outlook_of(peaks), rise_to_come(peaks)
     first = growth * outlook.quantile(1.0 - risk)
-    if what.kills and len(peaks) * risk < 1:
-        first = max(first, _MARGIN * float(peaks.max()), beyond_seen(peaks[-RUNS:], risk))
+    recent = peaks[-RUNS:]
+    by_day = not what.held and when_s is not None
+    days = len(np.unique(np.floor(when_s[-RUNS:] / DAY_S))) if by_day else None
+    if what.kills and (len(peaks) if days is None else days) * risk < 1:
+        first = max(first, _MARGIN * float(recent.max()), beyond_seen(recent, risk, days))
     first *= what.room
     if now > 0:
         # where requests are far above use, room for peaks to come costs next to nothing
