@@ -8,8 +8,10 @@ import pytest
 
 from prophase.errors import InputError, ParameterError
 from prophase.sim import Cluster, Workload, simulate
-from prophase.sim.attempts import PREEMPTED, RESIZED
+from prophase.sim.attempts import OUT_OF_MEMORY, PREEMPTED, RESIZED
 from prophase.sim.measures.time_use import time_by_use
+from prophase.sim.rules.demand import PhasedDemand
+from prophase.sim.signatures import ASK_MEMORY
 
 
 def jobs(count: int, **columns) -> Workload:
@@ -256,3 +258,110 @@ def test_elastic_jobs_may_wait_for_others():
     made = jobs(2, attr_parents=["", "j00"])
     schedule = simulate(made, NODE, elastic="max=4", depends="attr_parents")
     assert schedule.end_s.tolist() == [25.0, 50.0]
+
+
+# --- what phases need ------------------------------------------------------------------------
+
+
+def phases(*rows: tuple, ahead: int = 0) -> PhasedDemand:
+    table = pd.DataFrame(rows, columns=["job_id", "after_s", "memory_gib", "used_memory_gib"])
+    return PhasedDemand(table, ahead)
+
+
+TEN_GIB = Cluster.parse("1x0 4c 10g")
+
+
+def held(count: int, **columns) -> Workload:
+    return jobs(count, request_gpus=0.0, request_cpu_cores=1.0, request_memory_gib=8.0, **columns)
+
+
+def test_two_jobs_share_a_node_while_their_phases_let_them():
+    by_request = simulate(held(2), TEN_GIB)
+    assert by_request.end_s.tolist() == [100.0, 200.0]
+    rows = [(job, after, gib, gib) for job in ("j00", "j01") for after, gib in ((0, 8), (40, 2))]
+    schedule = simulate(held(2), TEN_GIB, demand=phases(*rows))
+    assert schedule.start_s.tolist() == [0.0, 40.0]
+    assert schedule.end_s.tolist() == [100.0, 140.0]
+    assert schedule.attempts.outcome.tolist().count(RESIZED) == 2
+    memory = schedule.attempts.asks[:, ASK_MEMORY] / 1024
+    assert memory.tolist() == [8.0, 2.0, 8.0, 2.0]
+
+
+def test_who_finds_no_room_for_its_next_phase_begins_again_with_the_largest():
+    rows = [(job, after, gib, gib) for job in ("j00", "j01") for after, gib in ((0, 2), (40, 6))]
+    schedule = simulate(held(2), TEN_GIB, demand=phases(*rows))
+    assert schedule.end_s.tolist() == [100.0, 200.0]
+    attempts = schedule.attempts
+    assert attempts.outcome.tolist().count(OUT_OF_MEMORY) == 1
+    assert attempts.lost_s.sum() == 40.0
+    assert "1 job found no room for the next phase, 0 jobs took more" in " ".join(schedule.notes)
+    # room for the phase to come is held from the start: nobody is killed, one waits
+    careful = simulate(held(2), TEN_GIB, demand=phases(*rows, ahead=1))
+    assert careful.end_s.tolist() == [100.0, 200.0]
+    assert careful.attempts.lost_s.sum() == 0.0
+
+
+def test_who_takes_more_memory_than_its_phase_holds_is_killed():
+    told = phases(("j00", 0, 2, 2), ("j00", 40, 3, 5), ("j00", 60, 7, 7))
+    schedule = simulate(held(1), TEN_GIB, demand=told)
+    assert schedule.end_s.tolist() == [140.0]
+    assert "1 job took more memory than the phase holds" in " ".join(schedule.notes)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_phases_that_never_change_are_the_request(seed):
+    workload = drawn(seed)
+    names = workload.jobs["job_id"]
+    table = pd.DataFrame({"job_id": names, "after_s": 0.0, "cpu_cores": 1.0})
+    both = [
+        simulate(Workload.from_jobs(workload.jobs.assign(request_cpu_cores=cores)), NODE, **rule)
+        for cores, rule in ((1.0, {}), (64.0, {"demand": PhasedDemand(table)}))
+    ]
+    assert both[0].end_s.tolist() == both[1].end_s.tolist()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_node_ever_holds_more_than_it_has(seed):
+    rng = np.random.default_rng(seed)
+    count = 30
+    workload = held(
+        count, submit_s=np.sort(rng.uniform(0, 300, count)), duration_s=rng.uniform(20, 90, count)
+    )
+    rows = [
+        (
+            name,
+            float(after),
+            float(gib := rng.uniform(0.5, 9.0)),
+            float(gib * rng.uniform(0.8, 1.1)),
+        )
+        for name in workload.jobs["job_id"]
+        for after in (0, 10, 30, 50)
+    ]
+    schedule = simulate(workload, TEN_GIB, demand=phases(*rows))
+    attempts, gib = schedule.attempts, schedule.attempts.asks[:, ASK_MEMORY] / 1024
+    for at in np.unique(attempts.start_s):
+        running = (attempts.start_s <= at) & (at < attempts.end_s)
+        assert gib[running].sum() <= 10.0
+    finished = attempts.end_s - attempts.start_s - attempts.lost_s
+    worked = np.bincount(attempts.job, finished, count)
+    assert worked == pytest.approx(schedule.workload.duration_s)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"job_id": ["j00"], "memory_gib": [1.0]}, "lacks after_s"),
+        ({"job_id": ["j00"], "after_s": [0.0]}, "cpu_cores or memory_gib"),
+        ({"job_id": ["j00"], "after_s": [0.0], "memory_gib": [-1.0]}, "1 rows whose memory_gib"),
+        ({"job_id": ["x"], "after_s": [0.0], "memory_gib": [1.0]}, "names no job of this trace"),
+        ({"job_id": ["j00"] * 2, "after_s": [5.0] * 2, "memory_gib": [1.0] * 2}, "at one time"),
+    ],
+)
+def test_a_table_of_phases_that_is_wrong_is_refused(table, message):
+    with pytest.raises(InputError, match=message):
+        simulate(held(1), TEN_GIB, demand=PhasedDemand(pd.DataFrame(table)))
+
+
+def test_phases_do_not_go_with_elastic_jobs():
+    with pytest.raises(ParameterError, match="elastic= cannot be combined with demand="):
+        simulate(jobs(1), NODE, elastic="on", demand=phases(("j00", 0, 1, 1)))

@@ -258,6 +258,14 @@ class ReplayRules:
             help="Jobs spread over nodes and racks run longer: 'nodes=1.1,domains=1.4'.",
         ),
     ] = None
+    demand: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Jobs hold what each phase of their run needs: a table of job_id, after_s, "
+            "memory_gib, cpu_cores, as phase label writes it, or 'table=FILE,ahead=1'.",
+        ),
+    ] = None
     order_option: Annotated[
         list[str] | None,
         typer.Option(

@@ -125,7 +125,9 @@ def simulate(
     cohorts : DataFrame, optional
         Quotas of queues that borrow from each other, as ``rules.cohorts.Cohorts.of`` reads them.
     topology : Topology, optional
-        Jobs that are spread over nodes and racks take longer. These three are replayed in plain
+        Jobs that are spread over nodes and racks take longer.
+    demand : PhasedDemand, optional
+        Jobs hold what each phase of their run needs. These four are replayed in plain
         Python (``prophase.sim.step_rules``), with few other rules.
     slurm : SiteRules, optional
         Follow the rules of a Slurm site: partitions, qualities of service, limits, reservations,

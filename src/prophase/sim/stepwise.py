@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prophase.errors import InputError, ParameterError
-from prophase.sim.attempts import FINISHED, PREEMPTED, RESIZED, Attempts
+from prophase.sim.attempts import FINISHED, OUT_OF_MEMORY, PREEMPTED, RESIZED, Attempts
 from prophase.sim.cluster import Cluster
 from prophase.sim.compilation import interpreted
 from prophase.sim.feasibility import keep_fitting, never_fit, with_types
@@ -38,7 +38,9 @@ from prophase.sim.rules.dependencies import (
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import (
     ASK_COLUMNS,
+    ASK_CPU,
     ASK_INSTANCES,
+    ASK_MEMORY,
     FREE_CPU,
     FREE_GPU,
     FREE_MEMORY,
@@ -73,6 +75,8 @@ class RunStretch(NamedTuple):
     #: node and GPU bits of each instance
     rows: Ints
     lost_s: float
+    #: number of the request that each instance held
+    kind: int
 
 
 class ClusterState:
@@ -99,6 +103,7 @@ class ClusterState:
         place: PlaceSettings,
         graph: DependencyGraph | None = None,
         pace: Pace | None = None,
+        further: Ints | None = None,
     ) -> None:
         self.workload, self.cluster, self.graph = workload, cluster, graph
         self._pace = pace or Pace()
@@ -116,7 +121,11 @@ class ClusterState:
         if self._pace.elastic is not None:
             # workers of elastic jobs are placed one by one
             asks = np.where(self._pace.elastic[:, None] & _INSTANCES, 1, asks)
-        shapes, self._shape_of = shapes_of(asks)
+        #: kinds of requests that jobs do not begin with, in the order in which they were given
+        self.further_kinds: Ints
+        asks = asks if further is None else np.concatenate([asks, further])
+        shapes, kinds = shapes_of(asks)
+        self._shape_of, self.further_kinds = kinds[: len(workload)], kinds[len(workload) :]
         self._asks, self._nodes = shapes, np.array(cluster.matrix, np.int64, order="C")
         log = np.zeros(1 << len(cluster).bit_length(), np.int64)
         look_at_all = np.full((len(shapes), TREE_COLUMNS), SCAN, np.int64)
@@ -168,6 +177,10 @@ class ClusterState:
     def kind(self, job: int) -> int:
         """Return a number that jobs with the same request share."""
         return int(self._shape_of[job])
+
+    def requests(self, kinds: Sequence[int]) -> Ints:
+        """Return the milli-cores and MiB of these kinds, one row each."""
+        return self._asks[np.array(kinds, np.int64)][:, [ASK_CPU, ASK_MEMORY]]
 
     @contextmanager
     def _hidden(self, among: Ints | None) -> Iterator[None]:
@@ -245,6 +258,29 @@ class ClusterState:
             self.changes += 1
         return len(new)
 
+    def ask(self, job: int, kind: int) -> None:
+        """Let a waiting job ask for another kind of request from now on."""
+        self._shape_of[job] = kind
+
+    def hold(self, job: int, kind: int) -> bool:
+        """Let a running job hold other cores and memory where it is; tell whether there was room.
+
+        Its GPUs stay, and so does its work.
+        """
+        rows, amounts = self._held[job], [ASK_CPU, ASK_MEMORY]
+        more = self._asks[kind, amounts] - self._asks[self._shape_of[job], amounts]
+        before = self._nodes[:, [FREE_CPU, FREE_MEMORY]]
+        after = before.copy()
+        np.subtract.at(after, rows[:, 0], more)
+        if (after[rows[:, 0]] < np.minimum(before[rows[:, 0]], 0)).any():
+            return False
+        left_s, _ = self._note_end(job, RESIZED)
+        self._nodes[:, [FREE_CPU, FREE_MEMORY]] = after
+        self._shape_of[job] = kind
+        self._hold(job, rows, left_s, 0.0)
+        self.changes += 1
+        return True
+
     def _hold(self, job: int, rows: Ints, left_s: float, restart_s: float) -> None:
         """Let a job run on its rows from now on."""
         self._held[job], self._since[job] = rows, (self.now, left_s, restart_s)
@@ -256,19 +292,31 @@ class ClusterState:
         del self.ends[job]
         ran_s = self.now - since
         worked_s = max(0.0, ran_s - restart_s) * self._pace.rate(job, rows[:, 0])
-        lost_s = ran_s if outcome == PREEMPTED else min(ran_s, restart_s)
+        lost_s = ran_s if outcome in (PREEMPTED, OUT_OF_MEMORY) else min(ran_s, restart_s)
         if ran_s > 0 or outcome != RESIZED:
-            self.ended.append(RunStretch(job, since, self.now, outcome, rows.copy(), lost_s))
+            kind = int(self._shape_of[job])
+            self.ended.append(RunStretch(job, since, self.now, outcome, rows.copy(), lost_s, kind))
         return max(0.0, left_s - worked_s), rows
 
-    def stop(self, job: int) -> None:
+    def stop(self, job: int, outcome: int = PREEMPTED) -> None:
         """Stop a running job: it waits again, and begins from the beginning."""
         if job not in self.running:
             raise ParameterError(f"job {self._name(job)} does not run, so it cannot be stopped.")
-        self._end(job, PREEMPTED)
+        started = self.running[job]
+        self._end(job, outcome)
+        self._lose(job, started)
         self.queue.append(job)
         self.queue.sort()
         self.changes += 1
+
+    def _lose(self, job: int, started: float) -> None:
+        """Note that what a job did since its start has to be done again."""
+        for place in range(len(self.ended) - 1, -1, -1):
+            one = self.ended[place]
+            if one.end_s < started:
+                break
+            if one.job == job and one.start_s >= started:
+                self.ended[place] = one._replace(lost_s=one.end_s - one.start_s)
 
     def wake(self, at_s: float) -> None:
         """Ask to be called at a later instant even if nothing happens then."""
@@ -491,9 +539,11 @@ def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:
     job = np.array([one.job for one in ran], np.int64)
     rows = np.concatenate([np.zeros((0, 2), np.int64), *(one.rows for one in ran)])
     asks = None
-    if (count != state.workload.asks[job, ASK_INSTANCES]).any():
-        asks = state.workload.asks[job]
-        asks[:, ASK_INSTANCES] = count
+    held = state.workload.asks[job]
+    held[:, [ASK_CPU, ASK_MEMORY]] = state.requests([one.kind for one in ran])
+    held[:, ASK_INSTANCES] = count
+    if (held != state.workload.asks[job]).any():
+        asks = held
     attempts = Attempts(
         job=row_of[job],
         start_s=np.array([one.start_s for one in ran]),

@@ -109,8 +109,8 @@ def ladder_of(
     what : Resource
         No first rung is below its least, unless the request is.
     when_s : array, optional
-        When each run was submitted; only time limits ask. Long runs come together, and one that is ended by its time
-        limit has worked for nothing: for limits the runs of one day count as one.
+        When each run was submitted; only time limits ask. Long runs come together, and one that
+        is ended by its time limit has worked for nothing: the runs of one day count as one.
     """
     least = what.least
     outlook, growth = outlook_of(peaks), rise_to_come(peaks)

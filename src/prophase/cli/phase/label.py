@@ -57,6 +57,13 @@ def command(
     out: Annotated[
         Path | None, typer.Option(help="CSV file for a row per sample. [default: a summary]")
     ] = None,
+    demand_out: Annotated[
+        Path | None,
+        typer.Option(help="CSV file with what each phase holds, for simulate --demand."),
+    ] = None,
+    hold: Annotated[
+        str, typer.Option(help="With --demand-out: max, q95, q50 or mean of the phase.")
+    ] = "max",
     follow: Annotated[
         bool,
         typer.Option("--follow", help="Wait for further rows, and print changes of phase."),
@@ -77,6 +84,8 @@ def command(
     Examples:
 
     `prophase phase label ws more.csv --out phases.csv`
+
+    `prophase phase label ws more.csv --demand-out demand.csv`
 
     `prophase phase label phases.model live.csv --follow`
 
@@ -101,6 +110,8 @@ def command(
     labels = detector.label(usage)
     if out is not None:
         _write(labels, out)
+    if demand_out is not None:
+        _write_demand(detector, usage, demand_out, hold)
     if figures is not None:
         from prophase.plots.phase_figures import save_figures
 
@@ -115,6 +126,16 @@ def _write(labels: pd.DataFrame, out: Path) -> None:
     except OSError as cause:
         raise storage_error(cause, out) from cause
     say(f"Wrote {out}.")
+
+
+def _write_demand(detector: PhaseDetector, usage: pd.DataFrame, out: Path, hold: str) -> None:
+    from prophase.phase.phase_demand import killed_share, phase_demand
+
+    table = phase_demand(detector, usage, hold=hold)
+    _write(table, out)
+    share = killed_share(table)
+    if share > 0:
+        say(f"{units.percent(share)} of the series take more memory than a phase of theirs holds.")
 
 
 def _from_file(detector: PhaseDetector, path: Path, follow: bool) -> Iterable[PhaseChange]:
