@@ -459,7 +459,10 @@ def _refused(
     if saving < gate.least_saving:
         return f"saves {saving:.0%}, less than the {gate.least_saving:.0%} asked for"
     if not past.what.held:
-        return _unsure_limit(trial, saving, highest if trial.kills else _alone(trial)[1])
+        longer = int((past.runs.requests > ladder[0]).sum())
+        if longer < _REACHED * runs:
+            return f"{longer:,} of {counted(runs, 'run')} asked for longer than recommended"
+        return _unsure_limit(trial, highest if trial.kills else _alone(trial)[1])
     if saving <= highest * ladder[0] / now:
         return (
             f"saves {saving:.0%}, which is not sure: {trial.kills:,} of "
@@ -468,13 +471,11 @@ def _refused(
     return ""
 
 
-def _unsure_limit(trial: RecommendationBacktest, saving: float, highest: float) -> str:
+def _unsure_limit(trial: RecommendationBacktest, highest: float) -> str:
     """Say why a shorter time limit is not worth a risk: it frees nothing by itself, a kill costs.
 
     A run that is killed at its limit loses all its work, so kills must be shown to be rare.
     """
-    if not saving > 0:
-        return "no run has a longer limit than the recommended one"
     if highest > _RARE * trial.risk:
         return (
             f"{trial.kills:,} of {counted(trial.count, 'back-tested run')} killed at the limit may "
@@ -502,6 +503,8 @@ def _alone(trial: RecommendationBacktest) -> tuple[float, float]:
 CLOSE = 3.0
 #: kills at shorter time limits are shown to be rare up to this many times the risk
 _RARE = 15.0
+#: share of the runs that a shorter time limit must reach
+_REACHED = 0.1
 #: what a kill costs, in requests: the one that is lost and, at least, another
 COST_OF_A_KILL = 2.0
 #: peaks follow the request if they rise with it about as fast, and little else moves them
