@@ -116,8 +116,9 @@ def ladder_of(
     outlook, growth = outlook_of(peaks), rise_to_come(peaks)
     first = growth * outlook.quantile(1.0 - risk)
     recent = peaks[-RUNS:]
-    by_day = not what.held and when_s is not None
-    days = len(np.unique(np.floor(when_s[-RUNS:] / DAY_S))) if by_day else None
+    days = None
+    if not what.held and when_s is not None:
+        days = len(np.unique(np.floor(when_s[-RUNS:] / DAY_S)))
     if what.kills and (len(peaks) if days is None else days) * risk < 1:
         first = max(first, _MARGIN * float(recent.max()), beyond_seen(recent, risk, days))
     first *= what.room
