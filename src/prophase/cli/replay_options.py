@@ -258,6 +258,14 @@ class ReplayRules:
             help="Jobs spread over nodes and racks run longer: 'nodes=1.1,domains=1.4'.",
         ),
     ] = None
+    mig: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Jobs ask for MIG profiles (column attr_mig_profile): 'on', or "
+            "'layout=3g.20gb+3g.20gb,repartition=empty,column=NAME'.",
+        ),
+    ] = None
     order_option: Annotated[
         list[str] | None,
         typer.Option(

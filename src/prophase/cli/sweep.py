@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #: settings whose values are separated by semicolons
 _RULES = (
     "backfill", "preempt", "share", "speeds", "scaling", "failures", "ladder", "depends", "defer",
-    "elastic", "topology",
+    "elastic", "topology", "mig",
 )  # fmt: skip
 
 

@@ -125,8 +125,10 @@ def simulate(
     cohorts : DataFrame, optional
         Quotas of queues that borrow from each other, as ``rules.cohorts.Cohorts.of`` reads them.
     topology : Topology, optional
-        Jobs that are spread over nodes and racks take longer. These three are replayed in plain
-        Python (``prophase.sim.step_rules``), with few other rules.
+        Jobs that are spread over nodes and racks take longer.
+    mig : Mig, optional
+        Jobs ask for MIG profiles, and GPUs are divided into instances. These four are replayed in
+        plain Python (``prophase.sim.step_rules``), with few other rules.
     slurm : SiteRules, optional
         Follow the rules of a Slurm site: partitions, qualities of service, limits, reservations,
         preemption (``prophase.sim.slurm_conf.slurm_settings`` reads them).

@@ -1,4 +1,4 @@
-"""Rules that only the loop in plain Python follows: elastic jobs, cohorts of quotas, topology.
+"""Rules that only the loop in plain Python follows: elastic jobs, cohorts, topology, MIG.
 
 It takes orders whose keys stand still, and the queues skip and strict. Some thousand jobs take
 seconds to minutes; a rule that it does not know is refused.
@@ -11,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.errors import ParameterError
-from prophase.plural import listed
+from prophase.plural import counted, listed
 from prophase.sim.cluster import Cluster
 from prophase.sim.feasibility import keep_fitting, never_fit, with_types
+from prophase.sim.mig_state import MigState, as_shares
 from prophase.sim.policies import named, place_policies
 from prophase.sim.rules.cohorts import Cohorts
 from prophase.sim.rules.elastic import Elastic, ElasticJobs
@@ -25,6 +27,7 @@ from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import ASK_INSTANCES, GPUS, Floats, Ints
 from prophase.sim.stepwise import ClusterState, Pace, instants, schedule_of
 from prophase.sim.workload import Workload
+from prophase.units import duration
 
 #: starts what may start now; the waiting jobs in the order of the queue
 Pass = Callable[[ClusterState, list[int]], None]
@@ -63,7 +66,11 @@ def simulate_step_rules(
     workload = replace(workload, asks=asks)
     pace = _RulePace(jobs, rules.topology, cluster)
     place = named(setting.place, place_policies(), "place").settings(asks, cluster, setting.seed)
-    state = ClusterState(workload, cluster, place, pace=pace)
+    state = (
+        ClusterState(workload, cluster, place, pace=pace)
+        if rules.mig is None
+        else MigState(workload, cluster, place, rules.mig, pace)
+    )
     key = np.asarray(setting.key(workload), np.float64)
     start = _packed_start(rules.topology, pace.domains)
     strict = setting.queue == "strict"
@@ -76,10 +83,25 @@ def simulate_step_rules(
         step = _in_turn(start, strict)
     for _ in instants(state):
         step(state, sorted(state.queue, key=lambda job: (key[job], job)))
+        if isinstance(state, MigState):
+            state.observe()
     schedule = schedule_of(state, setting.order, setting.place)
     followed = listed([name for name in STEP_RULES if getattr(rules, name) is not None])
     said = f"replayed step by step in plain Python, the only loop that follows {followed}"
-    return replace(schedule, queue=setting.queue, notes=(*schedule.notes, said))
+    divided = [_geometry(state)] if isinstance(state, MigState) else []
+    return replace(schedule, queue=setting.queue, notes=(*schedule.notes, *divided, said))
+
+
+def _geometry(state: MigState) -> str:
+    """Say what the geometry of MIG instances cost."""
+    asked = sum(bool(name) for name in state.profile)
+    words = (
+        f"MIG: {counted(asked, 'job')} with a profile waited {duration(state.waited_s)} in "
+        f"all; in {duration(state.blocked_s)} of it a GPU had enough free slices, but "
+        + ("no instance of it" if state.layout else "at no place where the profile may begin")
+    )
+    again = f"; empty GPUs were divided anew {state.repartitions:,} times"
+    return words + (again if state.repartitions else "")
 
 
 def _refuse_others(rules: SchedulingRules, queue: str) -> None:
@@ -92,9 +114,10 @@ def _refuse_others(rules: SchedulingRules, queue: str) -> None:
     ]
     if queue not in _QUEUES:
         others.append(f"queue={queue}")
-    if {"elastic", "cohorts"} <= set(used):
-        others.append("cohorts=")
-        used.remove("cohorts")
+    for other in ("cohorts", "mig"):
+        if {"elastic", other} <= set(used):
+            others.append(f"{other}=")
+            used.remove(other)
     if others:
         raise ParameterError(
             f"{listed(others)} cannot be combined with {listed([f'{name}=' for name in used])}, "
@@ -107,6 +130,8 @@ def _fitting(
     workload: Workload, cluster: Cluster, rules: SchedulingRules, *, leave_out: bool
 ) -> Workload:
     """Leave out, or refuse, jobs that could never start."""
+    if rules.mig is not None:
+        workload = as_shares(workload, rules.mig, cluster)
     if rules.elastic is not None:
         jobs = rules.elastic.jobs(workload)
         asks = with_types(jobs.workload, cluster).copy()
@@ -117,11 +142,29 @@ def _fitting(
     workload, _ = keep_fitting(
         workload, asks, never_fit(asks, cluster), why, cluster, leave_out=leave_out
     )
+    if rules.mig is not None:
+        place = named("first_fit", place_policies(), "place").settings(workload.asks, cluster, 0)
+        typed = replace(workload, asks=with_types(workload, cluster))
+        never = _never_divided(MigState(typed, cluster, place, rules.mig))
+        why = "ask for more than the GPUs of this cluster, divided as they are, can ever give"
+        workload, _ = keep_fitting(
+            workload, workload.asks, never, why, cluster, leave_out=leave_out
+        )
     if rules.cohorts is not None:
         over = Cohorts.of(rules.cohorts, workload).never(workload.gpus)
         why = "ask for more GPUs than their queue may ever hold and could never start"
         workload, _ = keep_fitting(workload, workload.asks, over, why, cluster, leave_out=leave_out)
     return workload
+
+
+def _never_divided(empty: MigState) -> NDArray[np.bool_]:
+    """Return which jobs find no room while nothing runs."""
+    known: dict[int, bool] = {}
+    for job in range(len(empty.workload)):
+        kind = empty.kind(job)
+        if kind not in known:
+            known[kind] = not empty.could_start(job)
+    return np.array([known[empty.kind(job)] for job in range(len(empty.workload))], np.bool_)
 
 
 class _RulePace(Pace):

@@ -320,24 +320,28 @@ class ClusterState:
 
     def _placed_on(self, job: int, nodes: Sequence[int]) -> Ints | None:
         """Place the instances on given nodes; None if one of them has no room."""
-        shape, wanted = int(self._shape_of[job]), self.instances(job)
+        wanted = self.instances(job)
         if len(nodes) != wanted or not all(0 <= node < len(self.cluster) for node in nodes):
             raise ParameterError(
                 f"job {self._name(job)} has {wanted} instances, the cluster {len(self.cluster)} "
                 f"nodes from 0 on; {list(nodes)} is no place for it."
             )
         rows = np.full((wanted, 2), -1, np.int64)
-        take, rules = interpreted(node_resources.take), self._place.rules
         for row, node in enumerate(nodes):
             if not self.fits(job, node):
                 self._free(job, rows[:row])
                 return None
-            bits = take(
-                self._place.choose_gpu, self._nodes, node, self._asks, shape, rules.facts,
-                rules.pooled,
-            )  # fmt: skip
-            rows[row] = node, bits
+            rows[row] = node, self._take_on(job, node)
         return rows
+
+    def _take_on(self, job: int, node: int) -> int:
+        """Take what one instance asks for on a node; return its GPUs as a bit set."""
+        take, rules = interpreted(node_resources.take), self._place.rules
+        bits = take(
+            self._place.choose_gpu, self._nodes, node, self._asks, int(self._shape_of[job]),
+            rules.facts, rules.pooled,
+        )  # fmt: skip
+        return int(bits)
 
     def _free(self, job: int, rows: Ints) -> None:
         give_back = interpreted(node_resources.give_back)

@@ -11,6 +11,7 @@ from prophase.sim.rules.backfill import Backfill
 from prophase.sim.rules.carbon import Deferral
 from prophase.sim.rules.dependencies import Dependencies, as_dependencies
 from prophase.sim.rules.elastic import Elastic
+from prophase.sim.rules.mig import Mig
 from prophase.sim.rules.node_availability import Autoscaler, Failures
 from prophase.sim.rules.parsing import as_rule, as_table, span
 from prophase.sim.rules.preemption import Preemption
@@ -20,7 +21,7 @@ from prophase.sim.rules.topology import Topology
 from prophase.sim.workload import Workload
 
 #: rules that only the loop in plain Python follows
-STEP_RULES = ("elastic", "cohorts", "topology")
+STEP_RULES = ("elastic", "cohorts", "topology", "mig")
 
 
 class RuleKeywords(TypedDict, total=False):
@@ -43,6 +44,7 @@ class RuleKeywords(TypedDict, total=False):
     elastic: Elastic | str | None
     cohorts: pd.DataFrame | str | None
     topology: Topology | str | None
+    mig: Mig | str | None
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class SchedulingRules:
     elastic: Elastic | None = None
     cohorts: pd.DataFrame | None = None
     topology: Topology | None = None
+    #: GPUs that are divided into instances
+    mig: Mig | None = None
 
     @classmethod
     def read(cls, workload: Workload, **given: Unpack[RuleKeywords]) -> SchedulingRules:
@@ -96,6 +100,7 @@ class SchedulingRules:
             as_rule(Elastic, given.get("elastic"), "elastic"),
             as_table(given.get("cohorts"), "cohorts"),
             as_rule(Topology, given.get("topology"), "topology"),
+            as_rule(Mig, given.get("mig"), "mig"),
         )
 
     def stepwise(self) -> bool:
@@ -123,6 +128,7 @@ def check_rule(name: str, value: object) -> None:
         "defer": Deferral,
         "elastic": Elastic,
         "topology": Topology,
+        "mig": Mig,
     }
     if name in kinds:
         as_rule(kinds[name], value, name)
