@@ -1,8 +1,9 @@
 """How many statements of each published source come out again, on real and on synthetic data.
 
-    PROPHASE_DATA=... python benchmarks/quality/reproduced.py [--out FOLDER]
+    PROPHASE_DATA=... python benchmarks/quality/reproduced.py [SOURCE ...] [--out FOLDER]
 
-Sources that have been run into FOLDER before, from the same data, are taken from there.
+Sources that have been run into FOLDER before, from the same data, are taken from there; named ones
+are run again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from record import Measurement, record
@@ -21,17 +23,29 @@ from record import Measurement, record
 VERDICTS = ("reproduced", "contradicted", "needs_data", "in_kind", "differs_in_kind")
 
 
-def count(folder: Path, data: str | None) -> None:
-    """Run all sources, and record how many statements of each have which verdict."""
+def count(folder: Path, data: str | None, names: list[str]) -> None:
+    """Run the sources, and record how many statements of each have which verdict."""
     environment = {key: value for key, value in os.environ.items() if key != "PROPHASE_DATA"}
     if data:
         environment["PROPHASE_DATA"] = data
-    done = subprocess.run(
-        [Path(sys.executable).with_name("prophase"), "reproduce", "all", "--out", folder, "-f",
-         "json"],
-        env=environment, stdout=subprocess.PIPE, check=True,
-    )  # fmt: skip
-    for row in json.loads(done.stdout)["sources"]:
+
+    def answer(*arguments: str | Path) -> dict[str, Any]:
+        done = subprocess.run(
+            [Path(sys.executable).with_name("prophase"), "reproduce", *arguments, "-f", "json"],
+            env=environment, stdout=subprocess.PIPE, check=True,
+        )  # fmt: skip
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    if names:
+        rows = []
+        for name in names:
+            one = answer(name)
+            counts = {word: one["verdicts"].get(word.replace("_", " "), 0) for word in VERDICTS}
+            rows.append({"source": name, "data": one["data"], **counts})
+    else:
+        rows = answer("all", "--out", folder)["sources"]
+    for row in rows:
         if data and row["data"] != "real":
             continue
         words = ", ".join(f"{row[name]} {name.replace('_', ' ')}" for name in VERDICTS)
@@ -48,13 +62,14 @@ def count(folder: Path, data: str | None) -> None:
 def main() -> None:
     """Run with the data that PROPHASE_DATA names, then without."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sources", nargs="*")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
     with TemporaryDirectory() as scratch:
         root = chosen.out or Path(scratch)
         if data := os.environ.get("PROPHASE_DATA"):
-            count(root / "real", data)
-        count(root / "synthetic", None)
+            count(root / "real", data, chosen.sources)
+        count(root / "synthetic", None, chosen.sources)
 
 
 if __name__ == "__main__":

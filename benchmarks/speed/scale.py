@@ -1,4 +1,4 @@
-"""How import, clustering grids, sweeps, tuning and a whole study grow with the number of rows.
+"""How import, lint, describe, grids, sweeps, tuning and a whole study grow with the rows.
 
 Each part and size runs in a process of its own: processor seconds per million rows (all threads),
 which stay level where growth is linear, with the peak of its memory in the remark. Traces are
@@ -71,6 +71,26 @@ def grid_part(folder: Path, rows: int) -> Timed:
         return run_grid(features, GridPlan(["hdbscan"], ["standard"], ["euclidean"], [100, 400]))
 
     return work, lambda cells: f"{len(cells)} cells of hdbscan on 10,000 jobs drawn at random"
+
+
+def lint_part(folder: Path, rows: int) -> Timed:
+    """Measure what ``prophase lint`` does with a workspace."""
+    from prophase.trace.lint.linter import lint
+
+    home = pai(folder, rows)
+    return lambda: lint(home), lambda found: f"{len(found.findings)} findings"
+
+
+def describe_part(folder: Path, rows: int) -> Timed:
+    """Measure what ``prophase describe`` does with a workspace."""
+    from prophase.trace.describe.description import describe
+    from prophase.trace.trace_tables import open_trace
+
+    home = pai(folder, rows)
+    return (
+        lambda: describe(open_trace(home, by_column=True)),
+        lambda found: f"{len(found.not_computable)} parts not computable",
+    )
 
 
 def sweep_part(folder: Path, rows: int) -> Timed:
@@ -167,6 +187,8 @@ def fleet_part(folder: Path, rows: int) -> Timed:
 PARTS: dict[str, tuple[str, Callable[[Path, int], Timed], tuple[int, ...]]] = {
     "import": ("import csv", import_part, (100_000, MILLION, 10 * MILLION)),
     "grid": ("grid on a sample", grid_part, (100_000, MILLION)),
+    "lint": ("lint", lint_part, (MILLION, 5 * MILLION, 10 * MILLION)),
+    "describe": ("describe", describe_part, (MILLION, 5 * MILLION, 10 * MILLION)),
     "sweep": ("sweep, PAI-like jobs", sweep_part, (100_000, 300_000)),
     "simple": ("replay, one-GPU jobs", simple_part, (100_000, MILLION, 10 * MILLION)),
     "tuning": ("default predictor", tuning_part, (100_000, 300_000)),

@@ -63,6 +63,7 @@ def test_a_cluster_may_be_a_list_of_nodes(prophase_here, dump, tmp_path):
         (("--cluster", "1x1", "--elastic", "on", "--preempt", "on"), "cannot be combined"),
         (("--cluster", "1x1", "--cohorts", "none.csv"), "there is no file none.csv"),
         (("--cluster", "1x1", "--topology", "nodes=1.5"), "no column rack"),
+        (("--cluster", "1x1 A100", "--mig", "on"), "no column attr_mig_profile"),
         (("--cluster", "1x1", "--carbon", "c.csv"), "--carbon needs --power"),
         (("--cluster", "1x1", "--power", "none.csv"), "there is no file none.csv"),
         (("--cluster", "1x1", "--defer", "slack=1h"), "say table as well"),

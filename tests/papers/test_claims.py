@@ -5,6 +5,8 @@ import pytest
 from prophase.papers.claims import VERDICTS, PublishedClaim, claims_of, counts_of
 from prophase.papers.mlaas import mlaas_rows
 from prophase.papers.report import reproduction_result
+from prophase.papers.schedulers.hydra import hydra_rows
+from prophase.papers.schedulers.philly import helios_rows, tiresias_rows
 from prophase.papers.sources import (
     CONTENTS,
     DRAWING,
@@ -32,7 +34,14 @@ def test_real_data_are_looked_for_where_the_variable_points(
 
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [("openb", openb_stand_in), ("pai-sim", pai_sim_stand_in), ("mlaas", mlaas_rows)],
+    [
+        ("openb", openb_stand_in),
+        ("pai-sim", pai_sim_stand_in),
+        ("mlaas", mlaas_rows),
+        ("hydra", lambda: hydra_rows(None)),
+        ("helios", lambda: helios_rows(None)),
+        ("tiresias", lambda: tiresias_rows(None)),
+    ],
 )
 def test_without_data_every_statement_has_a_verdict_and_none_claims_to_be_reproduced(
     name: str, rows

@@ -112,3 +112,19 @@ def test_a_full_node_refuses_and_stays_as_it_was():
     made = jobs(request_gpus=[3.0, 1.0, 1.0], instances=[1.0, 2.0, 1.0])
     schedule = simulate_steps(made, Cluster.parse("1x4"), wide_then_one)
     assert schedule.start_s.tolist() == [0.0, 10.0, 2.0]
+
+
+def test_a_policy_sees_how_fast_a_job_is_on_each_type_of_gpu():
+    made = pd.DataFrame({"job_id": ["a", "b"], "submit_s": 0.0, "duration_s": 60.0})
+    made = made.assign(request_gpus=1.0, after_duration_v100_s=60.0)
+    made["after_duration_t4_s"] = [90.0, 70.0]
+    cluster = Cluster.parse("1x1 v100, 1x1 t4")
+
+    def fastest(state):
+        for job in list(state.queue):
+            free = [node for node in (0, 1) if state.free_gpus[node] > 0]
+            if free:
+                state.start(job, [min(free, key=lambda node: state.run_s(job, node))])
+
+    found = simulate_steps(Workload.from_jobs(made), cluster, fastest, speeds="own")
+    assert np.allclose(found.end_s, [60.0, 70.0])

@@ -59,7 +59,7 @@ def command(
         _refuse_bad_target(target, is_folder=target is figures)
     with progress_bar() as progress:
         progress("reading the trace", None)
-        trace = open_trace(path, source=source)
+        trace = open_trace(path, source=source, by_column=True)
         progress("describing it", None)
         found = describe(
             trace,

@@ -41,12 +41,19 @@ def open_trace(
     tables: Sequence[str] | None = None,
     columns: Collection[str] | None = None,
     by: str | None = None,
+    by_column: bool = False,
 ) -> Trace:
     """Return what :func:`prophase.trace.trace_tables.open_trace` returns, and note its hash."""
     from prophase.trace import trace_tables as loading
 
     trace = loading.open_trace(
-        path, source=source, options=options, tables=tables, columns=columns, by=by
+        path,
+        source=source,
+        options=options,
+        tables=tables,
+        columns=columns,
+        by=by,
+        by_column=by_column,
     )
     note_data(trace.data_hash)
     return trace

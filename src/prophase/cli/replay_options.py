@@ -266,6 +266,14 @@ class ReplayRules:
             "memory_gib, cpu_cores, as phase label writes it, or 'table=FILE,ahead=1'.",
         ),
     ] = None
+    mig: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_RULES,
+            help="Jobs ask for MIG profiles (column attr_mig_profile): 'on', or "
+            "'layout=3g.20gb+3g.20gb,repartition=empty,column=NAME'.",
+        ),
+    ] = None
     order_option: Annotated[
         list[str] | None,
         typer.Option(

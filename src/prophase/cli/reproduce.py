@@ -28,7 +28,8 @@ def command(
     name: Annotated[
         str,
         typer.Argument(
-            help="What to reproduce: polaris, ai4dl, thesis, mlaas, openb, pai-sim, or all."
+            help="What to reproduce: polaris, ai4dl, thesis, mlaas, openb, pai-sim, hydra, helios, "
+            "tiresias, or all."
         ),
     ],
     data: Annotated[

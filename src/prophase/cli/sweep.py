@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 #: settings whose values are separated by semicolons
 _RULES = (
     "backfill", "preempt", "share", "speeds", "scaling", "failures", "ladder", "depends", "defer",
-    "elastic", "topology", "demand",
+    "elastic", "topology", "demand", "mig",
 )  # fmt: skip
 
 

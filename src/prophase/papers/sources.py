@@ -91,6 +91,34 @@ SOURCES = {
             "recorded runs of the simulator (results.json and the inputs it names), and its list "
             "of 100,000 jobs",
         ),
+        Source(
+            "hydra",
+            "Hydra",
+            'Yang et al., "Hydra: Deadline-Aware and Efficiency-Oriented Scheduling for Deep '
+            'Learning Jobs on Heterogeneous GPUs", IEEE Transactions on Computers 2023, and the '
+            "results in its repository",
+            ("hydra",),
+            "synthetic jobs on GPUs of three types",
+            "its test cases 20_ddl.csv and 30_ddl.csv (dos-lab/Hydra, cases)",
+        ),
+        Source(
+            "helios",
+            "Helios",
+            'Hu et al., "Characterization and Prediction of Deep Learning Workloads in '
+            'Large-Scale GPU Datacenters", SC 2021: its schedulers on Philly, by its artifact',
+            ("philly",),
+            "synthetic jobs of three virtual clusters",
+            "Microsoft's log of Philly (cluster_job_log of msr-fiddle/philly-traces)",
+        ),
+        Source(
+            "tiresias",
+            "Tiresias",
+            'Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", '
+            "NSDI 2019, and the README of its simulator",
+            ("philly",),
+            "synthetic jobs of three virtual clusters",
+            "its list of 480 jobs, which is not public",
+        ),
     )
 }
 
@@ -242,7 +270,23 @@ CONTENTS: dict[str, tuple[Piece, ...]] = {
     README | five orders on 20,000 jobs | simulate LIST.csv --source pai-sim --preset pai
     recorded runs | the simulator itself on jobs of Philly | reproduce pai-sim --data pai_sim
     """),
+    "hydra": _pieces("""
+    light workload | three schedulers on 45 GPUs of three types | simulate WS --speeds own
+    heavy workload | the same with fewer A100 and more deadlines | simulate WS --speeds own
+    """),
+    "helios": _pieces("""
+    input | the jobs that were replayed | describe WS
+    Philly | means of four schedulers | simulate WS --order qssf --queue strict
+    virtual clusters | where predicted service first pays | simulate WS --order qssf --queue strict
+    """),
+    "tiresias": _pieces("""
+    README | what least attained service gains and loses | simulate WS --order tiresias --preempt on
+    """),
 }  # fmt: skip
+
+
+#: which of their parts come out depends on the data at hand
+_PARTLY = ("ai4dl", "openb", "pai-sim", "hydra", "helios", "tiresias")
 
 
 def contents_of(name: str, claims: Sequence[PublishedClaim]) -> list[dict[str, str]]:
@@ -267,7 +311,7 @@ def contents_of(name: str, claims: Sequence[PublishedClaim]) -> list[dict[str, s
             "command": piece.command,
         }
         for piece in CONTENTS[name]
-        if piece.drawing or belonging[piece.name] or name not in ("ai4dl", "openb", "pai-sim")
+        if piece.drawing or belonging[piece.name] or name not in _PARTLY
     ]
 
 

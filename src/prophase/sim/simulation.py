@@ -127,8 +127,10 @@ def simulate(
     topology : Topology, optional
         Jobs that are spread over nodes and racks take longer.
     demand : PhasedDemand, optional
-        Jobs hold what each phase of their run needs. These four are replayed in plain
-        Python (``prophase.sim.step_rules``), with few other rules.
+        Jobs hold what each phase of their run needs.
+    mig : Mig, optional
+        Jobs ask for MIG profiles, and GPUs are divided into instances. These five are replayed in
+        plain Python (``prophase.sim.step_rules``), with few other rules.
     slurm : SiteRules, optional
         Follow the rules of a Slurm site: partitions, qualities of service, limits, reservations,
         preemption (``prophase.sim.slurm_conf.slurm_settings`` reads them).

@@ -1,4 +1,4 @@
-"""Rules that only the loop in plain Python follows: elastic jobs, cohorts, topology, phases.
+"""Rules that only the loop in plain Python follows: elastic jobs, cohorts, racks, MIG, phases.
 
 It takes orders whose keys stand still, and the queues skip and strict. Some thousand jobs take
 seconds to minutes; a rule that it does not know is refused.
@@ -11,22 +11,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prophase.errors import ParameterError
 from prophase.plural import counted, listed
-from prophase.sim.attempts import OUT_OF_MEMORY
 from prophase.sim.cluster import Cluster
 from prophase.sim.feasibility import keep_fitting, never_fit, with_types
+from prophase.sim.mig_state import MigState, as_shares
+from prophase.sim.phase_steps import PhaseByPhase
 from prophase.sim.policies import named, place_policies
 from prophase.sim.rules.cohorts import Cohorts
-from prophase.sim.rules.demand import PhasedJobs
 from prophase.sim.rules.elastic import Elastic, ElasticJobs
 from prophase.sim.rules.rule_set import STEP_RULES, SchedulingRules
 from prophase.sim.rules.topology import Topology
 from prophase.sim.schedule import Schedule
-from prophase.sim.signatures import ASK_CPU, ASK_INSTANCES, ASK_MEMORY, GPUS, Floats, Ints
+from prophase.sim.signatures import ASK_INSTANCES, GPUS, Floats, Ints
 from prophase.sim.stepwise import ClusterState, Pace, instants, schedule_of
 from prophase.sim.workload import Workload
+from prophase.units import duration
 
 #: starts what may start now; the waiting jobs in the order of the queue
 Pass = Callable[[ClusterState, list[int]], None]
@@ -35,6 +37,11 @@ Start = Callable[[ClusterState, int], bool]
 #: rules that say how orders share, and those that this loop follows
 _FOLLOWED = (*STEP_RULES, "half_life_s", "depends", "defer")
 _QUEUES = ("skip", "strict")
+#: rules of this loop that another does not go with
+_NOT_BESIDE = {
+    "demand": ("elastic", "cohorts", "topology", "mig"),
+    "elastic": ("cohorts", "mig"),
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,11 @@ def simulate_step_rules(
     pace = _RulePace(jobs, rules.topology, cluster)
     place = named(setting.place, place_policies(), "place").settings(asks, cluster, setting.seed)
     further = None if phases is None else np.concatenate([phases.asks, phases.largest()])
-    state = ClusterState(workload, cluster, place, pace=pace, further=further)
+    state = (
+        ClusterState(workload, cluster, place, pace=pace, further=further)
+        if rules.mig is None
+        else MigState(workload, cluster, place, rules.mig, pace)
+    )
     key = np.asarray(setting.key(workload), np.float64)
     start = _packed_start(rules.topology, pace.domains)
     strict = setting.queue == "strict"
@@ -77,16 +88,32 @@ def simulate_step_rules(
     elif rules.cohorts is not None:
         step = _Lending(Cohorts.of(rules.cohorts, workload), workload.gpus, start, strict)
     elif phases is not None:
-        step = _PhaseByPhase(phases, state, _in_turn(start, strict))
+        step = PhaseByPhase(phases, state, _in_turn(start, strict))
     else:
         step = _in_turn(start, strict)
     for _ in instants(state):
         step(state, sorted(state.queue, key=lambda job: (key[job], job)))
+        if isinstance(state, MigState):
+            state.observe()
     schedule = schedule_of(state, setting.order, setting.place)
     followed = listed([name for name in STEP_RULES if getattr(rules, name) is not None])
     said = f"replayed step by step in plain Python, the only loop that follows {followed}"
-    told = step.told() if isinstance(step, _PhaseByPhase) else ()
+    told = step.told() if isinstance(step, PhaseByPhase) else ()
+    if isinstance(state, MigState):
+        told = (_geometry(state),)
     return replace(schedule, queue=setting.queue, notes=(*schedule.notes, *told, said))
+
+
+def _geometry(state: MigState) -> str:
+    """Say what the geometry of MIG instances cost."""
+    asked = sum(bool(name) for name in state.profile)
+    words = (
+        f"MIG: {counted(asked, 'job')} with a profile waited {duration(state.waited_s)} in "
+        f"all; in {duration(state.blocked_s)} of it a GPU had enough free slices, but "
+        + ("no instance of it" if state.layout else "at no place where the profile may begin")
+    )
+    again = f"; empty GPUs were divided anew {state.repartitions:,} times"
+    return words + (again if state.repartitions else "")
 
 
 def _refuse_others(rules: SchedulingRules, queue: str) -> None:
@@ -99,8 +126,12 @@ def _refuse_others(rules: SchedulingRules, queue: str) -> None:
     ]
     if queue not in _QUEUES:
         others.append(f"queue={queue}")
-    alone = next((name for name in ("demand", "elastic") if name in used), None)
-    beside = {"demand": ("elastic", "cohorts", "topology"), "elastic": ("cohorts",), None: ()}
+    alone = next((name for name in _NOT_BESIDE if name in used), None)
+    beside = {
+        "demand": ("elastic", "cohorts", "topology", "mig"),
+        "elastic": ("cohorts", "mig"),
+        None: (),
+    }
     for name in beside[alone]:
         if name in used:
             others.append(f"{name}=")
@@ -117,6 +148,8 @@ def _fitting(
     workload: Workload, cluster: Cluster, rules: SchedulingRules, *, leave_out: bool
 ) -> Workload:
     """Leave out, or refuse, jobs that could never start."""
+    if rules.mig is not None:
+        workload = as_shares(workload, rules.mig, cluster)
     if rules.elastic is not None:
         jobs = rules.elastic.jobs(workload)
         asks = with_types(jobs.workload, cluster).copy()
@@ -130,11 +163,29 @@ def _fitting(
     workload, _ = keep_fitting(
         workload, asks, never_fit(asks, cluster), why, cluster, leave_out=leave_out
     )
+    if rules.mig is not None:
+        place = named("first_fit", place_policies(), "place").settings(workload.asks, cluster, 0)
+        typed = replace(workload, asks=with_types(workload, cluster))
+        never = _never_divided(MigState(typed, cluster, place, rules.mig))
+        why = "ask for more than the GPUs of this cluster, divided as they are, can ever give"
+        workload, _ = keep_fitting(
+            workload, workload.asks, never, why, cluster, leave_out=leave_out
+        )
     if rules.cohorts is not None:
         over = Cohorts.of(rules.cohorts, workload).never(workload.gpus)
         why = "ask for more GPUs than their queue may ever hold and could never start"
         workload, _ = keep_fitting(workload, workload.asks, over, why, cluster, leave_out=leave_out)
     return workload
+
+
+def _never_divided(empty: MigState) -> NDArray[np.bool_]:
+    """Return which jobs find no room while nothing runs."""
+    known: dict[int, bool] = {}
+    for job in range(len(empty.workload)):
+        kind = empty.kind(job)
+        if kind not in known:
+            known[kind] = not empty.could_start(job)
+    return np.array([known[empty.kind(job)] for job in range(len(empty.workload))], np.bool_)
 
 
 class _RulePace(Pace):
@@ -191,93 +242,6 @@ def _in_turn(start: Start, strict: bool) -> Pass:
                     break
 
     return step
-
-
-class _PhaseByPhase:
-    """Jobs hold what their phase needs; who finds no room for the next begins again.
-
-    Whoever has to begin again asks for its largest phase from the beginning, so that it ends.
-    """
-
-    def __init__(self, phases: PhasedJobs, state: ClusterState, start: Pass) -> None:
-        self._phases, self._start = phases, start
-        count = len(phases.begin_s)
-        self._kinds, self._largest = state.further_kinds[:count], state.further_kinds[count:]
-        #: running job -> row of its phase
-        self._at: dict[int, int] = {}
-        self._whole: set[int] = set()
-        self.no_room = self.took_more = 0
-        for job, first in enumerate(phases.first[:-1]):
-            state.ask(job, int(self._kinds[first]))
-
-    def __call__(self, state: ClusterState, in_turn: list[int]) -> None:
-        for job in [job for job in self._at if job not in state.running]:
-            del self._at[job]
-        due = [job for job in self._at if self._next_s(state, job) <= state.now]
-        # those that give back go first
-        due.sort(key=lambda job: (self._more(job), job))
-        stopped = [job for job in due if not self._goes_on(state, job)]
-        in_turn = [*in_turn, *stopped]
-        while True:
-            self._start(state, in_turn)
-            killed = self._killed(state)
-            if not killed:
-                break
-            # their room is for the others, and then for themselves
-            others = [job for job in in_turn if job in state.queue and job not in killed]
-            in_turn = [*others, *killed]
-        coming = [self._next_s(state, job) for job in self._at]
-        later = min((at for at in coming if state.now < at < np.inf), default=np.inf)
-        if later < np.inf:
-            state.wake(later)
-
-    def _killed(self, state: ClusterState) -> list[int]:
-        """Note the phase of jobs that started; return those that take too much from the start."""
-        killed = []
-        for job in [job for job in state.running if job not in self._at]:
-            self._at[job] = int(self._phases.first[job])
-            if self._phases.short[self._at[job]] and job not in self._whole:
-                self.took_more += 1
-                self._begin_again(state, job)
-                killed.append(job)
-        return killed
-
-    def _next_s(self, state: ClusterState, job: int) -> float:
-        """Return when the next phase of a running job begins."""
-        row = self._at[job] + 1
-        if row >= self._phases.first[job + 1] or job in self._whole:
-            return np.inf
-        return state.running[job] + float(self._phases.begin_s[row])
-
-    def _more(self, job: int) -> float:
-        row = self._at[job]
-        rise = self._phases.asks[row + 1] - self._phases.asks[row]
-        return float(max(rise[ASK_MEMORY], rise[ASK_CPU]))
-
-    def _goes_on(self, state: ClusterState, job: int) -> bool:
-        """Let a job enter its next phase; tell whether it runs on."""
-        row = self._at[job] = self._at[job] + 1
-        room = state.hold(job, int(self._kinds[row]))
-        if room and not self._phases.short[row]:
-            return True
-        self.no_room += not room
-        self.took_more += room
-        self._begin_again(state, job)
-        return False
-
-    def _begin_again(self, state: ClusterState, job: int) -> None:
-        del self._at[job]
-        self._whole.add(job)
-        state.stop(job, OUT_OF_MEMORY)
-        state.ask(job, int(self._largest[job]))
-
-    def told(self) -> tuple[str, ...]:
-        """Say how many jobs could not go on."""
-        said = [
-            f"{counted(self.no_room, 'job')} found no room for the next phase",
-            f"{counted(self.took_more, 'job')} took more memory than the phase holds",
-        ]
-        return (f"{said[0]}, {said[1]}; such a job begins again with its largest phase",)
 
 
 class _Lending:

@@ -35,6 +35,7 @@ from prophase.sim.rules.dependencies import (
     as_dependencies,
     submitted_with_their_run,
 )
+from prophase.sim.rules.speed_and_sharing import Speeds, as_speeds, kinds_of
 from prophase.sim.schedule import Schedule
 from prophase.sim.signatures import (
     ASK_COLUMNS,
@@ -44,6 +45,7 @@ from prophase.sim.signatures import (
     FREE_CPU,
     FREE_GPU,
     FREE_MEMORY,
+    GPU_TYPE,
     GPUS,
     Floats,
     Ints,
@@ -63,6 +65,19 @@ class Pace:
     def rate(self, job: int, nodes: Ints) -> float:
         """Return the speed of a job on these nodes, one entry per instance; 1: as in the trace."""
         return 1.0
+
+
+class _TypePace(Pace):
+    """How fast each kind of job is on the GPU types of its nodes; the slowest one holds it up."""
+
+    def __init__(self, speeds: Speeds, workload: Workload, cluster: Cluster) -> None:
+        self._kind, kinds = kinds_of(workload, speeds.kind_column)
+        self._speed = speeds.matrix(kinds, cluster.gpu_types)
+        self._type = cluster.matrix[:, GPU_TYPE]
+
+    def rate(self, job: int, nodes: Ints) -> float:
+        """Return the speed of a job on these nodes, one entry per instance."""
+        return float(self._speed[self._kind[job], self._type[nodes]].min())
 
 
 class RunStretch(NamedTuple):
@@ -164,6 +179,10 @@ class ClusterState:
         shape = int(self._shape_of[job])
         rules = self._place.rules
         return float(self._place.score(self._nodes, node, self._asks, shape, rules.facts))
+
+    def run_s(self, job: int, node: int) -> float:
+        """Return how long a job would run if all its instances were on a node like this one."""
+        return float(self.workload.duration_s[job]) / self._pace.rate(job, np.array([node]))
 
     def could_start(self, job: int, without: Sequence[int] = ()) -> bool:
         """Tell whether all instances of a job would find room now, or if some jobs did not run."""
@@ -349,24 +368,28 @@ class ClusterState:
 
     def _placed_on(self, job: int, nodes: Sequence[int]) -> Ints | None:
         """Place the instances on given nodes; None if one of them has no room."""
-        shape, wanted = int(self._shape_of[job]), self.instances(job)
+        wanted = self.instances(job)
         if len(nodes) != wanted or not all(0 <= node < len(self.cluster) for node in nodes):
             raise ParameterError(
                 f"job {self._name(job)} has {wanted} instances, the cluster {len(self.cluster)} "
                 f"nodes from 0 on; {list(nodes)} is no place for it."
             )
         rows = np.full((wanted, 2), -1, np.int64)
-        take, rules = interpreted(node_resources.take), self._place.rules
         for row, node in enumerate(nodes):
             if not self.fits(job, node):
                 self._free(job, rows[:row])
                 return None
-            bits = take(
-                self._place.choose_gpu, self._nodes, node, self._asks, shape, rules.facts,
-                rules.pooled,
-            )  # fmt: skip
-            rows[row] = node, bits
+            rows[row] = node, self._take_on(job, node)
         return rows
+
+    def _take_on(self, job: int, node: int) -> int:
+        """Take what one instance asks for on a node; return its GPUs as a bit set."""
+        take, rules = interpreted(node_resources.take), self._place.rules
+        bits = take(
+            self._place.choose_gpu, self._nodes, node, self._asks, int(self._shape_of[job]),
+            rules.facts, rules.pooled,
+        )  # fmt: skip
+        return int(bits)
 
     def _free(self, job: int, rows: Ints) -> None:
         give_back = interpreted(node_resources.give_back)
@@ -458,6 +481,7 @@ def simulate_steps(
     *,
     place: str = "best_fit",
     depends: Dependencies | str | None = None,
+    speeds: Speeds | str | None = None,
     leave_out_unfit: bool = False,
     seed: int = 0,
 ) -> Schedule:
@@ -471,6 +495,9 @@ def simulate_steps(
         Which node a job goes to that is started without saying where.
     depends : Dependencies or str, optional
         Column with the ids of the jobs that a job waits for, as ``simulate`` takes it.
+    speeds : Speeds or str, optional
+        How fast kinds of jobs run on GPU types, as ``simulate`` takes it; ``state.run_s`` says
+        what that makes of a job on a node.
 
     Examples
     --------
@@ -485,7 +512,13 @@ def simulate_steps(
     [60.0, 0.0]
     """
     state = open_state(
-        workload, cluster, place=place, depends=depends, leave_out_unfit=leave_out_unfit, seed=seed
+        workload,
+        cluster,
+        place=place,
+        depends=depends,
+        speeds=speeds,
+        leave_out_unfit=leave_out_unfit,
+        seed=seed,
     )
     name = getattr(policy, "__name__", type(policy).__name__)
     for _ in instants(state):
@@ -502,6 +535,7 @@ def open_state(
     *,
     place: str,
     depends: Dependencies | str | None = None,
+    speeds: Speeds | str | None = None,
     leave_out_unfit: bool,
     seed: int,
 ) -> ClusterState:
@@ -518,7 +552,9 @@ def open_state(
     workload = replace(workload, asks=asks)
     waits_for = as_dependencies(depends)
     graph = None if waits_for is None else waits_for.graph(workload)
-    return ClusterState(workload, cluster, policy.settings(asks, cluster, seed), graph)
+    typed = as_speeds(speeds, workload)
+    pace = None if typed is None else _TypePace(typed, workload, cluster)
+    return ClusterState(workload, cluster, policy.settings(asks, cluster, seed), graph, pace)
 
 
 def schedule_of(state: ClusterState, order: str, place: str) -> Schedule:

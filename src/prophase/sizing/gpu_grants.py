@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-#: a MIG profile: slices of seven, and GiB of memory
-_MIG = re.compile(r"\b([1-7])g\.([0-9]+)gb\b")
+from prophase.units.mig import mig_profiles_in
+
 _SHARED = re.compile(r"\b(time-?slice|mps)(?:[-_=:]?([0-9]+))?\b")
-_SLICES = 7
 #: parts of a GPU that MPS gives where nobody says how many
 _PERCENT = 0.05
 
@@ -46,11 +45,10 @@ def gpu_grants(nodes: pd.DataFrame) -> list[GpuGrant]:
     told = " ".join(nodes["features"].dropna().astype(str)).lower()
     found = {
         GpuGrant(
-            int(slices) / _SLICES,
-            f"MIG profile {slices}g.{memory}gb (Kubernetes nvidia.com/mig-{slices}g.{memory}gb, "
-            f"Slurm --gres=gpu:{slices}g.{memory}gb:1)",
+            share,
+            f"MIG profile {name} (Kubernetes nvidia.com/mig-{name}, Slurm --gres=gpu:{name}:1)",
         )
-        for slices, memory in _MIG.findall(told)
+        for name, share in mig_profiles_in(told)
     }
     for kind, parts in _SHARED.findall(told):
         found |= set(_shares(kind, int(parts) if parts else 0))

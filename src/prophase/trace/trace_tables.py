@@ -78,6 +78,7 @@ def open_trace(
     tables: Sequence[str] | None = None,
     columns: Collection[str] | None = None,
     by: str | None = None,
+    by_column: bool = False,
 ) -> Trace:
     """Return the tables at ``path``: a workspace, a dump of ``source``, or one we recognise.
 
@@ -93,6 +94,8 @@ def open_trace(
         millions of jobs takes 0.4 GiB a million with all of them.
     by : str, optional
         Columns, joined by commas, that tell kinds of job apart, instead of the trace's own rule.
+    by_column : bool, default=False
+        Leave large tables of a workspace in their files, and read columns as they are asked for.
     """
     folder = Path(path)
     if source is None and Workspace.is_at(folder):
@@ -105,7 +108,9 @@ def open_trace(
             )
         first = held.get("jobs") or next(iter(held.values()))
         frames = {
-            name: workspace.read(name, _asked(entry.columns, columns), by=by)
+            name: workspace.by_column(name)
+            if by_column
+            else workspace.read(name, _asked(entry.columns, columns), by=by)
             for name, entry in held.items()
             if tables is None or name in tables
         }

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, cast
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -29,7 +29,14 @@ from prophase.atomic_files import held_by_one
 from prophase.errors import WorkspaceError, not_among, storage_error, storage_errors
 from prophase.json_types import JsonObject
 from prophase.plural import counted
-from prophase.trace.identity.job_identity import file_rule, identified, rule_of, with_identity
+from prophase.trace import column_table
+from prophase.trace.identity.job_identity import (
+    file_rule,
+    identified,
+    rule_of,
+    with_identity,
+    with_rule,
+)
 from prophase.trace.schema import IDENTITY
 from prophase.trace.source_files import file_hash
 from prophase.version import __version__
@@ -164,6 +171,21 @@ class Workspace:
             return jobs if columns is None else jobs[wanted]
         there = [column for column in wanted if column in held]
         return with_identity(pd.read_parquet(path, columns=there), rule, trusted=True)
+
+    def by_column(self, table: str) -> pd.DataFrame:
+        """Return a table whose columns are read as they are asked for, if it is large.
+
+        For whom counts column by column; jobs stored without their identity are read whole.
+        """
+        entry = self.tables[table]
+        rule = file_rule(self.path_of(table)) if table == "jobs" else None
+        named = table != "jobs" or rule is not None or {*IDENTITY} <= {*entry.columns}
+        if entry.rows <= column_table.LARGE or not named:
+            return self.read(table)
+        lazy = column_table.ColumnTable(self.path_of(table), list(entry.columns))
+        if rule is not None:
+            with_rule(cast(pd.DataFrame, lazy), rule)
+        return cast(pd.DataFrame, lazy)
 
     def check_file(self, table: str) -> None:
         """Refuse a table whose file is not the one that was written."""

@@ -83,8 +83,8 @@ class PhasedDemand:
             short.append(used > held + 1e-3)
         if not set(parts) & set(workload.jobs["job_id"].astype(str)):
             raise InputError(
-                f"the table of demand names no job of this trace; its first is {next(iter(parts))!r}, "
-                f"that of the trace {workload.jobs['job_id'].iloc[0]!r}."
+                "the table of demand names no job of this trace; its first is "
+                f"{next(iter(parts))!r}, that of the trace {workload.jobs['job_id'].iloc[0]!r}."
             )
         first = np.cumsum([0, *map(len, begins)])
         return PhasedJobs(

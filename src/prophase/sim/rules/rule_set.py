@@ -12,6 +12,7 @@ from prophase.sim.rules.carbon import Deferral
 from prophase.sim.rules.demand import PhasedDemand
 from prophase.sim.rules.dependencies import Dependencies, as_dependencies
 from prophase.sim.rules.elastic import Elastic
+from prophase.sim.rules.mig import Mig
 from prophase.sim.rules.node_availability import Autoscaler, Failures
 from prophase.sim.rules.parsing import as_rule, as_table, span
 from prophase.sim.rules.preemption import Preemption
@@ -21,7 +22,7 @@ from prophase.sim.rules.topology import Topology
 from prophase.sim.workload import Workload
 
 #: rules that only the loop in plain Python follows
-STEP_RULES = ("elastic", "cohorts", "topology", "demand")
+STEP_RULES = ("elastic", "cohorts", "topology", "demand", "mig")
 
 
 class RuleKeywords(TypedDict, total=False):
@@ -45,6 +46,7 @@ class RuleKeywords(TypedDict, total=False):
     cohorts: pd.DataFrame | str | None
     topology: Topology | str | None
     demand: PhasedDemand | str | None
+    mig: Mig | str | None
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class SchedulingRules:
     topology: Topology | None = None
     #: what jobs hold in each phase of their run
     demand: PhasedDemand | None = None
+    #: GPUs that are divided into instances
+    mig: Mig | None = None
 
     @classmethod
     def read(cls, workload: Workload, **given: Unpack[RuleKeywords]) -> SchedulingRules:
@@ -101,6 +105,7 @@ class SchedulingRules:
             as_table(given.get("cohorts"), "cohorts"),
             as_rule(Topology, given.get("topology"), "topology"),
             as_rule(PhasedDemand, given.get("demand"), "demand"),
+            as_rule(Mig, given.get("mig"), "mig"),
         )
 
     def stepwise(self) -> bool:
@@ -129,6 +134,7 @@ def check_rule(name: str, value: object) -> None:
         "elastic": Elastic,
         "topology": Topology,
         "demand": PhasedDemand,
+        "mig": Mig,
     }
     if name in kinds:
         as_rule(kinds[name], value, name)

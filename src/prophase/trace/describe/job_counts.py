@@ -74,10 +74,10 @@ def count_missing(tables: Mapping[str, pd.DataFrame]) -> tuple[MissingColumn, ..
     """Return how many values each column lacks, the emptiest first within its table."""
     found = []
     for name, table in tables.items():
-        lacking = table.isna().sum()
+        # one column after the other: a large table is not in memory
+        lacking = {str(column): int(table[column].isna().sum()) for column in table.columns}
         columns = [
-            MissingColumn(name, str(column), int(n), float(n) / max(len(table), 1))
-            for column, n in lacking.items()
+            MissingColumn(name, column, n, n / max(len(table), 1)) for column, n in lacking.items()
         ]
         found += sorted(columns, key=lambda column: -column.missing)
     return tuple(found)

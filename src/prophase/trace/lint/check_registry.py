@@ -159,9 +159,8 @@ def numeric_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns that hold numbers, truth values left out."""
     return [
         str(name)
-        for name in frame.columns
-        if pd.api.types.is_numeric_dtype(frame[name])
-        and not pd.api.types.is_bool_dtype(frame[name])
+        for name, kind in frame.dtypes.items()
+        if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
     ]
 
 
@@ -177,7 +176,11 @@ def examples(table: str, frame: pd.DataFrame, marked: np.ndarray) -> tuple[str, 
     name = _ROW_NAMES.get(table, "")
     if name not in frame:
         return tuple(f"row {place}" for place in places[:_EXAMPLES])
-    return tuple(dict.fromkeys(str(value) for value in frame[name].iloc[places]))[:_EXAMPLES]
+    # by rows: a column of a large table is much to read for five names
+    chosen = np.zeros(len(frame), np.bool_)
+    chosen[places] = True
+    named = frame.loc[chosen, [name]][name]
+    return tuple(dict.fromkeys(str(value) for value in named))[:_EXAMPLES]
 
 
 # How checks are declared and found.

@@ -132,7 +132,7 @@ def lint_tables(
 def _lint_workspace(
     workspace: Workspace, held_out: Mapping[str, pd.DataFrame], inputs: Sequence[str]
 ) -> LintReport:
-    trace = open_trace(workspace.folder)
+    trace = open_trace(workspace.folder, by_column=True)
     entries = workspace.tables
     counts = {
         name: TableCount(**entry.report["tables"][name])

@@ -8,9 +8,11 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from prophase import units
 from prophase.errors import FanOutError
+from prophase.trace.column_table import ColumnTable
 from prophase.trace.describe.column_arrays import combined_codes
 from prophase.trace.lint.check_registry import (
     LintFinding,
@@ -45,14 +47,21 @@ def base_ids(jobs: pd.DataFrame) -> pd.Series:
     return jobs["job_id"].astype("string").str.replace(_COPY, "", regex=True)
 
 
+def repeated_ids(jobs: pd.DataFrame) -> NDArray[np.bool_]:
+    """Mark the second and later rows of each job id."""
+    if isinstance(jobs, ColumnTable):
+        return jobs.duplicated_text("job_id", _COPY).to_numpy()
+    ids = base_ids(jobs)
+    repeated: NDArray[np.bool_] = ids.duplicated().to_numpy() & ids.notna().to_numpy()
+    return repeated
+
+
 @check("repeated-id", "jobs.job_id")
 def repeated_id(subject: LintSubject) -> Iterator[LintFinding]:
     """Job ids that name several rows."""
-    ids = base_ids(subject.jobs)
-    repeats = ids.duplicated().to_numpy() & ids.notna().to_numpy()
     yield from subject.marked(
         "jobs.job_id",
-        repeats,
+        repeated_ids(subject.jobs),
         "warning",
         "{n} rows ({share}) carry the id of another row. Either the same job was written "
         "twice, or the id is not the key: joining anything on it multiplies rows.",
@@ -155,6 +164,8 @@ _KEY = re.compile(
 _UNIT = ("parent_id", "task", "name", "submit_s", "start_s", "end_s", "after_node")
 #: so many groups must show the pattern before it is one
 _GROUPS = 3
+#: rows that are looked at first, and rows of a large table that are looked at together
+_FIRST, _TOGETHER = 100_000, 2_000_000
 #: share of the groups with several rows that must show it if no id repeats
 _SHARE = 0.2
 
@@ -216,14 +227,60 @@ def _repeats(left: pd.DataFrame, right: pd.DataFrame, shared: list[str]) -> bool
 def _inside_jobs(subject: LintSubject) -> Iterator[LintFinding]:
     """Find m units x n measurements: rows of a group that are all pairs of the two."""
     jobs = subject.jobs
-    used = [name for name in MEASURED if name in jobs and jobs[name].nunique() > 5]
+    used = [name for name in MEASURED if name in jobs and _varies(jobs[name])]
     unit = [name for name in _UNIT if name in jobs]
     if not used or "job_id" not in jobs or len(unit) < 2:
         return
-    ids = base_ids(jobs)
-    numbered = bool(ids.duplicated().any())
-    group = jobs["parent_id"] if "parent_id" in jobs and jobs["parent_id"].notna().any() else ids
-    codes = pd.factorize(group)[0]
+    numbered = bool(repeated_ids(jobs).any())
+    parents = "parent_id" in jobs and bool(jobs["parent_id"].notna().any())
+    marked, several, groups = np.zeros(len(jobs), np.bool_), 0, []
+    for part, places in _parts(jobs, "parent_id" if parents else "job_id"):
+        rows, of_several, found = _crossed(part, used, unit, numbered, parents)
+        marked[places[rows]] = True
+        several += of_several
+        groups.append(found)
+    crossed = pd.concat(groups)
+    if len(crossed) < _GROUPS or (not numbered and len(crossed) < _SHARE * several):
+        return
+    really = int(crossed["m"].sum())
+    yield from subject.marked(
+        "jobs",
+        marked,
+        "error" if numbered else "warning",
+        "{n} rows ({share}) look like the product of a join: in "
+        f"{len(crossed):,} groups m units meet n measurements in all m x n ways, such as "
+        f"{int(crossed['m'].iloc[0])} x {int(crossed['n'].iloc[0])}. There are really about "
+        f"{really:,} units ({units.percent(really / max(int(marked.sum()), 1))} of the rows), and "
+        "most rows carry the use of another unit.",
+        "Go back to the raw tables and join on a key that names the unit (for PAI: inst_id and "
+        "worker_name), or import the raw dump with its reader.",
+    )
+
+
+def _varies(values: pd.Series) -> bool:
+    """Tell whether a column has more than five values; the first rows mostly show it."""
+    return values.iloc[:_FIRST].nunique() > 5 or values.nunique() > 5
+
+
+def _parts(jobs: pd.DataFrame, column: str) -> Iterator[tuple[pd.DataFrame, NDArray[np.int64]]]:
+    """Yield rows that are looked at together, and their places: all, or some of the groups."""
+    if not isinstance(jobs, ColumnTable):
+        yield jobs, np.arange(len(jobs))
+        return
+    count = -(-len(jobs) // _TOGETHER)
+    part = jobs.parted(column, _COPY if column == "job_id" else "", count)
+    for number in range(count):
+        yield jobs[part == number], np.flatnonzero(part == number)
+
+
+def _crossed(
+    jobs: pd.DataFrame, used: list[str], unit: list[str], numbered: bool, parents: bool
+) -> tuple[NDArray[np.bool_], int, pd.DataFrame]:
+    """Return rows of groups that are all pairs of m units and n uses, and how many groups have
+    several rows; of the former their sizes.
+    """
+    ids = base_ids(jobs) if numbered or not parents else None
+    codes = pd.factorize(jobs["parent_id"] if parents else ids)[0]
     whose = combined_codes([*(jobs[name] for name in unit), *([ids] if numbered else [])])
     what = combined_codes([pd.Series(numbers(jobs, name)) for name in used])
     known = (codes >= 0) & np.any([numbers(jobs, name) > 0 for name in used], axis=0)
@@ -239,19 +296,5 @@ def _inside_jobs(subject: LintSubject) -> Iterator[LintFinding]:
         & (several["m"] * several["n"] == several["k"])
         & (distinct.reindex(several.index) == several["k"])
     ]
-    if len(crossed) < _GROUPS or (not numbered and len(crossed) < _SHARE * len(several)):
-        return
-    marked = known & np.isin(codes, crossed.index.to_numpy())
-    really = int(crossed["m"].sum())
-    yield from subject.marked(
-        "jobs",
-        marked,
-        "error" if numbered else "warning",
-        "{n} rows ({share}) look like the product of a join: in "
-        f"{len(crossed):,} groups m units meet n measurements in all m x n ways, such as "
-        f"{int(crossed['m'].iloc[0])} x {int(crossed['n'].iloc[0])}. There are really about "
-        f"{really:,} units ({units.percent(really / max(int(marked.sum()), 1))} of the rows), and "
-        "most rows carry the use of another unit.",
-        "Go back to the raw tables and join on a key that names the unit (for PAI: inst_id and "
-        "worker_name), or import the raw dump with its reader.",
-    )
+    marked: NDArray[np.bool_] = known & np.isin(codes, crossed.index.to_numpy())
+    return marked, len(several), crossed

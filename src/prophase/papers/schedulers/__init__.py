@@ -1,0 +1,1 @@
+"""Published comparisons of GPU cluster schedulers: Hydra, Helios, Tiresias."""
