@@ -117,7 +117,7 @@ class OneHot:
         return sparse.csr_matrix((ones, codes[known], ends), shape=shape)
 
     def few(self, words: Words) -> NDArray[np.float32]:
-        """Return the same of a few jobs without SciPy; where the sparse matrix has no entry: NaN."""
+        """Return the same of a few jobs without SciPy; NaN where the matrix has no entry."""
         codes = self.codes(words)
         found = np.full((len(words), self.dimension), np.nan, dtype=np.float32)
         found[np.nonzero(codes >= 0)[0], codes[codes >= 0]] = 1.0
