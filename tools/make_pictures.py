@@ -33,7 +33,7 @@ _PROPHASE = "from prophase.cli.main import run; run()"
 PICTURES = {
     "report": "report",
     "dashboard-overview": "overview",
-    "dashboard-sizing": "sizing",
+    "dashboard-sizing": "task",
     "dashboard-user": "user",
     "dashboard-ask": "answer",
 }
